@@ -1,0 +1,120 @@
+"""What foretrain says when it is given something it cannot use, and the guards that say it.
+
+Every message has one grammar, in one line: ``Argument `name` must <rule>, but <got>.`` and, where there is a usual
+repair, one sentence more. The command line prints that line and nothing else; from Python it is the text of an exception.
+A guard checks one rule and returns the cleaned value, so that it can be used where the value is stored.
+"""
+
+import difflib
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+class ForetrainError(Exception):
+    """Anything foretrain refuses or gives up on. Its text is one line that a user can act on."""
+
+
+class ArgumentError(ForetrainError, ValueError):
+    """An argument breaks its rule."""
+
+
+class FolderError(ForetrainError, OSError):
+    """A results folder cannot be used: it is locked, unwritable, or holds something else."""
+
+
+class StoreError(ForetrainError, ValueError):
+    """A stored file is truncated, altered or not foretrain's."""
+
+
+def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
+    """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
+    line = f"Argument `{name}` must {rule}, but {got}."
+    return ArgumentError(f"{line} {repair}" if repair else line)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A sentence that suggests the known name closest to `name`, or lists them all."""
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"Did you mean `{close[0]}`?" if close else f"Known: {', '.join(known)}."
+
+
+def integer(name: str, value, *, minimum: int | None = None, maximum: int | None = None) -> int:
+    """Return `value` as an int within [minimum, maximum], or raise `ArgumentError`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        if not (isinstance(value, float) and value.is_integer()):
+            raise argument_error(name, "be a whole number", f"is {value!r}")
+    value = int(value)
+    _within(name, value, minimum, maximum)
+    return value
+
+
+def real(
+    name: str,
+    value,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+) -> float:
+    """Return `value` as a finite float within [minimum, maximum] and greater than `above`, or raise."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise argument_error(name, "be a number", f"is {value!r}") from None
+    if not math.isfinite(number):
+        raise argument_error(name, "be finite", f"is {number}")
+    if above is not None and not number > above:
+        raise argument_error(name, f"be greater than {above:g}", f"is {number:g}")
+    _within(name, number, minimum, maximum)
+    return number
+
+
+def _within(name, value, minimum, maximum):
+    low = minimum is not None and value < minimum
+    high = maximum is not None and value > maximum
+    if not (low or high):
+        return
+    if minimum is not None and maximum is not None:
+        rule = f"be between {minimum:g} and {maximum:g}"
+    else:
+        rule = f"be at least {minimum:g}" if low else f"be at most {maximum:g}"
+    raise argument_error(name, rule, f"is {value:g}")
+
+
+def one_of(name: str, value, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`, or raise with the nearest of them."""
+    if value in choices:
+        return value
+    quoted = ", ".join(f"`{choice}`" for choice in choices)
+    raise argument_error(name, f"be one of {quoted}", f"is {value!r}", nearest(str(value), choices))
+
+
+def finite_array(name: str, value, *, ndim: int | None = None) -> np.ndarray:
+    """Return `value` as a NumPy array of finite numbers with `ndim` axes, or raise naming the first bad entry."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise argument_error(name, "hold real numbers", f"has dtype {array.dtype}")
+    if ndim is not None and array.ndim != ndim:
+        raise argument_error(name, f"have {ndim} axes", f"has shape {array.shape}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(index) for index in np.argwhere(bad)[0])
+        raise argument_error(
+            name, "hold finite numbers", f"has {int(bad.sum())} that are not, the first at {where}"
+        )
+    return array
+
+
+def same_length(**arrays) -> int:
+    """Return the common length of the named arrays' first axis, or raise naming two that differ."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    (first, expected), *rest = lengths.items()
+    for name, length in rest:
+        if length != expected:
+            raise argument_error(
+                name, f"be as long as `{first}` ({expected})", f"has length {length}"
+            )
+    return expected

@@ -1,0 +1,24 @@
+"""Random streams named by what they are for.
+
+A stream is fixed by (root seed, seed number, stream name), never by a position in a grid. Two runs with the same seed
+therefore start from the same draw whatever else differs between them, which is what makes paired designs exact: the same
+weights rescaled, masks that are nested, the same digits under another permutation. The usual names are ``weights``,
+``mask``, ``data`` and ``batch``.
+"""
+
+import zlib
+
+import numpy as np
+
+
+def generator(root_seed: int, seed: int, stream: str) -> np.random.Generator:
+    """NumPy generator of one stream, for what is drawn on the host (masks, data sets, permutations)."""
+    return np.random.default_rng([root_seed, seed, zlib.crc32(stream.encode())])
+
+
+def key(root_seed, seed, stream: str):
+    """JAX key of one stream, for what is drawn inside a jitted program. `root_seed` and `seed` may be traced."""
+    import jax
+
+    base = jax.random.fold_in(jax.random.key(root_seed), seed)
+    return jax.random.fold_in(base, zlib.crc32(stream.encode()))

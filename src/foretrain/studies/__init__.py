@@ -1,0 +1,74 @@
+"""The studies: one file per experiment, found by its name.
+
+A study is a module with agreed names (the study ``pathway-race`` is ``studies/pathway_race.py``). Its docstring's first
+line is what ``foretrain list`` prints. It defines
+
+- ``SOURCE``, ``COST``: strings: the document and figure; what the default size costs on 2 cores.
+- ``REFERENCES``: keys of `foretrain.references`, for ``foretrain cite``.
+- ``Parameters``: a frozen dataclass whose fields are made by `foretrain.studies.parameters.parameter`.
+- ``PRESETS``: ``{"paper": {field: value, ...}, ...}``; ``quick`` is the defaults.
+- ``program(parameters) -> Program``: the jitted part of a run. It is called once per static signature with every field
+  that is not static set to its default, so it cannot depend on what is swept.
+- ``inputs(parameters, seed) -> dict[str, ndarray]``: what one run feeds to the program, made on the host with NumPy.
+- ``claims(result) -> list[Claim]``: judged sentences, from a labelled result.
+
+and, where it needs them,
+
+- ``check(parameters)``: rules between fields; raises `ArgumentError`.
+- ``shared(parameters) -> dict[str, ndarray]``: large arrays common to all runs of one static signature.
+- ``variants(parameters) -> dict[str, dict]``: further networks to train beside the main one, each a set of parameter
+  overrides; ``"seeds": n`` limits their seeds. Stored under ``/simulation/<variant>``.
+- ``coordinates(parameters) -> dict[str, ndarray]``: labels of dims, such as ``time`` along ``step``.
+- ``predict(parameters) -> xarray.Dataset``: the theory for one cell of the grid; NumPy and SciPy, float64.
+- ``estimate(parameters) -> float``: predicted number of steps of a run, used to start long runs first.
+
+The figures of a study are in ``figures/`` under the same name.
+"""
+
+import ast
+import importlib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from foretrain.errors import argument_error, nearest
+
+_FOLDER = Path(__file__).parent
+_NOT_STUDIES = {"__init__", "parameters"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is known of a study without importing it."""
+
+    name: str
+    summary: str
+    source: str
+    cost: str
+
+
+def names() -> list[str]:
+    """Names of all studies, sorted."""
+    stems = (path.stem for path in _FOLDER.glob("*.py"))
+    return sorted(stem.replace("_", "-") for stem in stems if stem not in _NOT_STUDIES)
+
+
+def entry(name: str) -> Entry:
+    """Summary, source and cost of a study, read from its file without running it."""
+    tree = ast.parse((_FOLDER / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8"))
+    constants = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("SOURCE", "COST")
+    }
+    summary = (ast.get_docstring(tree) or "").splitlines()[0]
+    return Entry(name, summary, constants["SOURCE"], constants["COST"])
+
+
+def load(name: str) -> ModuleType:
+    """Import the study of that name; raises `ArgumentError` with the nearest name if there is none."""
+    if name not in names():
+        raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
+    return importlib.import_module(f"foretrain.studies.{name.replace('-', '_')}")

@@ -1,0 +1,113 @@
+"""The words results are written in: every stored variable with its dims, unit and meaning.
+
+A variable is declared once, beside the code that produces it, and means the same wherever it appears: in theory and in
+simulation, in Python, on disk and on an axis of a figure. Declaring a name twice with different content raises. Results
+are checked against the vocabulary when they are labelled, and carry its text as attributes.
+"""
+
+from dataclasses import dataclass, field
+
+import xarray as xr
+
+from foretrain.errors import ForetrainError
+
+TIME_UNIT = "step × learning rate"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One word of the vocabulary.
+
+    Attributes:
+        name: As in Python, on disk and on the command line.
+        dims: Its own dims, in order. Axes of a sweep and `seed` come in front of them when runs are gathered.
+        unit: Unit of the values; "1" for a pure number. Units of time are `TIME_UNIT` unless said.
+        meaning: One sentence.
+        kind: "float", "int", "bool" or "str".
+        source: Equation or figure it comes from.
+    """
+
+    name: str
+    dims: tuple[str, ...] = ()
+    unit: str = "1"
+    meaning: str = field(default="", kw_only=True)
+    kind: str = field(default="float", kw_only=True)
+    source: str = field(default="", kw_only=True)
+
+
+DIMS = {
+    "seed": "number of the seed; one value is one independent run",
+    "step": "optimiser steps taken",
+    "time": "continuous time of gradient flow",
+    "layer": "layer of weights, input first",
+    "mode": "singular mode, largest singular value first",
+    "input_domain": "number of the input domain",
+    "output_domain": "number of the output domain",
+    "item": "item of the data set",
+    "feature": "feature of the output",
+    "unit": "hidden unit",
+    "sample": "sample of a data set",
+    "sample_other": "sample compared with `sample`",
+    "component": "component of a factorisation",
+    "target": "component of the target",
+    "edge": "edge of the network graph",
+    "path": "path through the network graph",
+    "claim": "number of the claim",
+    "bound": "lower and upper bound",
+}
+
+_declared: dict[str, Variable] = {}
+
+
+class VocabularyError(ForetrainError, TypeError):
+    """A variable is declared twice, not declared, or has other dims than declared."""
+
+
+def declare(*variables: Variable) -> tuple[Variable, ...]:
+    """Add variables to the vocabulary and return them. Declaring the same one again is harmless."""
+    for variable in variables:
+        known = _declared.setdefault(variable.name, variable)
+        if known != variable:
+            raise VocabularyError(
+                f"Variable `{variable.name}` is declared twice: {known} and {variable}."
+            )
+    return variables
+
+
+def lookup(name: str) -> Variable:
+    """The declared variable of that name; raises `VocabularyError` if there is none."""
+    if name not in _declared:
+        raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
+    return _declared[name]
+
+
+def declared() -> tuple[Variable, ...]:
+    """All declared variables of the modules imported so far, by name."""
+    return tuple(_declared[name] for name in sorted(_declared))
+
+
+def annotate(dataset: xr.Dataset) -> xr.Dataset:
+    """Check every data variable of `dataset` against the vocabulary and write unit, meaning and source into its attrs.
+
+    A variable's declared dims must be its last dims, in order; dims in front of them (axes, seed) are free.
+    """
+    dataset = dataset.copy()
+    for name in dataset.data_vars:
+        variable = lookup(str(name))
+        dims = dataset[name].dims
+        if dims[len(dims) - len(variable.dims) :] != variable.dims:
+            raise VocabularyError(
+                f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
+            )
+        attrs = {"units": variable.unit, "long_name": variable.meaning}
+        if variable.source:
+            attrs["source"] = variable.source
+        dataset[name].attrs.update(attrs)
+    return dataset
+
+
+declare(
+    Variable("loss", ("step",), meaning="Training loss, in the convention of the study."),
+    Variable("outcome", kind="int", meaning="How the run ended; see flag_meanings."),
+    Variable("steps_taken", kind="int", unit="step", meaning="Steps after which the run ended."),
+)

@@ -6,6 +6,9 @@ line is what ``foretrain list`` prints. It defines
 - ``SOURCE``, ``COST``: strings: the document and figure; what the default size costs on 2 cores.
 - ``REFERENCES``: keys of `foretrain.references`, for ``foretrain cite``.
 - ``Parameters``: a frozen dataclass whose fields are made by `foretrain.studies.parameters.parameter`.
+  Among them are always ``steps`` (int, the most steps a run may take) and ``observe_every`` (int, static: the stride
+  of what is stored along ``step``).
+- ``SEEDS`` (optional): default number of seeds, 10 if absent.
 - ``PRESETS``: ``{"paper": {field: value, ...}, ...}``; ``quick`` is the defaults.
 - ``program(parameters) -> Program``: the jitted part of a run. It is called once per static signature with every field
   that is not static set to its default, so it cannot depend on what is swept.
@@ -18,7 +21,8 @@ and, where it needs them,
 - ``shared(parameters) -> dict[str, ndarray]``: large arrays common to all runs of one static signature.
 - ``variants(parameters) -> dict[str, dict]``: further networks to train beside the main one, each a set of parameter
   overrides; ``"seeds": n`` limits their seeds. Stored under ``/simulation/<variant>``.
-- ``coordinates(parameters) -> dict[str, ndarray]``: labels of dims, such as ``time`` along ``step``.
+- ``coordinates(parameters) -> dict[str, tuple[tuple[str, ...], ndarray]]``: labels along dims of one cell, name to
+  (dims, values), such as ``time`` along ``step`` (the stored ``step`` numbers are given as ``step``).
 - ``predict(parameters) -> xarray.Dataset``: the theory for one cell of the grid; NumPy and SciPy, float64.
 - ``estimate(parameters) -> float``: predicted number of steps of a run, used to start long runs first.
 
@@ -34,7 +38,7 @@ from types import ModuleType
 from foretrain.errors import argument_error, nearest
 
 _FOLDER = Path(__file__).parent
-_NOT_STUDIES = {"__init__", "parameters"}
+_NOT_STUDIES = {"__init__", "parameters", "plan"}
 
 
 @dataclass(frozen=True)

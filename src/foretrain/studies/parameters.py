@@ -85,7 +85,11 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
             continue
         cleaned = tuple(clean(parameters_type, name, item) for item in value)
         if not cleaned:
-            clean(parameters_type, name, None if name not in rules(parameters_type) else _any(parameters_type, name))
+            clean(
+                parameters_type,
+                name,
+                None if name not in rules(parameters_type) else _any(parameters_type, name),
+            )
             raise argument_error(name, "have at least one value", "has none")
         if len(cleaned) > 1 and not rules(parameters_type)[name].sweepable:
             raise argument_error(name, "have one value", f"has {len(cleaned)}: it cannot be swept")

@@ -21,8 +21,8 @@ and, where it needs them,
 - ``shared(parameters) -> dict[str, ndarray]``: large arrays common to all runs of one static signature.
 - ``variants(parameters) -> dict[str, dict]``: further networks to train beside the main one, each a set of parameter
   overrides; ``"seeds": n`` limits their seeds. Stored under ``/simulation/<variant>``.
-- ``coordinates(parameters) -> dict[str, tuple[tuple[str, ...], ndarray]]``: labels along dims of one cell, name to
-  (dims, values), such as ``time`` along ``step`` (the stored ``step`` numbers are given as ``step``).
+- ``coordinates(parameters, step) -> dict[str, tuple[tuple[str, ...], ndarray]]``: labels along dims of one cell, name
+  to (dims, values), such as ``time`` along ``step``; `step` holds the stored step numbers.
 - ``predict(parameters) -> xarray.Dataset``: the theory for one cell of the grid; NumPy and SciPy, float64.
 - ``estimate(parameters) -> float``: predicted number of steps of a run, used to start long runs first.
 

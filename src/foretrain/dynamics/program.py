@@ -16,7 +16,7 @@ class Program:
     """The jitted part of a run, for one static signature.
 
     All four functions see a single run; the engine vectorises them over lanes. `inputs` is what the study's
-    ``inputs(parameters, seed)`` gave for the run, as traced arrays, with the entries of its ``shared(parameters)``
+    ``inputs(parameters, root_seed, seed)`` gave for the run, as traced arrays, with the entries of its ``shared(parameters)``
     (not copied per lane), ``inputs["root_seed"]`` and ``inputs["seed"]`` (uint32 scalars) and ``inputs["max_steps"]``
     (int32 scalar) added.
 

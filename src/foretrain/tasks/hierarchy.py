@@ -1,0 +1,116 @@
+"""Items with features at every level of a tree, the data of Saxe, Sodhani & Lewallen (2022), Fig. 4.
+
+With two levels of branching by two there are 4 items and 7 features: 1 that all items have (the
+root), 2 that two items each have, 4 that one item each has. Inputs are one-hot.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array, integer, real, same_length
+
+# Value of a feature by level, root first. The figures of the paper were made with the first, which
+# it does not mention: singular values of the outputs 13.6015, 6.4031, 3, 3. With unit weights they
+# are sqrt 7, sqrt 3, 1, 1.
+LEVEL_WEIGHTS = {"authors": (6.0, 4.0, 3.0), "unit": (1.0, 1.0, 1.0)}
+
+
+@dataclass(frozen=True)
+class ItemStatistics:
+    """What a linear network sees of a data set: un-gated averages over items.
+
+    Attributes:
+        input_correlation: <x x^T>, shape (input, input), float64.
+        input_output_correlation: <y x^T>, shape (output, input), float64.
+        output_power: <|y|^2>.
+        items: Number of items averaged over.
+    """
+
+    input_correlation: np.ndarray
+    input_output_correlation: np.ndarray
+    output_power: float
+    items: int
+
+
+def hierarchical_items(
+    weights: Sequence[float] = LEVEL_WEIGHTS["authors"], branching: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    """The items of a tree.
+
+    Args:
+        weights: Value of a feature by level, root first; a tree of depth d has d + 1 of them.
+        branching: Children of every node, at least 2.
+
+    Returns:
+        Inputs of shape (item, item), the identity, and outputs of shape (feature, item), both
+        float64, one column per item. Features are ordered by level, root first; there are
+        branching^depth items.
+
+    Raises:
+        ArgumentError: `weights` is empty or not finite, or `branching` is below 2.
+    """
+    branching = integer("branching", branching, minimum=2)
+    weights = [real("weights", weight) for weight in weights]
+    if not weights:
+        raise argument_error("weights", "have at least one level", "is empty")
+    items = branching ** (len(weights) - 1)
+    levels = [
+        weight * np.kron(np.eye(branching**level), np.ones(items // branching**level))
+        for level, weight in enumerate(weights)
+    ]
+    return np.eye(items), np.vstack(levels)
+
+
+def item_statistics(inputs: np.ndarray, outputs: np.ndarray) -> ItemStatistics:
+    """Average a data set over its items.
+
+    Args:
+        inputs: Shape (input, item).
+        outputs: Shape (output, item).
+
+    Returns:
+        The statistics, in float64.
+
+    Raises:
+        ArgumentError: an entry is not finite or the numbers of items differ.
+    """
+    inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
+    outputs = finite_array("outputs", outputs, ndim=2).astype(np.float64)
+    items = same_length(**{"inputs": inputs.T, "outputs": outputs.T})
+    return ItemStatistics(
+        input_correlation=inputs @ inputs.T / items,
+        input_output_correlation=outputs @ inputs.T / items,
+        output_power=float((outputs**2).sum() / items),
+        items=items,
+    )
+
+
+def hierarchical_modes(
+    weights: Sequence[float] = LEVEL_WEIGHTS["authors"], branching: int = 2
+) -> tuple[np.ndarray, np.ndarray]:
+    """Singular values and input variances of the un-gated statistics of the items of a tree.
+
+    Closed form: with subtrees of n_l = branching^(depth - l) items below a node of level l and
+    tail_l = sum_{m >= l} n_m weight_m^2, <y x^T> has the singular value sqrt(tail_l) / items once
+    for level 0 and branching^l - branching^(l-1) times for every deeper level l.
+
+    Args:
+        weights: As in `hierarchical_items`.
+        branching: As in `hierarchical_items`.
+
+    Returns:
+        S and D by mode, shape (mode,), float64; S does not increase with the mode, D is 1/items.
+
+    Raises:
+        ArgumentError: as `hierarchical_items`.
+    """
+    inputs, _ = hierarchical_items(weights, branching)
+    items, depth = len(inputs), len(weights) - 1
+    below = float(branching) ** (depth - np.arange(depth + 1))
+    tails = np.cumsum((below * np.square(weights))[::-1])[::-1]
+    counts = [
+        branching**level - (branching ** (level - 1) if level else 0) for level in range(depth + 1)
+    ]
+    return np.repeat(np.sqrt(tails), counts) / items, np.full(items, 1 / items)

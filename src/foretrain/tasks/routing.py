@@ -1,0 +1,206 @@
+"""Which input domains are trained with which output domains.
+
+Everywhere ``trained_pairs`` is an int8 array T of shape (input_domain, output_domain) whose entry is
+1 if the route from that input domain to that output domain is trained and 0 if not, as in Saxe,
+Sodhani & Lewallen (2022), section 4, and in the shared representations model, where domains are
+languages. The bipartite graph of T has the domains as nodes and the trained pairs as edges.
+"""
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array, integer
+
+
+def circulant(domains: int, trained_outputs: int) -> np.ndarray:
+    """Train every input with a band of consecutive outputs, wrapping around.
+
+    Input i is trained with outputs i, i + 1, ..., i + K - 1 modulo M. Biregular and connected for
+    K >= 2; for K = 1 it is the identity.
+
+    Args:
+        domains: M >= 1, number of input domains and of output domains.
+        trained_outputs: K, 1 to M.
+
+    Returns:
+        T, shape (M, M), int8.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, trained_outputs = _sizes(domains, trained_outputs)
+    offset = (np.arange(domains)[None, :] - np.arange(domains)[:, None]) % domains
+    return (offset < trained_outputs).astype(np.int8)
+
+
+def random_rows(domains: int, trained_outputs: int, generator: np.random.Generator) -> np.ndarray:
+    """Train every input with K outputs drawn without replacement; outputs get unequal numbers.
+
+    Args:
+        domains: M >= 1.
+        trained_outputs: K, 1 to M.
+        generator: Source of randomness. One seed gives nested masks as K grows.
+
+    Returns:
+        T, shape (M, M), int8, with rows that sum to K.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, trained_outputs = _sizes(domains, trained_outputs)
+    ranks = generator.permuted(np.tile(np.arange(domains), (domains, 1)), axis=1)
+    return (ranks < trained_outputs).astype(np.int8)
+
+
+def random_biregular(
+    domains: int, trained_outputs: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Train every input with K outputs and every output with K inputs, otherwise at random.
+
+    A circulant mask with its rows and columns permuted is mixed by edge switching: two trained pairs
+    (i, j), (k, l) are replaced by (i, l), (k, j) where neither of these is trained. Switching keeps
+    all row and column sums and reaches every biregular mask, each with the same limiting
+    probability. 20 switches are proposed per trained (or, if fewer, untrained) pair; the law is
+    therefore near, not exactly, uniform. For K = 1 it is exactly that of a uniform permutation.
+
+    Args:
+        domains: M >= 1.
+        trained_outputs: K, 1 to M.
+        generator: Source of randomness.
+
+    Returns:
+        T, shape (M, M), int8, with rows and columns that sum to K.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, trained_outputs = _sizes(domains, trained_outputs)
+    if 2 * trained_outputs > domains:  # the sparser of a mask and its complement mixes faster
+        if trained_outputs == domains:
+            return np.ones((domains, domains), np.int8)
+        return np.int8(1) - random_biregular(domains, domains - trained_outputs, generator)
+    trained = circulant(domains, trained_outputs)
+    trained = trained[generator.permutation(domains)][:, generator.permutation(domains)]
+    inputs, outputs = np.nonzero(trained)
+    for one, other in generator.integers(inputs.size, size=(20 * inputs.size, 2)):
+        i, j, k, m = inputs[one], outputs[one], inputs[other], outputs[other]
+        if not (trained[i, m] or trained[k, j]):
+            trained[i, j] = trained[k, m] = 0
+            trained[i, m] = trained[k, j] = 1
+            outputs[one], outputs[other] = m, j
+    return trained
+
+
+def nested(
+    domains: int, pairs: int, generator: np.random.Generator, *, diagonal: bool = True
+) -> np.ndarray:
+    """Train a number of random pairs; for one seed, fewer pairs are a subset of more.
+
+    All off-diagonal pairs are put in one random order and added one at a time, after the diagonal if
+    `diagonal`; without it all pairs take part in the order.
+
+    Args:
+        domains: M >= 1.
+        pairs: Number of trained pairs, 1 to M^2, at least M with the diagonal.
+        generator: Source of randomness; the draw does not depend on `pairs`.
+        diagonal: True if input i is always trained with output i.
+
+    Returns:
+        T, shape (M, M), int8, with `pairs` ones.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains = integer("domains", domains, minimum=1)
+    pairs = integer("pairs", pairs, minimum=domains if diagonal else 1, maximum=domains**2)
+    order = generator.permutation(domains**2)
+    if diagonal:
+        forced = order % (domains + 1) == 0
+        order = np.concatenate([order[forced], order[~forced]])
+    trained = np.zeros(domains**2, np.int8)
+    trained[order[:pairs]] = 1
+    return trained.reshape(domains, domains)
+
+
+def explicit(trained_pairs) -> np.ndarray:
+    """Check a mask given by the user: square, 0 or 1, at least one trained pair.
+
+    Args:
+        trained_pairs: Array-like of shape (input_domain, output_domain), numbers or booleans.
+
+    Returns:
+        T, shape (M, M), int8, a copy.
+
+    Raises:
+        ArgumentError: the shape or an entry breaks the rule, or nothing is trained.
+    """
+    array = finite_array("trained_pairs", trained_pairs, ndim=2)
+    if array.shape[0] != array.shape[1]:
+        raise argument_error(
+            "trained_pairs", "have as many rows as columns", f"has shape {array.shape}"
+        )
+    bad = (array != 0) & (array != 1)
+    if bad.any():
+        where = tuple(int(index) for index in np.argwhere(bad)[0])
+        raise argument_error(
+            "trained_pairs", "hold zeros and ones", f"holds {array[where]} at {where}"
+        )
+    if not array.any():
+        raise argument_error("trained_pairs", "train at least one pair", "trains none")
+    return array.astype(np.int8)
+
+
+def is_biregular(trained_pairs: np.ndarray) -> bool:
+    """True if every input has K outputs and every output K inputs, for one K."""
+    rows, columns = trained_pairs.sum(axis=1), trained_pairs.sum(axis=0)
+    return bool((rows == rows[0]).all() and (columns == rows[0]).all())
+
+
+def components(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Connected components of the bipartite graph of trained pairs.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain).
+
+    Returns:
+        Label of every input domain and label of every output domain, int64, numbered from 0. A
+        domain that is never trained is a component of its own.
+    """
+    inputs, outputs = trained_pairs.shape
+    linked = np.eye(inputs + outputs, dtype=bool)
+    linked[:inputs, inputs:] = trained_pairs != 0
+    linked |= linked.T
+    for _ in range((inputs + outputs).bit_length()):  # each squaring doubles the reach
+        linked = linked @ linked
+    _, labels = np.unique(linked.argmax(axis=1), return_inverse=True)
+    return labels[:inputs], labels[inputs:]
+
+
+def is_connected(trained_pairs: np.ndarray) -> bool:
+    """True if all domains, input and output, lie in one component."""
+    inputs, outputs = components(trained_pairs)
+    return bool(max(inputs.max(), outputs.max()) == 0)
+
+
+def untrained_within_components(trained_pairs: np.ndarray) -> np.ndarray:
+    """The untrained pairs whose two domains lie in the same component.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain).
+
+    Returns:
+        Boolean array of the shape of T.
+    """
+    inputs, outputs = components(trained_pairs)
+    return (inputs[:, None] == outputs[None, :]) & (trained_pairs == 0)
+
+
+def input_pairs_without_common_output(trained_pairs: np.ndarray) -> int:
+    """Number of unordered pairs of input domains that are never trained with the same output."""
+    trained = trained_pairs.astype(np.int64)
+    common = trained @ trained.T
+    return int((common[np.triu_indices(len(common), 1)] == 0).sum())
+
+
+def _sizes(domains, trained_outputs):
+    domains = integer("domains", domains, minimum=1)
+    return domains, integer("trained_outputs", trained_outputs, minimum=1, maximum=domains)

@@ -1,0 +1,386 @@
+"""Routing and the pathway race: two numbers per singular mode, Saxe, Sodhani & Lewallen (2022).
+
+M input domains are routed to M output domains through two hidden layers; every input is trained
+with K outputs and every output with K inputs (a biregular mask). With un-gated statistics
+Sigma_yx = U S V^T and Sigma_x = V D V^T per mode, and decoupled balanced weights, all first and
+third layers share the outer weight B1 and the hidden layer has B2 (eqs. 13-14, 16-17):
+
+    dB1/dt = outer B2 B1 [S - B2 B1^2 D],    dB2/dt = hidden B1^2 [S - B2 B1^2 D].
+
+The two factors (`RaceFactors`) are the trained routes through an edge over all trained routes. With
+r = hidden/outer the flow conserves C = r B1^2 - B2^2, so that B2/B1 = sqrt(r - C/B1^2), and
+
+    dB2/dt = outer (B2^2 + C) [S - B2 (B2^2 + C) D / r],                                  (eq. 15)
+
+which is separable. Time here is the paper's: the loss is half the squared error, averaged over items
+and trained routes, and tau = 1. See docs/theory/routing.md, and `authors_time_scale` for the loss
+that the published figures were made with. Arguments broadcast over modes; all in float64.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import quad, solve_ivp
+
+from foretrain.errors import argument_error, finite_array, integer, real
+
+
+@dataclass(frozen=True)
+class RaceFactors:
+    """Share of the trained routes that pass through an edge.
+
+    Attributes:
+        outer: Through one matrix of the first or third layer (or one copy of it).
+        hidden: Through one hidden matrix.
+    """
+
+    outer: float
+    hidden: float
+
+    @property
+    def ratio(self) -> float:
+        """The quotient r = hidden/outer; B2/B1 tends to its square root."""
+        return self.hidden / self.outer
+
+
+def routing_factors(domains: int) -> RaceFactors:
+    """One shared hidden layer (eqs. 13-14): (1/M, 1), for every K."""
+    return RaceFactors(1 / integer("domains", domains, minimum=1), 1.0)
+
+
+def race_factors(domains: int, paths: float, *, shared_encoders: bool = False) -> RaceFactors:
+    """P of the M^2 routes through each hidden matrix, all routes trained (eqs. 16-17).
+
+    There are M^2/P modules, each for sqrt(P) inputs and sqrt(P) outputs. By default every module
+    owns copies of its encoders and decoders, as in the paper: factors (sqrt(P)/M^2, P/M^2) and a
+    final ratio P^(1/4). With `shared_encoders` an input has one encoder and an output one decoder,
+    used by all its modules: (1/M, P/M^2) and sqrt(P/M). Both agree with `routing_factors` at P = M^2.
+
+    Args:
+        domains: M >= 1.
+        paths: P, 1 to M^2. Networks exist for `admissible_paths` only; other values interpolate.
+        shared_encoders: True for the second variant.
+
+    Returns:
+        The factors.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains = integer("domains", domains, minimum=1)
+    paths = real("paths", paths, minimum=1, maximum=domains**2)
+    outer = 1 / domains if shared_encoders else math.sqrt(paths) / domains**2
+    return RaceFactors(outer, paths / domains**2)
+
+
+def admissible_paths(domains: int) -> tuple[int, ...]:
+    """All P for which M domains can be cut into modules: squares of the divisors of M, increasing."""
+    domains = integer("domains", domains, minimum=1)
+    return tuple(group**2 for group in range(1, domains + 1) if domains % group == 0)
+
+
+def authors_time_scale(domains: int, trained_outputs: int, features: int) -> float:
+    """Paper time per unit of (step x learning rate) under the loss of the authors' figures: 2KM/N.
+
+    Their loss sums over trained routes the mean over items and the N output features, without the
+    one half, hence is 2KM/N times the paper's. Their learning rate times this number is a step of
+    paper time, and their loss this number times the paper's. In their units, with S and D summed
+    over I items, the factors of eqs. (13-14) read 2K/(NI) and 2KM/(NI).
+
+    Args:
+        domains: M >= 1.
+        trained_outputs: K, 1 to M.
+        features: N >= 1, length of an output.
+
+    Returns:
+        The number 2KM/N.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains = integer("domains", domains, minimum=1)
+    trained_outputs = integer("trained_outputs", trained_outputs, minimum=1, maximum=domains)
+    return 2 * trained_outputs * domains / integer("features", features, minimum=1)
+
+
+def velocity(outer_weight, hidden_weight, singular_value, input_variance, factors):
+    """(dB1/dt, dB2/dt) of eqs. (13-14), by mode."""
+    error = singular_value - hidden_weight * outer_weight**2 * input_variance
+    outer_rate = factors.outer * hidden_weight * outer_weight * error
+    return outer_rate, factors.hidden * outer_weight**2 * error
+
+
+def invariant(outer_weight, hidden_weight, factors: RaceFactors):
+    """C = r B1^2 - B2^2, conserved by the flow; a step of descent changes it by O(step^2)."""
+    return factors.ratio * np.square(outer_weight) - np.square(hidden_weight)
+
+
+def weight_ratio(outer_weight, conserved, factors: RaceFactors):
+    """B2/B1 = sqrt(r - C/B1^2), exactly, while B2 is positive."""
+    return np.sqrt(factors.ratio - conserved / np.square(outer_weight))
+
+
+def loss(outer_weight, hidden_weight, singular_values, input_variances, output_power):
+    """Half the squared error averaged over items and trained routes.
+
+    L = <|y|^2>/2 + sum over modes of [G^2 D/2 - S G] with G = B2 B1^2.
+
+    Args:
+        outer_weight: B1, shape (..., mode).
+        hidden_weight: B2, shape (..., mode).
+        singular_values: S, shape (mode,).
+        input_variances: D, shape (mode,).
+        output_power: <|y|^2> over items.
+
+    Returns:
+        The loss, shape (...).
+    """
+    gain = hidden_weight * np.square(outer_weight)
+    parts = input_variances * np.square(gain) / 2 - singular_values * gain
+    return output_power / 2 + parts.sum(axis=-1)
+
+
+def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
+    """The positive B2 at which B2 B1^2 = B2 (B2^2 + C)/r equals `gain`.
+
+    Args:
+        gain: G > 0. S/D gives the end point of learning, S/(2D) its half way.
+        conserved: C, any sign.
+        factors: The factors.
+
+    Returns:
+        B2, float64, of the broadcast shape. Newton's method from above, which is monotone.
+
+    Raises:
+        ArgumentError: `gain` is not positive.
+    """
+    gain = finite_array("gain", gain).astype(np.float64)
+    if not (gain > 0).all():
+        raise argument_error("gain", "be greater than 0", f"is {gain.min():g}")
+    target, conserved = np.broadcast_arrays(gain * factors.ratio, np.asarray(conserved, np.float64))
+    root = np.sqrt(np.maximum(-conserved, 0)) + np.cbrt(target)
+    for _ in range(200):
+        step = (root * (root**2 + conserved) - target) / (3 * root**2 + conserved)
+        root = root - step
+        if (np.abs(step) <= 4e-16 * root).all():
+            break
+    return root
+
+
+def time_to_reach(
+    hidden_weight, outer_start, hidden_start, singular_value, input_variance, factors: RaceFactors
+) -> np.ndarray:
+    """Time at which B2 reaches a value: eq. (15) solved by quadrature.
+
+    t = int dB2 / (outer (B2^2 + C) [S - B2 (B2^2 + C) D/r]). The bracket is factored as (D/r)(b - B2)
+    (B2^2 + b B2 + b^2 + C) with its root b, and variables that make both near-singular ends smooth
+    are integrated, so that nothing cancels: the relative error is about 1e-10.
+
+    Args:
+        hidden_weight: B2 asked for.
+        outer_start: B1(0), not zero.
+        hidden_start: B2(0); more than -sqrt(-C) where C <= 0, else B2 never becomes positive.
+        singular_value: S > 0.
+        input_variance: D > 0.
+        factors: The factors.
+
+    Returns:
+        Time, float64, of the broadcast shape: negative for a value passed before the start, inf at or
+        beyond the end point, nan where the flow never comes from, or leads to, the value asked for.
+
+    Raises:
+        ArgumentError: S or D is not positive, or B1(0) is zero.
+    """
+    arrays = np.broadcast_arrays(
+        *(
+            np.asarray(value, np.float64)
+            for value in (hidden_weight, outer_start, hidden_start, singular_value, input_variance)
+        )
+    )
+    times = np.empty(arrays[0].shape)
+    for index in np.ndindex(times.shape):
+        times[index] = _time(*(float(array[index]) for array in arrays), factors)
+    return times
+
+
+def _time(target, outer, start, singular, variance, factors):
+    real("singular_value", singular, above=0)
+    real("input_variance", variance, above=0)
+    if outer == 0:
+        raise argument_error("outer_start", "not be zero", "is 0, where nothing moves")
+    ratio = factors.ratio
+    conserved = ratio * outer**2 - start**2
+    end = float(hidden_weight_at(singular / variance, conserved, factors))
+    saddle = math.sqrt(-conserved) if conserved < 0 else 0.0
+    if conserved <= 0 and start <= 0:
+        return math.nan
+    if (start < end) != (target < end) and target != end:
+        return math.nan
+    if conserved <= 0 and target <= saddle:
+        return math.nan
+    if target == end:
+        return 0.0 if start == end else math.inf
+    rate = factors.outer * variance / ratio
+
+    def lower(low, high, low_surplus):
+        """Both ends away from the end point; low_surplus = low^2 + C without cancellation."""
+        if conserved < 0:  # B2 = saddle + e^x
+            first = math.log(low_surplus / (low + saddle))
+
+            def integrand(x):
+                weight = saddle + math.exp(x)
+                return 1 / ((weight + saddle) * rest(weight) * (end - weight))
+
+            return quad(integrand, first, math.log(high - saddle), **_QUADRATURE)[0]
+        scale = math.sqrt(conserved)
+
+        def integrand(x):  # B2 = scale sinh x, or e^x at C = 0
+            weight = scale * math.sinh(x) if scale else math.exp(x)
+            return 1 / (math.hypot(weight, scale) * rest(weight) * (end - weight))
+
+        place = (lambda weight: math.asinh(weight / scale)) if scale else math.log
+        return quad(integrand, place(low), place(high), **_QUADRATURE)[0]
+
+    def upper(low, high):
+        """Both ends on one side of the end point: B2 = end - (end - low) e^-x."""
+        gap = end - low
+
+        def integrand(x):
+            weight = end - gap * math.exp(-x)
+            return 1 / ((weight**2 + conserved) * rest(weight))
+
+        return quad(integrand, 0.0, math.log(gap / (end - high)), **_QUADRATURE)[0]
+
+    def rest(weight):
+        return weight**2 + end * weight + end**2 + conserved
+
+    sign, low, high = (1, start, target) if target >= start else (-1, target, start)
+    if start > end:
+        # Above the end point B2 falls: the later value is the lower one.
+        return -sign * upper(high, low) / rate
+    surplus = ratio * outer**2 if low == start else (low - saddle) * (low + saddle)
+    if conserved >= 0 and low != start:
+        surplus = low**2 + conserved
+    middle = min(max((saddle + end) / 2, low), high)
+    total = 0.0
+    if low < middle:
+        total += lower(low, middle, surplus)
+    if middle < high:
+        total += upper(middle, high)
+    return sign * total / rate
+
+
+_QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 200}
+
+
+def half_learning_time(
+    outer_start, hidden_start, singular_value, input_variance, factors: RaceFactors
+) -> np.ndarray:
+    """Time at which B2 B1^2 D = S/2, by mode: negative if the start is beyond it; see `time_to_reach`."""
+    conserved = invariant(np.asarray(outer_start, float), hidden_start, factors)
+    half = hidden_weight_at(
+        np.asarray(singular_value, float) / (2 * np.asarray(input_variance, float)),
+        conserved,
+        factors,
+    )
+    return time_to_reach(half, outer_start, hidden_start, singular_value, input_variance, factors)
+
+
+def flow(
+    times, outer_start, hidden_start, singular_values, input_variances, factors: RaceFactors
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient flow of eqs. (13-14) by an adaptive Runge-Kutta method of order 8.
+
+    Args:
+        times: Not decreasing, from the start at time 0 on, paper time, shape (time,).
+        outer_start: B1(0), scalar or shape (mode,).
+        hidden_start: B2(0), scalar or shape (mode,).
+        singular_values: S, shape (mode,).
+        input_variances: D, shape (mode,).
+        factors: The factors.
+
+    Returns:
+        B1 and B2, shape (time, mode), with a relative error of about 1e-10.
+
+    Raises:
+        ArgumentError: `times` is negative or decreases, or an entry is not finite.
+    """
+    times = finite_array("times", times, ndim=1).astype(np.float64)
+    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
+        raise argument_error("times", "not be negative nor decrease", "does")
+    start, singular, variance = _start(outer_start, hidden_start, singular_values, input_variances)
+    modes = singular.size
+    if not times.size or times[-1] == 0:
+        return tuple(np.tile(part, (times.size, 1)) for part in start)
+
+    def derivative(_, state):
+        return np.concatenate(velocity(state[:modes], state[modes:], singular, variance, factors))
+
+    solution = solve_ivp(
+        derivative,
+        (0.0, times[-1]),
+        np.concatenate(start),
+        method="DOP853",
+        t_eval=np.unique(times),
+        rtol=1e-12,
+        atol=1e-14,
+    )
+    path = solution.y.T[np.searchsorted(solution.t, times)]
+    return path[:, :modes], path[:, modes:]
+
+
+def descend(
+    step_size: float,
+    steps: int,
+    outer_start,
+    hidden_start,
+    singular_values,
+    input_variances,
+    factors: RaceFactors,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient descent of the reduced loss: Euler steps of eqs. (13-14), vectorised over modes.
+
+    From decoupled weights this is what full-batch descent of the whole network does, to rounding.
+
+    Args:
+        step_size: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
+        steps: Number of steps, at least 0.
+        outer_start: B1(0), scalar or shape (mode,).
+        hidden_start: B2(0), scalar or shape (mode,).
+        singular_values: S, shape (mode,).
+        input_variances: D, shape (mode,).
+        factors: The factors.
+
+    Returns:
+        B1 and B2, shape (steps + 1, mode), the start included.
+
+    Raises:
+        ArgumentError: a number is out of range or not finite.
+    """
+    step_size = real("step_size", step_size, above=0)
+    steps = integer("steps", steps, minimum=0)
+    start, singular, variance = _start(outer_start, hidden_start, singular_values, input_variances)
+    path = np.empty((steps + 1, 2, singular.size))
+    path[0] = start
+    for step in range(steps):
+        path[step + 1] = path[step] + step_size * np.stack(
+            velocity(path[step, 0], path[step, 1], singular, variance, factors)
+        )
+    return path[:, 0], path[:, 1]
+
+
+def _start(outer_start, hidden_start, singular_values, input_variances):
+    singular = finite_array("singular_values", singular_values, ndim=1).astype(np.float64)
+    variance = finite_array("input_variances", input_variances, ndim=1).astype(np.float64)
+    if variance.shape != singular.shape:
+        raise argument_error(
+            "input_variances",
+            f"have one value per singular value ({singular.size})",
+            f"has {variance.size}",
+        )
+    start = [
+        np.broadcast_to(finite_array(name, value).astype(np.float64), singular.shape)
+        for name, value in (("outer_start", outer_start), ("hidden_start", hidden_start))
+    ]
+    return start, singular, variance

@@ -1,0 +1,68 @@
+"""Files that are either whole or absent, and one clear line where a disk refuses them."""
+
+import contextlib
+import errno
+import json
+import os
+import uuid
+from pathlib import Path
+
+from foretrain.errors import FolderError
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
+def write_atomic(path: Path, content: bytes) -> Path:
+    """Write a file so that it is whole and durable on return, and absent or as it was if anything goes wrong.
+
+    The content goes to a temporary file beside it (a dot name ending in ``.tmp``), which is synced and renamed; then
+    the folder is synced. Costs two syncs, about a millisecond on a local disk.
+
+    Raises:
+        FolderError: the disk is full or refuses the file; the temporary file has been removed.
+    """
+    temporary = path.parent / f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        with open(temporary, "xb", buffering=0) as file:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[file.write(rest) :]
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise refused(path, error) from error
+        raise
+    return path
+
+
+def write_json(path: Path, content: dict) -> Path:
+    """Write a JSON object atomically; a number that is not finite is an error, since JSON has none."""
+    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    return write_atomic(path, text.encode() + b"\n")
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system can."""
+    if (
+        os.name == "nt"
+    ):  # Windows cannot open a folder for syncing; its journal keeps renames in order
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def refused(path: Path, error: OSError) -> FolderError:
+    """The one line for a file that could not be written."""
+    if error.errno in _FULL:
+        return FolderError(
+            f"The disk that holds {path.parent} is full. What was finished is kept: "
+            "free some space and run the same command again."
+        )
+    return FolderError(f"Cannot write {path}: {error.strerror or error}.")

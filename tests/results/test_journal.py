@@ -1,0 +1,273 @@
+import errno
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretrain.errors import FolderError
+from foretrain.results import files
+from foretrain.results.journal import FinishedRun, Writer, read, scan
+
+
+def make_run(number, observations=3, *, width=2, dtype=np.float32, note=""):
+    values = np.random.default_rng(number)
+    return FinishedRun(
+        identity=f"{number:032x}",
+        outcome=1 + number % 4,
+        steps_taken=10 * (observations - 1),
+        steps=10 * np.arange(observations),
+        curves={
+            "loss": values.normal(size=observations).astype(dtype),
+            "singular_values": values.normal(size=(observations, width)).astype(dtype),
+        },
+        finals={"final_loss": np.array(values.normal(), dtype)},
+        note=note,
+    )
+
+
+def assert_same_run(run, other):
+    assert (run.identity, run.outcome, run.steps_taken, run.note) == (
+        other.identity,
+        other.outcome,
+        other.steps_taken,
+        other.note,
+    )
+    np.testing.assert_array_equal(run.steps, other.steps)
+    for held, expected in ((run.curves, other.curves), (run.finals, other.finals)):
+        assert set(held) == set(expected)
+        for name in held:
+            expected_values = np.asarray(expected[name])
+            assert held[name].dtype == expected_values.dtype
+            assert held[name].shape == expected_values.shape
+            assert held[name].tobytes() == expected_values.tobytes()
+
+
+def segment_names(folder):
+    return sorted(os.listdir(folder / "journal"))
+
+
+def test_what_is_appended_is_read_back_to_the_bit(tmp_path):
+    runs = [make_run(n, observations=1 + n % 5, width=1 + n % 3) for n in range(20)]
+    writer = Writer(tmp_path, "worker-0")
+    for start in range(0, 20, 7):
+        writer.append(runs[start : start + 7])
+    for run, expected in zip(read(tmp_path), runs, strict=True):
+        assert_same_run(run, expected)
+
+
+arrays = st.sampled_from([np.float32, np.float64, np.int32, np.bool_])
+
+
+@st.composite
+def finished_runs(draw):
+    """Runs of one segment: ragged, with variables missing here and there, infinite and undefined values."""
+    dtypes = {name: draw(arrays) for name in ("a", "b")}
+    runs = []
+    for number in range(draw(st.integers(1, 4))):
+        observations = draw(st.integers(0, 3))
+        seed = np.random.default_rng(draw(st.integers(0, 2**32)))
+        special = np.array([np.nan, -np.nan, np.inf, -0.0, 1.5])
+
+        def values(shape, name, seed=seed, special=special):
+            with np.errstate(invalid="ignore"):
+                return seed.choice(special, size=shape).astype(dtypes[name])
+
+        curves, finals = {}, {}
+        if draw(st.booleans()):
+            curves["a"] = values((observations, draw(st.integers(0, 2))), "a")
+        if draw(st.booleans()):
+            finals["b"] = values(
+                tuple(draw(st.lists(st.integers(0, 2), min_size=1, max_size=1))), "b"
+            )
+        runs.append(
+            FinishedRun(
+                identity=f"run{number}",
+                outcome=draw(st.integers(-128, 127)),
+                steps_taken=draw(st.integers(0, 2**40)),
+                steps=np.arange(observations),
+                curves=curves,
+                finals=finals,
+                note=draw(st.text(max_size=5)),
+            )
+        )
+    return runs
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
+@given(finished_runs())
+def test_any_runs_are_read_back_to_the_bit(tmp_path_factory, runs):
+    folder = tmp_path_factory.mktemp("journal")
+    Writer(folder, "w").append(runs)
+    for run, expected in zip(read(folder), runs, strict=True):
+        assert_same_run(run, expected)
+
+
+def test_mixed_precision_takes_the_wider_type_and_keeps_values(tmp_path):
+    runs = [make_run(0, dtype=np.float32), make_run(1, dtype=np.float64)]
+    Writer(tmp_path, "w").append(runs)
+    first, second = read(tmp_path)
+    assert first.curves["loss"].dtype == np.float64
+    np.testing.assert_array_equal(first.curves["loss"], runs[0].curves["loss"])
+    np.testing.assert_array_equal(second.curves["loss"], runs[1].curves["loss"])
+
+
+def test_scan_lists_each_run_once_with_outcome_and_note(tmp_path):
+    writer = Writer(tmp_path, "w")
+    writer.append([make_run(0), make_run(1, note="worker died three times")])
+    writer.append([make_run(1), make_run(2)])
+    found = scan(tmp_path)
+    assert found.identities == [f"{n:032x}" for n in (0, 1, 2)]
+    np.testing.assert_array_equal(found.outcomes, [1, 2, 3])
+    assert found.notes == {f"{1:032x}": "worker died three times"}
+    assert found.damaged == {}
+
+
+def test_of_a_run_held_twice_the_first_segment_by_name_wins(tmp_path):
+    Writer(tmp_path, "z").append([make_run(0, note="z")])
+    Writer(tmp_path, "a").append([make_run(0, note="a")])
+    assert [run.note for run in read(tmp_path)] == ["a"]
+    assert list(scan(tmp_path).notes.values()) == ["a"]
+
+
+def test_a_folder_without_a_journal_holds_no_runs(tmp_path):
+    assert scan(tmp_path).identities == []
+    assert list(read(tmp_path / "nowhere")) == []
+
+
+def test_a_second_writer_of_the_same_name_goes_on_counting(tmp_path):
+    Writer(tmp_path, "w").append([make_run(0)])
+    Writer(tmp_path, "w-1").append([make_run(1)])
+    Writer(tmp_path, "w").append([make_run(2)])
+    assert segment_names(tmp_path) == ["w-00000001.npz", "w-00000002.npz", "w-1-00000001.npz"]
+    assert len(scan(tmp_path).identities) == 3
+
+
+@pytest.mark.parametrize("fraction", [0.0, 0.1, 0.5, 0.99])
+def test_of_a_torn_segment_only_its_own_runs_are_missing(tmp_path, fraction):
+    writer = Writer(tmp_path, "w")
+    writer.append([make_run(0)])
+    torn = writer.append([make_run(1), make_run(2)])
+    writer.append([make_run(3)])
+    content = torn.read_bytes()
+    torn.write_bytes(content[: int(fraction * len(content))])
+    found = scan(tmp_path)
+    assert found.identities == [f"{n:032x}" for n in (0, 3)]
+    assert list(found.damaged) == [torn.name]
+    assert "torn, altered" in found.damaged[torn.name]
+    assert [run.identity for run in read(tmp_path)] == found.identities
+
+
+def test_any_flipped_bit_is_noticed(tmp_path):
+    writer = Writer(tmp_path, "w")
+    path = writer.append([make_run(0)])
+    content = bytearray(path.read_bytes())
+    # Every 7th byte, which meets headers, data, the zip directory and the checksum itself.
+    for position in [*range(0, len(content), 7), len(content) - 1]:
+        content[position] ^= 1 << (position % 8)
+        path.write_bytes(content)
+        assert list(scan(tmp_path).damaged) == [path.name], position
+        content[position] ^= 1 << (position % 8)
+    path.write_bytes(content)
+    assert scan(tmp_path).damaged == {}
+
+
+def test_a_foreign_file_is_listed_and_does_no_harm(tmp_path):
+    Writer(tmp_path, "w").append([make_run(0)])
+    np.savez(tmp_path / "journal" / "mine.npz", weights=np.zeros(3))
+    (tmp_path / "journal" / "empty.npz").touch()
+    (tmp_path / "journal" / "notes.txt").write_text("not looked at")
+    found = scan(tmp_path)
+    assert found.identities == [f"{0:032x}"]
+    assert set(found.damaged) == {"mine.npz", "empty.npz"}
+
+
+def test_left_overs_of_a_killed_writer_are_not_read_and_are_removed_by_the_next(tmp_path):
+    Writer(tmp_path, "w").append([make_run(0)])
+    left_over = tmp_path / "journal" / ".w-00000002.npz.123-abc.tmp"
+    left_over.write_bytes(b"half a segm")
+    other = tmp_path / "journal" / ".v-00000002.npz.123-abc.tmp"
+    other.write_bytes(b"of another writer that may live")
+    assert scan(tmp_path).damaged == {}
+    Writer(tmp_path, "w")
+    assert not left_over.exists()
+    assert other.exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("call", ["fsync", "write"])
+def test_a_full_disk_leaves_no_part_of_the_segment_and_says_so(tmp_path, monkeypatch, number, call):
+    writer = Writer(tmp_path, "w")
+    writer.append([make_run(0)])
+
+    def full(*arguments):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        if call == "fsync":
+            patch.setattr(files.os, "fsync", full)
+        else:
+            patch.setattr(files, "memoryview", full, raising=False)  # stands where writing begins
+        with pytest.raises(FolderError, match=r"^The disk that holds .* is full\.[^\n]*$"):
+            writer.append([make_run(1)])
+    assert segment_names(tmp_path) == ["w-00000001.npz"]
+    writer.append([make_run(1)])
+    assert len(scan(tmp_path).identities) == 2
+
+
+def test_another_refusal_of_the_disk_is_named(tmp_path, monkeypatch):
+    writer = Writer(tmp_path, "w")
+
+    def broken(descriptor):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(files.os, "fsync", broken)
+    with pytest.raises(FolderError, match=r"Cannot write .*w-00000001\.npz: Input/output error"):
+        writer.append([make_run(0)])
+    assert segment_names(tmp_path) == []
+
+
+def test_a_file_where_the_journal_should_be_is_named(tmp_path):
+    (tmp_path / "journal").touch()
+    with pytest.raises(FolderError, match=r"Cannot write .*journal"):
+        Writer(tmp_path, "w")
+
+
+@pytest.mark.parametrize("worker", ["", "a/b", ".hidden", "a b"])
+def test_a_worker_name_must_fit_a_file_name(tmp_path, worker):
+    with pytest.raises(ValueError, match="usable in a file name"):
+        Writer(tmp_path, worker)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ([], "at least one run"),
+        ([FinishedRun("a", 1, 0, np.zeros((2, 2), int))], "`steps` must have one axis"),
+        ([FinishedRun("a", 1, 0, np.arange(2), {"loss": np.zeros(3)})], "must have 2 observations"),
+        (
+            [
+                FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.zeros(1)}),
+                FinishedRun("b", 1, 0, np.arange(0), {}, {"x": np.zeros((1, 1))}),
+            ],
+            "same number of axes",
+        ),
+        ([FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.array(["s"])})], "must hold numbers"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_writing(tmp_path, runs, message):
+    with pytest.raises(ValueError, match=message):
+        Writer(tmp_path, "w").append(runs)
+    assert segment_names(tmp_path) == []
+
+
+def test_segments_are_equal_to_the_bit_for_equal_runs(tmp_path):
+    paths = [Writer(tmp_path / name, "w").append([make_run(0)]) for name in "ab"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_no_pickle_is_written_or_read(tmp_path):
+    path = Writer(tmp_path, "w").append([make_run(0)])
+    with np.load(path, allow_pickle=False) as members:
+        assert all(members[name].dtype.kind in "biufcS" for name in members.files)

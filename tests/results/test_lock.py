@@ -1,0 +1,169 @@
+import json
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from foretrain.errors import FolderError
+from foretrain.results.lock import lock
+
+HOLD = textwrap.dedent(
+    """
+    import sys
+    from foretrain.results.lock import lock
+    with lock(sys.argv[1], "sweep"):
+        print("held", flush=True)
+        sys.stdin.read()
+    """
+)
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """Another process that holds the lock of the folder."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    process.stdin.close()
+    process.stdout.close()
+
+
+def test_a_lock_is_held_inside_the_block_and_gone_after(tmp_path):
+    with lock(tmp_path, "sweep") as path:
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_is_released_when_the_block_raises(tmp_path):
+    with pytest.raises(KeyError), lock(tmp_path, "sweep"):
+        raise KeyError
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_second_process_is_refused_with_host_and_process_id(tmp_path, holder):
+    message = f"in use by process {holder.pid} on host {socket.gethostname()}"
+    with pytest.raises(FolderError, match=message), lock(tmp_path, "sweep"):
+        pass
+    assert (tmp_path / "sweep.lock").exists()
+
+
+def test_other_names_are_other_locks(tmp_path, holder):
+    with lock(tmp_path, "shard-2-of-3"):
+        assert holder.poll() is None
+
+
+def test_a_lock_is_free_when_its_process_ends(tmp_path, holder):
+    holder.communicate("", timeout=20)
+    with lock(tmp_path, "sweep") as path:
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
+    holder.kill()
+    holder.wait()
+    assert (tmp_path / "sweep.lock").exists()
+    with lock(tmp_path, "sweep") as path:
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_killed_process_that_nobody_waited_for_is_dead(tmp_path, holder):
+    holder.kill()
+    os.waitid(os.P_PID, holder.pid, os.WEXITED | os.WNOWAIT)  # leaves it a zombie
+    with lock(tmp_path, "sweep"):
+        pass
+
+
+def test_a_reused_process_id_is_not_mistaken_for_the_holder(tmp_path, holder):
+    path = tmp_path / "sweep.lock"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "started": "another boot 1"}))
+    with lock(tmp_path, "sweep"):
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_lock_of_another_host_is_refused_and_says_how_to_remove_it(tmp_path):
+    path = tmp_path / "sweep.lock"
+    path.write_text(json.dumps({"host": "elsewhere", "pid": 7, "started": "x"}))
+    with (
+        pytest.raises(FolderError, match=r"process 7 on host elsewhere.*delete .*sweep\.lock"),
+        lock(tmp_path, "sweep"),
+    ):
+        pass
+    assert path.exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 3}'])
+def test_an_unreadable_lock_is_refused_and_says_how_to_remove_it(tmp_path, content):
+    (tmp_path / "sweep.lock").write_text(content)
+    with (
+        pytest.raises(FolderError, match=r"cannot be read.*delete .*sweep\.lock"),
+        lock(tmp_path, "sweep"),
+    ):
+        pass
+
+
+def test_a_lock_that_was_removed_and_taken_by_another_is_left_alone(tmp_path):
+    with lock(tmp_path, "sweep") as path:
+        path.write_text("of another")
+    assert path.read_text() == "of another"
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with (
+        pytest.raises(FolderError, match=r"Cannot write .*gone/sweep\.lock"),
+        lock(tmp_path / "gone", "sweep"),
+    ):
+        pass
+
+
+RACE = textwrap.dedent(
+    """
+    import sys, time
+    from foretrain.errors import FolderError
+    from foretrain.results.lock import lock
+    print("ready", flush=True)
+    sys.stdin.readline()
+    try:
+        with lock(sys.argv[1], "sweep"):
+            print("held", flush=True)
+            sys.stdin.readline()
+    except FolderError as error:
+        print(error, flush=True)
+        sys.stdin.readline()
+    """
+)
+
+
+def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
+    stale = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "long ago"}
+    (tmp_path / "sweep.lock").write_text(json.dumps(stale))
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACE, str(tmp_path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for racer in racers:
+        assert racer.stdout.readline() == "ready\n"
+    for racer in racers:
+        racer.stdin.write("\n")
+        racer.stdin.flush()
+    answers = [racer.stdout.readline() for racer in racers]
+    for racer in racers:
+        racer.communicate("\n", timeout=20)
+    assert answers.count("held\n") == 1
+    assert sum("in use by process" in answer for answer in answers) == 3

@@ -277,7 +277,7 @@ _QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 200}
 def half_learning_time(
     outer_start, hidden_start, singular_value, input_variance, factors: RaceFactors
 ) -> np.ndarray:
-    """Time at which B2 B1^2 D = S/2, by mode: negative if the start is beyond it; see `time_to_reach`."""
+    """Time at which B2 B1^2 D = S/2, by mode; see `time_to_reach` for starts that are beyond it."""
     conserved = invariant(np.asarray(outer_start, float), hidden_start, factors)
     half = hidden_weight_at(
         np.asarray(singular_value, float) / (2 * np.asarray(input_variance, float)),

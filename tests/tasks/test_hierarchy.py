@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks.hierarchy import (
+    LEVEL_WEIGHTS,
+    hierarchical_items,
+    hierarchical_modes,
+    item_statistics,
+)
+
+
+def test_items_of_two_levels_are_those_of_the_paper():
+    inputs, outputs = hierarchical_items(LEVEL_WEIGHTS["unit"])
+    assert (inputs == np.eye(4)).all()
+    assert outputs.astype(int).tolist() == [
+        [1, 1, 1, 1],
+        [1, 1, 0, 0],
+        [0, 0, 1, 1],
+        [1, 0, 0, 0],
+        [0, 1, 0, 0],
+        [0, 0, 1, 0],
+        [0, 0, 0, 1],
+    ]
+
+
+def test_singular_values_of_unit_weights_are_known():
+    singular, variances = hierarchical_modes(LEVEL_WEIGHTS["unit"])
+    np.testing.assert_allclose(singular * 4, np.sqrt([7, 3, 1, 1]), rtol=1e-14)
+    assert (variances == 0.25).all()
+
+
+def test_singular_values_of_the_figures_are_the_authors():
+    singular, _ = hierarchical_modes()
+    np.testing.assert_allclose(singular * 4, [13.6015, 6.4031, 3, 3], atol=5e-5)
+
+
+@pytest.mark.parametrize("branching", [2, 3])
+@pytest.mark.parametrize("weights", [(2.0,), (1.0, 5.0), (0.5, 2.0, 3.0), (1.0, 1.0, 0.0, 2.0)])
+def test_modes_in_closed_form_are_the_singular_values_of_the_statistics(weights, branching):
+    inputs, outputs = hierarchical_items(weights, branching)
+    statistics = item_statistics(inputs, outputs)
+    singular, variances = hierarchical_modes(weights, branching)
+    measured = np.linalg.svd(statistics.input_output_correlation, compute_uv=False)
+    np.testing.assert_allclose(singular, measured, atol=1e-14 * measured[0] * len(measured))
+    np.testing.assert_allclose(statistics.input_correlation, np.diag(variances), atol=1e-16)
+    # Inputs span the items, so the modes carry all of the output's power.
+    np.testing.assert_allclose(statistics.output_power, (singular**2 / variances).sum())
+    assert statistics.items == branching ** (len(weights) - 1)
+
+
+def test_statistics_are_averages_over_items():
+    shared = np.random.default_rng(0)
+    inputs, outputs = shared.normal(size=(3, 5)), shared.normal(size=(2, 5))
+    once = item_statistics(inputs, outputs)
+    twice = item_statistics(np.hstack([inputs, inputs]), np.hstack([outputs, outputs]))
+    np.testing.assert_allclose(once.input_correlation, twice.input_correlation)
+    np.testing.assert_allclose(once.input_output_correlation, twice.input_output_correlation)
+    np.testing.assert_allclose(once.output_power, twice.output_power)
+    np.testing.assert_allclose(once.output_power, np.mean([y @ y for y in outputs.T]))
+
+
+def test_unusable_trees_and_items_are_refused():
+    with pytest.raises(ArgumentError, match="`branching` must be at least 2"):
+        hierarchical_items(branching=1)
+    with pytest.raises(ArgumentError, match="`weights` must have at least one level"):
+        hierarchical_items(())
+    with pytest.raises(ArgumentError, match="`weights` must be finite"):
+        hierarchical_modes((1.0, np.inf))
+    with pytest.raises(ArgumentError, match=r"`outputs` must be as long as `inputs` \(5\)"):
+        item_statistics(np.ones((3, 5)), np.ones((2, 4)))

@@ -1,0 +1,145 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretrain.errors import ArgumentError
+from foretrain.streams import generator
+from foretrain.tasks import routing
+
+SIZES = st.integers(1, 9).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m)))
+
+
+def mask_generator(seed=0):
+    return generator(0, seed, "mask")
+
+
+@given(SIZES)
+def test_circulant_is_a_biregular_band_that_shifts_into_itself(sizes):
+    domains, trained_outputs = sizes
+    trained = routing.circulant(domains, trained_outputs)
+    assert routing.is_biregular(trained)
+    assert trained.sum() == domains * trained_outputs
+    assert (np.roll(trained, (1, 1), (0, 1)) == trained).all()
+    assert trained[0, :trained_outputs].all()
+
+
+@given(SIZES, st.integers(0, 99))
+def test_random_biregular_has_equal_rows_and_columns(sizes, seed):
+    domains, trained_outputs = sizes
+    trained = routing.random_biregular(domains, trained_outputs, mask_generator(seed))
+    assert routing.is_biregular(trained)
+    assert set(np.unique(trained)) <= {0, 1}
+    assert trained.sum() == domains * trained_outputs
+
+
+def test_random_biregular_is_uniform_over_the_permutations_of_three():
+    counts = {}
+    shared = mask_generator()
+    for _ in range(1200):
+        key = routing.random_biregular(3, 1, shared).tobytes()
+        counts[key] = counts.get(key, 0) + 1
+    # Six masks, 200 expected each; 15.1 is the 99% quantile of chi squared with 5 degrees of freedom.
+    assert len(counts) == 6
+    assert sum((n - 200) ** 2 / 200 for n in counts.values()) < 15.1
+
+
+def test_random_biregular_reaches_all_ninety_masks_of_four_domains_by_two_about_equally():
+    shared = mask_generator(1)
+    draws = 4500
+    keys = [routing.random_biregular(4, 2, shared).tobytes() for _ in range(draws)]
+    counts = np.unique(keys, return_counts=True)[1]
+    assert counts.size == 90
+    # 122.9 is the 99% quantile of chi squared with 89 degrees of freedom.
+    assert ((counts - draws / 90) ** 2 / (draws / 90)).sum() < 122.9
+
+
+@given(SIZES, st.integers(0, 99))
+def test_random_rows_train_every_input_equally_often_and_are_nested(sizes, seed):
+    domains, trained_outputs = sizes
+    trained = routing.random_rows(domains, trained_outputs, mask_generator(seed))
+    assert (trained.sum(axis=1) == trained_outputs).all()
+    if trained_outputs < domains:
+        more = routing.random_rows(domains, trained_outputs + 1, mask_generator(seed))
+        assert (more >= trained).all()
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_nested_masks_add_one_pair_at_a_time(diagonal):
+    first = 6 if diagonal else 1
+    masks = [
+        routing.nested(6, pairs, mask_generator(), diagonal=diagonal) for pairs in range(first, 37)
+    ]
+    for pairs, (fewer, more) in enumerate(itertools.pairwise(masks), start=first):
+        assert fewer.sum() == pairs
+        assert (more >= fewer).all()
+    assert (masks[0] == np.eye(6)).all() == diagonal
+    other = routing.nested(6, 18, mask_generator(1), diagonal=diagonal)
+    assert (other != masks[18 - first]).any()
+
+
+def test_explicit_masks_are_copied_and_checked():
+    given_mask = np.eye(3, dtype=bool)
+    trained = routing.explicit(given_mask)
+    assert trained.dtype == np.int8
+    given_mask[0, 1] = True
+    assert trained[0, 1] == 0
+    with pytest.raises(ArgumentError, match="`trained_pairs` must have 2 axes"):
+        routing.explicit([1, 0])
+    with pytest.raises(ArgumentError, match="`trained_pairs` must have as many rows as columns"):
+        routing.explicit(np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match=r"must hold zeros and ones, but holds 2.0 at \(0, 1\)"):
+        routing.explicit([[1, 2.0], [0, 1]])
+    with pytest.raises(ArgumentError, match="must train at least one pair"):
+        routing.explicit(np.zeros((2, 2)))
+
+
+def test_sizes_out_of_range_are_refused():
+    with pytest.raises(ArgumentError, match="`trained_outputs` must be between 1 and 7, but is 9"):
+        routing.circulant(7, 9)
+    with pytest.raises(ArgumentError, match="`domains` must be at least 1"):
+        routing.random_rows(0, 1, mask_generator())
+    with pytest.raises(ArgumentError, match="`pairs` must be between 5 and 25, but is 4"):
+        routing.nested(5, 4, mask_generator())
+
+
+def test_rows_alone_do_not_make_a_mask_biregular():
+    assert not routing.is_biregular(np.array([[1, 0], [1, 0]]))
+    assert not routing.is_biregular(np.array([[1, 1], [0, 0]]))
+
+
+def test_components_of_two_blocks_and_a_domain_never_trained():
+    trained = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
+    inputs, outputs = routing.components(trained)
+    assert inputs[0] == inputs[1] == outputs[0] == outputs[1]
+    assert inputs[2] == outputs[2] != inputs[0]
+    assert len({inputs[0], inputs[2], inputs[3], outputs[3]}) == 4
+    assert not routing.is_connected(trained)
+    assert np.argwhere(routing.untrained_within_components(trained)).tolist() == [[1, 0]]
+
+
+@given(st.integers(2, 12), st.integers(0, 99))
+def test_components_agree_with_networkx(domains, seed):
+    import networkx as nx
+
+    trained = (mask_generator(seed).random((domains, domains)) < 1.2 / domains).astype(np.int8)
+    graph = nx.Graph()
+    graph.add_nodes_from(range(2 * domains))
+    graph.add_edges_from((i, domains + j) for i, j in np.argwhere(trained))
+    labels = np.concatenate(routing.components(trained))
+    expected = {frozenset(part) for part in nx.connected_components(graph)}
+    assert {frozenset(np.flatnonzero(labels == label)) for label in set(labels)} == expected
+    assert routing.is_connected(trained) == (len(expected) == 1)
+
+
+@given(st.integers(2, 15), st.integers(2, 15))
+def test_a_circulant_band_of_two_or_more_is_connected(domains, trained_outputs):
+    assert routing.is_connected(routing.circulant(domains, min(domains, trained_outputs)))
+
+
+def test_input_pairs_without_common_output_at_the_sizes_of_the_figures():
+    # Bands of 3 on a ring of 10 are disjoint at distances 3, 4 (10 pairs each) and 5 (5 pairs).
+    assert routing.input_pairs_without_common_output(routing.circulant(10, 3)) == 25
+    assert routing.input_pairs_without_common_output(routing.circulant(7, 4)) == 0

@@ -1,0 +1,287 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import routing
+from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
+from foretrain.theory import pathway_race as race
+
+SINGULAR, VARIANCE = hierarchical_modes()
+FACTORS = race.routing_factors(7)
+# C positive, zero, negative, nearly -B2(0)^2, and a hidden weight that starts on the wrong side.
+STARTS = [(0.2, 0.2), (0.1, 0.1 * 7**0.5), (0.05, 0.4), (1e-4, 0.3), (0.3, -0.2), (0.3, 0.0)]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_flow_conserves_its_invariant(start):
+    outer, hidden = race.flow(np.linspace(0, 150, 40), *start, SINGULAR, VARIANCE, FACTORS)
+    conserved = race.invariant(outer, hidden, FACTORS)
+    # Relative to the size of the two terms at the end, about 20; the solver's tolerance is 1e-12.
+    np.testing.assert_allclose(conserved, np.tile(conserved[0], (40, 1)), atol=1e-9)
+    assert np.ptp(outer[:, 0]) > 0.5
+
+
+def test_one_step_changes_the_invariant_by_the_square_of_its_size():
+    changes = []
+    for step_size in (1e-2, 5e-3):
+        outer, hidden = race.descend(step_size, 1, 0.8, 1.1, SINGULAR, VARIANCE, FACTORS)
+        changes.append(np.diff(race.invariant(outer, hidden, FACTORS), axis=0))
+    np.testing.assert_allclose(changes[0] / changes[1], 4, rtol=1e-9)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_quadrature_of_equation_15_agrees_with_the_flow(start):
+    # Times at which no mode is so near its end that its hidden weight no longer tells the time.
+    conserved = race.invariant(*start, FACTORS)
+    end = SINGULAR[0] / VARIANCE[0]
+    targets = race.hidden_weight_at(np.array([0.01, 0.2, 0.5, 0.9, 0.99]) * end, conserved, FACTORS)
+    times = race.time_to_reach(targets, *start, SINGULAR[0], VARIANCE[0], FACTORS)
+    assert (np.diff(times) > 0).all()
+    _, hidden = race.flow(times, *start, SINGULAR[:1], VARIANCE[:1], FACTORS)
+    np.testing.assert_allclose(hidden[:, 0], targets, rtol=1e-8)
+
+
+def test_quadrature_agrees_with_the_flow_from_above_the_end_point():
+    start = (0.3, 6.0)
+    _, hidden = race.flow(np.array([0.0, 0.1, 0.5]), *start, SINGULAR[:1], VARIANCE[:1], FACTORS)
+    times = race.time_to_reach(hidden[:, 0], *start, SINGULAR[0], VARIANCE[0], FACTORS)
+    assert hidden[2, 0] != hidden[1, 0]
+    end = race.hidden_weight_at(13.6, race.invariant(*start, FACTORS), FACTORS)
+    assert (hidden[:, 0] > end).all() == (start[1] > end)
+    np.testing.assert_allclose(times, [0.0, 0.1, 0.5], rtol=1e-8)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_restarting_the_flow_on_its_way_changes_nothing(start):
+    outer, hidden = race.flow([7.0, 31.0], *start, SINGULAR, VARIANCE, FACTORS)
+    again = race.flow([24.0], outer[0], hidden[0], SINGULAR, VARIANCE, FACTORS)
+    np.testing.assert_allclose(again[0][0], outer[1], rtol=1e-8)
+    np.testing.assert_allclose(again[1][0], hidden[1], rtol=1e-8)
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_times_add_up_and_run_backwards(start):
+    conserved = race.invariant(*start, FACTORS)
+    low, high = race.hidden_weight_at(np.array([2.0, 9.0]), conserved, FACTORS)
+    outer_low = np.sqrt((low**2 + conserved) / FACTORS.ratio)
+    mode = (SINGULAR[0], VARIANCE[0], FACTORS)
+    whole = race.time_to_reach(high, *start, *mode)
+    first = race.time_to_reach(low, *start, *mode)
+    rest = race.time_to_reach(high, outer_low, low, *mode)
+    np.testing.assert_allclose(first + rest, whole, rtol=1e-9)
+    outer_high = np.sqrt((high**2 + conserved) / FACTORS.ratio)
+    np.testing.assert_allclose(race.time_to_reach(low, outer_high, high, *mode), -rest, rtol=1e-9)
+    assert race.time_to_reach(start[1], *start, *mode) == 0
+
+
+def test_the_end_point_is_reached_after_infinite_time_and_solves_the_cubic():
+    outer, hidden = race.flow([0.0, 400.0], 0.2, 0.2, SINGULAR, VARIANCE, FACTORS)
+    conserved = race.invariant(0.2, 0.2, FACTORS)
+    end = race.hidden_weight_at(SINGULAR / VARIANCE, conserved, FACTORS)
+    np.testing.assert_allclose(end * (end**2 + conserved), 7 * SINGULAR / VARIANCE, rtol=1e-14)
+    np.testing.assert_allclose(hidden[1], end, rtol=1e-9)
+    np.testing.assert_allclose(hidden[1] * outer[1] ** 2, SINGULAR / VARIANCE, rtol=1e-9)
+    assert race.time_to_reach(end[0], 0.2, 0.2, SINGULAR[0], VARIANCE[0], FACTORS) == np.inf
+    assert np.isnan(race.time_to_reach(end[0] * 1.1, 0.2, 0.2, SINGULAR[0], VARIANCE[0], FACTORS))
+    # The approach is exponential: each tenfold closer gap takes the same time, log(10)/rate.
+    gaps = race.time_to_reach(
+        end[0] * (1 - np.array([1e-5, 1e-6, 1e-7])), 0.2, 0.2, SINGULAR[0], VARIANCE[0], FACTORS
+    )
+    weight = end[0]
+    rate = (weight**2 + conserved) * (3 * weight**2 + conserved) / 7**2 * VARIANCE[0]
+    np.testing.assert_allclose(np.diff(gaps), np.log(10) / rate, rtol=1e-4)
+
+
+def test_the_end_point_is_the_cube_root_only_without_an_invariant():
+    cube_root = np.cbrt(7 * 1.0)
+    assert race.hidden_weight_at(1.0, 0.0, FACTORS) == pytest.approx(cube_root, rel=1e-14)
+    ratio = race.hidden_weight_at(1.0, (7 - 1) * np.array([0.2, 0.66]) ** 2, FACTORS) / cube_root
+    # Two per cent off at sigma 0.2 and 23% at sigma 0.66, at unit S/D and M = 7.
+    np.testing.assert_allclose(1 - ratio, [0.02, 0.23], atol=0.005)
+
+
+def test_the_hidden_weight_of_a_very_negative_invariant_is_exact():
+    # B2 = k + h with h << k: B2 (B2 - k)(B2 + k) = 2 k^2 h to first order.
+    k, gain = 1e3, 1e-2
+    found = race.hidden_weight_at(gain, -(k**2), FACTORS)
+    np.testing.assert_allclose(found - k, 7 * gain / (2 * k**2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("start", STARTS[:4])
+def test_the_ratio_of_the_layers_is_exact_and_tends_to_the_root_of_the_factors(start):
+    factors = race.race_factors(12, 16)
+    outer, hidden = race.flow([5.0, 200.0, 1500.0], *start, SINGULAR, VARIANCE, factors)
+    conserved = race.invariant(*start, factors)
+    np.testing.assert_allclose(
+        hidden / outer, race.weight_ratio(outer, conserved, factors), rtol=1e-8
+    )
+    # The larger the weight, the nearer its ratio to the limit P^(1/4) = 2.
+    distance = np.abs(hidden[2] / outer[2] - 2)
+    assert distance[0] < distance[1] < distance[2]
+    huge = race.hidden_weight_at(1e9, conserved, factors)
+    outer_huge = np.sqrt((huge**2 + conserved) / factors.ratio)
+    assert huge / outer_huge == pytest.approx(2, abs=1e-5)
+
+
+def test_half_learning_times_by_number_of_paths():
+    # M = 10, balanced start .08, first mode, in the paper's time; measured by an ODE solver.
+    times = [
+        race.half_learning_time(0.08, 0.08, SINGULAR[0], VARIANCE[0], race.race_factors(10, paths))
+        for paths in (1, 4, 9, 16, 25, 36, 49, 64, 81, 100)
+    ]
+    expected = [357.1, 140.2, 80.4, 53.9, 39.5, 30.6, 24.6, 20.3, 17.2, 14.8]
+    # Printed to one decimal: half a unit of the last digit.
+    np.testing.assert_allclose(times, expected, atol=0.0501)
+
+
+def test_half_learning_is_half_of_the_gain_in_the_flow():
+    times = race.half_learning_time(0.2, 0.2, SINGULAR, VARIANCE, FACTORS)
+    outer, hidden = race.flow(np.sort(times), 0.2, 0.2, SINGULAR, VARIANCE, FACTORS)
+    order = np.argsort(times)
+    gain = (hidden * outer**2 * VARIANCE)[np.arange(4), order]
+    np.testing.assert_allclose(gain, SINGULAR[order] / 2, rtol=1e-8)
+    beyond = race.half_learning_time(2.2, 2.2, SINGULAR[0], VARIANCE[0], FACTORS)
+    assert beyond < 0
+
+
+def test_euler_steps_converge_to_the_flow_at_first_order():
+    exact = np.stack(race.flow([8.0], 0.3, 0.3, SINGULAR, VARIANCE, FACTORS))[:, 0]
+    errors = []
+    for steps in (2000, 4000, 8000):
+        path = race.descend(8.0 / steps, steps, 0.3, 0.3, SINGULAR, VARIANCE, FACTORS)
+        errors.append(np.abs(np.stack(path)[:, -1] - exact).max())
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    # The order differs from 1 by a term proportional to the step.
+    np.testing.assert_allclose(orders, 1, atol=0.02)
+
+
+def test_loss_decreases_to_zero_along_the_flow_and_starts_at_half_the_power():
+    power = item_statistics(*hierarchical_items()).output_power
+    outer, hidden = race.flow(np.linspace(0, 500, 60), 0.01, 0.2, SINGULAR, VARIANCE, FACTORS)
+    losses = race.loss(outer, hidden, SINGULAR, VARIANCE, power)
+    assert losses[0] == pytest.approx(power / 2, rel=1e-4)
+    assert (np.diff(losses) < 1e-12 * power).all()
+    assert abs(losses[-1]) < 1e-9 * power
+
+
+def test_all_routes_through_one_module_is_the_routing_network():
+    for shared_encoders in (False, True):
+        factors = race.race_factors(6, 36, shared_encoders=shared_encoders)
+        assert factors == race.routing_factors(6)
+
+
+def test_ratios_of_both_variants():
+    assert race.race_factors(10, 16).ratio == pytest.approx(4)
+    assert race.race_factors(10, 16, shared_encoders=True).ratio == pytest.approx(1.6)
+    assert race.admissible_paths(12) == (1, 4, 9, 16, 36, 144)
+
+
+class FullNetwork:
+    """Routing by explicit matrices and loops, one module per group of inputs and of outputs."""
+
+    def __init__(self, trained, group, shared_encoders, outer, hidden):
+        inputs, outputs = hierarchical_items()
+        self.statistics = item_statistics(inputs, outputs)
+        left, _, right = np.linalg.svd(self.statistics.input_output_correlation)
+        self.left, self.right = left[:, :4], right.T
+        shared = np.random.default_rng(0)
+        self.first, self.second = (np.linalg.qr(shared.normal(size=(9, 4)))[0] for _ in range(2))
+        self.routes, self.group, self.shared = np.argwhere(trained), group, shared_encoders
+        self.weights = {}
+        for route in self.routes:
+            encoder, module, decoder = self.edges(*route)
+            self.weights[encoder] = outer * self.first @ self.right.T
+            self.weights[module] = hidden * self.second @ self.first.T
+            self.weights[decoder] = outer * self.left @ self.second.T
+
+    def edges(self, i, j):
+        module = (i // self.group, j // self.group)
+        owner = () if self.shared else module
+        return ("encoder", int(i), owner), ("module", module), ("decoder", int(j), owner)
+
+    def descend(self, rate, features=None):
+        """One step under the paper's loss, or the authors' if the number of features is given."""
+        items = self.statistics.items
+        scale = 1 / len(self.routes) if features is None else 2 * items / (items * features)
+        gradient = {edge: np.zeros_like(weight) for edge, weight in self.weights.items()}
+        for route in self.routes:
+            edges = self.edges(*route)
+            one, two, three = (self.weights[edge] for edge in edges)
+            error = scale * (
+                three @ two @ one @ self.statistics.input_correlation
+                - self.statistics.input_output_correlation
+            )
+            gradient[edges[0]] += (three @ two).T @ error
+            gradient[edges[1]] += three.T @ error @ one.T
+            gradient[edges[2]] += error @ (two @ one).T
+        for edge in self.weights:
+            self.weights[edge] = self.weights[edge] - rate * gradient[edge]
+
+    def modes(self):
+        for (kind, *_), weight in self.weights.items():
+            frames = {
+                "encoder": (self.first, self.right),
+                "module": (self.second, self.first),
+                "decoder": (self.left, self.second),
+            }
+            left, right = frames[kind]
+            yield kind, np.diag(left.T @ weight @ right)
+
+
+def assert_network_follows(network, outer, hidden):
+    for kind, weights in network.modes():
+        expected = hidden[-1] if kind == "module" else outer[-1]
+        np.testing.assert_allclose(weights, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["paper", "authors"])
+def test_descent_of_a_routing_network_from_decoupled_weights_is_the_reduction(loss):
+    trained = routing.random_biregular(5, 2, np.random.default_rng(0))
+    network = FullNetwork(trained, 5, True, 0.3, 0.4)
+    features = 7 if loss == "authors" else None
+    rate = 0.05 if features else 0.05 * race.authors_time_scale(5, 2, 7)
+    for _ in range(60):
+        network.descend(rate, features)
+    step = 0.05 * race.authors_time_scale(5, 2, 7)
+    path = race.descend(step, 60, 0.3, 0.4, SINGULAR, VARIANCE, race.routing_factors(5))
+    assert path[0][-1, 0] > 1
+    assert_network_follows(network, *path)
+
+
+@pytest.mark.parametrize("shared_encoders", [False, True])
+@pytest.mark.parametrize("group", [1, 2, 4])
+def test_descent_of_modules_from_decoupled_weights_is_the_race(group, shared_encoders):
+    factors = race.race_factors(4, group**2, shared_encoders=shared_encoders)
+    step, steps = 0.04 / factors.outer, 60
+    network = FullNetwork(np.ones((4, 4)), group, shared_encoders, 0.3, 0.4)
+    for _ in range(steps):
+        network.descend(step)
+    path = race.descend(step, steps, 0.3, 0.4, SINGULAR, VARIANCE, factors)
+    assert path[0][-1, 0] > 1
+    assert_network_follows(network, *path)
+
+
+def test_authors_time_is_eight_times_the_papers_at_their_size():
+    assert race.authors_time_scale(7, 4, 7) == 8
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="`paths` must be between 1 and 9, but is 16"):
+        race.race_factors(3, 16)
+    with pytest.raises(ArgumentError, match="`gain` must be greater than 0"):
+        race.hidden_weight_at(0.0, 1.0, FACTORS)
+    with pytest.raises(ArgumentError, match="`singular_value` must be greater than 0"):
+        race.time_to_reach(1.0, 0.1, 0.1, -1.0, 1.0, FACTORS)
+    with pytest.raises(ArgumentError, match="`outer_start` must not be zero"):
+        race.time_to_reach(1.0, 0.0, 0.1, 1.0, 1.0, FACTORS)
+    with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
+        race.flow([1.0, 0.5], 0.1, 0.1, SINGULAR, VARIANCE, FACTORS)
+    with pytest.raises(ArgumentError, match="`input_variances` must have one value per singular"):
+        race.descend(0.1, 1, 0.1, 0.1, SINGULAR, VARIANCE[:2], FACTORS)
+
+
+def test_a_hidden_weight_that_starts_at_or_below_its_saddle_never_arrives():
+    assert np.isnan(race.time_to_reach(1.0, 0.1, -0.5, SINGULAR[0], VARIANCE[0], FACTORS))
+    _, hidden = race.flow([2000.0], 0.1, -0.5, SINGULAR[:1], VARIANCE[:1], FACTORS)
+    saddle = -np.sqrt(-race.invariant(0.1, -0.5, FACTORS))
+    assert hidden[0, 0] == pytest.approx(saddle, rel=1e-9)

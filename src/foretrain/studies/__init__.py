@@ -8,12 +8,13 @@ line is what ``foretrain list`` prints. It defines
 - ``Parameters``: a frozen dataclass whose fields are made by `foretrain.studies.parameters.parameter`.
   Among them are always ``steps`` (int, the most steps a run may take) and ``observe_every`` (int, static: the stride
   of what is stored along ``step``).
+- ``CONDITIONAL_DEFAULTS`` (optional): ``{(field, value): {field: default, ...}}``, defaults that depend on a choice.
 - ``SEEDS`` (optional): default number of seeds, 10 if absent.
 - ``PRESETS``: ``{"paper": {field: value, ...}, ...}``; ``quick`` is the defaults.
 - ``program(parameters) -> Program``: the jitted part of a run. It is called once per static signature with every field
   that is not static set to its default, so it cannot depend on what is swept.
 - ``inputs(parameters, root_seed, seed) -> dict[str, ndarray]``: what one run feeds to the program, made on the host with NumPy.
-- ``claims(result) -> list[Claim]``: judged sentences, from a labelled result.
+- ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.studies.labelled`.
 
 and, where it needs them,
 
@@ -23,7 +24,8 @@ and, where it needs them,
   overrides; ``"seeds": n`` limits their seeds. Stored under ``/simulation/<variant>``.
 - ``coordinates(parameters, step) -> dict[str, tuple[tuple[str, ...], ndarray]]``: labels along dims of one cell, name
   to (dims, values), such as ``time`` along ``step``; `step` holds the stored step numbers.
-- ``predict(parameters) -> xarray.Dataset``: the theory for one cell of the grid; NumPy and SciPy, float64.
+- ``predict(parameters, root_seed, seeds) -> xarray.Dataset``: the theory for one cell of the grid, in NumPy and SciPy,
+  float64. It has a ``seed`` dim where the prediction depends on what is drawn.
 - ``estimate(parameters) -> float``: predicted number of steps of a run, used to start long runs first.
 
 The figures of a study are in ``figures/`` under the same name.
@@ -38,7 +40,8 @@ from types import ModuleType
 from foretrain.errors import argument_error, nearest
 
 _FOLDER = Path(__file__).parent
-_NOT_STUDIES = {"__init__", "parameters", "plan"}
+_NOT_STUDIES = {"__init__", "parameters", "plan", "labelled"}
+_CLAIMS = "_claims"  # a study whose claims fill a file of their own has them in <study>_claims.py
 
 
 @dataclass(frozen=True)
@@ -53,8 +56,8 @@ class Entry:
 
 def names() -> list[str]:
     """Names of all studies, sorted."""
-    stems = (path.stem for path in _FOLDER.glob("*.py"))
-    return sorted(stem.replace("_", "-") for stem in stems if stem not in _NOT_STUDIES)
+    stems = {path.stem for path in _FOLDER.glob("*.py") if not path.stem.endswith(_CLAIMS)}
+    return sorted(stem.replace("_", "-") for stem in stems - _NOT_STUDIES)
 
 
 def entry(name: str) -> Entry:

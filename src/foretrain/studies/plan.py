@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretrain import studies
-from foretrain.errors import FolderError, StoreError, integer
+from foretrain.errors import FolderError, StoreError, integer, one_of
 from foretrain.studies.parameters import cells, hashed, rules, split_axes
 
 SCHEMA = 1
@@ -85,11 +85,14 @@ def make_plan(
     Raises:
         ArgumentError: an unknown study, preset or parameter, or a value that breaks a rule in some cell of the grid.
     """
-    from foretrain.errors import one_of
-
     module = studies.load(study)
     presets = {"quick": {}, **module.PRESETS}
-    merged = {**presets[one_of("preset", preset, list(presets))], **values}
+    given = {**presets[one_of("preset", preset, list(presets))], **values}
+    merged = {}
+    for (name, value), defaults in getattr(module, "CONDITIONAL_DEFAULTS", {}).items():
+        if given.get(name) == value:
+            merged.update(defaults)
+    merged.update(given)
     preset_seeds = merged.pop("seeds", getattr(module, "SEEDS", 10))
     parameters, axes = split_axes(module.Parameters, merged)
     plan = Plan(

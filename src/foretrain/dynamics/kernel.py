@@ -1,0 +1,126 @@
+"""The jitted half of the lanes: a program vectorised over a fixed number of lanes, in five compiled functions.
+
+Every function is compiled once for a program and a number of lanes: the number of strides of a chunk is a traced value,
+the loop over them leaves early on the device, and lanes are filled by a gather. What a lane computes therefore never
+depends on how the runs are cut into chunks or which run rides beside it.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from foretrain.dynamics.program import DIVERGED, OUT_OF_STEPS, RUNNING, Program
+
+
+class Kernel:
+    """A program over lanes.
+
+    Args:
+        program: The program of one static signature.
+        rows: Most strides a chunk may have; the observations of a chunk are kept on the device until it ends.
+
+    All methods must be called inside ``jax.enable_x64(program.precision == "float64")``.
+    """
+
+    def __init__(self, program: Program, rows: int):
+        self.program, self.rows = program, rows
+        self.start = jax.jit(self._start)
+        self.chunk = jax.jit(self._chunk, donate_argnames="state")
+        self.finish = jax.jit(self._finish)
+
+    def _over_lanes(self, function, shared):
+        """`function` over the lanes, with the shared inputs added to those of each lane."""
+        return jax.vmap(lambda inputs, *rest: function({**inputs, **shared}, *rest))
+
+    def _start(self, inputs, shared):
+        """State, outcome and observation of fresh runs at step 0."""
+        state = self._over_lanes(self.program.init, shared)(inputs)
+        # A weakly typed leaf would compile everything a second time once it has been through a chunk.
+        state = jax.tree.map(_strong, state)
+        observed = self._over_lanes(self.program.observe, shared)(inputs, state)
+        fine = _finite(state) & _finite(observed)
+        outcome = jnp.where(inputs["max_steps"] > 0, RUNNING, OUT_OF_STEPS)
+        outcome = jnp.where(fine, outcome, DIVERGED).astype(jnp.int8)
+        return state, outcome, observed
+
+    def _chunk(self, inputs, state, step, outcome, shared, limit, allowance):
+        """Move all lanes on until `limit` strides are done, no lane moves, or `allowance` is wasted.
+
+        A lane moves while its outcome is RUNNING. What is wasted is counted in strides of lanes that froze in this chunk.
+
+        Returns:
+            state, step and outcome after it; the strides done; the observations, shape (row, lane, ...), of which
+            a lane has as many rows as it has done strides.
+        """
+        stride = self.program.observe_every
+        one_step = self._over_lanes(self.program.step, shared)
+        observe = self._over_lanes(self.program.observe, shared)
+        done = self._over_lanes(self.program.done, shared)
+        frozen_before = jnp.sum(outcome != RUNNING)
+
+        def goes_on(carry):
+            row, wasted, _, _, outcome, _ = carry
+            return (row < limit) & (wasted <= allowance) & jnp.any(outcome == RUNNING)
+
+        def one_stride(carry):
+            row, wasted, state, step, outcome, record = carry
+            moves = outcome == RUNNING
+            later = lax.fori_loop(0, stride, lambda _, held: one_step(inputs, held), state)
+            observed = observe(inputs, later)
+            ended = done(inputs, later, observed).astype(jnp.int8)
+            step = jnp.where(moves, step + stride, step)
+            ended = jnp.where(step >= inputs["max_steps"], OUT_OF_STEPS, ended)
+            ended = jnp.where(_finite(later) & _finite(observed), ended, DIVERGED)
+            outcome = jnp.where(moves, ended, outcome).astype(jnp.int8)
+            state = jax.tree.map(partial(_select, moves), later, state)
+            record = jax.tree.map(lambda kept, new: kept.at[row].set(new), record, observed)
+            wasted = wasted + jnp.sum(outcome != RUNNING) - frozen_before
+            return row + 1, wasted.astype(jnp.int32), state, step, outcome, record
+
+        shapes = jax.eval_shape(observe, inputs, state)
+        record = jax.tree.map(lambda x: jnp.zeros((self.rows, *x.shape), x.dtype), shapes)
+        zero = jnp.zeros((), jnp.int32)
+        carry = (zero, zero, state, step, outcome, record)
+        row, _, state, step, outcome, record = lax.while_loop(goes_on, one_stride, carry)
+        return state, step, outcome, row, record
+
+    def _finish(self, inputs, state, shared, lanes):
+        """What is stored once of the runs in `lanes`, shape (finished,)."""
+        taken = jax.tree.map(lambda leaf: leaf[lanes], (inputs, state))
+        return self._over_lanes(self.program.finish, shared)(*taken)
+
+
+@partial(jax.jit, donate_argnums=0)
+def refill(riders, pool, source):
+    """Put row ``source[lane]`` of the pool into each lane; a negative source leaves the lane as it is."""
+    rows = jnp.maximum(source, 0)
+    return jax.tree.map(lambda old, new: _select(source >= 0, new[rows], old), riders, pool)
+
+
+@jax.jit
+def take(tree, lanes):
+    """Copy of the given lanes of every leaf."""
+    return jax.tree.map(lambda leaf: leaf[lanes], tree)
+
+
+def _strong(leaf):
+    leaf = jnp.asarray(leaf)
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.extended):
+        return leaf
+    return lax.convert_element_type(leaf, leaf.dtype)
+
+
+def _select(lanes, new, old):
+    """`new` in the lanes that are true, `old` in the others."""
+    return jnp.where(lanes.reshape(lanes.shape + (1,) * (new.ndim - 1)), new, old)
+
+
+def _finite(tree):
+    """Per lane whether every floating leaf of the tree is finite."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if jnp.issubdtype(leaf.dtype, jnp.inexact)]
+    per_leaf = [jnp.isfinite(leaf).reshape(leaf.shape[0], -1).all(axis=1) for leaf in leaves]
+    if not per_leaf:
+        return jnp.array(True)
+    return jnp.stack(per_leaf).all(axis=0)

@@ -1,0 +1,267 @@
+"""The graph of a gated network: nodes with widths, edges between them, and the paths from inputs to outputs.
+
+A node is a bank of units, an edge a weight matrix from its source to its target. An input node has no incoming edge, an
+output node no outgoing one, and every other node is hidden. The graph has no cycle; two edges may join the same nodes.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from os import PathLike
+
+from foretrain.errors import argument_error, integer, nearest
+
+MAX_PATHS = 10_000
+_NAME = re.compile(r"[A-Za-z0-9_.\-]+")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A bank of `width` units."""
+
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A weight matrix of shape (width of `target`, width of `source`)."""
+
+    name: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Path:
+    """A walk along edges from an input node to an output node.
+
+    Attributes:
+        edges: Names of the edges, the one at the input first.
+        nodes: Names of the nodes, input first and output last; one more than `edges`.
+    """
+
+    edges: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+    @property
+    def source(self) -> str:
+        """Name of the input node."""
+        return self.nodes[0]
+
+    @property
+    def target(self) -> str:
+        """Name of the output node."""
+        return self.nodes[-1]
+
+    @property
+    def name(self) -> str:
+        """Names of the edges joined by ``>``."""
+        return ">".join(self.edges)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An acyclic directed graph of banks of units.
+
+    Attributes:
+        nodes: All nodes; the order is kept wherever nodes are listed.
+        edges: All edges; the order is kept wherever edges are listed.
+
+    Raises:
+        ArgumentError: a name is malformed or used twice (nodes and edges share their names, since either may carry a
+            gate), a width is not a positive whole number, an edge ends at an unknown node, a node has no edge, there
+            is no edge, or there is a cycle.
+    """
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def __post_init__(self):
+        _check_names(self)
+        _check_edges(self)
+        _ = self.order
+
+    @cached_property
+    def width(self) -> dict[str, int]:
+        """Width of every node, by name."""
+        return {node.name: node.width for node in self.nodes}
+
+    @cached_property
+    def incoming(self) -> dict[str, tuple[Edge, ...]]:
+        """Edges into every node, by its name."""
+        return {n.name: tuple(e for e in self.edges if e.target == n.name) for n in self.nodes}
+
+    @cached_property
+    def outgoing(self) -> dict[str, tuple[Edge, ...]]:
+        """Edges out of every node, by its name."""
+        return {n.name: tuple(e for e in self.edges if e.source == n.name) for n in self.nodes}
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the nodes without incoming edges."""
+        return tuple(node.name for node in self.nodes if not self.incoming[node.name])
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the nodes without outgoing edges."""
+        return tuple(node.name for node in self.nodes if not self.outgoing[node.name])
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """Names of the nodes with incoming and outgoing edges."""
+        ends = {*self.inputs, *self.outputs}
+        return tuple(node.name for node in self.nodes if node.name not in ends)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Names of the nodes, every edge's source before its target."""
+        sources = {
+            node.name: dict.fromkeys(e.source for e in self.incoming[node.name])
+            for node in self.nodes
+        }
+        try:
+            return tuple(TopologicalSorter(sources).static_order())
+        except CycleError as error:
+            cycle = " > ".join(error.args[1])
+            raise argument_error("edges", "form no cycle", f"form {cycle}") from None
+
+    @cached_property
+    def shape(self) -> dict[str, tuple[int, int]]:
+        """Shape (target, source) of the weight matrix of every edge, by name."""
+        return {e.name: (self.width[e.target], self.width[e.source]) for e in self.edges}
+
+
+def _check_names(graph: Graph) -> None:
+    seen = {}
+    for kind, items in (("nodes", graph.nodes), ("edges", graph.edges)):
+        for item in items:
+            if not isinstance(item.name, str) or not _NAME.fullmatch(item.name):
+                rule = "have names of letters, digits, `_`, `-` and `.`"
+                raise argument_error(kind, rule, f"has {item.name!r}")
+            if item.name in seen:
+                where = f"is used twice, in {seen[item.name]} and in {kind}"
+                raise argument_error(kind, "have distinct names", f"`{item.name}` {where}")
+            seen[item.name] = kind
+    for node in graph.nodes:
+        integer(f"nodes.{node.name}", node.width, minimum=1)
+
+
+def _check_edges(graph: Graph) -> None:
+    names = [node.name for node in graph.nodes]
+    if not graph.edges:
+        raise argument_error("edges", "hold at least one edge", "is empty")
+    for edge in graph.edges:
+        for end in (edge.source, edge.target):
+            if end not in names:
+                got = f"ends at `{end}`, which is none"
+                raise argument_error(
+                    f"edges.{edge.name}", "join two nodes", got, nearest(str(end), names)
+                )
+    joined = {end for edge in graph.edges for end in (edge.source, edge.target)}
+    for name in names:
+        if name not in joined:
+            raise argument_error(f"nodes.{name}", "be joined by an edge", "is isolated")
+
+
+def graph_from_dict(description: Mapping) -> Graph:
+    """Build a graph from nested tables, as a TOML file holds them.
+
+    Args:
+        description: ``{"nodes": {name: width}, "edges": {name: [source, target]}}``. An edge may instead be a table
+            ``{"source": ..., "target": ..., "shape": [target width, source width]}``, where the optional shape is
+            checked against the widths of the nodes.
+
+    Returns:
+        The graph, nodes and edges in the order of the tables.
+
+    Raises:
+        ArgumentError: a table is missing, unknown or malformed, or the graph breaks a rule of `Graph`.
+    """
+    for key in description:
+        if key not in ("nodes", "edges"):
+            raise argument_error("graph", "hold tables `nodes` and `edges` only", f"has `{key}`")
+    for key in ("nodes", "edges"):
+        if not isinstance(description.get(key), Mapping):
+            raise argument_error("graph", f"hold a table `{key}`", "does not")
+    nodes = tuple(
+        Node(name, integer(f"nodes.{name}", width, minimum=1))
+        for name, width in description["nodes"].items()
+    )
+    described = {name: _edge_table(name, item) for name, item in description["edges"].items()}
+    edges = (Edge(name, item["source"], item["target"]) for name, item in described.items())
+    graph = Graph(nodes, tuple(edges))
+    for name, item in described.items():
+        shape = item.get("shape")
+        if shape is not None and tuple(shape) != graph.shape[name]:
+            rule = (
+                f"have shape {list(graph.shape[name])} (target, source) by the widths of its nodes"
+            )
+            raise argument_error(f"edges.{name}", rule, f"has {list(shape)}")
+    return graph
+
+
+def _edge_table(name, item) -> dict:
+    if isinstance(item, Mapping):
+        if {"source", "target"} <= set(item) <= {"source", "target", "shape"}:
+            shape = item.get("shape")
+            if shape is None or (isinstance(shape, list | tuple) and len(shape) == 2):
+                return dict(item)
+    elif isinstance(item, list | tuple) and len(item) == 2:
+        return {"source": item[0], "target": item[1]}
+    rule = "be [source, target] or a table of source, target and, if wanted, shape"
+    raise argument_error(f"edges.{name}", rule, f"is {item!r}")
+
+
+def read_graph(path: str | PathLike) -> Graph:
+    """Read a graph from a TOML file with the tables that `graph_from_dict` takes; raises `ArgumentError`."""
+    try:
+        with open(path, "rb") as file:
+            description = tomllib.load(file)
+    except OSError as error:
+        raise argument_error("graph", "name a TOML file", f"`{path}`: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise argument_error(
+            "graph", "name a TOML file", f"`{path}`: {error}".rstrip(".")
+        ) from None
+    return graph_from_dict(description)
+
+
+def count_paths(graph: Graph) -> int:
+    """Number of paths from inputs to outputs, counted in time linear in edges, without listing them."""
+    arriving = dict.fromkeys(graph.inputs, 1)
+    for name in graph.order:
+        if name not in arriving:
+            arriving[name] = sum(arriving[edge.source] for edge in graph.incoming[name])
+    return sum(arriving[name] for name in graph.outputs)
+
+
+def enumerate_paths(graph: Graph, *, max_paths: int = MAX_PATHS) -> tuple[Path, ...]:
+    """All paths from inputs to outputs, ordered by input, then by edges in their declared order.
+
+    Args:
+        graph: The graph.
+        max_paths: The most paths to list; they are counted first.
+
+    Raises:
+        ArgumentError: there are more than `max_paths`; the message states how many.
+    """
+    number = count_paths(graph)
+    if number > max_paths:
+        got = f"the graph has {number} paths"
+        raise argument_error(
+            "max_paths", "be at least the number of paths", f"is {max_paths} and {got}"
+        )
+    paths = []
+    unfinished = [Path((), (name,)) for name in reversed(graph.inputs)]
+    while unfinished:
+        path = unfinished.pop()
+        onward = graph.outgoing[path.target]
+        if not onward:
+            paths.append(path)
+        for edge in reversed(onward):
+            unfinished.append(Path((*path.edges, edge.name), (*path.nodes, edge.target)))
+    return tuple(paths)

@@ -1,0 +1,140 @@
+"""Data of a gated network: inputs, targets and gates, one value of each per example."""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+
+import numpy as np
+
+from foretrain.errors import StoreError, argument_error, finite_array, integer, nearest
+from foretrain.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class GatedData:
+    """Examples for a gated network; the gates belong to the data (Saxe, Sodhani & Lewallen 2022, section 2).
+
+    Attributes:
+        graph: The network's graph.
+        inputs: Input node to array of shape (sample, width); every input node has one.
+        targets: Output node to array of shape (sample, width); every output node has one. Where an output is gated off
+            the network's answer is zero, and a target that is not zero only adds a constant to the loss.
+        gates: Edge, or node that is not an input, to array of shape (sample,), 0/1 or real. What is left out is 1.
+
+    All arrays are stored as float64. There is at least one sample.
+
+    Raises:
+        ArgumentError: a name is unknown or missing, a shape or length does not fit, or a number is not finite.
+    """
+
+    graph: Graph
+    inputs: Mapping[str, np.ndarray]
+    targets: Mapping[str, np.ndarray]
+    gates: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self):
+        graph = self.graph
+        gateable = [n.name for n in graph.nodes if n.name not in graph.inputs]
+        gateable += [edge.name for edge in graph.edges]
+        _check_names("x", self.inputs, graph.inputs, "an input node", complete=True)
+        _check_names("y", self.targets, graph.outputs, "an output node", complete=True)
+        _check_names("gate", self.gates, gateable, "an edge or a node that is not an input")
+        cleaned = {
+            "inputs": _clean("x", self.inputs, graph),
+            "targets": _clean("y", self.targets, graph),
+            "gates": _clean("gate", self.gates, graph),
+        }
+        _check_lengths(cleaned)
+        for name, arrays in cleaned.items():
+            object.__setattr__(self, name, arrays)
+
+    @property
+    def samples(self) -> int:
+        """Number of examples."""
+        return len(next(iter(self.inputs.values())))
+
+    def batches(self, batch_size: int) -> Iterator["GatedData"]:
+        """Consecutive pieces of at most `batch_size` examples."""
+        batch_size = integer("batch_size", batch_size, minimum=1)
+        for start in range(0, self.samples, batch_size):
+            piece = slice(start, start + batch_size)
+            yield GatedData(
+                self.graph,
+                {name: array[piece] for name, array in self.inputs.items()},
+                {name: array[piece] for name, array in self.targets.items()},
+                {name: array[piece] for name, array in self.gates.items()},
+            )
+
+
+def _check_names(prefix, arrays, known, kind, *, complete=False):
+    for name in arrays:
+        if name not in known:
+            raise argument_error(
+                f"{prefix}.{name}", f"name {kind}", "does not", nearest(name, known)
+            )
+    if complete:
+        for name in known:
+            if name not in arrays:
+                raise argument_error(f"{prefix}.{name}", "be given", "is missing")
+
+
+def _clean(prefix, arrays, graph):
+    cleaned = {}
+    for name, array in arrays.items():
+        label = f"{prefix}.{name}"
+        array = finite_array(label, array, ndim=1 if prefix == "gate" else 2).astype(np.float64)
+        if prefix != "gate" and array.shape[1] != graph.width[name]:
+            rule = f"have shape (sample, {graph.width[name]}) by the width of `{name}`"
+            raise argument_error(label, rule, f"has shape {array.shape}")
+        cleaned[name] = array
+    return cleaned
+
+
+def _check_lengths(cleaned):
+    prefixes = {"inputs": "x", "targets": "y", "gates": "gate"}
+    arrays = {f"{prefixes[k]}.{n}": a for k, group in cleaned.items() for n, a in group.items()}
+    (first, reference), *rest = arrays.items()
+    if not len(reference):
+        raise argument_error(first, "hold at least one sample", "is empty")
+    for name, array in rest:
+        if len(array) != len(reference):
+            rule = f"be as long as `{first}` ({len(reference)})"
+            raise argument_error(name, rule, f"has length {len(array)}")
+
+
+def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:
+    """Read data from an npz file with arrays ``x.<node>``, ``y.<node>`` and ``gate.<edge or node>``.
+
+    Args:
+        path: The file. Nothing in it is executed: pickled objects are refused.
+        graph: The graph the names and widths are checked against.
+
+    Raises:
+        StoreError: the file is missing, is not an npz file, is truncated or holds pickled objects.
+        ArgumentError: an array's name, shape or content does not fit the graph.
+    """
+    try:
+        stored = np.load(path, allow_pickle=False)
+        if not isinstance(stored, np.lib.npyio.NpzFile):
+            raise StoreError(f"`{path}` is a single array, not an npz file.")
+        with stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except FileNotFoundError:
+        raise StoreError(f"`{path}` does not exist.") from None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, StoreError):
+            raise
+        if "allow_pickle" in str(error):
+            reason = "it is not an npz file, or holds pickled objects, which are never loaded"
+        else:
+            reason = "it is truncated, altered or no npz file"
+        raise StoreError(f"`{path}` cannot be read: {reason}.") from None
+    groups = {"x": {}, "y": {}, "gate": {}}
+    for name, array in arrays.items():
+        prefix, _, rest = name.partition(".")
+        if prefix not in groups or not rest:
+            rule = "be `x.<node>`, `y.<node>` or `gate.<edge or node>`"
+            raise argument_error("data", f"hold arrays whose names are {rule[3:]}", f"has `{name}`")
+        groups[prefix][rest] = array
+    return GatedData(graph, groups["x"], groups["y"], groups["gate"])

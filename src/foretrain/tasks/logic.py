@@ -1,0 +1,85 @@
+"""Two classification tasks that no linear network can do and a gated linear one can: XoR, and contextual.
+
+Saxe, Sodhani & Lewallen (2022), appendix A. Their worked example labels x = (1, 1) with y = +1, which is the negation
+of exclusive-or as defined in the same paragraph; here equal bits have y = -1. The two differ by a sign of the weights.
+"""
+
+import numpy as np
+
+from foretrain.errors import integer, one_of
+from foretrain.graph import Graph, graph_from_dict
+from foretrain.tasks.gated_data import GatedData
+
+GATINGS = ("per_context", "always_on")
+
+
+def pathways_graph(pathways: int, hidden_width: int, *, input_width: int = 2) -> Graph:
+    """Input node ``x`` and output node ``y`` joined by parallel pathways.
+
+    Args:
+        pathways: Number of pathways, at least 1. Pathway k has edges ``in<k>`` and ``out<k>`` and hidden node ``h<k>``,
+            counted from 1.
+        hidden_width: Width of every hidden node.
+        input_width: Width of ``x``; ``y`` has width 1.
+    """
+    integer("pathways", pathways, minimum=1)
+    integer("hidden_width", hidden_width, minimum=1)
+    numbers = range(1, pathways + 1)
+    nodes = {"x": input_width, **{f"h{k}": hidden_width for k in numbers}, "y": 1}
+    edges = {f"in{k}": ["x", f"h{k}"] for k in numbers}
+    edges |= {f"out{k}": [f"h{k}", "y"] for k in numbers}
+    return graph_from_dict({"nodes": nodes, "edges": edges})
+
+
+def xor(hidden_width: int = 128) -> GatedData:
+    """Exclusive-or of two bits with one pathway per example (appendix A.1).
+
+    Args:
+        hidden_width: Width N_h of every pathway; 128 in the paper's figure 3.
+
+    Returns:
+        Four examples: x in {-1, 1}^2, y = 1 where the bits differ and -1 where they agree; the node gate of ``h<k>`` is
+        open on example k only.
+    """
+    graph = pathways_graph(4, hidden_width)
+    x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    y = -x[:, :1] * x[:, 1:]
+    gates = {f"h{k + 1}": row for k, row in enumerate(np.eye(4))}
+    return GatedData(graph, {"x": x}, {"y": y}, gates)
+
+
+def contextual(
+    hidden_width: int = 8,
+    *,
+    gating: str = "per_context",
+    samples: int | None = None,
+    generator: np.random.Generator | None = None,
+) -> GatedData:
+    """Report the first input in context 1 and the second in context 2 (appendix A.2).
+
+    Args:
+        hidden_width: Width of every pathway.
+        gating: ``per_context``: two pathways, each open in one context. ``always_on``: one pathway, always open.
+        samples: Number of inputs drawn uniformly from [-1, 1]^2, each shown in both contexts. None: the four points
+            (+-1/sqrt 3, +-1/sqrt 3), whose second moments are exactly those of the uniform law, and a gated linear
+            network sees nothing else.
+        generator: Source of the draws; required with `samples`.
+
+    Returns:
+        The examples, all of context 1 first: 2 * `samples`, or 8.
+
+    Raises:
+        ArgumentError: an unknown gating or fewer than one sample.
+    """
+    one_of("gating", gating, GATINGS)
+    if samples is None:
+        x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) / np.sqrt(3)
+    else:
+        x = generator.uniform(-1, 1, size=(integer("samples", samples, minimum=1), 2))
+    y = np.concatenate([x[:, :1], x[:, 1:]])
+    gates = {}
+    if gating == "per_context":
+        first = np.repeat([1.0, 0.0], len(x))
+        gates = {"h1": first, "h2": 1 - first}
+    graph = pathways_graph(2 if gating == "per_context" else 1, hidden_width)
+    return GatedData(graph, {"x": np.concatenate([x, x])}, {"y": y}, gates)

@@ -1,0 +1,258 @@
+r"""The reduced equations of a gated deep linear network: one scalar per edge and mode.
+
+$$ \tau \frac{d}{dt} B_e = \sum_{p \ni e} B_{p \setminus e} \Big[ S(p) - \sum_{j: t(j)=t(p)} B_j D(j,p) \Big] $$
+
+Eq. (10) of Saxe, Sodhani & Lewallen (2022), with tau = 1. How often a term appears, and how strongly, follows from the
+graph and the gates: an edge collects one term per trained path through it, and S and D carry Pr(path).
+
+A state is a float64 array of shape (edge, mode), edges in the order of the graph's and modes as `Reduction` numbers
+them; it is zero where an end of the edge lacks the mode, and stays so.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import (
+    ForetrainError,
+    argument_error,
+    finite_array,
+    integer,
+    nearest,
+    real,
+)
+from foretrain.theory.reduction import Reduction
+
+
+def decoupled_start(reduction: Reduction, start: float | Mapping | np.ndarray) -> np.ndarray:
+    """Initial state B(0).
+
+    Args:
+        reduction: The reduced network.
+        start: One number for every edge and mode; or edge name to a number or an array of shape (mode,), all edges
+            that are trained; or an array of shape (edge, mode).
+
+    Returns:
+        The state, shape (edge, mode), zero where an edge does not carry the mode.
+
+    Raises:
+        ArgumentError: an edge is unknown or missing, a shape does not fit, or a number is not finite.
+    """
+    shape = reduction.carried.shape
+    names = [edge.name for edge in reduction.graph.edges]
+    if isinstance(start, Mapping):
+        for name in start:
+            if name not in names:
+                raise argument_error("start", "name edges", f"has `{name}`", nearest(name, names))
+        rows = np.zeros(shape)
+        for row, name, has in zip(rows, names, reduction.carried, strict=True):
+            if name not in start and has.any():
+                raise argument_error(f"start.{name}", "be given", "is missing")
+            value = finite_array(f"start.{name}", start.get(name, 0.0))
+            if value.shape not in ((), shape[1:]):
+                rule = f"be a number or have shape {shape[1:]}"
+                raise argument_error(f"start.{name}", rule, f"has shape {value.shape}")
+            row[:] = value
+    else:
+        rows = finite_array("start", start).astype(float)
+        if rows.shape not in ((), shape):
+            rule = f"be a number or have shape {shape} (edge, mode)"
+            raise argument_error("start", rule, f"has shape {rows.shape}")
+    return np.where(reduction.carried, rows, 0.0)
+
+
+def velocity(reduction: Reduction, state: np.ndarray) -> np.ndarray:
+    """Right-hand side of eq. (10): dB/dt, shape (edge, mode)."""
+    factors = np.concatenate([state, np.ones((1, state.shape[1]))])[reduction.path_edges]
+    before, after = np.ones_like(factors), np.ones_like(factors)
+    for place in range(1, factors.shape[1]):
+        before[:, place] = before[:, place - 1] * factors[:, place - 1]
+        after[:, -1 - place] = after[:, -place] * factors[:, -place]
+    strength = _sum_bundles(reduction, before[:, -1] * factors[:, -1])
+    error = reduction.singular_values - _explained(reduction, strength)
+    terms = before * after * error[reduction.bundle_of_path, None, :]
+    return reduction.incidence @ terms.reshape(-1, state.shape[1])
+
+
+def mode_strengths(reduction: Reduction, states: np.ndarray) -> np.ndarray:
+    """Strength of every mode in the summed map of every bundle's paths, shape (..., bundle, mode).
+
+    Args:
+        reduction: The reduced network.
+        states: One or more states, shape (..., edge, mode).
+    """
+    padded = np.concatenate([states, np.ones_like(states[..., :1, :])], axis=-2)
+    product = padded[..., reduction.path_edges[:, 0], :]
+    for place in reduction.path_edges.T[1:]:
+        product = product * padded[..., place, :]
+    return _sum_bundles(reduction, product)
+
+
+def _sum_bundles(reduction, products):
+    first = np.searchsorted(reduction.bundle_of_path, np.arange(len(reduction.active)))
+    return np.add.reduceat(products, first, axis=-2)
+
+
+def _explained(reduction, strengths):
+    """``sum_j B_j D(j, p)`` of every bundle p."""
+    terms = strengths[..., reduction.pairs[:, 0], :] * reduction.input_variances
+    first = np.searchsorted(reduction.pairs[:, 1], np.arange(len(reduction.active)))
+    return np.add.reduceat(terms, first, axis=-2)
+
+
+def loss(reduction: Reduction, states: np.ndarray) -> np.ndarray:
+    r"""Loss of states of shape (..., edge, mode), shape (...): the loss of the full network where the residual is zero.
+
+    $$ L = \tfrac12 \langle |y|^2 \rangle - \sum_p \sum_i S_i(p) B_{p,i}
+           + \tfrac12 \sum_{j,p} \sum_i B_{j,i} D_i(j,p) B_{p,i} $$
+    """
+    strengths = mode_strengths(reduction, states)
+    error = reduction.singular_values - _explained(reduction, strengths) / 2
+    return reduction.target_power / 2 - np.sum(strengths * error, axis=(-2, -1))
+
+
+def flow(
+    reduction: Reduction, start: np.ndarray, times: np.ndarray, *, relative_tolerance: float = 1e-10
+) -> np.ndarray:
+    """Integrate the reduced gradient flow.
+
+    Args:
+        reduction: The reduced network.
+        start: State at time 0, from `decoupled_start`.
+        times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
+        relative_tolerance: Of the integrator (LSODA, which is stiff where it must be).
+
+    Returns:
+        States at the times, shape (time, edge, mode).
+
+    Raises:
+        ArgumentError: the times are not ascending from zero on.
+        ForetrainError: the integrator gave up.
+
+    Cost: modes do not interact, so the Jacobian is banded; O(time * mode * edge^2) where stiff.
+    """
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
+        raise argument_error("times", "ascend from a time that is not negative", f"is {times}")
+    start = decoupled_start(reduction, start)
+    edges, modes = start.shape
+
+    def derivative(_, flat):
+        return velocity(reduction, flat.reshape(modes, edges).T).T.ravel()
+
+    span = (0.0, times[-1])
+    if span[1] == 0:
+        return start[None]
+    solution = solve_ivp(
+        derivative,
+        span,
+        start.T.ravel(),
+        method="LSODA",
+        t_eval=times,
+        rtol=relative_tolerance,
+        atol=relative_tolerance * 1e-3 * max(np.abs(start).max(), 1e-6),
+        lband=edges - 1,
+        uband=edges - 1,
+    )
+    if not solution.success:
+        raise ForetrainError(f"The reduced flow could not be integrated: {solution.message}")
+    return solution.y.T.reshape(-1, modes, edges).swapaxes(1, 2)
+
+
+def descent(
+    reduction: Reduction, start: np.ndarray, learning_rate: float, steps: int, *, every: int = 1
+) -> np.ndarray:
+    """Gradient descent of the reduced network: Euler's scheme, exactly what the full network does.
+
+    Args:
+        reduction: The reduced network.
+        start: State at step 0, from `decoupled_start`.
+        learning_rate: Step size, in the unit of time of `flow`; positive.
+        steps: Number of steps, at least 0.
+        every: Stride in steps at which states are kept.
+
+    Returns:
+        States at steps 0, `every`, 2 `every`, .., shape (steps // every + 1, edge, mode). A descent that diverges holds
+        infinities from then on.
+    """
+    learning_rate = real("learning_rate", learning_rate, above=0)
+    steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
+    state = decoupled_start(reduction, start)
+    states = [state]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(1, steps + 1):
+            state = state + learning_rate * velocity(reduction, state)
+            if step % every == 0:
+                states.append(state)
+    return np.array(states)
+
+
+def half_learning_times(reduction: Reduction, times: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """First time at which a path's mode is half learned: ``sum_j B_j D(j, p) = S(p) / 2``.
+
+    Args:
+        reduction: The reduced network.
+        times: Times (or steps) of the states, shape (time,), ascending.
+        states: Shape (time, edge, mode). Between them the ratio is interpolated linearly: choose them close.
+
+    Returns:
+        Shape (path, mode), in the unit of `times`. nan where a path has nothing to learn in a mode (S = 0), infinity
+        where it is not half learned by the last time.
+    """
+    values = reduction.singular_values
+    target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)
+    learned = _explained(reduction, mode_strengths(reduction, states)) / target
+    reached = learned >= 0.5
+    after = np.argmax(reached, axis=0)
+    before = np.maximum(after - 1, 0)
+    low = np.take_along_axis(learned, before[None], axis=0)[0]
+    high = np.take_along_axis(learned, after[None], axis=0)[0]
+    times = np.asarray(times, dtype=float)
+    share = np.where(high > low, (0.5 - low) / np.where(high > low, high - low, 1), 0.0)
+    crossing = times[before] + share * (times[after] - times[before])
+    crossing = np.where(reached.any(axis=0), crossing, np.inf)
+    return np.where(np.isnan(target), np.nan, crossing)[reduction.bundle_of_path]
+
+
+def hidden_frames(
+    reduction: Reduction, generator: np.random.Generator
+) -> list[dict[str, np.ndarray]]:
+    """Random R_v for the hidden nodes of every group: orthonormal columns, zeros for modes that the node lacks.
+
+    Any choice gives the same dynamics. Returns one dictionary per group, node to array of shape (width, mode).
+    """
+    frames = []
+    for group in reduction.groups:
+        found = {}
+        for name, has in group.carried.items():
+            if name in reduction.graph.hidden:
+                width = reduction.graph.width[name]
+                basis, _ = np.linalg.qr(generator.standard_normal((width, int(has.sum()))))
+                found[name] = np.zeros((width, has.size))
+                found[name][:, has] = basis
+        frames.append(found)
+    return frames
+
+
+def decoupled_weights(
+    reduction: Reduction, state: np.ndarray, frames: list[dict[str, np.ndarray]]
+) -> dict[str, np.ndarray]:
+    """Weights of the full network in a state: ``W_e = R_t(e) B_e R_s(e)^T``, eq. (9).
+
+    Args:
+        reduction: The reduced network.
+        state: Shape (edge, mode).
+        frames: Of the hidden nodes, from `hidden_frames`; the same ones at every time.
+
+    Returns:
+        Edge name to float64 array of shape (target width, source width); zero for edges that no trained path uses.
+    """
+    weights = {name: np.zeros(shape) for name, shape in reduction.graph.shape.items()}
+    for group, hidden in zip(reduction.groups, frames, strict=True):
+        frame = {**group.frames, **hidden}
+        for index, edge in enumerate(reduction.graph.edges):
+            if edge.name in group.edges:
+                left, right = frame[edge.target], frame[edge.source]
+                weights[edge.name] = (left * state[index, : left.shape[1]]) @ right.T
+    return weights

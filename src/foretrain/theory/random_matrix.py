@@ -1,0 +1,130 @@
+"""Singular values of masks: random masks with an outlier and a bulk, circulant bands in closed form.
+
+The singular values of the trained pairs T set the early dynamics of the masked rank-one model
+(docs/theory/masked-rank-one.md). Random masks here are square with independent entries, 1 with
+probability p; all results in float64.
+"""
+
+import math
+
+import numpy as np
+
+from foretrain.errors import argument_error, integer, real
+
+# Mean of the Tracy-Widom law of real matrices (beta = 1).
+_TRACY_WIDOM_MEAN = -1.2065335745820
+
+
+def bernoulli_outlier(size: int, density: float) -> float:
+    """Largest singular value of a random 0/1 matrix, np + 1 - p for large n.
+
+    The mean of the matrix has the one singular value np, which noise of variance p(1 - p) lifts by
+    n p(1 - p)/(np) (Benaych-Georges & Nadakuditi 2012). It leaves the bulk where np > 1 - p.
+
+    Args:
+        size: n >= 1.
+        density: p, above 0 and at most 1.
+
+    Returns:
+        The limit; single draws scatter around it by about sqrt(p(1 - p)).
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    size, density = _checked(size, density)
+    return size * density + 1 - density
+
+
+def bernoulli_edge(size: int, density: float) -> float:
+    """Upper edge of all other singular values for large n, 2 sqrt(n p (1 - p)); see above."""
+    size, density = _checked(size, density)
+    return 2 * math.sqrt(size * density * (1 - density))
+
+
+def bernoulli_second_value(size: int, density: float) -> float:
+    """Mean of the second singular value at finite n: the edge with its Tracy-Widom correction.
+
+    The noise of an n x n matrix is centred and scaled as by Johnstone (2001); the outlier does not
+    move the top of the bulk at this order. Tends to `bernoulli_edge` as n^(-2/3), from below.
+
+    Args:
+        size: n >= 2.
+        density: p, above 0 and at most 1.
+
+    Returns:
+        The mean.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    size, density = _checked(size, density, minimum=2)
+    root = math.sqrt(size - 1) + math.sqrt(size)
+    spread = root * (1 / math.sqrt(size - 1) + 1 / math.sqrt(size)) ** (1 / 3)
+    top = root**2 + _TRACY_WIDOM_MEAN * spread
+    return math.sqrt(density * (1 - density) * max(top, 0.0))
+
+
+def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
+    """Density of the bulk of singular values: the square Marchenko-Pastur law, a quarter circle.
+
+    4 sqrt(e^2 - x^2)/(pi e^2) on [0, e], e the edge; it is the law of x where x^2/(n p (1 - p)) is
+    Marchenko-Pastur with aspect ratio 1.
+
+    Args:
+        singular_value: x, any shape.
+        size: n >= 1.
+        density: p, above 0 and below 1.
+
+    Returns:
+        The density, float64, of the shape of x; it integrates to 1 and is 0 outside [0, e].
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    edge = _positive_edge(size, density)
+    x = np.asarray(singular_value, np.float64)
+    inside = (x >= 0) & (x <= edge)
+    return np.where(inside, 4 * np.sqrt(np.maximum(edge**2 - x**2, 0)) / (np.pi * edge**2), 0.0)
+
+
+def bulk_distribution(singular_value, size: int, density: float) -> np.ndarray:
+    """Fraction of the bulk below a singular value, the integral of `bulk_density`."""
+    y = np.clip(np.asarray(singular_value, np.float64) / _positive_edge(size, density), 0, 1)
+    return 2 / np.pi * (y * np.sqrt(1 - y**2) + np.arcsin(y))
+
+
+def circulant_singular_values(size: int, width: int) -> np.ndarray:
+    """All singular values of a circulant band: w and |sin(pi w k/n)/sin(pi k/n)|, k = 1..n-1.
+
+    A circulant matrix is diagonal in the Fourier basis with the transform of its first row, a
+    Dirichlet kernel. The second largest is s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n - 1);
+    bands of width w and n - w differ in s_1 only.
+
+    Args:
+        size: n >= 1.
+        width: w, 1 to n.
+
+    Returns:
+        Shape (n,), float64, not increasing.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    size = integer("size", size, minimum=1)
+    width = integer("width", width, minimum=1, maximum=size)
+    k = np.arange(1, size)
+    # Reduced by symmetry, so that values that vanish exactly do so: sin(pi m/n) with m = w k mod n.
+    turn = np.minimum(width * k % size, -width * k % size)
+    values = np.sin(np.pi * turn / size) / np.sin(np.pi * np.minimum(k, size - k) / size)
+    return np.concatenate([[float(width)], np.sort(values)[::-1]])
+
+
+def _checked(size, density, minimum=1):
+    return integer("size", size, minimum=minimum), real("density", density, above=0, maximum=1)
+
+
+def _positive_edge(size, density):
+    edge = bernoulli_edge(size, density)
+    if edge == 0:
+        raise argument_error("density", "be less than 1", "is 1", "A full mask has no bulk.")
+    return edge

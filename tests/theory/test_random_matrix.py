@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks.routing import circulant
+from foretrain.theory import random_matrix
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10, 13])
+def test_circulant_singular_values_are_those_of_the_mask(size):
+    for width in range(1, size + 1):
+        measured = np.linalg.svd(circulant(size, width).astype(float), compute_uv=False)
+        predicted = random_matrix.circulant_singular_values(size, width)
+        np.testing.assert_allclose(predicted, measured, atol=1e-14 * size)
+
+
+@pytest.mark.parametrize("width", range(1, 10))
+def test_second_circulant_value_is_the_first_harmonic_twice(width):
+    values = random_matrix.circulant_singular_values(10, width)
+    second = np.sin(np.pi * width / 10) / np.sin(np.pi / 10)
+    np.testing.assert_allclose(values[1:3], second, rtol=1e-14)
+    complement = random_matrix.circulant_singular_values(10, 10 - width)
+    np.testing.assert_allclose(values[1:], complement[1:], atol=1e-14)
+    np.testing.assert_allclose((values**2).sum(), 10 * width)
+
+
+def test_bulk_integrates_to_one_and_to_the_variance_of_the_entries():
+    size, density = 50, 0.3
+    edge = random_matrix.bernoulli_edge(size, density)
+
+    def moment(power):
+        integrand = lambda x: x**power * random_matrix.bulk_density(x, size, density)  # noqa: E731
+        return quad(integrand, 0, edge, epsabs=1e-12)[0]
+
+    assert moment(0) == pytest.approx(1, abs=1e-8)
+    # The mean square singular value of n x n noise is n p (1 - p).
+    assert moment(2) == pytest.approx(size * density * (1 - density), rel=1e-8)
+    assert random_matrix.bulk_density(edge * 1.01, size, density) == 0
+    assert random_matrix.bulk_density(-0.1, size, density) == 0
+
+
+def test_distribution_is_the_integral_of_the_density():
+    size, density = 20, 0.6
+    edge = random_matrix.bernoulli_edge(size, density)
+    for x in np.array([0.1, 0.5, 0.9]) * edge:
+        integral = quad(lambda y: random_matrix.bulk_density(y, size, density), 0, x)[0]
+        assert random_matrix.bulk_distribution(x, size, density) == pytest.approx(
+            integral, rel=1e-9
+        )
+    ends = random_matrix.bulk_distribution(np.array([-1.0, 0.0, edge, 2 * edge]), size, density)
+    assert ends.tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("density", [0.15, 0.3, 0.6])
+def test_random_masks_have_the_predicted_outlier_edge_and_bulk(density):
+    size, draws = 150, 60
+    masks = np.random.default_rng(0).random((draws, size, size)) < density
+    values = np.linalg.svd(masks.astype(float), compute_uv=False)
+    # The outlier of one draw scatters by sqrt(p(1 - p)): four standard errors, and O(1/n) of bias.
+    error = 4 * np.sqrt(density * (1 - density) / draws) + 2 / size
+    assert abs(values[:, 0].mean() - random_matrix.bernoulli_outlier(size, density)) < error
+    # The correction of order n^(-2/3) is removed; what is left is of the next order, n^(-4/3), of
+    # the edge, beside four standard errors.
+    edge = random_matrix.bernoulli_edge(size, density)
+    error = 4 * values[:, 1].std() / np.sqrt(draws) + edge * 2 * size ** (-4 / 3)
+    second = random_matrix.bernoulli_second_value(size, density)
+    assert abs(values[:, 1].mean() - second) < error
+    assert second < edge
+    # Fractions of a rigid spectrum: within two of its n values.
+    for fraction in (0.25, 0.5, 0.75):
+        below = (values[:, 1:] < fraction * edge).mean()
+        predicted = random_matrix.bulk_distribution(fraction * edge, size, density)
+        assert abs(below - predicted) < 2 / size
+
+
+def test_edge_at_the_sizes_measured_before():
+    edges = [random_matrix.bernoulli_edge(size, 0.3) for size in (100, 200, 400, 800)]
+    np.testing.assert_allclose(edges, [9.17, 12.96, 18.33, 25.92], atol=5e-3)
+    measured = np.array([8.72, 12.78, 18.20, 25.73])
+    corrected = [random_matrix.bernoulli_second_value(size, 0.3) for size in (100, 200, 400, 800)]
+    # One draw each: the Tracy-Widom law has standard deviation 1.27 of its own unit; three of them.
+    units = 1.27 * np.sqrt(0.21) * 2 ** (-2 / 3) * np.array([100, 200, 400, 800]) ** (-1 / 6)
+    assert (np.abs(corrected - measured) < 3 * units).all()
+
+
+def test_limits_of_a_full_mask():
+    assert random_matrix.bernoulli_outlier(7, 1.0) == 7
+    assert random_matrix.bernoulli_edge(7, 1.0) == 0
+    assert random_matrix.circulant_singular_values(7, 7).tolist() == [7] + 6 * [0]
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="`density` must be at most 1"):
+        random_matrix.bernoulli_outlier(5, 1.5)
+    with pytest.raises(ArgumentError, match="`density` must be greater than 0"):
+        random_matrix.bernoulli_edge(5, 0.0)
+    with pytest.raises(ArgumentError, match="`density` must be less than 1, but is 1"):
+        random_matrix.bulk_density(0.5, 5, 1.0)
+    with pytest.raises(ArgumentError, match="`width` must be between 1 and 5"):
+        random_matrix.circulant_singular_values(5, 6)
+    with pytest.raises(ArgumentError, match="`size` must be at least 2"):
+        random_matrix.bernoulli_second_value(1, 0.5)

@@ -1,1 +1,1 @@
-
+"""How it learns: steps, lanes, workers and sweeps."""

@@ -1,1 +1,1 @@
-
+"""What learns: parameters and a forward pass, in JAX."""

@@ -13,7 +13,8 @@ line is what ``foretrain list`` prints. It defines
 - ``PRESETS``: ``{"paper": {field: value, ...}, ...}``; ``quick`` is the defaults.
 - ``program(parameters) -> Program``: the jitted part of a run. It is called once per static signature with every field
   that is not static set to its default, so it cannot depend on what is swept.
-- ``inputs(parameters, root_seed, seed) -> dict[str, ndarray]``: what one run feeds to the program, made on the host with NumPy.
+- ``inputs(parameters, root_seed, seed) -> dict[str, ndarray]``: what one run feeds to the
+  program, made on the host with NumPy.
 - ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.studies.labelled`.
 
 and, where it needs them,

@@ -1,1 +1,1 @@
-
+"""What is learned: data, their statistics, gates and masks."""

@@ -1,0 +1,265 @@
+"""The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from foretrain.errors import ForetrainError, argument_error, nearest
+
+EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints are one line in the grammar of `foretrain.errors`."""
+
+    def error(self, message):
+        raise argument_error("command line", "be understood", message)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        arguments = _parse(argv)
+        return arguments.command(arguments)
+    except ForetrainError as error:
+        print(f"foretrain: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("foretrain: interrupted; the same command goes on from here.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _parse(argv):
+    parser = _Parser(prog="foretrain", description=_description(), epilog=EPILOG)
+    parser.add_argument("--version", action="store_true", help="print the version and leave")
+    commands = parser.add_subparsers(dest="name", metavar="command", parser_class=_Parser)
+    made = {}
+    for name, (function, about) in _COMMANDS.items():
+        made[name] = commands.add_parser(name, help=about, description=about)
+        made[name].set_defaults(command=function)
+    _add_arguments(made, argv)
+    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
+        raise argument_error("command", "be known", f"is `{argv[0]}`", nearest(argv[0], _COMMANDS))
+    arguments, unknown = parser.parse_known_args(argv)
+    if arguments.version:
+        arguments.command = _version
+    elif arguments.name is None:
+        parser.print_help()
+        arguments.command = lambda _: 0
+    elif unknown:
+        options = [
+            option for action in made[arguments.name]._actions for option in action.option_strings
+        ]
+        raise argument_error(
+            "command line",
+            "have known options",
+            f"has `{unknown[0]}`",
+            nearest(unknown[0], options),
+        )
+    return arguments
+
+
+def _description():
+    return "Predict how a network will learn from a reduced theory, train it, and judge claim by claim."
+
+
+def _add_arguments(made, argv):
+    run, sweep = made["run"], made["sweep"]
+    run.add_argument("study", help="name of a study; see `foretrain list`")
+    run.add_argument(
+        "--preset", default="quick", help="quick (default), or another of the study's presets"
+    )
+    run.add_argument("--config", type=Path, help="TOML file with parameters; flags take precedence")
+    run.add_argument("--seeds", type=int, help="number of seeds")
+    run.add_argument("--root-seed", type=int, default=0, help="root of all random streams")
+    sweep.add_argument("config", type=Path, help="TOML file: study, fixed parameters, axes, seeds")
+    for parser in (run, sweep):
+        parser.add_argument("--out", type=Path, help="folder for the results")
+        parser.add_argument(
+            "--workers", type=int, help="processes; default one per core, 0 for this process"
+        )
+        parser.add_argument(
+            "--checkpoint-every", type=float, default=60.0, help="seconds between checkpoints"
+        )
+        parser.add_argument(
+            "--shard", help="i/n: only the i-th of n parts, for many machines on one folder"
+        )
+        parser.add_argument(
+            "--yes", action="store_true", help="start a very large grid without asking"
+        )
+        parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+        parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
+    for name in ("show", "report", "export"):
+        made[name].add_argument("folder", type=Path, help="folder of results")
+    made["show"].add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
+    made["export"].add_argument("--to", required=True, help="netcdf, csv or parquet")
+    made["export"].add_argument(
+        "--out", type=Path, help="file or folder to write; default beside the results"
+    )
+    made["cite"].add_argument("study", help="name of a study")
+    if len(argv) > 1 and argv[0] == "run" and not argv[1].startswith("-"):
+        _add_parameters(run, argv[1])
+
+
+def _add_parameters(parser, study):
+    from foretrain import studies
+    from foretrain.studies.parameters import rules, types
+
+    module = studies.load(study)
+    kinds = types(module.Parameters)
+    group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
+    for name, rule in rules(module.Parameters).items():
+        choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
+        default = module.Parameters.__dataclass_fields__[name].default
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=f"parameter_{name}",
+            nargs="+",
+            metavar=kinds[name].__name__,
+            help=f"{rule.meaning}{choices}; default {default}".replace("%", "%%"),
+        )
+
+
+def _run(arguments):
+    from foretrain.experiment import read_config, run
+
+    values = read_config(arguments.config, arguments.study) if arguments.config else {}
+    seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
+    values.pop("seeds", None)
+    for name, texts in vars(arguments).items():
+        if name.startswith("parameter_") and texts is not None:
+            name = name.removeprefix("parameter_")
+            items = [_value(arguments.study, name, text) for text in texts]
+            values[name] = items if len(items) > 1 else items[0]
+    result = run(
+        arguments.study,
+        preset=arguments.preset,
+        seeds=seeds,
+        root_seed=arguments.root_seed,
+        **_engine_options(arguments),
+        **values,
+    )
+    return _finish(result, arguments)
+
+
+def _sweep(arguments):
+    from foretrain.experiment import sweep
+
+    return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
+
+
+def _engine_options(arguments):
+    return {
+        "out": arguments.out,
+        "workers": arguments.workers,
+        "checkpoint_every": arguments.checkpoint_every,
+        "shard": arguments.shard,
+        "yes": arguments.yes,
+        "quiet": arguments.quiet,
+    }
+
+
+def _value(study, name, text):
+    """One value of a parameter from its text, in the parameter's type."""
+    from foretrain import studies
+    from foretrain.studies.parameters import types
+
+    kind = types(studies.load(study).Parameters)[name]
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise argument_error(name, "be true or false", f"is `{text}`")
+        return text.lower() == "true"
+    if kind is str:
+        return text
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        if kind is int:
+            raise argument_error(name, "be a whole number", f"is `{text}`") from None
+        raise argument_error(name, "be a number", f"is `{text}`") from None
+
+
+def _finish(result, arguments):
+    if result is None:  # a shard that is not the last: nothing to judge yet
+        return 0
+    if not arguments.quiet:
+        print(result.claims)
+        page = result.path / "report.html"
+        if page.exists():
+            print(f"\nPage: {page}")
+    if result.lost:
+        print(
+            f"foretrain: {result.lost} runs were lost; see {result.path / 'summary.json'}.",
+            file=sys.stderr,
+        )
+        return 3
+    return _verdict(result, arguments)
+
+
+def _verdict(result, arguments):
+    return 1 if arguments.check and result.claims.failed else 0
+
+
+def _list(arguments):
+    from foretrain import studies
+
+    entries = [studies.entry(name) for name in studies.names()]
+    width = max(len(entry.name) for entry in entries)
+    for entry in entries:
+        print(f"{entry.name:<{width}}  {entry.summary}")
+        print(f"{'':<{width}}  {entry.source}; about {entry.cost}")
+    return 0
+
+
+def _show(arguments):
+    from foretrain.results.result import open_result
+
+    result = open_result(arguments.folder)
+    print(result)
+    print(result.claims)
+    return _verdict(result, arguments)
+
+
+def _report(arguments):
+    from foretrain.experiment import rebuild
+
+    print(f"Page: {rebuild(arguments.folder).path / 'report.html'}")
+    return 0
+
+
+def _export(arguments):
+    from foretrain.results.export import export
+    from foretrain.results.result import open_result
+
+    print(f"Written: {export(open_result(arguments.folder), arguments.to, arguments.out)}")
+    return 0
+
+
+def _cite(arguments):
+    from foretrain import studies
+    from foretrain.references import bibtex
+
+    print(bibtex(studies.load(arguments.study).REFERENCES))
+    return 0
+
+
+def _version(arguments):
+    from foretrain import __version__
+
+    print(__version__)
+    return 0
+
+
+_COMMANDS = {
+    "list": (_list, "every study: one line, its source, its cost"),
+    "run": (_run, "run a study and judge its claims"),
+    "sweep": (_sweep, "run a study over the grid of a TOML file"),
+    "show": (_show, "print the claims of a folder of results"),
+    "report": (_report, "rebuild figures and page from stored results"),
+    "export": (_export, "write results for other tools"),
+    "cite": (_cite, "BibTeX of what a study rests on"),
+}

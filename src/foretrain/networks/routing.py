@@ -1,0 +1,198 @@
+"""The routing network: M encoders, one hidden matrix, M decoders, stacked so that all M^2 routes train in one pass.
+
+Input domain i reaches output domain j through W3_j W2 W1_i; the gates let one encoder and one decoder through at a time.
+The data of a domain come as effective samples (`foretrain.tasks.effective_samples`): X_i with X_i X_i^T = <x x^T> and
+Y_i with Y_i X_i^T = <y x^T>. With trained pairs T the loss in the paper's convention is
+
+    L = 1/|T| sum_ij T_ij 1/2 |Y_i - W3_j W2 W1_i X_i|_F^2   (+ the residual that no linear map explains).
+
+All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
+Source: Saxe, Sodhani & Lewallen (2022), section 4, whose loss is written there per example.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+
+class Weights(NamedTuple):
+    """Weights of a routing network.
+
+    Attributes:
+        encoders: W1, shape (input_domain, hidden, input).
+        hidden: W2, shape (hidden, hidden).
+        decoders: W3, shape (output_domain, output, hidden).
+    """
+
+    encoders: jax.Array
+    hidden: jax.Array
+    decoders: jax.Array
+
+
+def random_weights(
+    key: jax.Array,
+    domains: int,
+    hidden_width: int,
+    input_size: int,
+    output_size: int,
+    init_scale,
+    *,
+    law: str,
+    dtype=jnp.float32,
+) -> Weights:
+    """Draw weights; the draw is the same for every `init_scale`, which only multiplies it.
+
+    Args:
+        key: JAX random key.
+        domains: M, number of encoders and of decoders.
+        hidden_width: Width of both hidden layers.
+        input_size: Inputs per domain.
+        output_size: Outputs per domain.
+        init_scale: Scale of the weights; may be traced.
+        law: "orthogonal": all singular values of each matrix are `init_scale` (the law of the paper's figures);
+            "xavier": normal with variance init_scale^2 * 2 / (fan_in + fan_out); "gaussian": normal with standard
+            deviation `init_scale`.
+        dtype: float32 or float64.
+
+    Returns:
+        The weights.
+    """
+    keys = jax.random.split(key, 3)
+    shapes = (
+        (domains, hidden_width, input_size),
+        (1, hidden_width, hidden_width),
+        (domains, output_size, hidden_width),
+    )
+    matrices = [_draw(k, shape, law, dtype) for k, shape in zip(keys, shapes, strict=True)]
+    scale = jnp.asarray(init_scale, dtype)
+    return Weights(scale * matrices[0], scale * matrices[1][0], scale * matrices[2])
+
+
+def _draw(key, shape, law, dtype):
+    if law == "orthogonal":
+        return jax.vmap(lambda k: jax.nn.initializers.orthogonal()(k, shape[1:], dtype))(
+            jax.random.split(key, shape[0])
+        )
+    normal = jax.random.normal(key, shape, dtype)
+    if law == "xavier":
+        return normal * jnp.asarray((2 / (shape[1] + shape[2])) ** 0.5, dtype)
+    return normal
+
+
+def decoupled_weights(
+    key: jax.Array,
+    output_modes,
+    input_modes,
+    domains: int,
+    hidden_width: int,
+    init_scale,
+    *,
+    dtype=jnp.float64,
+) -> Weights:
+    """Weights on the decoupled submanifold (9): W1_i = R1 B V^T, W2 = R2 B R1^T, W3_j = U B R2^T, B = init_scale * I.
+
+    Args:
+        key: JAX random key, for the orthonormal columns of R1 and R2.
+        output_modes: U, shape (output, mode).
+        input_modes: V, shape (input, mode); at most `hidden_width` modes.
+        domains: M.
+        hidden_width: Width of both hidden layers.
+        init_scale: Strength of every mode in every layer.
+        dtype: float32 or float64.
+
+    Returns:
+        The weights; every encoder is the same, and so is every decoder.
+    """
+    output_modes, input_modes = jnp.asarray(output_modes, dtype), jnp.asarray(input_modes, dtype)
+    modes = input_modes.shape[1]
+    frames = jax.vmap(lambda k: jax.nn.initializers.orthogonal()(k, (hidden_width, modes), dtype))(
+        jax.random.split(key, 2)
+    )
+    scale = jnp.asarray(init_scale, dtype)
+    encoder = scale * frames[0] @ input_modes.T
+    decoder = scale * output_modes @ frames[1].T
+    stack = lambda matrix: jnp.broadcast_to(matrix, (domains, *matrix.shape))  # noqa: E731
+    return Weights(stack(encoder), scale * frames[1] @ frames[0].T, stack(decoder))
+
+
+def negative_gradient(weights: Weights, inputs, targets, trained_pairs) -> Weights:
+    """-dL/dW of the loss in the paper's convention: the right side of the gradient flow.
+
+    Args:
+        weights: The weights.
+        inputs: X, shape (input_domain or 1, input, effective).
+        targets: Y, shape (input_domain or 1, output, effective).
+        trained_pairs: T, shape (input_domain, output_domain), 0/1 in the dtype of the weights.
+
+    Returns:
+        The negative gradient, shaped as the weights.
+
+    Cost: about 2 M h^2 (3 r + h) + 2 M^2 h^2 multiply-adds for hidden width h and r effective samples. The sum over
+    routes is done on h x h matrices, so that no error of a route is ever formed.
+    """
+    share = trained_pairs / trained_pairs.sum()
+    first = jnp.einsum("ihd,ide->ihe", weights.encoders, inputs)
+    second = jnp.einsum("gh,ihe->ige", weights.hidden, first)
+    # What reaches the second hidden layer of input i from its trained decoders.
+    readout = jnp.einsum("ij,jog->iog", share, weights.decoders)
+    gram = jnp.einsum("jog,jok->jgk", weights.decoders, weights.decoders)
+    gram = jnp.einsum("ij,jgk->igk", share, gram)
+    pull = jnp.einsum("iog,ioe->ige", readout, targets) - jnp.einsum("igk,ike->ige", gram, second)
+    # What each decoder sees of its trained inputs.
+    association = jnp.einsum("ioe,ige->iog", targets, second)
+    power = jnp.einsum("ige,ike->igk", second, second)
+    decoders = jnp.einsum("ij,iog->jog", share, association) - jnp.einsum(
+        "jog,jgk->jok", weights.decoders, jnp.einsum("ij,igk->jgk", share, power)
+    )
+    hidden = jnp.einsum("ige,ihe->gh", pull, first)
+    encoders = jnp.einsum("gh,ige,ide->ihd", weights.hidden, pull, inputs)
+    return Weights(encoders, hidden, decoders)
+
+
+def pair_errors(weights: Weights, inputs, targets) -> jax.Array:
+    """Error of every route without the residual, 1/2 |Y_i - W3_j W2 W1_i X_i|_F^2, shape (input_domain, output_domain)."""
+    error = targets[:, None] - outputs(weights, inputs)
+    return 0.5 * jnp.einsum("ijoe,ijoe->ij", error, error)
+
+
+def outputs(weights: Weights, inputs) -> jax.Array:
+    """Output of every route, shape (input_domain, output_domain, output, effective)."""
+    second = jnp.einsum("gh,ihd,ide->ige", weights.hidden, weights.encoders, inputs)
+    return jnp.einsum("jog,ige->ijoe", weights.decoders, second)
+
+
+def mean_over(pairs, errors) -> jax.Array:
+    """Mean of `errors` (input_domain, output_domain) over the pairs marked 1; zero if there is none."""
+    return (pairs * errors).sum() / jnp.maximum(pairs.sum(), 1)
+
+
+def conserved(weights: Weights) -> tuple[jax.Array, jax.Array]:
+    """Q at both hidden layers, shape (hidden, hidden) each, conserved by gradient flow for any data and mask.
+
+    Q_1 = sum_i W1_i W1_i^T - W2^T W2 and Q_2 = W2 W2^T - sum_j W3_j^T W3_j. Descent of step eta lets them drift by O(eta).
+    """
+    incoming = jnp.einsum("ihd,ikd->hk", weights.encoders, weights.encoders)
+    outgoing = jnp.einsum("jog,jok->gk", weights.decoders, weights.decoders)
+    hidden = weights.hidden
+    return incoming - hidden.T @ hidden, hidden @ hidden.T - outgoing
+
+
+def per_sample_loss(weights: Weights, inputs, targets, trained_pairs) -> jax.Array:
+    """The loss in the paper's convention, route by route and sample by sample: the check of the route by statistics.
+
+    Args:
+        weights: The weights.
+        inputs: Shape (input_domain, sample, input), the raw data of each domain.
+        targets: Shape (input_domain, sample, output).
+        trained_pairs: T, shape (input_domain, output_domain).
+
+    Returns:
+        Scalar, residual included.
+
+    Cost: grows with samples times trained routes.
+    """
+    second = jnp.einsum("gh,ihd,isd->isg", weights.hidden, weights.encoders, inputs)
+    error = targets[:, None] - jnp.einsum("jog,isg->ijso", weights.decoders, second)
+    per_route = 0.5 * (error**2).sum(-1).mean(-1)
+    return mean_over(trained_pairs, per_route)

@@ -1,0 +1,48 @@
+"""The literature that foretrain rests on, as BibTeX, by key."""
+
+from foretrain.errors import argument_error, nearest
+
+_ENTRIES = {
+    "foretrain": """@software{foretrain,
+  title = {foretrain: a laboratory for theories of learning},
+  author = {{The foretrain developers}},
+  year = {2026},
+  version = {0.1.0}
+}""",
+    "saxe2022": """@inproceedings{saxe2022,
+  title = {The Neural Race Reduction: Dynamics of Abstraction in Gated Networks},
+  author = {Saxe, Andrew M. and Sodhani, Shagun and Lewallen, Sam Jay},
+  booktitle = {Proceedings of the 39th International Conference on Machine Learning},
+  series = {PMLR},
+  volume = {162},
+  year = {2022}
+}""",
+    "saxe2014": """@inproceedings{saxe2014,
+  title = {Exact solutions to the nonlinear dynamics of learning in deep linear neural networks},
+  author = {Saxe, Andrew M. and McClelland, James L. and Ganguli, Surya},
+  booktitle = {International Conference on Learning Representations},
+  year = {2014},
+  eprint = {1312.6120},
+  archiveprefix = {arXiv}
+}""",
+    "fukumizu1998": """@inproceedings{fukumizu1998,
+  title = {Effect of batch learning in multilayer neural networks},
+  author = {Fukumizu, Kenji},
+  booktitle = {Proceedings of the 5th International Conference on Neural Information Processing},
+  year = {1998}
+}""",
+    "braun2022": """@inproceedings{braun2022,
+  title = {Exact learning dynamics of deep linear networks with prior knowledge},
+  author = {Braun, Lukas and Domin\\'e, Cl\\'ementine and Fitzgerald, James and Saxe, Andrew},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year = {2022}
+}""",
+}
+
+
+def bibtex(keys: tuple[str, ...]) -> str:
+    """BibTeX of foretrain itself and of the entries named; raises `ArgumentError` for an unknown key."""
+    for key in keys:
+        if key not in _ENTRIES:
+            raise argument_error("key", "name a reference", f"is `{key}`", nearest(key, _ENTRIES))
+    return "\n\n".join(_ENTRIES[key] for key in ("foretrain", *keys))

@@ -1,0 +1,455 @@
+"""Routing between domains: shared representations, learned as predicted (M domains, K trained outputs each)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims import Claim
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program
+from foretrain.errors import argument_error
+from foretrain.streams import generator, key
+from foretrain.studies.labelled import LabelledRuns, judge_cells
+from foretrain.studies.parameters import parameter
+from foretrain.tasks import routing as masks
+from foretrain.tasks.domains import Task, digits_task, hierarchy_task
+from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
+from foretrain.theory.pathway_race import authors_time_scale
+from foretrain.theory.routing_reduction import euler
+from foretrain.vocabulary import Variable, declare
+
+SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
+COST = "15 s"
+REFERENCES = ("saxe2022",)
+PRESETS = {
+    "paper": {
+        "loss_convention": "authors",
+        "learning_rate": 0.02,
+        "steps": 700,
+        "observe_every": 4,
+    },
+    "digits": {"data": "digits"},
+}
+CONDITIONAL_DEFAULTS = {
+    ("data", "digits"): {"learning_rate": 0.2, "steps": 5000, "observe_every": 40},
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the routing study; each field's rule says what it may be."""
+
+    domains: int = parameter(
+        7, "M, number of input and of output domains", minimum=1, maximum=1000, static=True
+    )
+    trained_outputs: int = parameter(
+        4, "K, number of output domains that every input domain is trained with", minimum=1
+    )
+    mask: str = parameter(
+        "circulant",
+        "which K outputs: a circulant band, K at random per input, or random with K inputs per output",
+        choices=("circulant", "random_rows", "biregular"),
+    )
+    hidden_width: int = parameter(64, "width of both hidden layers", minimum=1, static=True)
+    init_scale: float = parameter(0.2, "sigma_0, scale of the initial weights", above=0)
+    init_law: str = parameter(
+        "orthogonal",
+        "law of the initial weights; decoupled: the submanifold of the reduction",
+        choices=("orthogonal", "xavier", "gaussian", "decoupled"),
+        static=True,
+    )
+    data: str = parameter(
+        "hierarchy",
+        "items with hierarchical features, or scikit-learn's 1,797 digits",
+        choices=("hierarchy", "digits"),
+        static=True,
+    )
+    level_weights: str = parameter(
+        "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
+    )
+    transform: str = parameter(
+        "permutation",
+        "digits: what makes a domain, a pixel permutation or a rotation by 180 i/M degrees",
+        choices=("permutation", "rotation"),
+        static=True,
+    )
+    scaling: str = parameter(
+        "whitened",
+        "digits: inputs as they are, or whitened on the training set",
+        choices=("whitened", "raw"),
+        static=True,
+    )
+    heldout_fraction: float = parameter(
+        0.2, "digits: fraction held out for testing", minimum=0.05, maximum=0.9, static=True
+    )
+    dynamics: str = parameter(
+        "descent",
+        "gradient descent, or gradient flow by Tsitouras' 5th-order method with the same step",
+        choices=("descent", "flow"),
+        static=True,
+    )
+    learning_rate: float = parameter(0.04, "step of descent or of the flow's solver", above=0)
+    loss_convention: str = parameter(
+        "paper",
+        "paper: mean over items and trained routes of 1/2 |error|^2; authors: their code's sum over routes",
+        choices=("paper", "authors"),
+    )
+    steps: int = parameter(2500, "largest number of steps", minimum=1, maximum=10**9)
+    observe_every: int = parameter(20, "stride in steps of what is stored", minimum=1, static=True)
+    loss_tolerance: float = parameter(
+        0.0, "a run ends when its loss is at most this; 0 runs all steps", minimum=0
+    )
+    precision: str = parameter(
+        "float32", "floating-point type", choices=("float32", "float64"), static=True
+    )
+
+
+VARIABLES = declare(
+    Variable(
+        "untrained_error",
+        ("step",),
+        meaning="Mean over untrained routes and items of 1/2 |error|^2, as the paper's loss.",
+    ),
+    Variable(
+        "heldout_error",
+        ("step",),
+        meaning="Mean over trained routes and held-out samples of 1/2 |error|^2.",
+    ),
+    Variable(
+        "heldout_untrained_error",
+        ("step",),
+        meaning="Mean over untrained routes and held-out samples of 1/2 |error|^2.",
+    ),
+    Variable(
+        "singular_values",
+        ("step", "layer", "mode"),
+        meaning="Largest singular values of each layer, mean over the domains of a layer.",
+        source="Saxe, Sodhani & Lewallen (2022), Fig. 4f",
+    ),
+    Variable(
+        "mode_strength",
+        ("step", "mode"),
+        meaning="Strength u^T W v of each mode of the whole map, mean over trained routes.",
+    ),
+    Variable(
+        "off_diagonal_mass",
+        ("step",),
+        meaning="Share of the whole map's squared norm that lies off the diagonal in the modes of the data, "
+        "trained routes; modes of equal singular value count as one block.",
+    ),
+    Variable(
+        "conserved_drift",
+        ("step",),
+        meaning="Change of Q at both hidden layers since the start, over the squared norm of the hidden matrix.",
+    ),
+    Variable(
+        "pair_error",
+        ("input_domain", "output_domain"),
+        meaning="Error of every route at the end, mean over items of 1/2 |error|^2.",
+    ),
+    Variable(
+        "trained_pairs", ("input_domain", "output_domain"), meaning="1 where a route is trained."
+    ),
+    Variable(
+        "outputs",
+        ("input_domain", "output_domain", "feature", "item"),
+        meaning="Output of every route for every item at the end.",
+        source="Saxe, Sodhani & Lewallen (2022), Fig. 4h",
+    ),
+    Variable(
+        "similarity",
+        ("sample", "sample_other"),
+        meaning="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
+        source="Saxe, Sodhani & Lewallen (2022), Fig. 4g",
+    ),
+    Variable(
+        "heldout_accuracy",
+        ("input_domain", "output_domain"),
+        meaning="Fraction of held-out samples classified right on every route.",
+    ),
+    Variable("mode_singular_value", ("mode",), meaning="Singular value S of <y x^T>."),
+    Variable("mode_variance", ("mode",), meaning="Input variance D of each mode."),
+    Variable(
+        "mode_optimum", ("mode",), meaning="Strength of each mode in the least-squares solution."
+    ),
+)
+
+
+def check(parameters: Parameters) -> None:
+    """Refuse combinations of parameters that make no network."""
+    if parameters.trained_outputs > parameters.domains:
+        raise argument_error(
+            "trained_outputs",
+            f"be between 1 and `domains` = {parameters.domains}",
+            f"is {parameters.trained_outputs}",
+        )
+    modes = 4 if parameters.data == "hierarchy" else 10
+    if parameters.hidden_width < modes:
+        raise argument_error(
+            "hidden_width",
+            f"be at least {modes}, the number of modes of the data",
+            f"is {parameters.hidden_width}",
+        )
+
+
+def mask(parameters: Parameters, root_seed: int, seed: int) -> np.ndarray:
+    """Trained pairs T of one run, shape (input_domain, output_domain)."""
+    size = (parameters.domains, parameters.trained_outputs)
+    if parameters.mask == "circulant":
+        return masks.circulant(*size)
+    draw = masks.random_rows if parameters.mask == "random_rows" else masks.random_biregular
+    return draw(*size, generator(root_seed, seed, "mask"))
+
+
+def paper_rate(parameters: Parameters) -> float:
+    """The learning rate in the paper's time, whatever the loss convention."""
+    if parameters.loss_convention == "paper":
+        return parameters.learning_rate
+    features = 7 if parameters.data == "hierarchy" else 10
+    size = (parameters.domains, parameters.trained_outputs)
+    return parameters.learning_rate * authors_time_scale(*size, features)
+
+
+def task(parameters: Parameters, root_seed: int, seed: int) -> Task:
+    """Data of one run. Label permutations of output domains are left out: the decoders absorb them exactly."""
+    if parameters.data == "hierarchy":
+        return hierarchy_task(LEVEL_WEIGHTS[parameters.level_weights])
+    return digits_task(
+        parameters.domains,
+        parameters.transform,
+        parameters.scaling,
+        parameters.heldout_fraction,
+        generator(root_seed, seed, "data"),
+    )
+
+
+def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
+    """What one run feeds to the program."""
+    data = task(parameters, root_seed, seed)
+    pairs = mask(parameters, root_seed, seed).astype(float)
+    return {
+        **{f"task_{name}": value for name, value in data._asdict().items()},
+        "trained_pairs": pairs,
+        "init_scale": np.float64(parameters.init_scale),
+        "rate": np.float64(paper_rate(parameters)),
+        "loss_tolerance": np.float64(parameters.loss_tolerance),
+    }
+
+
+def program(parameters: Parameters) -> Program:
+    """The jitted part of a run; see `foretrain.dynamics.program.Program`."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics.flow import fixed_step
+    from foretrain.networks import routing as network
+
+    dtype = jnp.dtype(parameters.precision)
+
+    def init(inputs):
+        random = key(inputs["root_seed"], inputs["seed"], "weights")
+        task = _unpack(inputs)
+        size = (parameters.domains, parameters.hidden_width)
+        scale = inputs["init_scale"]
+        if parameters.init_law == "decoupled":
+            weights = network.decoupled_weights(
+                random, task.output_modes, task.input_modes[0], *size, scale, dtype=dtype
+            )
+            # Every domain starts on its own modes, which differ where the domains' inputs do.
+            rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
+            encoders = jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
+            weights = weights._replace(encoders=encoders)
+        else:
+            weights = network.random_weights(
+                random,
+                *size,
+                task.inputs.shape[1],
+                task.output_modes.shape[0],
+                scale,
+                law=parameters.init_law,
+                dtype=dtype,
+            )
+        return weights, network.conserved(weights)
+
+    def velocity(weights, inputs):
+        task = _unpack(inputs)
+        return network.negative_gradient(
+            weights, task.inputs, task.targets, inputs["trained_pairs"]
+        )
+
+    def step(inputs, state):
+        weights, start = state
+        if parameters.dynamics == "flow":
+            return fixed_step(velocity, weights, inputs, inputs["rate"]), start
+        slope = velocity(weights, inputs)
+        return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope), start
+
+    def observe(inputs, state):
+        weights, start = state
+        task, trained = _unpack(inputs), inputs["trained_pairs"]
+        error = network.pair_errors(weights, task.inputs, task.targets)
+        error = error + jnp.broadcast_to(task.residual, (parameters.domains,))[:, None]
+        singular = lambda matrix: jnp.linalg.svd(matrix, compute_uv=False)  # noqa: E731
+        modes = task.singular_values.shape[0]
+        layers = [
+            singular(weights.encoders)[:, :modes].mean(0),
+            singular(weights.hidden)[:modes],
+            singular(weights.decoders)[:, :modes].mean(0),
+        ]
+        whole = jnp.einsum(
+            "jog,gh,ihd,om,idn->ijmn",
+            weights.decoders,
+            weights.hidden,
+            weights.encoders,
+            task.output_modes,
+            jnp.broadcast_to(task.input_modes, (parameters.domains, *task.input_modes.shape[1:])),
+        )
+        # A tolerance well above rounding and far below any gap between distinct modes of these data.
+        strengths = task.singular_values
+        block = jnp.abs(strengths[:, None] - strengths[None]) <= 1e-4 * strengths[0]
+        mass = (whole**2).sum((2, 3))
+        outside = jnp.where(block, 0, whole**2).sum((2, 3))
+        drift = [q - q0 for q, q0 in zip(network.conserved(weights), start, strict=True)]
+        observed = {
+            "loss": network.mean_over(trained, error),
+            "untrained_error": network.mean_over(1 - trained, error),
+            "singular_values": jnp.stack(layers),
+            "mode_strength": (jnp.einsum("ijmm->ijm", whole) * trained[:, :, None]).sum((0, 1))
+            / trained.sum(),
+            "off_diagonal_mass": (outside * trained).sum() / (mass * trained).sum(),
+            "conserved_drift": jnp.sqrt(sum((d**2).sum() for d in drift))
+            / (weights.hidden**2).sum(),
+        }
+        if parameters.data == "digits":
+            _, error = _heldout(weights, task)
+            observed["heldout_error"] = network.mean_over(trained, error)
+            observed["heldout_untrained_error"] = network.mean_over(1 - trained, error)
+        return observed
+
+    def _heldout(weights, task):
+        result = network.outputs(weights, jnp.swapaxes(task.heldout_inputs, 1, 2))
+        error = 0.5 * ((result - task.heldout_targets.T) ** 2).sum(2).mean(-1)
+        return result, error
+
+    def done(inputs, state, observed):
+        tolerance = inputs["loss_tolerance"]
+        reached = (tolerance > 0) & (observed["loss"] <= tolerance)
+        return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
+
+    def finish(inputs, state):
+        weights, _ = state
+        task = _unpack(inputs)
+        error = network.pair_errors(weights, task.inputs, task.targets)
+        finals = {
+            "pair_error": error + jnp.broadcast_to(task.residual, (parameters.domains,))[:, None],
+            "trained_pairs": inputs["trained_pairs"],
+            "mode_singular_value": task.singular_values,
+            "mode_variance": task.variances,
+            "mode_optimum": task.optimum,
+        }
+        if parameters.data == "digits":
+            result, _ = _heldout(weights, task)
+            right = result.argmax(2) == task.heldout_targets.argmax(1)
+            return {**finals, "heldout_accuracy": right.mean(-1).astype(dtype)}
+        items = jnp.broadcast_to(jnp.eye(task.inputs.shape[1], dtype=dtype), (1, 4, 4))
+        hidden = weights.encoders.transpose(0, 2, 1).reshape(-1, parameters.hidden_width)
+        return {
+            **finals,
+            "outputs": network.outputs(weights, items),
+            "similarity": hidden @ hidden.T,
+        }
+
+    return Program(
+        init, step, observe, done, finish, parameters.observe_every, parameters.precision
+    )
+
+
+def _unpack(inputs) -> Task:
+    return Task(*(inputs[f"task_{name}"] for name in Task._fields))
+
+
+def variants(parameters: Parameters) -> dict[str, dict]:
+    """Beside the random starts: the decoupled start, and the flow from random weights, both in float64."""
+    return {
+        "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
+        "flow": {"dynamics": "flow", "precision": "float64", "seeds": 2},
+    }
+
+
+def coordinates(parameters: Parameters, step: np.ndarray) -> dict:
+    """Time along the stored steps, and names of the layers."""
+    return {
+        "time": (("step",), step * parameters.learning_rate),
+        "layer": (("layer",), np.array(["encoders", "hidden", "decoders"])),
+    }
+
+
+def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
+    """The reduction, by Euler with the run's own step from the decoupled start at `init_scale`.
+
+    Random masks and digits differ between seeds, and so does their prediction: then there is a `seed` dim.
+    """
+    varies = parameters.mask == "random_rows" or parameters.data == "digits"
+    per_seed = [
+        predict_from(parameters, root_seed, seed, parameters.init_scale)
+        for seed in range(seeds if varies else 1)
+    ]
+    return xr.concat(per_seed, "seed") if varies else per_seed[0]
+
+
+def predict_from(parameters: Parameters, root_seed: int, seed: int, start: float) -> xr.Dataset:
+    """The reduction of one seed's task, every mode and layer starting at strength `start`."""
+    data, pairs = task(parameters, root_seed, seed), mask(parameters, root_seed, seed)
+    run = euler(
+        data.singular_values,
+        data.variances,
+        pairs,
+        start,
+        paper_rate(parameters),
+        parameters.steps,
+        parameters.observe_every,
+    )
+    # What the modes leave unexplained: all of it if the reduction is exact, see the residual of `compress`.
+    unexplained = data.output_power / 2 - 0.5 * (data.singular_values**2 / data.variances).sum()
+    error = run.pair_error + unexplained
+    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
+    mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731
+    route = run.route_strength()
+    return xr.Dataset(
+        {
+            "loss": ("step", mean(error, pairs)),
+            "untrained_error": ("step", mean(error, 1 - pairs)),
+            "singular_values": (
+                ("step", "layer", "mode"),
+                np.stack([run.encoders.mean(1), run.hidden, run.decoders.mean(1)], 1),
+            ),
+            "mode_strength": (
+                ("step", "mode"),
+                (route * pairs[:, :, None]).sum((1, 2)) / pairs.sum(),
+            ),
+            "mode_singular_value": ("mode", data.singular_values),
+            "mode_variance": ("mode", data.variances),
+        },
+        coords={"step": step, **coordinates(parameters, step)},
+    )
+
+
+def fitted_start(
+    parameters: Parameters, root_seed: int, seed: int, measured: xr.DataArray
+) -> float:
+    """The start whose reduction lies closest to a measured loss curve, in mean absolute deviation over time."""
+    from scipy.optimize import minimize_scalar
+
+    def deviation(log_start):
+        theory = predict_from(parameters, root_seed, seed, float(np.exp(log_start)))["loss"]
+        return float(np.abs(theory.values[: measured.size] - measured.values).mean())
+
+    bounds = np.log(parameters.init_scale) + np.array([np.log(0.01), np.log(3.0)])
+    return float(np.exp(minimize_scalar(deviation, bounds=bounds, method="bounded").x))
+
+
+def claims(runs: LabelledRuns) -> list[Claim]:
+    """Judge what Fig. 4 and section 4 say of this network, cell by cell."""
+    from foretrain.studies import routing_claims
+
+    return judge_cells(routing_claims.judge_cell, runs)

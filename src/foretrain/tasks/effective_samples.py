@@ -1,0 +1,92 @@
+"""A data set of any size, as few samples that a linear network cannot tell from it.
+
+With squared error a linear (gated) network sees its data only through <x x^T> and <y x^T>. Any r vectors with the same
+two averages therefore train it exactly as the data do, and r need not exceed the input dimension: training costs nothing
+in the number of samples.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.errors import finite_array, same_length
+
+
+@dataclass(frozen=True)
+class EffectiveSamples:
+    """Samples X, Y with X X^T = <x x^T> and Y X^T = <y x^T>, where <> is the mean over the data.
+
+    Attributes:
+        inputs: X, shape (input, effective), float64.
+        targets: Y, shape (output, effective), float64.
+        residual_power: <|y|^2> - |Y|_F^2 >= 0: the part of the targets that no linear map of the inputs explains.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    residual_power: float
+
+
+def compress(
+    inputs: np.ndarray, targets: np.ndarray, *, tolerance: float = 1e-10
+) -> EffectiveSamples:
+    """Compress a data set to as many effective samples as its inputs have dimensions.
+
+    The mean of 1/2 |y - W x|^2 over the data equals 1/2 |Y - W X|_F^2 + residual_power / 2 for every W.
+
+    Args:
+        inputs: Shape (sample, input).
+        targets: Shape (sample, output).
+        tolerance: Directions whose variance is below this fraction of the largest are left out: the data do not
+            vary there.
+
+    Returns:
+        Effective samples in the eigenbasis of <x x^T>, largest variance first.
+
+    Raises:
+        ArgumentError: an entry is not finite, or the numbers of samples differ.
+
+    Cost: O(sample * input^2) once; nothing after depends on the number of samples.
+    """
+    inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
+    targets = finite_array("targets", targets, ndim=2).astype(np.float64)
+    samples = same_length(inputs=inputs, targets=targets)
+    return from_statistics(
+        inputs.T @ inputs / samples,
+        targets.T @ inputs / samples,
+        float((targets**2).sum() / samples),
+        tolerance=tolerance,
+    )
+
+
+def from_statistics(
+    input_correlation: np.ndarray,
+    input_output_correlation: np.ndarray,
+    output_power: float,
+    *,
+    tolerance: float = 1e-10,
+) -> EffectiveSamples:
+    """Effective samples of given statistics <x x^T> (input, input), <y x^T> (output, input) and <|y|^2>; see `compress`."""
+    variances, directions = np.linalg.eigh(input_correlation)
+    kept = np.flatnonzero(variances > tolerance * variances[-1])[::-1]
+    roots = np.sqrt(variances[kept])
+    targets = input_output_correlation @ directions[:, kept] / roots
+    return EffectiveSamples(
+        directions[:, kept] * roots, targets, max(0.0, float(output_power - (targets**2).sum()))
+    )
+
+
+def whiten(inputs: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
+    """The linear map that whitens data: symmetric W with W <x x^T> W the projector on the directions that vary.
+
+    Args:
+        inputs: Shape (sample, input), of the training set alone.
+        tolerance: As in `compress`.
+
+    Returns:
+        W, shape (input, input); whitened inputs are ``inputs @ W``.
+    """
+    inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
+    variances, directions = np.linalg.eigh(inputs.T @ inputs / len(inputs))
+    kept = variances > tolerance * variances[-1]
+    return (directions[:, kept] / np.sqrt(variances[kept])) @ directions[:, kept].T

@@ -1,0 +1,129 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.networks import routing as network
+from foretrain.tasks import routing as masks
+from foretrain.tasks.domains import hierarchy_task
+from foretrain.tasks.effective_samples import compress
+from foretrain.theory.routing_reduction import euler
+
+LAWS = ["orthogonal", "xavier", "gaussian"]
+
+
+def random_problem(seed, domains, samples=30, inputs=5, outputs=3, hidden=6):
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(domains, samples, inputs)) @ random.normal(size=(inputs, inputs))
+    y = random.normal(size=(domains, samples, outputs))
+    packed = [compress(a, b) for a, b in zip(x, y, strict=True)]
+    pairs = (random.random((domains, domains)) < 0.5) | np.eye(domains, dtype=bool)
+    weights = network.random_weights(
+        jax.random.key(seed), domains, hidden, inputs, outputs, 0.7, law="gaussian", dtype=jnp.float64
+    )
+    return (
+        weights,
+        np.stack([p.inputs for p in packed]),
+        np.stack([p.targets for p in packed]),
+        np.array([p.residual_power for p in packed]),
+        x,
+        y,
+        pairs.astype(float),
+    )
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1000), domains=st.integers(1, 4))
+def test_gradient_from_statistics_is_autodiff_of_the_per_sample_loss(seed, domains):
+    with jax.enable_x64(True):
+        weights, inputs, targets, _, x, y, pairs = random_problem(seed, domains)
+        expected = jax.grad(network.per_sample_loss)(weights, x, y, pairs)
+        slope = network.negative_gradient(weights, inputs, targets, pairs)
+        for got, want in zip(slope, expected, strict=True):
+            np.testing.assert_allclose(-got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
+
+
+def test_loss_from_statistics_is_the_per_sample_loss(x64):
+    weights, inputs, targets, residual, x, y, pairs = random_problem(3, 3)
+    errors = network.pair_errors(weights, inputs, targets) + residual[:, None] / 2
+    loss = network.mean_over(pairs, errors)
+    np.testing.assert_allclose(loss, network.per_sample_loss(weights, x, y, pairs), rtol=1e-12)
+
+
+def test_flow_conserves_incoming_minus_outgoing_covariance_at_both_hidden_layers(x64):
+    weights, inputs, targets, _, _, _, pairs = random_problem(5, 4)
+    slope = network.negative_gradient(weights, inputs, targets, pairs)
+    _, rate = jax.jvp(network.conserved, (weights,), (slope,))
+    size = max(float(jnp.abs(w).max()) for w in slope)
+    for q in rate:
+        assert np.abs(q).max() <= 1e-12 * size * 10  # sums of tens of products, each rounded
+    # The same derivative of the incoming covariance alone is far from zero.
+    _, incoming = jax.jvp(lambda w: w.encoders[0] @ w.encoders[0].T, (weights,), (slope,))
+    assert np.abs(incoming).max() > 1e-3 * size
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
+    size = (3, 64, 20, 7)
+    small = network.random_weights(jax.random.key(0), *size, 0.1, law=law)
+    large = network.random_weights(jax.random.key(0), *size, 0.4, law=law)
+    for a, b in zip(small, large, strict=True):
+        np.testing.assert_allclose(4 * a, b, rtol=1e-5)
+    if law == "orthogonal":
+        for matrix in (small.encoders[1], small.hidden, small.decoders[2]):
+            np.testing.assert_allclose(
+                np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5
+            )
+        return
+    fans = {"xavier": 2 / (64 + 64), "gaussian": 1.0}
+    # 4096 normal draws: their variance is known to 2.2%; four standard errors.
+    assert np.var(small.hidden) == pytest.approx(0.01 * fans[law], rel=0.09)
+
+
+@settings(max_examples=8)
+@given(
+    domains=st.integers(2, 6),
+    draw=st.integers(0, 100),
+    biregular=st.booleans(),
+    data=st.data(),
+)
+def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw, biregular, data):
+    outputs = data.draw(st.integers(1, domains))
+    random = np.random.default_rng(draw)
+    mask = masks.random_biregular if biregular else masks.random_rows
+    pairs = mask(domains, outputs, random).astype(float)
+    task = hierarchy_task((6.0, 4.0, 3.0))
+    rate, steps = 0.1, 200
+    with jax.enable_x64(True):
+        weights = network.decoupled_weights(
+            jax.random.key(draw), task.output_modes, task.input_modes[0], domains, 8, 0.3
+        )
+
+        def step(weights, _):
+            slope = network.negative_gradient(weights, task.inputs, task.targets, pairs)
+            weights = jax.tree.map(lambda w, g: w + rate * g, weights, slope)
+            return weights, network.pair_errors(weights, task.inputs, task.targets)
+
+        final, errors = jax.jit(lambda w: jax.lax.scan(step, w, None, length=steps))(weights)
+    theory = euler(task.singular_values, task.variances, pairs, 0.3, rate, steps)
+    scale = theory.pair_error[0].max()
+    np.testing.assert_allclose(errors, theory.pair_error[1:], atol=1e-12 * scale, rtol=0)
+    hidden = np.linalg.svd(final.hidden, compute_uv=False)[:4]
+    np.testing.assert_allclose(hidden, np.sort(theory.hidden[-1])[::-1], rtol=1e-12)
+
+
+def test_permuting_pixels_with_rotated_weights_gives_the_same_trajectory(x64):
+    weights, inputs, targets, _, _, _, pairs = random_problem(7, 3)
+    random = np.random.default_rng(0)
+    order = np.stack([np.eye(5)[random.permutation(5)] for _ in range(3)])
+    turned = weights._replace(encoders=jnp.einsum("ihd,ied->ihe", weights.encoders, order))
+    slope = network.negative_gradient(weights, inputs, targets, pairs)
+    other = network.negative_gradient(
+        turned, jnp.einsum("ied,ids->ies", order, inputs), targets, pairs
+    )
+    np.testing.assert_allclose(other.hidden, slope.hidden, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        jnp.einsum("ihe,ied->ihd", other.encoders, order), slope.encoders, rtol=1e-12, atol=1e-12
+    )

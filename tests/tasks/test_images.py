@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import images
+from foretrain.tasks.domains import digits_task
+
+
+def test_digits_are_split_without_overlap_or_loss():
+    data = images.digits(0.2, np.random.default_rng(0))
+    assert data.train_images.shape == (1438, 8, 8)
+    assert data.heldout_images.shape == (359, 8, 8)
+    assert data.classes == 10
+    assert data.train_images.min() == 0
+    assert data.train_images.max() == 1
+
+
+def test_rotation_by_half_a_turn_twice_is_the_image_again():
+    image = np.random.default_rng(0).random((2, 8, 8))
+    turned = images.rotate(image, 180)
+    np.testing.assert_allclose(turned, image[:, ::-1, ::-1], atol=1e-12)
+    np.testing.assert_allclose(images.rotate(turned, 180), image, atol=1e-12)
+
+
+def test_pixel_permutation_is_the_same_for_all_images():
+    image = np.arange(128.0).reshape(2, 8, 8)
+    shuffled = images.flatten(images.permute_pixels(image, np.random.default_rng(1)))
+    assert sorted(shuffled[0]) == sorted(image[0].ravel())
+    np.testing.assert_array_equal(shuffled[1] - shuffled[0], 64)
+
+
+def test_labels_of_another_length_and_nan_pixels_are_refused():
+    pixels = np.zeros((4, 2, 2))
+    with pytest.raises(ArgumentError, match=r"`labels` must be as long as `images` \(4\), but has length 3"):
+        images.split(pixels, np.zeros(3), 0.5, np.random.default_rng(0))
+    pixels[1, 0, 0] = np.nan
+    with pytest.raises(ArgumentError, match=r"`images` must hold finite numbers"):
+        images.split(pixels, np.zeros(4), 0.5, np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match=r"`labels` must hold whole numbers from 0"):
+        images.split(np.zeros((4, 2, 2)), [0, 1, -1, 0], 0.5, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("transform", ["permutation", "rotation"])
+def test_whitened_digits_have_unit_variance_in_every_mode(transform):
+    task = digits_task(3, transform, "whitened", 0.2, np.random.default_rng(0))
+    np.testing.assert_allclose(task.variances, 1, atol=1e-6)
+    np.testing.assert_allclose(task.optimum, task.singular_values, rtol=1e-6)
+
+
+def test_permuted_domains_share_singular_values_and_permute_modes():
+    task = digits_task(3, "permutation", "raw", 0.2, np.random.default_rng(0))
+    for domain in range(3):
+        strengths = np.linalg.norm(task.targets[domain] @ task.inputs[domain].T, ord=2)
+        assert strengths == pytest.approx(task.singular_values[0], rel=1e-10)
+    np.testing.assert_allclose(
+        np.sort(np.abs(task.input_modes[1]), axis=0), np.sort(np.abs(task.input_modes[0]), axis=0), atol=1e-9
+    )

@@ -1,0 +1,48 @@
+"""How far each component of a factorisation points along each component of its target."""
+
+from foretrain.errors import argument_error
+
+NO_TARGET = -1
+
+
+def alignment(left, right, target_left, target_right):
+    """A_ij = cos(x_j, a_i) cos(y_j, b_i): 1 where component j is target i up to scale.
+
+    Written against the array API: NumPy arrays give NumPy, JAX arrays (traced ones too) give JAX,
+    in their dtype.
+
+    Args:
+        left: X, shape (..., n, component).
+        right: Y, shape (..., m, component).
+        target_left: A, shape (n, target), of any column lengths.
+        target_right: B, shape (m, target).
+
+    Returns:
+        Shape (..., target, component), in [-1, 1]. A column of zeros is aligned with nothing (0).
+    """
+    cosines_left = _unit_columns(target_left).mT @ _unit_columns(left)
+    return cosines_left * (_unit_columns(target_right).mT @ _unit_columns(right))
+
+
+def final_target(alignments, minimum: float = 0.5):
+    """The target each component ends on: that of greatest final alignment, if it is high enough.
+
+    Args:
+        alignments: NumPy or JAX array of shape (..., time, target, component); only the last time
+            is used.
+        minimum: Least alignment that counts, in [-1, 1].
+
+    Returns:
+        Integers of shape (..., component), `NO_TARGET` (-1) for a component that ends on none.
+    """
+    if not -1 <= minimum <= 1:
+        raise argument_error("minimum", "be between -1 and 1", f"is {minimum:g}")
+    space = alignments.__array_namespace__()
+    last = alignments[..., -1, :, :]
+    return space.where(space.max(last, axis=-2) >= minimum, space.argmax(last, axis=-2), NO_TARGET)
+
+
+def _unit_columns(matrix):
+    space = matrix.__array_namespace__()
+    lengths = space.sqrt(space.sum(matrix**2, axis=-2, keepdims=True))
+    return matrix / space.where(lengths > 0, lengths, space.ones_like(lengths))

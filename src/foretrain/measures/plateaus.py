@@ -1,0 +1,183 @@
+r"""Plateaus of a loss curve: how many, where and how long.
+
+A plateau is a stretch on which the loss takes much longer to fall by a given fraction than it does
+afterwards. With `depth` f let the dwell of a level L be the time from first reaching L to first
+reaching (1 - f) L, and regard the logarithm of the dwell as a function of the level. A plateau is a
+local maximum of it with prominence log(`acceleration`): the next fall by the same fraction takes at
+most 1/`acceleration` of the time at some later level before a still longer dwell, and likewise at
+some earlier level unless the plateau is the first thing that happens. It lasts for the dwell there.
+
+So defined, no unit of time, no smoothing and no threshold of a derivative enters; an exponential
+decay has none (all dwells are equal), nor has a power law (they only grow), nor the flat end of
+training (no fall follows). A record that ends on a plateau does not count it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import find_peaks
+
+from foretrain.errors import argument_error, finite_array, real, same_length
+from foretrain.measures.learning_time import crossing_time
+
+_LEVELS_PER_DEPTH = 8
+
+
+@dataclass(frozen=True)
+class LossPlateau:
+    """One plateau.
+
+    Attributes:
+        start: Time at which the loss first reaches the plateau's level.
+        end: Time at which it first reaches (1 - depth) of it.
+        loss: The level at the start.
+    """
+
+    start: float
+    end: float
+    loss: float
+
+
+def plateaus(
+    times, losses, *, depth: float = 0.2, acceleration: float = 3.0, floor: float = 1e-6
+) -> list[LossPlateau]:
+    """The plateaus of one loss curve, in order.
+
+    Args:
+        times: Shape (time,), ascending, in any unit; steps do as well.
+        losses: Shape (time,). Only its running minimum counts, so that oscillations do not.
+        depth: f, the fall that ends a plateau, in (0, 1). Loss above a non-zero end counts as it
+            is: subtract the end to see plateaus close to it.
+        acceleration: How many times faster an equal fall must be beside the plateau; > 1.
+        floor: Losses below `floor` times the first are not looked at, where rounding rules.
+
+    Returns:
+        The plateaus found; their level is known to 1/8 of log(1 - depth).
+
+    Raises:
+        ArgumentError: curves of different lengths, times out of order, a first loss that is not
+            positive, a threshold out of its range.
+    """
+    times, fallen = _falling_curve(times, losses, floor)
+    depth = _fraction("depth", depth)
+    acceleration = real("acceleration", acceleration, above=1)
+    spacing = -np.log1p(-depth) / _LEVELS_PER_DEPTH
+    levels = spacing * np.arange(int(np.floor(fallen[-1] / spacing + 1e-9)) + 1)
+    reached = crossing_time(times, np.broadcast_to(fallen, (len(levels), len(fallen))), levels)
+    dwells = reached[_LEVELS_PER_DEPTH:] - reached[:-_LEVELS_PER_DEPTH]
+    if not dwells.size:
+        return []
+    smallest = np.finfo(float).tiny
+    logs = np.log(np.maximum(dwells, smallest))
+    # Nothing precedes the first level: a value below all makes it a maximum if what follows is
+    # faster.
+    padded = np.concatenate([[logs.min() - 2 * np.log(acceleration)], logs])
+    peaks, _ = find_peaks(padded, prominence=np.log(acceleration))
+    first = float(np.asarray(losses, dtype=float)[0])
+    return [
+        LossPlateau(
+            float(reached[peak]),
+            float(reached[peak + _LEVELS_PER_DEPTH]),
+            first * float(np.exp(-levels[peak])),
+        )
+        for peak in peaks - 1
+    ]
+
+
+def plateau_length(times, losses, *, upper: float, lower: float) -> float:
+    """Time from first reaching the loss `upper` to first reaching `lower`.
+
+    Interpolated in the logarithm of the loss. With upper = 1.1 and lower = 0.9 (times the squared norm of the target) this is the plateau of a
+    rank-one fit as `foretrain.theory.s_curve_plateau` predicts it.
+
+    Args:
+        times: Shape (time,), ascending.
+        losses: Shape (time,), the first positive.
+        upper: Greater than `lower`.
+        lower: > 0.
+
+    Returns:
+        In the unit of `times`; inf if `lower` is never reached.
+    """
+    lower = real("lower", lower, above=0)
+    upper = real("upper", upper, above=lower)
+    first = float(np.asarray(losses, dtype=float)[0])
+    times, fallen = _falling_curve(times, losses, min(lower / abs(first or 1.0), 1.0) / 2)
+    start, end = (
+        crossing_time(times, fallen, max(np.log(first / level), 0.0)) for level in (upper, lower)
+    )
+    return float("inf") if np.isnan(end) else float(end - start)
+
+
+@dataclass(frozen=True)
+class TimeRescaling:
+    """How well one loss curve is another one with time rescaled.
+
+    Attributes:
+        factor: The other curve reaches every level `factor` times later, in the mean of the
+            logarithm.
+        residual: Standard deviation over levels of the logarithm of that ratio; 0 for an exact
+            rescaling.
+    """
+
+    factor: float
+    residual: float
+
+
+def time_rescaling(times, losses, other_times, other_losses, *, levels: int = 64) -> TimeRescaling:
+    """The best rescaling of time between two loss curves: other(factor x t) = loss(t).
+
+    The times at which each curve first reaches common levels are compared on a logarithmic scale;
+    the factor is their least squares. Exchanging the curves inverts the factor and keeps the
+    residual.
+
+    Args:
+        times: Shape (time,), ascending, starting at 0.
+        losses: Shape (time,).
+        other_times: As `times`, its own length.
+        other_losses: As `losses`.
+        levels: Number of levels, evenly spaced in the loss between what both curves reach.
+
+    Raises:
+        ArgumentError: the curves have no level in common.
+    """
+    curves = (times, losses), (other_times, other_losses)
+    values = [finite_array(n, v[1], ndim=1) for n, v in zip(_CURVES, curves, strict=True)]
+    high = min(float(value[0]) for value in values)
+    low = max(float(value.min()) for value in values)
+    if not high > low:
+        raise argument_error(
+            "other_losses", "share levels with `losses`", f"they share none ({low:g} to {high:g})"
+        )
+    # The ends are left out: the start is at time 0, and the lowest level is reached by accident of
+    # the record's end.
+    wanted = np.linspace(high, low, levels + 2)[1:-1]
+    reached = []
+    for (curve_times, _), value in zip(curves, values, strict=True):
+        falling = -np.minimum.accumulate(value.astype(float))
+        tiled = np.broadcast_to(falling, (levels, len(falling)))
+        reached.append(crossing_time(np.asarray(curve_times, dtype=float), tiled, -wanted))
+    ratio = np.log(reached[1] / reached[0])
+    return TimeRescaling(float(np.exp(ratio.mean())), float(ratio.std()))
+
+
+_CURVES = ("losses", "other_losses")
+
+
+def _falling_curve(times, losses, floor):
+    """Times, and the logarithm by which the running minimum has fallen, down to the floor."""
+    times = finite_array("times", times, ndim=1).astype(float)
+    losses = finite_array("losses", losses, ndim=1).astype(float)
+    same_length(times=times, losses=losses)
+    if len(times) == 0 or (np.diff(times) <= 0).any():
+        raise argument_error("times", "be ascending", "is not" if len(times) else "is empty")
+    first = real("losses[0]", losses[0], above=0)
+    floor = _fraction("floor", floor)
+    return times, -np.log(np.minimum.accumulate(np.maximum(losses / first, floor)))
+
+
+def _fraction(name, value):
+    value = real(name, value, above=0)
+    if value >= 1:
+        raise argument_error(name, "be less than 1", f"is {value:g}")
+    return value

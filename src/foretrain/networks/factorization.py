@@ -1,0 +1,272 @@
+r"""A low-rank matrix learned by a product of two factors: the toy model of S-curves.
+
+Target C = A B^T = sum_i a_i b_i^T with r unit components, learner Z = X Y^T with k components, both
+n x n. Two losses: the squared error ||C - Z||_F^2 (no 1/2), and the cross-entropy of the flattened
+matrices read as logits. Optimisers are Optax's; learning rate and weight decay are arguments of
+every step, so they may be traced and differ between the runs of a batch.
+
+Targets and starts are drawn on the host with NumPy; everything else is JAX on one run, to be jitted
+and vectorised. Time is counted in optimiser steps.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from foretrain.errors import argument_error, integer, one_of, real
+
+TARGET_LAWS = ("sphere", "orthonormal")
+LOSSES = ("mse", "cross_entropy")
+OPTIMISERS = ("sgd", "sgd_decay", "adam", "adamw")
+
+
+class Factors(NamedTuple):
+    """Two factors of a matrix left right^T.
+
+    Attributes:
+        left: Shape (n, component): X of the learner, A of the target.
+        right: Shape (n, component): Y of the learner, B of the target.
+    """
+
+    left: Any
+    right: Any
+
+
+class Training(NamedTuple):
+    """A learner on its way.
+
+    Attributes:
+        factors: The learner's factors.
+        optimiser: State of the optimiser, a pytree.
+    """
+
+    factors: Factors
+    optimiser: Any
+
+
+class GradientSplit(NamedTuple):
+    """The two parts of -gradient = signal - decay.
+
+    Attributes:
+        signal: What the target pulls towards; does not depend on Z except through the other factor.
+        decay: What the learner's own Z pushes away from.
+    """
+
+    signal: Factors
+    decay: Factors
+
+
+def draw_target(
+    generator: np.random.Generator,
+    dimension: int,
+    rank: int,
+    *,
+    law: str = "sphere",
+    scale: float = 1.0,
+) -> Factors:
+    """Draw the target's factors A, B on the host.
+
+    Args:
+        generator: NumPy generator, usually of the stream ``data``.
+        dimension: n.
+        rank: r >= 1; at most n if orthonormal.
+        law: "sphere": every a_i and b_i independent and uniform on the unit sphere; "orthonormal":
+            the r columns of A, and of B, uniform among orthonormal ones.
+        scale: Factor on C, applied to A. With scale 1 the entries of C are of order 1/n.
+
+    Returns:
+        NumPy arrays of shape (n, r), float64.
+
+    Raises:
+        ArgumentError: a size is not positive, `law` is unknown or `rank` exceeds n for orthonormal
+            columns.
+    """
+    dimension, rank = integer("dimension", dimension, minimum=1), integer("rank", rank, minimum=1)
+    law, scale = one_of("law", law, TARGET_LAWS), real("scale", scale, above=0)
+    if law == "orthonormal" and rank > dimension:
+        raise argument_error(
+            "rank", f"be at most `dimension` = {dimension} for orthonormal targets", f"is {rank}"
+        )
+    drawn = generator.standard_normal((2, dimension, rank))
+    if law == "sphere":
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+    else:
+        triangles = np.linalg.qr(drawn)
+        # The sign of R's diagonal makes Q uniform (Mezzadri 2007).
+        drawn = triangles.Q * np.sign(np.diagonal(triangles.R, axis1=1, axis2=2))[:, None, :]
+    return Factors(scale * drawn[0], drawn[1])
+
+
+def draw_start(
+    generator: np.random.Generator, dimension: int, components: int, init_scale: float = 1.0
+) -> Factors:
+    """Draw the learner's factors with independent entries N(0, init_scale^2/n), on the host.
+
+    The same generator gives the same draw times `init_scale`, so that scales can be compared within
+    pairs.
+
+    Args:
+        generator: NumPy generator, usually of the stream ``weights``.
+        dimension: n.
+        components: k >= 1.
+        init_scale: Standard deviation times sqrt(n); > 0.
+
+    Returns:
+        NumPy arrays of shape (n, k), float64.
+    """
+    dimension = integer("dimension", dimension, minimum=1)
+    components = integer("components", components, minimum=1)
+    init_scale = real("init_scale", init_scale, above=0)
+    drawn = generator.standard_normal((2, dimension, components)) * init_scale / np.sqrt(dimension)
+    return Factors(drawn[0], drawn[1])
+
+
+def loss(kind: str, factors: Factors, target: Factors):
+    """The loss of that kind ("mse" or "cross_entropy"), in the form that is accurate near zero."""
+    kind = one_of("kind", kind, LOSSES)
+    return mse_loss(factors, target) if kind == "mse" else cross_entropy_loss(factors, target)
+
+
+def split(kind: str, factors: Factors, target: Factors) -> GradientSplit:
+    """Signal and decay of the loss of that kind; -gradient = signal - decay."""
+    kind = one_of("kind", kind, LOSSES)
+    return mse_split(factors, target) if kind == "mse" else cross_entropy_split(factors, target)
+
+
+def gradient(kind: str, factors: Factors, target: Factors) -> Factors:
+    """Gradient of the loss of that kind for both factors, from the explicit formulas."""
+    parts = split(kind, factors, target)
+    return jax.tree.map(jnp.subtract, parts.decay, parts.signal)
+
+
+def mse_loss(factors: Factors, target: Factors):
+    """||C - X Y^T||_F^2 from the n x n difference; O(n^2 (k + r)).
+
+    Accurate down to the square of rounding times |C|^2.
+    """
+    difference = target.left @ target.right.T - factors.left @ factors.right.T
+    return jnp.sum(difference**2)
+
+
+def mse_loss_from_grams(factors: Factors, target: Factors):
+    """||C - X Y^T||_F^2 from Gram matrices, without an n x n matrix; O(n (k + r)^2).
+
+    The difference of numbers of order |C|^2: in float32 it is meaningless below about 1e-6 |C|^2
+    and may be negative.
+    """
+    (x, y), (a, b) = factors, target
+    own = jnp.sum((x.T @ x) * (y.T @ y))
+    cross = jnp.sum((a.T @ x) * (b.T @ y))
+    return own - 2 * cross + jnp.sum((a.T @ a) * (b.T @ b))
+
+
+def mse_split(factors: Factors, target: Factors) -> GradientSplit:
+    """-grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y with roles exchanged; O(nk(k + r))."""
+    (x, y), (a, b) = factors, target
+    signal = Factors(2 * a @ (b.T @ y), 2 * b @ (a.T @ x))
+    return GradientSplit(signal, Factors(2 * x @ (y.T @ y), 2 * y @ (x.T @ x)))
+
+
+def cross_entropy_loss(factors: Factors, target: Factors):
+    r"""-sum P log Q minus the entropy of P, for flattened C and Z as logits; O(n^2 (k + r)).
+
+    P and Q are the softmax of C and of Z over all n^2 entries. This is the divergence of Q from P: >= 0, and 0 exactly where Z = C plus one constant for all
+    entries. The textbook form loses it in rounding where logits are small (they are of order 1/n),
+    so near zero it is evaluated as
+
+    $$ \log \Big( 1 + \sum P \, (e^{-d} - 1 + d) \Big), \qquad d = C - Z - \sum P (C - Z), $$
+
+    the same number as a sum of terms >= 0.
+    """
+    logits, own = target.left @ target.right.T, factors.left @ factors.right.T
+    probabilities = _softmax(logits)
+    shift = logits - own
+    shift = shift - jnp.sum(probabilities * shift)
+    near = jnp.log1p(jnp.sum(probabilities * _exponential_remainder(jnp.clip(shift, -1.0, 1.0))))
+    surprise = jax.nn.log_softmax(logits.ravel()) - jax.nn.log_softmax(own.ravel())
+    far = jnp.sum(probabilities.ravel() * surprise)
+    return jnp.where(jnp.max(jnp.abs(shift)) <= 1.0, near, far)
+
+
+def cross_entropy_split(factors: Factors, target: Factors) -> GradientSplit:
+    """-grad_X = (P - u) Y - (Q - u) Y and -grad_Y = (P - u)^T X - (Q - u)^T X.
+
+    P and Q are the softmax of C and Z, u = 1/n^2 the uniform distribution. For small logits Q - u is (Z - mean Z)/n^2: the decay term of the squared error on centred
+    matrices, times 1/(2 n^2). The cross-entropy therefore has a decay term; see
+    docs/theory/s-curves.md.
+    """
+    uniform = 1 / (factors.left.shape[0] * factors.right.shape[0])
+    excess_target = _softmax(target.left @ target.right.T) - uniform
+    excess_learner = _softmax(factors.left @ factors.right.T) - uniform
+    return GradientSplit(_pull(excess_target, factors), _pull(excess_learner, factors))
+
+
+def optimiser(name: str, learning_rate, weight_decay=0.0) -> optax.GradientTransformation:
+    """An Optax optimiser; learning rate and weight decay may be traced.
+
+    - "sgd": -eta gradient. "adam": Adam with Optax's defaults (.9, .999, 1e-8). Both leave weight
+      decay out.
+    - "sgd_decay": -eta (gradient + lambda x).
+    - "adamw": Adam plus decoupled decay, -eta (Adam's direction + lambda x).
+    """
+    name = one_of("name", name, OPTIMISERS)
+    if name == "sgd":
+        return optax.sgd(learning_rate)
+    if name == "sgd_decay":
+        return optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(learning_rate))
+    if name == "adam":
+        return optax.adam(learning_rate)
+    return optax.adamw(learning_rate, weight_decay=weight_decay)
+
+
+def init(name: str, start: Factors) -> Training:
+    """A learner at step 0 with the optimiser of that name; fits ``Program.init``.
+
+    Args:
+        name: One of `OPTIMISERS`.
+        start: The factors, arrays of the dtype in which the run shall live.
+    """
+    start = Factors(jnp.asarray(start.left), jnp.asarray(start.right))
+    # The state's shape and start do not depend on the rates.
+    return Training(start, optimiser(name, 0.0, 0.0).init(start))
+
+
+def step(
+    name: str, kind: str, training: Training, target: Factors, learning_rate, weight_decay=0.0
+) -> Training:
+    """One full-batch step of the optimiser `name` on the loss `kind`; fits ``Program.step``.
+
+    Args:
+        name: One of `OPTIMISERS`; static.
+        kind: One of `LOSSES`; static.
+        training: From `init` or `step`.
+        target: The target's factors, same dtype.
+        learning_rate: eta, a scalar, may be traced.
+        weight_decay: lambda, a scalar, may be traced; used by "sgd_decay" and "adamw" only.
+    """
+    rule = optimiser(name, learning_rate, weight_decay)
+    downhill = gradient(kind, training.factors, target)
+    updates, state = rule.update(downhill, training.optimiser, training.factors)
+    return Training(optax.apply_updates(training.factors, updates), state)
+
+
+def _softmax(logits):
+    return jax.nn.softmax(logits.ravel()).reshape(logits.shape)
+
+
+def _exponential_remainder(values):
+    """e^-d - 1 + d without cancellation: by its series for |d| < .05, else as written."""
+    small = jnp.abs(values) < 0.05
+    near = jnp.where(small, values, 0.0)
+    # d^2/2 (1 - d/3 (1 - d/4 (..))): the first term left out is below 1e-14 of the value.
+    series = jnp.ones_like(values)
+    for order in range(8, 2, -1):
+        series = 1 - near / order * series
+    return jnp.where(small, near**2 / 2 * series, jnp.expm1(-values) + values)
+
+
+def _pull(excess, factors):
+    return Factors(excess @ factors.right, excess.T @ factors.left)

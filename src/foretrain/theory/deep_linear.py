@@ -1,0 +1,265 @@
+r"""Exact learning curves of two-layer linear networks: one mode, and whole matrices from a balanced
+start.
+
+Whitened inputs: the network X Y^T is trained on a target matrix C by the gradient flow
+
+$$ \tau X' = (C - X Y^T) Y, \qquad \tau Y' = (C - X Y^T)^T X. $$
+
+The unit of time is that of `time_constant` = tau. For the loss 1/2 ||C - X Y^T||_F^2 in continuous
+time (step x learning rate) tau is 1; for ||C - X Y^T||_F^2 without the 1/2 it is 1/2;
+1/learning_rate makes times count steps. Input variance d different from 1 in every direction is a
+change of units: use C for the product times d. See docs/theory/deep-linear.md.
+"""
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array, real, same_length
+
+_BALANCE_TOLERANCE = 1e-8
+
+
+def mode_strength(
+    times, singular_values, initial, *, input_variances=1.0, time_constant: float = 1.0
+) -> np.ndarray:
+    r"""Strength of each singular mode of a two-layer linear network from a balanced, decoupled
+    start.
+
+    $$ a(t) = \frac{s/d}{1 - (1 - s/(d a_0)) e^{-2 s t / \tau}} $$
+
+    the solution of tau a' = 2 a (s - d a): Saxe, Sodhani & Lewallen (2022), eq. (21), evaluated in
+    a form that is finite for all times and for s = 0, where a = a_0 / (1 + 2 d a_0 t / tau).
+
+    Args:
+        times: Shape (time,), not negative, in any order; unit of `time_constant`.
+        singular_values: s, shape (mode,), of the input-output correlation; >= 0.
+        initial: a_0, shape (mode,) or a float; > 0. Zero is a fixed point and is refused.
+        input_variances: d, shape (mode,) or a float; > 0.
+        time_constant: tau > 0.
+
+    Returns:
+        a, shape (time, mode), float64; tends to s/d.
+
+    Raises:
+        ArgumentError: an argument leaves its range or lengths differ.
+    """
+    times = _times(times)
+    values = finite_array("singular_values", singular_values, ndim=1).astype(float)
+    if (values < 0).any():
+        raise argument_error("singular_values", "not be negative", f"has {values.min():g}")
+    initial = _per_mode("initial", initial, values)
+    variances = _per_mode("input_variances", input_variances, values)
+    exponent = 2 * values * times[:, None] / real("time_constant", time_constant, above=0)
+    # a_0 / (e^-x + d a_0 (1 - e^-x)/s), where the last quotient is 2 t / tau at s = 0.
+    safe = np.where(values > 0, values, 1.0)
+    quotient = np.where(values > 0, -np.expm1(-exponent) / safe, 2 * times[:, None] / time_constant)
+    return initial / (np.exp(-exponent) + variances * initial * quotient)
+
+
+def mode_time(
+    strengths, singular_values, initial, *, input_variances=1.0, time_constant: float = 1.0
+) -> np.ndarray:
+    """Time at which each mode reaches a strength: the inverse of `mode_strength`.
+
+    Args:
+        strengths: a, shape (mode,) or a float, between `initial` and s/d (either may be larger),
+            s/d excluded.
+        singular_values: s, shape (mode,), > 0.
+        initial: a_0, as in `mode_strength`, not equal to s/d.
+        input_variances: d > 0.
+        time_constant: tau > 0.
+
+    Returns:
+        Shape (mode,), float64, in the unit of `time_constant`.
+
+    Raises:
+        ArgumentError: a strength is never reached.
+    """
+    values = _per_mode("singular_values", singular_values, np.atleast_1d(singular_values))
+    initial = _per_mode("initial", initial, values)
+    strengths = _per_mode("strengths", strengths, values)
+    final = values / _per_mode("input_variances", input_variances, values)
+    ratio = (strengths / initial) * (final - initial)
+    remaining = final - strengths
+    unreached = (ratio * remaining <= 0) | (ratio / np.where(remaining == 0, 1, remaining) < 1)
+    if unreached.any():
+        mode = int(np.argmax(unreached))
+        raise argument_error(
+            "strengths",
+            f"lie from {initial[mode]:g} (the start) to {final[mode]:g} (the end, not included)",
+            f"is {strengths[mode]:g} in mode {mode}",
+        )
+    time_constant = real("time_constant", time_constant, above=0)
+    return time_constant / (2 * values) * np.log(ratio / remaining)
+
+
+def balanced_start(product) -> tuple[np.ndarray, np.ndarray]:
+    """Factors X, Y with X Y^T = `product` and X^T X = Y^T Y, of width min(n, m).
+
+    Args:
+        product: Shape (n, m).
+
+    Returns:
+        X, shape (n, min(n, m)), and Y, shape (m, min(n, m)); unique up to a common rotation of
+        their columns.
+    """
+    left, values, right = np.linalg.svd(finite_array("product", product, ndim=2), False)
+    root = np.sqrt(values)
+    return left * root, right.T * root
+
+
+def balanced_flow(
+    left, right, target, times, *, time_constant: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Exact gradient flow of X Y^T towards `target` from a balanced start, any shapes and ranks.
+
+    For X^T X = Y^T Y the stacked matrix Q = (Y; X) makes Q Q^T obey a matrix Riccati equation
+    (Fukumizu 1998; Braun et al. 2022), solved with F = [[0, C^T], [C, 0]] by
+
+    $$ Q Q^T(t) = e^{Ft/\tau} Q_0
+       \Big[ I + Q_0^T \int_0^{t/\tau} e^{2Fs} ds\, Q_0 \Big]^{-1} Q_0^T e^{Ft/\tau}. $$
+
+    The bracket is at least I, so the solution exists for every C, Q_0 and t: neither full rank nor
+    equal width is assumed. It is evaluated without forming a growing exponential, see
+    docs/theory/deep-linear.md.
+
+    Args:
+        left: X(0), shape (n, width).
+        right: Y(0), shape (m, width).
+        target: C, shape (n, m).
+        times: Shape (time,), not negative, in any order.
+        time_constant: tau > 0: 1 for the loss with 1/2, 1/2 for the loss without.
+
+    Returns:
+        X(t), shape (time, n, rank), and Y(t), shape (time, m, rank), float64, with rank <= width
+        the rank of the start seen along the singular directions of the target. They are fixed up to
+        a common rotation of the columns, so that X Y^T, X X^T and Y Y^T are exact and the factors
+        themselves are a valid balanced start for a restart; which hidden unit carries what is not
+        in them.
+
+    Raises:
+        ArgumentError: shapes do not fit, a time is negative, or the start is not balanced: ||X^T X
+            - Y^T Y||_F exceeds 1e-8 of ||X||_F^2 + ||Y||_F^2. The message has the number.
+
+    Cost:
+        One SVD of the target and per time one QR of (n + m + rank) x rank.
+
+    A mode whose overlap with the start is below the rounding of float64 (about 1e-14 of the start)
+    counts as absent and is never learned, although a simulation would grow it out of its rounding
+    noise.
+    """
+    left, right, target = _factors(left, right, target)
+    times = _times(times) / real("time_constant", time_constant, above=0)
+    vectors, rates = _eigenbasis(target)
+    overlaps, pivots = _echelon(vectors.T @ np.concatenate([right, left]))
+    count, rank = len(target), overlaps.shape[1]
+    lefts = np.empty((len(times), count, rank))
+    rights = np.empty((len(times), len(right), rank))
+    for index, time in enumerate(times):
+        stacked = vectors @ _riccati_factor(overlaps, rates, pivots, time)
+        rights[index], lefts[index] = stacked[: len(right)], stacked[len(right) :]
+    return lefts, rights
+
+
+def _eigenbasis(target):
+    """Orthonormal eigenvectors (columns) and eigenvalues of F, largest first: (v; u)/sqrt 2 with s,
+    (v; -u)/sqrt 2 with -s."""
+    left, values, right = np.linalg.svd(target)
+    n, m, count = len(left), len(right), len(values)
+    u, v = left[:, :count], right[:count].T
+    up, down = np.concatenate([v, u]), np.concatenate([v, -u])
+    free_u = np.concatenate([np.zeros((m, n - count)), left[:, count:]])
+    free_v = np.concatenate([right[count:].T, np.zeros((n, m - count))])
+    vectors = np.concatenate(
+        [
+            up,
+            down,
+        ],
+        axis=1,
+    ) / np.sqrt(2)
+    vectors = np.concatenate([vectors, free_u, free_v], axis=1)
+    rates = np.concatenate([values, -values, np.zeros(n + m - 2 * count)])
+    order = np.argsort(-rates, kind="stable")
+    return vectors[:, order], rates[order]
+
+
+def _echelon(overlaps):
+    """Rotate the columns of `overlaps` so that each starts at a later row than the one before it.
+
+    Rows are in order of falling rate. A column then grows no faster than its first row, its pivot,
+    and can be scaled by it.
+    """
+    noise = 32 * np.finfo(float).eps * np.linalg.norm(overlaps)
+    basis, pivots = np.empty((overlaps.shape[1], 0)), []
+    for index, row in enumerate(overlaps):
+        if basis.shape[1] == overlaps.shape[1]:
+            break
+        rest = row - basis @ (basis.T @ row)
+        rest = rest - basis @ (basis.T @ rest)
+        length = np.linalg.norm(rest)
+        if length > noise:
+            basis = np.column_stack([basis, rest / length])
+            pivots.append(index)
+    rotated = overlaps @ basis
+    for column, pivot in enumerate(pivots):
+        rotated[:pivot, column] = 0.0
+    return rotated, np.array(pivots, dtype=int)
+
+
+def _riccati_factor(overlaps, rates, pivots, time):
+    """W with W W^T = E A N^-1 A^T E, N = I + A^T Phi A, every column scaled by exp(-time x rate of
+    its pivot)."""
+    growing = np.maximum(rates, 0.0)
+    relative = (growing[:, None] - growing[pivots]) * time
+    # Below a pivot the exponent is <= 0; above it the entry is exactly zero whatever the exponent.
+    scaled = overlaps * np.exp(np.minimum(relative, 0.0))
+    double = 2 * np.abs(rates) * time
+    safe = np.where(rates == 0, 1.0, 2 * np.abs(rates))
+    integral = np.where(rates == 0, time, -np.expm1(-double) / safe)
+    stacked = np.concatenate(
+        [np.diag(np.exp(-growing[pivots] * time)), scaled * np.sqrt(integral)[:, None]]
+    )
+    lengths = np.linalg.norm(stacked, axis=0)
+    triangle = np.linalg.qr(stacked / lengths, mode="r")
+    moved = scaled * np.exp(np.minimum(rates, 0.0) * time)[:, None] / lengths
+    return np.linalg.solve(triangle.T, moved.T).T
+
+
+def _factors(left, right, target):
+    left = finite_array("left", left, ndim=2).astype(float)
+    right = finite_array("right", right, ndim=2).astype(float)
+    target = finite_array("target", target, ndim=2).astype(float)
+    if left.shape[1] != right.shape[1]:
+        raise argument_error(
+            "right", f"have {left.shape[1]} columns, as `left`", f"has {right.shape[1]}"
+        )
+    if target.shape != (len(left), len(right)):
+        raise argument_error(
+            "target", f"have shape {(len(left), len(right))}", f"has shape {target.shape}"
+        )
+    scale = np.sum(left**2) + np.sum(right**2)
+    difference = np.linalg.norm(left.T @ left - right.T @ right)
+    if difference > _BALANCE_TOLERANCE * scale:
+        raise argument_error(
+            "left",
+            f"be balanced with `right` (X^T X = Y^T Y to {_BALANCE_TOLERANCE:g})",
+            f"deviates by {difference / scale:.3g} of |X|^2 + |Y|^2",
+            "Try `balanced_start`, or simulate.",
+        )
+    return left, right, target
+
+
+def _times(times):
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size and times.min() < 0:
+        raise argument_error("times", "not be negative", f"has {times.min():g}")
+    return times
+
+
+def _per_mode(name, value, values):
+    value = finite_array(name, value).astype(float)
+    if value.ndim == 0:
+        value = np.full(values.shape, value)
+    same_length(singular_values=values, **{name: value})
+    if (value <= 0).any():
+        raise argument_error(name, "be greater than 0", f"has {value.min():g}")
+    return value

@@ -1,0 +1,302 @@
+r"""Four numbers that describe the rank-one fit of a rank-one matrix exactly.
+
+Target $C = a b^T$ with $|a| = |b| = 1$, learner $Z = x y^T$, loss $L = \|C - Z\|_F^2$ (no 1/2),
+descent on $-\nabla L - \lambda (x, y)$. With $\alpha = a \cdot x$, $\beta = b \cdot y$ and the
+squared lengths $p, q$ of what is orthogonal to $a$ in $x$ and to $b$ in $y$,
+
+$$ \alpha' = 2 [\beta - (\beta^2 + q) \alpha] - \lambda \alpha, \qquad
+   p' = -4 (\beta^2 + q) p - 2 \lambda p $$
+
+and the same with x and y exchanged. Descent with a finite step is closed in the same four numbers,
+because the direction of the orthogonal part never changes. Derived in docs/theory/s-curves.md.
+
+The unit of time is continuous time of the flow of L, that is step x learning rate.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import argument_error, finite_array, integer, real
+
+_RELATIVE, _ABSOLUTE = 1e-12, 1e-14
+
+
+@dataclass(frozen=True)
+class RankOneState:
+    """The four numbers; each a float, or an array of one common shape.
+
+    Attributes:
+        overlap_x: alpha = a . x, any sign.
+        overlap_y: beta = b . y, any sign.
+        irrelevant_x: p, squared length of the part of x orthogonal to a; not negative.
+        irrelevant_y: q, squared length of the part of y orthogonal to b; not negative.
+    """
+
+    overlap_x: float | np.ndarray
+    overlap_y: float | np.ndarray
+    irrelevant_x: float | np.ndarray
+    irrelevant_y: float | np.ndarray
+
+    @property
+    def squared_norm_x(self) -> float | np.ndarray:
+        """|x|^2 = alpha^2 + p."""
+        return self.overlap_x**2 + self.irrelevant_x
+
+    @property
+    def squared_norm_y(self) -> float | np.ndarray:
+        """|y|^2 = beta^2 + q."""
+        return self.overlap_y**2 + self.irrelevant_y
+
+
+@dataclass(frozen=True)
+class GradientTerms:
+    """Lengths of the two terms of -grad L = signal - decay, for x and for y; shapes as the state's.
+
+    Attributes:
+        signal_x: |2 (b.y) a| = 2 |beta|.
+        decay_x: |(2 |y|^2 + lambda) x|; with weight decay its pull is counted in.
+        signal_y: |2 (a.x) b| = 2 |alpha|.
+        decay_y: |(2 |x|^2 + lambda) y|.
+    """
+
+    signal_x: float | np.ndarray
+    decay_x: float | np.ndarray
+    signal_y: float | np.ndarray
+    decay_y: float | np.ndarray
+
+
+def reduce(x, y, a, b) -> RankOneState:
+    """The four numbers of a learner x y^T and a target a b^T.
+
+    Args:
+        x: Shape (n,).
+        y: Shape (m,).
+        a: Shape (n,), of length 1 to 1e-6.
+        b: Shape (m,), of length 1 to 1e-6.
+
+    Raises:
+        ArgumentError: a shape does not fit, or `a` or `b` is not a unit vector.
+    """
+    x, y = finite_array("x", x, ndim=1), finite_array("y", y, ndim=1)
+    a, b = _unit("a", a, x.shape), _unit("b", b, y.shape)
+    overlap_x, overlap_y = float(a @ x), float(b @ y)
+    rest_x, rest_y = x - overlap_x * a, y - overlap_y * b
+    return RankOneState(overlap_x, overlap_y, float(rest_x @ rest_x), float(rest_y @ rest_y))
+
+
+def loss(state: RankOneState) -> float | np.ndarray:
+    """L = ||a b^T - x y^T||_F^2 = (1 - alpha beta)^2 + alpha^2 q + beta^2 p + p q."""
+    alpha, beta, p, q = _numbers(state)
+    return (1 - alpha * beta) ** 2 + alpha**2 * q + beta**2 * p + p * q
+
+
+def gradient_terms(state: RankOneState, weight_decay: float = 0.0) -> GradientTerms:
+    """Lengths of signal and decay; the gradient's two terms that the thread on S-curves names."""
+    lengths = np.sqrt(state.squared_norm_x), np.sqrt(state.squared_norm_y)
+    return GradientTerms(
+        signal_x=2 * np.abs(state.overlap_y),
+        decay_x=(2 * state.squared_norm_y + weight_decay) * lengths[0],
+        signal_y=2 * np.abs(state.overlap_x),
+        decay_y=(2 * state.squared_norm_x + weight_decay) * lengths[1],
+    )
+
+
+def imbalance(state: RankOneState) -> float | np.ndarray:
+    """|x|^2 - |y|^2: conserved by the flow; with weight decay it falls as exp(-2 lambda t)."""
+    return state.squared_norm_x - state.squared_norm_y
+
+
+def velocity(state: RankOneState, weight_decay: float = 0.0) -> RankOneState:
+    """Time derivatives of the four numbers under gradient flow, in the fields of the numbers."""
+    alpha, beta, p, q = _numbers(state)
+    shrink_x = 2 * state.squared_norm_y + weight_decay
+    shrink_y = 2 * state.squared_norm_x + weight_decay
+    return RankOneState(
+        2 * beta - shrink_x * alpha,
+        2 * alpha - shrink_y * beta,
+        -2 * shrink_x * p,
+        -2 * shrink_y * q,
+    )
+
+
+def step(state: RankOneState, learning_rate: float, weight_decay: float = 0.0) -> RankOneState:
+    """One step of gradient descent on the full vectors, exactly, for any learning rate.
+
+    With D_x = 1 - eta (2 |y|^2 + lambda): alpha <- D_x alpha + 2 eta beta, p <- D_x^2 p, and
+    likewise y, both from the old numbers.
+    """
+    alpha, beta, p, q = _numbers(state)
+    factor_x = 1 - learning_rate * (2 * state.squared_norm_y + weight_decay)
+    factor_y = 1 - learning_rate * (2 * state.squared_norm_x + weight_decay)
+    return RankOneState(
+        factor_x * alpha + 2 * learning_rate * beta,
+        factor_y * beta + 2 * learning_rate * alpha,
+        factor_x**2 * p,
+        factor_y**2 * q,
+    )
+
+
+def descent(
+    start: RankOneState, steps: int, learning_rate: float, weight_decay: float = 0.0
+) -> RankOneState:
+    """The four numbers after 0, 1, .., `steps` steps of gradient descent, exact up to rounding.
+
+    Args:
+        start: The numbers at step 0, floats or arrays of a common shape.
+        steps: Number of steps, >= 0.
+        learning_rate: eta > 0. A large one may diverge, as descent itself does; numbers then become
+            inf or nan.
+        weight_decay: lambda >= 0.
+
+    Returns:
+        A state whose fields have shape (steps + 1, *shape of start).
+
+    Cost:
+        About 10 microseconds a step, whatever the dimension of x and y.
+    """
+    steps = integer("steps", steps, minimum=0)
+    learning_rate = real("learning_rate", learning_rate, above=0)
+    weight_decay = real("weight_decay", weight_decay, minimum=0)
+    state = checked(start)
+    path = np.empty((4, steps + 1, *np.shape(state.overlap_x)))
+    path[:, 0] = _numbers(state)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for index in range(1, steps + 1):
+            state = step(state, learning_rate, weight_decay)
+            path[:, index] = _numbers(state)
+    return RankOneState(*path)
+
+
+def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
+    """The four numbers under gradient flow, at given times.
+
+    p and q are integrated as p = p(0) exp(-g), so they stay positive however small.
+
+    Args:
+        start: The numbers at time 0, floats.
+        times: Shape (time,), not negative, in any order; unit step x learning rate.
+        weight_decay: lambda >= 0.
+
+    Returns:
+        A state whose fields have shape (time,). Relative error about 1e-11.
+
+    Raises:
+        ArgumentError: a time is negative or `start` is not four finite numbers with p, q >= 0.
+
+    Cost:
+        Some 10 ms, and 1 ms per unit of time beyond convergence.
+    """
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size and times.min() < 0:
+        raise argument_error("times", "not be negative", f"has {times.min():g}")
+    weight_decay = real("weight_decay", weight_decay, minimum=0)
+    start = checked(start, scalar=True)
+    path = integrate(start, max(times.max(initial=0.0), 0.0), weight_decay)
+    return path(times)
+
+
+def integrate(start: RankOneState, horizon: float, weight_decay: float, events=()):
+    """Integrate up to `horizon` and return a function of times to states; see `flow`.
+
+    Args:
+        start: Four floats.
+        horizon: End of the integration, >= 0.
+        weight_decay: lambda >= 0.
+        events: Functions of a state; the first zero of each from above is found, and the last of
+            them ends the integration.
+
+    Returns:
+        ``path(times) -> RankOneState``; with events, the pair of that and the list of times (nan
+        where never reached).
+    """
+
+    def unpack(numbers):
+        alpha, beta, fall_x, fall_y = numbers
+        p, q = start.irrelevant_x * np.exp(-fall_x), start.irrelevant_y * np.exp(-fall_y)
+        return RankOneState(alpha, beta, p, q)
+
+    def derivative(_, numbers):
+        state = unpack(numbers)
+        shrink_x = 2 * state.squared_norm_y + weight_decay
+        shrink_y = 2 * state.squared_norm_x + weight_decay
+        alpha, beta = state.overlap_x, state.overlap_y
+        return [
+            2 * beta - shrink_x * alpha,
+            2 * alpha - shrink_y * beta,
+            2 * shrink_x,
+            2 * shrink_y,
+        ]
+
+    def as_event(function, last):
+        def event(_, numbers):
+            return function(unpack(numbers))
+
+        event.direction, event.terminal = -1, last
+        return event
+
+    numbers = [start.overlap_x, start.overlap_y, 0.0, 0.0]
+    if horizon == 0:
+        return lambda times: unpack(np.tile(np.array(numbers)[:, None], len(times)))
+    solution = solve_ivp(
+        derivative,
+        (0.0, horizon),
+        numbers,
+        method="DOP853",
+        rtol=_RELATIVE,
+        atol=_ABSOLUTE,
+        dense_output=True,
+        events=[as_event(f, i == len(events) - 1) for i, f in enumerate(events)] or None,
+    )
+
+    def path(times):
+        return unpack(solution.sol(np.asarray(times, dtype=float)))
+
+    if not events:
+        return path
+    return path, [float(found[0]) if len(found) else np.nan for found in solution.t_events]
+
+
+def fixed_point(weight_decay: float = 0.0, imbalance: float = 0.0) -> RankOneState:
+    """The stable fixed point with alpha >= 0; its mirror image has both overlaps negated.
+
+    For lambda >= 2 it is zero. For 0 < lambda < 2, alpha = beta = sqrt(1 - lambda/2), with loss
+    lambda^2/4. Without weight decay alpha beta = 1 and alpha^2 - beta^2 is the conserved imbalance:
+    alpha^2 = exp(asinh(imbalance/2)).
+
+    Args:
+        weight_decay: lambda >= 0.
+        imbalance: |x|^2 - |y|^2 at the start; forgotten, and so without effect, if lambda > 0.
+    """
+    weight_decay = real("weight_decay", weight_decay, minimum=0)
+    imbalance = real("imbalance", imbalance)
+    if weight_decay == 0:
+        half = 0.5 * np.arcsinh(imbalance / 2)
+        return RankOneState(float(np.exp(half)), float(np.exp(-half)), 0.0, 0.0)
+    overlap = float(np.sqrt(max(1 - weight_decay / 2, 0.0)))
+    return RankOneState(overlap, overlap, 0.0, 0.0)
+
+
+def _numbers(state):
+    return state.overlap_x, state.overlap_y, state.irrelevant_x, state.irrelevant_y
+
+
+def checked(state: RankOneState, scalar: bool = False) -> RankOneState:
+    """The state as float64 arrays of one shape, or raise; `scalar` demands single numbers."""
+    numbers = np.broadcast_arrays(*_numbers(state))
+    for name, value in zip(RankOneState.__dataclass_fields__, numbers, strict=True):
+        finite_array(f"start.{name}", value, ndim=0 if scalar else None)
+        if name.startswith("irrelevant") and (value < 0).any():
+            raise argument_error(f"start.{name}", "not be negative", f"has {value.min():g}")
+    return RankOneState(*(value.astype(float) for value in numbers))
+
+
+def _unit(name, vector, shape):
+    vector = finite_array(name, vector, ndim=1)
+    if vector.shape != shape:
+        raise argument_error(name, f"have shape {shape}", f"has shape {vector.shape}")
+    length = float(np.linalg.norm(vector))
+    if abs(length - 1) > 1e-6:
+        raise argument_error(name, "be a unit vector", f"has length {length:g}")
+    return vector

@@ -1,0 +1,302 @@
+import subprocess
+import sys
+import textwrap
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib.colors import to_rgb
+
+from foretrain import figures
+from foretrain.claims import bootstrap_interval
+from foretrain.errors import ArgumentError
+from foretrain.figures import Drawing, draw, save
+from foretrain.figures.style import (
+    PALETTE,
+    WIDTH,
+    axis_label,
+    band_label,
+    legend_below,
+    panel_letters,
+    panels,
+    seed_band,
+    simulation_line,
+    style,
+    theory_line,
+)
+
+
+@pytest.fixture
+def samples():
+    """Curves of 12 seeds at 5 points."""
+    return np.random.default_rng(3).normal(size=(12, 5)).cumsum(axis=1)
+
+
+def legend_labels(ax):
+    return ax.get_legend_handles_labels()[1]
+
+
+def luminance(color):
+    """Relative luminance of WCAG 2."""
+    channels = np.array(to_rgb(color))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(first, second):
+    dark, light = sorted((luminance(first), luminance(second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def simulate_deuteranopia(color):
+    """What a deuteranope sees: Machado, Oliveira & Fernandes (2009), severity 1, on linear RGB."""
+    matrix = np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.01182, 0.04294, 0.968881],
+        ]
+    )
+    channels = np.array(to_rgb(color))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return np.clip(matrix @ linear, 0, 1) ** (1 / 2.4)
+
+
+def test_the_style_leaves_nothing_behind_and_overrides_a_users_settings():
+    before = dict(mpl.rcParams)
+    with mpl.rc_context({"lines.linestyle": ":", "font.size": 3}):
+        with style():
+            assert mpl.rcParams["lines.linestyle"] == "-"
+            assert mpl.rcParams["font.size"] == 12
+        assert mpl.rcParams["font.size"] == 3
+    assert dict(mpl.rcParams) == before
+
+
+def test_text_at_half_size_is_at_least_seven_pixels_high():
+    # The page shows a figure about as wide as it is (96 pixels an inch), a phone half as wide;
+    # body text below 7 pixels is not read without zooming.
+    with style():
+        figure, ax = panels()
+        ax.plot([0, 1], label="a")
+        ax.set_xlabel("x")
+        texts = [ax.xaxis.label, *ax.get_xticklabels(), *ax.legend().get_texts()]
+        assert min(text.get_fontsize() for text in texts) / 72 * 96 / 2 >= 7
+        assert figure.get_figwidth() == WIDTH
+
+
+def test_palette_colours_are_seen_on_white_and_told_apart_without_green():
+    assert all(contrast(color, "white") > 2 for color in PALETTE.values())
+    # The first four carry most figures: they must be well apart, also to a deuteranope.
+    seen = [simulate_deuteranopia(color) for color in list(PALETTE.values())[:4]]
+    for index, color in enumerate(seen):
+        for other in seen[:index]:
+            assert np.linalg.norm(color - other) > 0.15
+
+
+def test_theory_is_seen_where_it_agrees_with_simulation():
+    for color in [None, *PALETTE.values()]:
+        theory, simulation = theory_line(color), simulation_line(color)
+        assert theory["zorder"] > simulation["zorder"]
+        assert theory["linewidth"] < simulation["linewidth"]
+        assert theory["linestyle"] != simulation["linestyle"] == "-"
+        if color not in (None, PALETTE["black"]):
+            pale = tuple(1 - simulation["alpha"] * (1 - channel) for channel in to_rgb(color))
+            assert contrast(theory["color"], pale) > 3  # WCAG's least contrast of graphics
+    assert theory_line(label="t", linewidth=9)["linewidth"] == 9
+    assert "color" not in simulation_line()
+
+
+def test_a_band_is_the_interval_that_claims_use_and_says_so(samples):
+    with style():
+        _, ax = panels()
+        x = np.arange(5.0)
+        line, band = seed_band(ax, x, samples, "loss")
+    np.testing.assert_allclose(line.get_ydata(), samples.mean(axis=0), rtol=1e-14)
+    low, high = np.array([bootstrap_interval(column) for column in samples.T]).T
+    edge = band.get_paths()[0].vertices
+    for place, bottom, top in zip(x, low, high, strict=True):
+        heights = edge[edge[:, 0] == place][:, 1]
+        assert (heights.min(), heights.max()) == (bottom, top)
+    assert legend_labels(ax) == [
+        "loss",
+        "band: 95% bootstrap interval of the mean over 12 seeds",
+    ]
+
+
+def test_a_band_of_the_median_follows_the_median(samples):
+    with style():
+        line, _ = seed_band(panels()[1], np.arange(5), samples, statistic=np.median)
+    np.testing.assert_allclose(line.get_ydata(), np.median(samples, axis=0))
+    assert "of the median over 3 to 5 seeds" in band_label([3, 5, 4], np.median)
+
+
+def test_two_bands_share_one_legend_entry_unless_their_seeds_differ(samples):
+    with style():
+        _, ax = panels()
+        for name in ("a", "b"):
+            seed_band(ax, np.arange(5), samples, name)
+        seed_band(ax, np.arange(5), samples[:7], "c")
+    texts = [label for label in legend_labels(ax) if label.startswith("band")]
+    assert [text.split()[-2] for text in texts] == ["12", "7"]
+
+
+def test_seeds_that_are_not_finite_are_left_out_and_counted(samples):
+    samples[0, 2:] = np.nan
+    samples[1, 4] = np.inf
+    samples[:, 1] = np.nan
+    with style():
+        _, ax = panels()
+        line, _ = seed_band(ax, np.arange(5), samples)
+    means = [samples[:, 0].mean(), np.nan, samples[1:, 2].mean(), samples[1:, 3].mean()]
+    np.testing.assert_allclose(line.get_ydata()[:4], means)
+    assert legend_labels(ax) == [band_label([10, 12])]
+
+
+def test_one_seed_has_no_band(samples):
+    with style():
+        _, ax = panels()
+        line, band = seed_band(ax, np.arange(5), samples[:1], "alone")
+    assert band is None
+    np.testing.assert_array_equal(line.get_ydata(), samples[0])
+    assert legend_labels(ax) == ["alone"]
+
+
+def test_a_labelled_array_may_have_its_seeds_anywhere(samples):
+    labelled = xr.DataArray(samples, dims=("seed", "step"))
+    with style():
+        line, _ = seed_band(panels()[1], np.arange(5), labelled.transpose("step", "seed"))
+    np.testing.assert_allclose(line.get_ydata(), samples.mean(axis=0), rtol=1e-14)
+
+
+def test_samples_that_do_not_fit_are_refused(samples):
+    _, ax = panels()
+    with pytest.raises(
+        ArgumentError, match=r"`samples` must have shape \(seed, 4\), but has shape"
+    ):
+        seed_band(ax, np.arange(4), samples)
+    with pytest.raises(ArgumentError, match="`samples` must have a dim `seed`"):
+        seed_band(ax, np.arange(5), xr.DataArray(samples, dims=("run", "step")))
+
+
+def test_an_axis_is_labelled_with_the_unit_of_its_array():
+    time = xr.DataArray([0.0], name="half_time", attrs={"units": "step × learning rate"})
+    assert axis_label(time) == "Half time (step × learning rate)"
+    assert axis_label(time, r"$t_{1/2}$") == r"$t_{1/2}$ (step × learning rate)"
+    assert axis_label(xr.DataArray([0.0], name="loss", attrs={"units": "1"})) == "Loss"
+    assert axis_label(xr.DataArray([0.0], name="loss")) == "Loss"
+
+
+def test_panels_are_lettered_in_reading_order_before_their_titles():
+    with style():
+        _, axes = panels(2, 2)
+        axes[0, 1].set_title("second", loc="left")
+        panel_letters(axes)
+    letters = [ax.get_title(loc="left") for ax in axes.flat]
+    assert letters == [r"$\mathbf{a}$", r"$\mathbf{b}$   second", r"$\mathbf{c}$", r"$\mathbf{d}$"]
+
+
+def test_a_legend_below_names_each_label_once_and_covers_no_panel():
+    with style():
+        figure, axes = panels(1, 2)
+        for ax in axes:
+            ax.plot([0, 1], label="simulation")
+        axes[1].plot([1, 0], label="theory")
+        legend = legend_below(figure)
+        figure.draw_without_rendering()
+    assert [text.get_text() for text in legend.get_texts()] == ["simulation", "theory"]
+    top = legend.get_window_extent().y1
+    assert all(ax.get_tightbbox().y0 >= top for ax in axes)
+
+
+# Finding, drawing and saving.
+
+MODULE = """
+from foretrain.figures import Drawing
+from foretrain.figures.style import panels
+import matplotlib
+
+def draw(tree):
+    figure, ax = panels()
+    ax.plot(tree["theory"]["loss"], label="loss")
+    ax.legend()
+    return {"loss": Drawing(figure, f"size {matplotlib.rcParams['font.size']:g}", "Caption.")}
+"""
+
+
+@pytest.fixture
+def result(tmp_path, monkeypatch):
+    """A result of the study ``toy-study``, whose figures are in a folder of their own."""
+    (tmp_path / "toy_study.py").write_text(textwrap.dedent(MODULE))
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    theory = xr.Dataset({"loss": ("step", [1.0, 0.5, 0.25])})
+    tree = xr.DataTree.from_dict({"theory": theory})
+    tree.attrs["study"] = "toy-study"
+    yield tree
+    sys.modules.pop("foretrain.figures.toy_study", None)
+
+
+def test_figures_are_found_by_the_studys_name_and_drawn_in_the_style(result):
+    (name, drawing), *rest = draw(result).items()
+    assert (name, rest) == ("loss", [])
+    assert drawing.title == "size 12"
+    np.testing.assert_array_equal(drawing.figure.axes[0].lines[0].get_ydata(), [1.0, 0.5, 0.25])
+
+
+@pytest.mark.parametrize("study", ["no-such-study", "style", "../toy_study", "os.path", ""])
+def test_a_study_without_figures_draws_none(result, study):
+    result.attrs["study"] = study
+    assert draw(result) == {}
+
+
+def test_a_result_that_names_no_study_is_refused():
+    with pytest.raises(ArgumentError, match=r"`result` must name its study in attrs\['study'\]"):
+        draw(xr.DataTree())
+
+
+def test_an_error_inside_a_figure_module_is_not_taken_for_a_missing_one(result, tmp_path):
+    (tmp_path / "toy_study.py").write_text("import no_such_package_at_all")
+    with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
+        draw(result)
+
+
+def test_saving_writes_both_formats_and_clears_the_figures(result, tmp_path):
+    drawings = draw(result)
+    paths = save(drawings, tmp_path / "figures")
+    assert paths == {"loss": tmp_path / "figures" / "loss.svg"}
+    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "loss.png",
+        "loss.svg",
+    ]
+    image = mpl.image.imread(tmp_path / "figures" / "loss.png")
+    assert image.shape[1] == pytest.approx(150 * WIDTH, abs=1)
+    assert np.all(image[0, 0] == 1)  # white, not transparent
+    assert drawings["loss"].figure.axes == []
+
+
+def test_equal_figures_give_equal_svgs_that_need_no_font(result, tmp_path):
+    first, second = (save(draw(result), tmp_path / name)["loss"].read_text() for name in "ab")
+    assert first == second
+    assert "<text" not in first
+    assert "font-family" not in first
+
+
+def test_a_figure_that_cannot_be_drawn_leaves_the_old_file(result, tmp_path):
+    path = save(draw(result), tmp_path)["loss"]
+    before = path.read_bytes()
+    broken, ax = panels()
+    ax.set_title(r"$\nosuchsymbol$")
+    with pytest.raises(ValueError, match="nosuchsymbol"):
+        save({"loss": Drawing(broken, "", "")}, tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_drawing_needs_no_pyplot():
+    code = "import sys, foretrain.figures; sys.exit('matplotlib.pyplot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+def test_the_page_needs_no_matplotlib():
+    code = "import sys, foretrain.report.page; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

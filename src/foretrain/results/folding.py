@@ -1,0 +1,265 @@
+"""Folding: from the journal's runs, in the order they finished, to one labelled dataset over the whole grid.
+
+The journal is read twice: once to learn how large the result becomes, once to fill it. Nothing is done per value or per
+observation in Python, only per run and per segment.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from foretrain.errors import ForetrainError
+from foretrain.results.journal import Column, Segment, segments
+from foretrain.results.labels import labels
+from foretrain.vocabulary import VocabularyError, annotate, lookup
+
+MISSING = -1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each run stands in the labelled result.
+
+    Attributes:
+        axes: Name of each swept parameter to its values, in the order in which they become dims.
+        seeds: Length of the dim ``seed``.
+        places: (index per axis, then seed; identity of the run) of every place that is to be filled. A run may stand
+            at several places, and a place may have no run.
+        outcomes: Names of the outcomes 0, 1, ...
+        coordinates: ``coordinates(index of the cell, step) -> {name: (dims, values)}``: labels along dims of one cell,
+            where `step` holds all step numbers of the result, shape (step,); or None.
+    """
+
+    axes: dict[str, tuple]
+    seeds: int
+    places: Iterable[tuple[tuple[int, ...], str]]
+    outcomes: Sequence[str]
+    coordinates: Callable[[tuple[int, ...], np.ndarray], dict] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes and of ``seed``."""
+        return (*(len(values) for values in self.axes.values()), self.seeds)
+
+
+@dataclass
+class _Size:
+    """What a variable needs: its kind, its dtype and the largest shape of one run."""
+
+    kind: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
+    """Gather the runs of a folder's journal into one dataset.
+
+    Args:
+        folder: The folder of results.
+        layout: Which runs, and where they stand.
+        memory: Most bytes the result may take; by default the machine's physical memory.
+
+    Returns:
+        Every variable of the runs, annotated by the vocabulary, with dims (axes, ``seed``) in front of its own;
+        what was observed along the way has ``step`` next. ``step`` is the union of the stored step numbers; runs that
+        ended before, and arrays smaller than the largest of their variable, are padded: floats with nan, signed
+        integers with -1, unsigned ones with their largest value (attribute ``padding``), booleans with False.
+        ``outcome`` (int8) is -1, "missing", where no run is done, and ``steps_taken`` too.
+
+    Raises:
+        VocabularyError: a variable is not declared, or has other dims than declared.
+        ForetrainError: the result needs more than `memory`.
+
+    Cost: two readings of the journal and about 2 us per run; memory is that of the result (all places, padded to the
+        largest), one segment, and about 300 bytes per place.
+    """
+    shape = layout.shape
+    number, starts, positions = _places(layout)
+    chosen, step, sizes = _survey(folder, number)
+    _check(sizes, int(np.prod(shape)), step.size, memory)
+
+    places = int(np.prod(shape))
+    outcome = np.full(places, MISSING, np.int8)
+    steps_taken = np.full(places, MISSING, np.int64)
+    gathered = {
+        name: np.full((places, *_lead(size, step), *size.shape), _padding(size.dtype), size.dtype)
+        for name, size in sizes.items()
+    }
+    for segment in segments(folder):
+        if segment.name not in chosen:
+            continue
+        runs, numbers = chosen[segment.name]
+        counts = starts[numbers + 1] - starts[numbers]
+        runs = runs.repeat(counts)
+        targets = positions[_ranges(starts[numbers], counts)]
+        outcome[targets] = segment.outcomes[runs]
+        steps_taken[targets] = segment.steps_taken[runs]
+        for column in segment.columns:
+            if column.name in gathered:
+                _scatter(gathered[column.name], column, segment, runs, targets, step)
+    return _dataset(layout, outcome, steps_taken, gathered, sizes, step)
+
+
+def _places(layout):
+    """Number of each wanted run by identity, and its positions in the flat grid, end to end by run number."""
+    number, indices, numbers = {}, [], []
+    for index, identity in layout.places:
+        numbers.append(number.setdefault(identity, len(number)))
+        indices.append(index)
+    flat = np.array(indices, np.int64).reshape(len(indices), len(layout.shape))
+    flat = np.ravel_multi_index(tuple(flat.T), layout.shape)
+    numbers = np.array(numbers, np.int64)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=len(number)))])
+    return number, starts.astype(np.int64), flat[np.argsort(numbers, kind="stable")]
+
+
+def _survey(folder, number):
+    """Which runs of each segment count, as (runs, their numbers); the union of steps; the size of each variable."""
+    seen = np.zeros(len(number) + 1, bool)
+    seen[-1] = True  # stands for runs that are not wanted, whose number is -1
+    chosen, step, sizes = {}, np.zeros(0, np.int64), {}
+    for segment in segments(folder):
+        numbers = np.array([number.get(identity, -1) for identity in segment.identities])
+        numbers, runs = np.unique(numbers, return_index=True)
+        new = ~seen[numbers]
+        numbers, runs = numbers[new], runs[new]
+        if not runs.size:
+            continue
+        seen[numbers] = True
+        chosen[segment.name] = (runs, numbers)
+        wanted = np.zeros(len(segment.identities), bool)
+        wanted[runs] = True
+        step = np.union1d(step, np.unique(segment.steps[wanted.repeat(segment.observations)]))
+        for column in segment.columns:
+            _enlarge(sizes, column, wanted)
+    return chosen, step, sizes
+
+
+def _enlarge(sizes, column, wanted):
+    shapes = column.shapes[wanted[column.runs], int(column.kind == "curves") :]
+    if not len(shapes):
+        return
+    shape, dtype = tuple(shapes.max(axis=0).tolist()), column.values.dtype
+    known = sizes.setdefault(column.name, _Size(column.kind, dtype, shape))
+    if known.kind != column.kind or len(known.shape) != len(shape):
+        raise VocabularyError(f"Variable `{column.name}` must have the same dims in all runs.")
+    known.dtype = np.result_type(known.dtype, dtype)
+    known.shape = tuple(np.maximum(known.shape, shape).tolist())
+
+
+def _check(sizes, places, observations, memory):
+    """Check the variables against the vocabulary and the memory before anything large is made."""
+    needed = 0
+    for name, size in sizes.items():
+        own = [dim for dim in lookup(name).dims if size.kind == "finals" or dim != "step"]
+        if len(own) != len(size.shape):
+            raise VocabularyError(
+                f"Variable `{name}` must have dims {lookup(name).dims}, but each "
+                f"{'observation' if size.kind == 'curves' else 'run'} has shape {size.shape}."
+            )
+        length = observations if size.kind == "curves" else 1
+        needed += places * length * int(np.prod(size.shape)) * size.dtype.itemsize
+    limit = _physical_memory() if memory is None else memory
+    if needed > limit:
+        raise ForetrainError(
+            f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
+            "The runs stay in the journal: try a larger `observe_every`, or a machine with more memory."
+        )
+
+
+def _physical_memory():
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return np.inf
+
+
+def _lead(size, step):
+    return (step.size,) if size.kind == "curves" else ()
+
+
+def _padding(dtype):
+    if dtype.kind == "u":
+        return np.iinfo(dtype).max
+    return {"f": np.nan, "c": np.nan, "i": MISSING, "b": False}[dtype.kind]
+
+
+def _scatter(
+    gathered: np.ndarray,
+    column: Column,
+    segment: Segment,
+    runs: np.ndarray,
+    targets: np.ndarray,
+    step: np.ndarray,
+) -> None:
+    """Write the arrays of `runs` of a segment's column to the places `targets`, one write per distinct shape."""
+    row_of = np.full(len(segment.identities), -1)
+    row_of[column.runs] = np.arange(len(column.runs))
+    rows = row_of[runs]
+    runs, targets, rows = (array[rows >= 0] for array in (runs, targets, rows))
+    counts = column.shapes.prod(axis=1, dtype=np.int64)
+    offsets = np.cumsum(counts) - counts
+    along_step = column.kind == "curves"
+    if along_step:
+        entries = np.cumsum(segment.observations) - segment.observations
+        entry = np.searchsorted(step, segment.steps)
+    for shape, mine in _groups(column.shapes[rows, int(along_step) :]):
+        values = column.values[_ranges(offsets[rows[mine]], counts[rows[mine]])]
+        places = (targets[mine],)
+        if along_step:
+            observed = segment.observations[runs[mine]]
+            places = (targets[mine].repeat(observed), entry[_ranges(entries[runs[mine]], observed)])
+        corner = tuple(slice(length) for length in shape)
+        gathered[places + corner] = values.reshape(len(places[0]), *shape)
+
+
+def _groups(shapes):
+    """Each distinct row of `shapes`, with the numbers of the rows equal to it."""
+    if len(shapes) and (shapes == shapes[0]).all():
+        return [(shapes[0].tolist(), np.arange(len(shapes)))]
+    distinct, group = np.unique(shapes, axis=0, return_inverse=True)
+    numbers = range(len(distinct))
+    return [(distinct[n].tolist(), np.flatnonzero(group.ravel() == n)) for n in numbers]
+
+
+def _ranges(starts, counts):
+    """The ranges starts[i] .. starts[i] + counts[i], end to end."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+
+
+def _dataset(layout, outcome, steps_taken, gathered, sizes, step):
+    shape, grid = layout.shape, (*layout.axes, "seed")
+    names = ("missing", *layout.outcomes)
+    attrs = {"flag_values": list(range(-1, len(names) - 1)), "flag_meanings": " ".join(names)}
+    variables = {
+        "outcome": (grid, outcome.reshape(shape), attrs),
+        "steps_taken": (grid, steps_taken.reshape(shape), {"padding": MISSING}),
+    }
+    for name in sorted(gathered):
+        values, size = gathered[name], sizes[name]
+        own = lookup(name).dims
+        if size.kind == "curves":
+            own = ("step", *(dim for dim in own if dim != "step"))
+        padded = size.dtype.kind in "iu"
+        attrs = {"padding": int(_padding(size.dtype))} if padded else {}
+        variables[name] = ((*grid, *own), values.reshape(*shape, *values.shape[1:]), attrs)
+    dataset = xr.Dataset(variables)
+    coords = {"seed": ("seed", np.arange(layout.seeds))}
+    if "step" in dataset.dims:
+        coords["step"] = ("step", step)
+    for name, values in layout.axes.items():
+        coords[name] = (name, _axis(values))
+    if layout.coordinates is not None:
+        coords |= labels(layout.axes, layout.coordinates, step, dict(dataset.sizes))
+    return annotate(dataset.assign_coords(coords))
+
+
+def _axis(values):
+    array = np.array(values)
+    return array.astype(np.dtypes.StringDType()) if array.dtype.kind == "U" else array

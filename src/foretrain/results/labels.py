@@ -1,0 +1,81 @@
+"""Labels along dims that may differ from cell to cell of a grid, such as ``time`` where the learning rate is swept."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from foretrain.vocabulary import VocabularyError
+
+
+def labels(
+    axes: dict[str, tuple],
+    coordinates: Callable[[tuple[int, ...], np.ndarray], dict],
+    step: np.ndarray,
+    sizes: dict[str, int],
+) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Gather the labels of all cells.
+
+    Args:
+        axes: Name of each swept parameter to its values.
+        coordinates: ``coordinates(index of the cell, step) -> {name: (dims, values)}``.
+        step: All step numbers of the result, shape (step,).
+        sizes: Length of the dims of the result. Labels are cut or padded to them (floats with nan, integers with -1,
+            strings with ""); a dim that is not among them is as long as its longest label.
+
+    Returns:
+        Name to (dims, values). In front of the label's own dims stand those axes along which it differs, and only
+        those: ``time`` has dims (learning_rate, step) in a sweep of the learning rate, and (step,) in others.
+
+    Raises:
+        VocabularyError: a label has other dims in one cell than in another.
+
+    Cost: one call of `coordinates` per cell; a label that is the same in many cells is kept once.
+    """
+    shape = tuple(len(values) for values in axes.values())
+    dims, kept, numbers = {}, {}, {}
+    for index in np.ndindex(shape):
+        for name, (own, values) in coordinates(index, step).items():
+            own = (own,) if isinstance(own, str) else tuple(own)
+            values = np.asarray(values)
+            if values.dtype.kind in "OT":
+                values = values.astype(str)
+            if dims.setdefault(name, own) != own or values.ndim != len(own):
+                raise VocabularyError(f"Coordinate `{name}` must have the same dims in every cell.")
+            key = (values.dtype.str, values.shape, values.tobytes())
+            distinct = kept.setdefault(name, {})
+            numbers.setdefault(name, []).append(
+                distinct.setdefault(key, (len(distinct), values))[0]
+            )
+    gathered = {}
+    for name, own in dims.items():
+        if len(numbers[name]) < np.prod(shape):
+            raise VocabularyError(f"Coordinate `{name}` must be given in every cell of the grid.")
+        table = _stack([values for _, values in kept[name].values()], own, sizes)
+        axis_names, reduced = _differing(np.array(numbers[name]).reshape(shape), list(axes))
+        gathered[name] = ((*axis_names, *own), table[reduced])
+    return gathered
+
+
+def _differing(numbers, axes):
+    """The axes along which `numbers` differ, and `numbers` along those alone."""
+    names = []
+    for position, axis in reversed(list(enumerate(axes))):
+        first = numbers.take([0], axis=position)
+        if (numbers == first).all():
+            numbers = first.squeeze(position)
+        else:
+            names.insert(0, axis)
+    return names, numbers
+
+
+def _stack(arrays, dims, sizes):
+    """Arrays of different length in one, shape (array, *dims)."""
+    longest = np.array([array.shape for array in arrays]).max(axis=0, initial=0)
+    lengths = [int(sizes.get(dim, length)) for dim, length in zip(dims, longest, strict=True)]
+    dtype = np.result_type(*arrays)
+    padding = {"f": np.nan, "c": np.nan, "i": -1, "u": 0, "b": False, "U": ""}[dtype.kind]
+    table = np.full((len(arrays), *lengths), padding, dtype)
+    for row, array in enumerate(arrays):
+        corner = tuple(slice(min(*pair)) for pair in zip(array.shape, lengths, strict=True))
+        table[(row, *corner)] = array[corner]
+    return table.astype(np.dtypes.StringDType()) if dtype.kind == "U" else table

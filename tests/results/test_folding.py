@@ -1,0 +1,284 @@
+import itertools
+
+import numpy as np
+import pytest
+
+from foretrain.errors import ForetrainError
+from foretrain.results.folding import Layout, fold
+from foretrain.results.journal import FinishedRun, Writer
+from foretrain.vocabulary import Variable, VocabularyError, declare
+
+OUTCOMES = ("running", "converged", "diverged")
+
+declare(
+    Variable("test_fold_spectrum", ("mode",), meaning="A spectrum kept at the end."),
+    Variable("test_fold_strength", ("step", "mode"), unit="1", meaning="Strength of each mode."),
+    Variable("test_fold_count", kind="int", meaning="A count kept at the end."),
+    Variable("test_fold_flag", kind="bool", meaning="A flag kept at the end."),
+    Variable("test_fold_weights", ("layer", "mode"), meaning="Observed, declared without step."),
+)
+
+SCALES, WIDTHS = (0.1, 0.2, 0.3), (2, 4)
+
+
+def identity(i, j, seed):
+    return f"{i}-{j}-{seed}"
+
+
+def make_run(i, j, seed):
+    """A run whose length depends on its place, and whose spectrum is as long as its width."""
+    observations = 1 + (3 * i + 5 * j + seed) % 6
+    draw = np.random.default_rng([i, j, seed])
+    return FinishedRun(
+        identity=identity(i, j, seed),
+        outcome=1 + (i + j) % 2,
+        steps_taken=10 * (observations - 1),
+        steps=10 * np.arange(observations),
+        curves={
+            "loss": draw.normal(size=observations).astype(np.float32),
+            "test_fold_strength": draw.normal(size=(observations, WIDTHS[j])),
+        },
+        finals={
+            "test_fold_spectrum": draw.normal(size=WIDTHS[j]),
+            "test_fold_count": np.int32(draw.integers(100)),
+            "test_fold_flag": np.bool_(seed % 2),
+        },
+    )
+
+
+PLACES = list(itertools.product(range(3), range(2), range(2)))
+RUNS = {place: make_run(*place) for place in PLACES}
+
+
+def layout(**changes):
+    fields = {
+        "axes": {"init_scale": SCALES, "hidden_width": WIDTHS},
+        "seeds": 2,
+        "places": [(place, identity(*place)) for place in PLACES],
+        "outcomes": OUTCOMES,
+    }
+    return Layout(**{**fields, **changes})
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """All runs, in segments of different size, in an order unlike that of the grid."""
+    shuffled = np.random.default_rng(0).permutation(len(PLACES))
+    writers = [Writer(tmp_path, "w0"), Writer(tmp_path, "w1")]
+    for number, part in enumerate(np.split(shuffled, [1, 4, 5, 9])):
+        writers[number % 2].append([RUNS[PLACES[n]] for n in part])
+    return tmp_path
+
+
+def test_every_value_of_every_run_stands_at_its_place_and_the_rest_is_padding(folder):
+    dataset = fold(folder, layout())
+    longest = max(len(run.steps) for run in RUNS.values())
+    np.testing.assert_array_equal(dataset.step, 10 * np.arange(longest))
+    for (i, j, seed), run in RUNS.items():
+        cell = dataset.sel(init_scale=SCALES[i], hidden_width=WIDTHS[j], seed=seed)
+        n, width = len(run.steps), WIDTHS[j]
+        assert int(cell.outcome) == run.outcome
+        assert int(cell.steps_taken) == run.steps_taken
+        loss = np.full(longest, np.nan)
+        loss[:n] = run.curves["loss"]
+        np.testing.assert_array_equal(cell.loss, loss)
+        strength = np.full((longest, max(WIDTHS)), np.nan)
+        strength[:n, :width] = run.curves["test_fold_strength"]
+        np.testing.assert_array_equal(cell.test_fold_strength, strength)
+        spectrum = np.full(max(WIDTHS), np.nan)
+        spectrum[:width] = run.finals["test_fold_spectrum"]
+        np.testing.assert_array_equal(cell.test_fold_spectrum, spectrum)
+        assert int(cell.test_fold_count) == run.finals["test_fold_count"]
+        assert bool(cell.test_fold_flag) == run.finals["test_fold_flag"]
+
+
+def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own(folder):
+    dataset = fold(folder, layout())
+    grid = ("init_scale", "hidden_width", "seed")
+    assert dataset.loss.dims == (*grid, "step")
+    assert dataset.test_fold_strength.dims == (*grid, "step", "mode")
+    assert dataset.test_fold_spectrum.dims == (*grid, "mode")
+    assert dataset.test_fold_count.dims == grid
+    assert set(dataset.coords) == {*grid, "step"}
+    assert dataset.loss.dtype == np.float32
+    assert dataset.test_fold_strength.dtype == np.float64
+    assert dataset.test_fold_count.dtype == np.int32
+    assert dataset.test_fold_flag.dtype == np.bool_
+
+
+def test_variables_carry_the_words_of_the_vocabulary_and_the_names_of_outcomes(folder):
+    dataset = fold(folder, layout())
+    assert dataset.test_fold_strength.attrs["long_name"] == "Strength of each mode."
+    assert dataset.outcome.attrs["flag_meanings"] == "missing running converged diverged"
+    assert dataset.outcome.attrs["flag_values"] == [-1, 0, 1, 2]
+    assert dataset.outcome.dtype == np.int8
+
+
+def test_the_order_of_finishing_and_the_segments_leave_no_trace(folder, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other")
+    Writer(other, "w").append(list(RUNS.values()))
+    assert fold(folder, layout()).identical(fold(other, layout()))
+
+
+def test_runs_that_are_not_done_are_missing(tmp_path):
+    Writer(tmp_path, "w").append([RUNS[0, 1, 0], RUNS[2, 0, 1]])
+    dataset = fold(tmp_path, layout())
+    assert int((dataset.outcome >= 0).sum()) == 2
+    missing = dataset.sel(init_scale=0.2)
+    assert (missing.outcome == -1).all()
+    assert (missing.steps_taken == -1).all()
+    assert (missing.test_fold_count == missing.test_fold_count.attrs["padding"]).all()
+    assert np.isnan(missing.loss).all()
+
+
+def test_an_empty_journal_folds_to_a_grid_of_missing_runs(tmp_path):
+    dataset = fold(tmp_path, layout())
+    assert dataset.outcome.shape == (3, 2, 2)
+    assert (dataset.outcome == -1).all()
+    assert "step" not in dataset.dims
+
+
+def test_runs_outside_the_layout_are_left_out_and_do_not_widen_it(folder):
+    few = [((0, 0, seed), identity(0, 0, seed)) for seed in range(2)]
+    dataset = fold(folder, layout(axes={"init_scale": (0.1,), "hidden_width": (2,)}, places=few))
+    assert dataset.sizes["mode"] == 2
+    assert dataset.sizes["step"] == max(len(RUNS[0, 0, seed].steps) for seed in range(2))
+
+
+def test_a_run_may_stand_at_several_places(folder):
+    places = [((i, seed), identity(0, 1, seed)) for i in range(3) for seed in range(2)]
+    dataset = fold(folder, layout(axes={"init_scale": SCALES}, places=places))
+    for i in range(3):
+        assert dataset.isel(init_scale=i).loss.equals(
+            dataset.isel(init_scale=0).loss.assign_coords(init_scale=SCALES[i])
+        )
+    assert not np.isnan(dataset.loss.isel(step=0)).any()
+
+
+def test_a_run_held_twice_counts_once_and_the_first_segment_wins(tmp_path):
+    run = RUNS[0, 0, 0]
+    Writer(tmp_path, "b").append([FinishedRun("0-0-0", 2, 7, np.array([0]), {"loss": np.ones(1)})])
+    Writer(tmp_path, "a").append([run, run])
+    dataset = fold(tmp_path, layout())
+    assert int(dataset.outcome[0, 0, 0]) == run.outcome
+    assert dataset.sizes["step"] == len(run.steps)
+
+
+def test_steps_are_the_union_of_those_stored(tmp_path):
+    runs = [
+        FinishedRun("0-0-0", 1, 40, np.array([0, 20, 40]), {"loss": np.array([3.0, 2.0, 1.0])}),
+        FinishedRun("0-0-1", 1, 30, np.array([0, 30]), {"loss": np.array([5.0, 4.0])}),
+    ]
+    Writer(tmp_path, "w").append(runs)
+    dataset = fold(tmp_path, layout()).isel(init_scale=0, hidden_width=0)
+    np.testing.assert_array_equal(dataset.step, [0, 20, 30, 40])
+    np.testing.assert_array_equal(dataset.loss[0], [3, 2, np.nan, 1])
+    np.testing.assert_array_equal(dataset.loss[1], [5, np.nan, 4, np.nan])
+
+
+def test_a_variable_that_only_some_runs_have_is_padded_in_the_others(tmp_path):
+    runs = [
+        FinishedRun("0-0-0", 1, 0, np.array([0]), {"loss": np.ones(1)}),
+        FinishedRun("0-0-1", 1, 0, np.array([0]), {}, {"test_fold_spectrum": np.ones(2)}),
+    ]
+    Writer(tmp_path, "w").append(runs)
+    dataset = fold(tmp_path, layout()).isel(init_scale=0, hidden_width=0)
+    np.testing.assert_array_equal(dataset.loss[:, 0], [1, np.nan])
+    np.testing.assert_array_equal(dataset.test_fold_spectrum, [[np.nan] * 2, [1, 1]])
+
+
+def test_what_is_observed_gets_a_step_dim_even_if_declared_without(tmp_path):
+    weights = np.arange(12.0).reshape(2, 2, 3)
+    Writer(tmp_path, "w").append(
+        [FinishedRun("0-0-0", 1, 1, np.arange(2), {"test_fold_weights": weights})]
+    )
+    dataset = fold(tmp_path, layout())
+    assert dataset.test_fold_weights.dims[-3:] == ("step", "layer", "mode")
+    np.testing.assert_array_equal(dataset.test_fold_weights[0, 0, 0], weights)
+
+
+def test_axes_keep_the_type_of_their_values(tmp_path):
+    axes = {"law": ("xavier", "orthogonal"), "whiten": (False, True), "rate": (0.1,)}
+    dataset = fold(tmp_path, layout(axes=axes, places=[]))
+    assert dataset.whiten.dtype == np.bool_
+    assert dataset.sel(law="orthogonal", whiten=True, rate=0.1).outcome.shape == (2,)
+
+
+def test_a_grid_without_axes_has_seeds_alone(folder):
+    places = [((seed,), identity(1, 1, seed)) for seed in range(2)]
+    assert fold(folder, layout(axes={}, places=places)).loss.dims == ("seed", "step")
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (FinishedRun("0-0-0", 1, 0, np.arange(1), {"unheard_of": np.ones(1)}), "not declared"),
+        (FinishedRun("0-0-0", 1, 0, np.arange(1), {"loss": np.ones((1, 2))}), r"dims \('step',\)"),
+        (FinishedRun("0-0-0", 1, 0, np.arange(1), {}, {"loss": np.ones(())}), "must have dims"),
+    ],
+)
+def test_variables_must_be_declared_with_the_dims_they_have(tmp_path, run, message):
+    Writer(tmp_path, "w").append([run])
+    with pytest.raises(VocabularyError, match=message):
+        fold(tmp_path, layout())
+
+
+def test_a_variable_must_have_the_same_dims_in_all_segments(tmp_path):
+    writer = Writer(tmp_path, "w")
+    writer.append([FinishedRun("0-0-0", 1, 0, np.arange(0), {}, {"test_fold_count": np.int32(1)})])
+    writer.append([FinishedRun("0-0-1", 1, 0, np.arange(0), {}, {"test_fold_count": np.ones(2)})])
+    with pytest.raises(VocabularyError, match="same dims in all runs"):
+        fold(tmp_path, layout())
+
+
+def test_a_result_larger_than_memory_is_refused_with_its_size(folder):
+    stored = fold(folder, layout()).drop_vars(["outcome", "steps_taken"])
+    size = sum(variable.nbytes for variable in stored.data_vars.values())
+    fold(folder, layout(), memory=size)
+    message = f"needs {size / 1e9:.2g} GB of memory, but {(size - 1) / 1e9:.2g} GB are there"
+    with pytest.raises(ForetrainError, match=message):
+        fold(folder, layout(), memory=size - 1)
+
+
+def test_labels_depend_on_those_axes_alone_along_which_they_differ(folder):
+    def coordinates(index, step):
+        i, j = index
+        return {
+            "time": (("step",), SCALES[i] * step),
+            "mode_name": (("mode",), [f"mode {n}" for n in range(WIDTHS[j])]),
+            "epoch": ("step", step // 10),
+            "scalar": ((), 1.5),
+        }
+
+    dataset = fold(folder, layout(coordinates=coordinates))
+    assert dataset.time.dims == ("init_scale", "step")
+    np.testing.assert_array_equal(dataset.time.sel(init_scale=0.2), 0.2 * dataset.step)
+    assert dataset.mode_name.dims == ("hidden_width", "mode")
+    assert dataset.mode_name.sel(hidden_width=2).values.tolist() == ["mode 0", "mode 1", "", ""]
+    assert dataset.epoch.dims == ("step",)
+    assert float(dataset.scalar) == 1.5
+
+
+def test_labels_are_cut_to_the_runs_that_are_done(tmp_path):
+    Writer(tmp_path, "w").append([RUNS[0, 0, 0]])
+
+    def coordinates(index, step):
+        return {"number": ("mode", np.arange(WIDTHS[index[1]]))}
+
+    dataset = fold(tmp_path, layout(coordinates=coordinates))
+    assert dataset.number.sizes["mode"] == 2
+
+
+@pytest.mark.parametrize(
+    ("coordinates", "message"),
+    [
+        (
+            lambda index, step: {"a": ("mode", [1])} if index[0] else {"a": ("item", [1])},
+            "same dims",
+        ),
+        (lambda index, step: {"a": ("mode", [1])} if index[0] else {}, "in every cell"),
+    ],
+)
+def test_labels_must_be_alike_in_all_cells(folder, coordinates, message):
+    with pytest.raises(VocabularyError, match=message):
+        fold(folder, layout(coordinates=coordinates))

@@ -160,21 +160,26 @@ def citations_section(citations: list[str]) -> str:
 
 def _table(caption: str, head: tuple, rows: list[tuple], *, number: int | None = None) -> str:
     """A table of ready HTML cells, each row's first its header; column `number` is set right."""
+    # On a phone a table of three columns is restacked; the roles keep it a table to a screen reader.
     columns = "".join(
-        f'<th scope="col"{_number(index, number)}>{name}</th>' for index, name in enumerate(head)
+        f'<th role="columnheader" scope="col"{_number(index, number)}>{name}</th>'
+        for index, name in enumerate(head)
     )
     lines = []
     for first, *rest in rows:
         cells = "".join(
-            f"<td{_number(index, number)}>{cell}</td>" for index, cell in enumerate(rest, start=1)
+            f'<td role="cell"{_number(index, number)}>{cell}</td>'
+            for index, cell in enumerate(rest, start=1)
         )
-        lines.append(f'<tr><th scope="row" class="name">{first}</th>{cells}</tr>')
+        header = f'<th role="rowheader" scope="row" class="name">{first}</th>'
+        lines.append(f'<tr role="row">{header}{cells}</tr>')
     body = "\n".join(lines)
+    kind = "plain wide" if len(head) > 2 else "plain"
     return f"""<div class="scroll" role="region" aria-label="{caption}" tabindex="0">
-<table class="plain">
+<table class="{kind}" role="table">
 <caption class="hidden">{caption}</caption>
-<thead><tr>{columns}</tr></thead>
-<tbody>
+<thead role="rowgroup"><tr role="row">{columns}</tr></thead>
+<tbody role="rowgroup">
 {body}
 </tbody>
 </table>

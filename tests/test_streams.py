@@ -1,0 +1,21 @@
+import jax
+import numpy as np
+
+from foretrain import streams
+
+
+def test_streams_differ_by_name_seed_and_root_and_repeat():
+    draws = {
+        args: tuple(streams.generator(*args).integers(0, 2**31, 4))
+        for args in [(0, 0, "mask"), (0, 0, "data"), (0, 1, "mask"), (1, 0, "mask")]
+    }
+    assert len(set(draws.values())) == 4
+    assert draws[0, 0, "mask"] == tuple(streams.generator(0, 0, "mask").integers(0, 2**31, 4))
+
+
+def test_traced_keys_are_the_keys():
+    plain = jax.random.key_data(streams.key(3, 5, "weights"))
+    traced = jax.jit(lambda r, s: jax.random.key_data(streams.key(r, s, "weights")))(3, 5)
+    np.testing.assert_array_equal(plain, traced)
+    other = jax.random.key_data(streams.key(3, 6, "weights"))
+    assert (plain != other).any()

@@ -83,7 +83,7 @@ def example_summary() -> dict:
         judge(
             "doubling-time",
             "From small initial weights the time at which a pathway learns its mode is inversely "
-            "proportional to the number of output domains that pass through it, so that the pathway "
+            "proportional to the number of output domains that use it, so that the pathway "
             "shared by most domains wins the race.",
             source + "eq. (15) and Fig. 4",
             1.03 + 0.02 * spread,
@@ -122,7 +122,7 @@ def example_summary() -> dict:
     ]
     return {
         "study": "pathway-race",
-        "summary": "Which of many pathways through a gated network learns a shared structure first.",
+        "summary": "Which of many pathways through a gated network learns shared structure.",
         "source": "Saxe, Sodhani & Lewallen (2022), section 4, Figs. 4 to 6",
         "claims": [claim.as_dict() for claim in claims],
         "config": {"domains": 10, "init_scale": 0.05, "learning_rate": 1 / 3e4, "law": "flow"},

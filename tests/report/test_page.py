@@ -1,8 +1,6 @@
 import base64
 import json
-import math
 import re
-import time
 from html.parser import HTMLParser
 from itertools import pairwise
 
@@ -11,12 +9,6 @@ import pytest
 from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.errors import FolderError
 from foretrain.report.claims_table import counts_line
-from foretrain.report.numbers import (
-    digits_to_tell_apart,
-    format_duration,
-    format_interval,
-    format_number,
-)
 from foretrain.report.page import PageFigure, render, write
 
 VOID = {"meta", "link", "img", "br", "path"}
@@ -46,86 +38,6 @@ class Outline(HTMLParser):
 
     def all(self, tag):
         return [attrs for name, attrs in self.tags if name == tag]
-
-
-# Numbers.
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0.05123456, "0.05123"),
-        (1.0, "1"),
-        (-2.50, "-2.5"),
-        (0.0, "0"),
-        (1e-12, "1e-12"),
-        (-1.5e-12, "-1.5e-12"),
-        (0.001, "0.001"),
-        (0.00099999, "0.001"),  # rounds up into the fixed form
-        (99999.9, "1e5"),  # rounds up into the scientific form
-        (12345.6, "12346"),  # whole digits are not blanked out
-        (6.02214e23, "6.022e23"),
-        (math.inf, "∞"),
-        (-math.inf, "-∞"),
-        (math.nan, "undefined"),
-        (None, "undefined"),
-        (True, "true"),
-        (123456789, "123456789"),
-        ("flow", "flow"),
-    ],
-)
-def test_numbers_are_written_to_four_digits_and_scientific_at_the_extremes(value, text):
-    assert format_number(value) == text
-
-
-def test_a_number_without_a_digit_limit_reads_back_as_itself():
-    values = [1 / 3, 1e-300, 0.1 + 0.2, 5e5, 123456.789, 2**-1074, 1.7976931348623157e308, 1 / 3e4]
-    assert [float(format_number(value, digits=None)) for value in values] == values
-    assert format_number(0.1, digits=None) == "0.1"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (0.9, 1.1, "between 0.9 and 1.1"),
-        (None, 1e-12, "at most 1e-12"),
-        (-math.inf, 2, "at most 2"),
-        (0.9, None, "at least 0.9"),
-        (0.9, math.inf, "at least 0.9"),
-        (None, None, "any value"),
-        (2, 2, "exactly 2"),
-        (0.0, 1.0, "between 0 and 1"),
-    ],
-)
-def test_intervals_are_written_in_words(low, high, text):
-    assert format_interval(low, high) == text
-
-
-def test_digits_grow_until_values_that_differ_look_different():
-    assert digits_to_tell_apart(0.9, 1.1, None, math.inf) == 4
-    close = (0.99996, 1.00004)
-    assert format_interval(*close) == "between 1 and 1"  # what would be misread
-    assert format_interval(*close, digits_to_tell_apart(*close)) == "between 0.99996 and 1"
-    assert digits_to_tell_apart(1.0, 1.0 + 1e-15) == 4  # rounding error is no difference
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.4213, "0.421 s"),
-        (59.97, "1 min"),
-        (200, "3 min 20 s"),
-        (7500, "2 h 5 min"),
-        (3600, "1 h"),
-        (97200, "1 d 3 h"),
-        (None, "undefined"),
-    ],
-)
-def test_durations_are_written_in_two_units(seconds, text):
-    assert format_duration(seconds) == text
-
-
-# The page as text.
 
 
 def test_the_page_is_well_formed_and_equal_input_gives_an_equal_page(summary, page_figures):
@@ -295,162 +207,6 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
     with pytest.raises(FolderError, match="Argument `folder` must be a folder that can be written"):
         write(tmp_path / "taken", {})
-
-
-# The page in a browser.
-
-
-@pytest.fixture
-def page(tmp_path, summary, page_figures):
-    return write(tmp_path, summary, page_figures)
-
-
-def until(condition, seconds=5.0):
-    """Wait until `condition()` is true; its last value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
-
-
-def find(browser, selector):
-    return browser.find_elements("css selector", selector)
-
-
-def image_width(browser):
-    return find(browser, "#viewer img")[0].rect["width"]
-
-
-def test_the_browser_shows_every_claim_with_its_verdict_in_words(open_page, page, summary):
-    browser = open_page(page)
-    rows = find(browser, "table.claims tbody tr")
-    claims = summary["claims"]
-    words = [row.find_element("css selector", ".badge").text.lower() for row in rows]
-    assert words == [claim["verdict"] for claim in claims]
-    assert {HOLDS, FAILS, INCONCLUSIVE} == set(words)
-    statements = [row.find_element("css selector", ".statement").text for row in rows]
-    assert statements == [claim["statement"] for claim in claims]
-    assert all(row.find_element("css selector", ".badge svg").size["width"] > 8 for row in rows)
-
-
-def test_a_failed_claim_is_as_large_and_strong_as_one_that_holds(open_page, page):
-    browser = open_page(page)
-    script = """return [...document.querySelectorAll('tr[data-verdict]')].map(row => {
-        const badge = getComputedStyle(row.querySelector('.badge'));
-        const text = getComputedStyle(row.querySelector('.statement'));
-        return [row.dataset.verdict, badge.fontSize, badge.fontWeight, text.fontSize, text.color]});"""
-    styles = {verdict: rest for verdict, *rest in browser.execute_script(script)}
-    assert styles[FAILS] == styles[HOLDS] == styles[INCONCLUSIVE]
-
-
-def test_every_figure_is_visible_on_white(open_page, page, page_figures):
-    browser = open_page(page, dark=True)
-    pictures = find(browser, "figure img")
-    assert len(pictures) == len(page_figures)
-    for picture in pictures:
-        assert picture.is_displayed()
-        assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
-        assert picture.size["width"] > 300
-        assert picture.size["height"] > 100
-    white = "return getComputedStyle(document.querySelector('button.picture')).backgroundColor"
-    assert browser.execute_script(white) == "rgb(255, 255, 255)"
-    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert ground != "rgb(255, 255, 255)"
-
-
-def test_a_figure_opens_by_click_and_closes_by_button_and_escape(open_page, page, page_figures):
-    browser = open_page(page)
-    (viewer,) = find(browser, "#viewer")
-    first, second = find(browser, "button.picture")
-    assert not viewer.is_displayed()
-    second.click()
-    assert until(viewer.is_displayed)
-    assert find(browser, "#viewer-title")[0].text == f"Figure 2. {page_figures[1].title}"
-    assert viewer.size == {"width": 1280, "height": 900}
-    assert until(lambda: image_width(browser) > 600)
-    find(browser, "#viewer [data-act=close]")[0].click()
-    assert until(lambda: not viewer.is_displayed())
-    first.send_keys("\ue007")  # Enter: the button works without a pointer
-    assert until(viewer.is_displayed)
-    browser.switch_to.active_element.send_keys("\ue00c")  # Escape
-    assert until(lambda: not viewer.is_displayed())
-    assert browser.switch_to.active_element == first  # the reader is back where they were
-
-
-def test_an_open_figure_zooms_by_buttons_keys_and_wheel_and_pans_by_dragging(open_page, page):
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
-
-    browser = open_page(page)
-    find(browser, "button.picture")[0].click()
-    (stage,), (image,) = find(browser, ".viewer-stage"), find(browser, "#viewer img")
-    assert until(lambda: image_width(browser) > 600)
-    fitted = image.rect
-    find(browser, "[data-act=in]")[0].click()
-    assert image.rect["width"] == pytest.approx(1.5 * fitted["width"], rel=1e-3)
-    browser.switch_to.active_element.send_keys("-")
-    assert image.rect["width"] == pytest.approx(fitted["width"], rel=1e-3)
-    wheel = ActionChains(browser).scroll_from_origin(ScrollOrigin.from_element(stage), 0, -400)
-    wheel.perform()
-    assert until(lambda: image_width(browser) > 1.9 * fitted["width"])  # exp(300/400) = 2.1
-    before = image.rect
-    ActionChains(browser).drag_and_drop_by_offset(stage, 80, 0).perform()
-    assert image.rect["x"] - before["x"] == pytest.approx(80, abs=2)  # whole pixels
-    assert image.rect["width"] == before["width"]
-    find(browser, "[data-act=fit]")[0].click()
-    assert image.rect == fitted
-
-
-def test_an_open_figure_zooms_by_pinching(open_page, page):
-    browser = open_page(page, width=375, height=812)
-    find(browser, "button.picture")[0].click()
-    assert until(lambda: image_width(browser) > 300)
-    fitted = image_width(browser)
-
-    def touch(kind, gap):
-        points = [
-            {"x": 187 + side * gap, "y": 400, "id": number} for number, side in enumerate((-1, 1))
-        ]
-        event = {"type": kind, "touchPoints": [] if kind == "touchEnd" else points}
-        browser.execute_cdp_cmd("Input.dispatchTouchEvent", event)
-
-    touch("touchStart", 30)
-    for gap in (40, 60, 90):
-        touch("touchMove", gap)
-    touch("touchEnd", 90)
-    # The fingers end three times as far apart as they began.
-    assert until(lambda: image_width(browser) == pytest.approx(3 * fitted, rel=0.02))
-
-
-@pytest.mark.parametrize("width", [320, 375, 768, 1280])
-def test_the_page_never_overflows_sideways(open_page, page, width):
-    browser = open_page(page, width=width, height=812)
-    root = "document.documentElement"
-    assert browser.execute_script("return innerWidth") == width  # nothing made the phone zoom out
-    assert browser.execute_script(f"return {root}.scrollWidth") <= width
-    apart = ".scroll, pre, .hidden, .skip, dialog, thead"  # these scroll or are out of sight
-    inside = f"""return [...document.querySelectorAll("body *")].filter(e => !e.closest("{apart}")
-        && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
-    assert browser.execute_script(inside) == []
-    size = browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
-    assert size >= 16
-
-
-def test_on_a_phone_a_claim_is_a_card_that_names_its_values(open_page, page):
-    browser = open_page(page, width=375)
-    cell = find(browser, "td[data-label=Measured]")[0]
-    assert browser.execute_script("return getComputedStyle(arguments[0]).display", cell) == "grid"
-    label = "return getComputedStyle(arguments[0], '::before').content"
-    assert browser.execute_script(label, cell) == '"Measured"'
-
-
-def test_script_that_slipped_in_would_not_run(open_page, page):
-    browser = open_page(page)
-    added = """const s = document.createElement('script'); s.textContent = 'window.ran = true';
-        document.body.append(s); return window.ran === undefined;"""
-    assert browser.execute_script(added)
-    blocked = browser.get_log("browser")  # the refusal is logged; read it, so it fails no test
-    assert any("Content Security Policy" in line["message"] for line in blocked)
 
 
 def test_svgs_with_the_same_ids_stay_apart(page_figures, summary):

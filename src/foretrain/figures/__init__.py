@@ -1,9 +1,9 @@
 """The figures: labelled results in, pictures out.
 
 The figures of the study ``pathway-race`` are in ``figures/pathway_race.py``, which defines one
-function ``draw(tree) -> dict[str, Drawing]``: file name (without ending) to drawing, in the order they are
-shown. It makes its figures with `foretrain.figures.style.panels` and draws what is in the tree; it
-never trains, computes theory or reads files.
+function ``draw(tree) -> dict[str, Drawing]``: file name (without ending) to drawing, in the order
+they are shown. It makes its figures with `foretrain.figures.style.panels` and draws what is in the
+tree; it never trains, computes theory or reads files.
 """
 
 import importlib

@@ -10,8 +10,8 @@ _ICONS = {HOLDS: "M3 8.5l3.5 3.5L13 4.5", FAILS: "M4 4l8 8M12 4l-8 8", INCONCLUS
 _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 _CORRECTED = ".corrected"
 _RULE = """The allowed interval of a claim is fixed before the run. A claim holds if the 95%
-bootstrap interval of the measured value over seeds lies inside it, fails if it lies wholly outside, and is
-inconclusive otherwise. An exact fact is judged by the worst deviation seen."""
+bootstrap interval of the measured value over seeds lies inside it, fails if it lies wholly outside,
+and is inconclusive otherwise. An exact fact is judged by the worst deviation seen."""
 
 
 def claims_section(claims: list[dict]) -> str:

@@ -160,7 +160,7 @@ def citations_section(citations: list[str]) -> str:
 
 def _table(caption: str, head: tuple, rows: list[tuple], *, number: int | None = None) -> str:
     """A table of ready HTML cells, each row's first its header; column `number` is set right."""
-    # On a phone a table of three columns is restacked; the roles keep it a table to a screen reader.
+    # A phone restacks a table of three columns; the roles keep it a table to a screen reader.
     columns = "".join(
         f'<th role="columnheader" scope="col"{_number(index, number)}>{name}</th>'
         for index, name in enumerate(head)

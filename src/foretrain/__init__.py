@@ -1,0 +1,25 @@
+"""Predict how a network will learn, then watch it happen.
+
+``foretrain.run("routing", domains=7)`` predicts, trains and judges; ``foretrain.open(path)`` reads results again. The
+pieces are in ``foretrain.graph``, ``tasks``, ``networks``, ``theory``, ``dynamics`` and ``measures``.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "run": ("foretrain.experiment", "run"),
+    "sweep": ("foretrain.experiment", "sweep"),
+    "open": ("foretrain.results.result", "open_result"),
+}
+
+__all__ = ["__version__", "open", "run", "sweep"]
+
+
+def __getattr__(name):
+    """Import what is asked for when it is asked for, so that the command line answers at once."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'foretrain' has no attribute '{name}'")
+    module, attribute = _WHERE[name]
+    return getattr(importlib.import_module(module), attribute)

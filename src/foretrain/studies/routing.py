@@ -241,7 +241,6 @@ def program(parameters: Parameters) -> Program:
     import jax
     import jax.numpy as jnp
 
-    from foretrain.dynamics.flow import fixed_step
     from foretrain.networks import routing as network
 
     dtype = jnp.dtype(parameters.precision)
@@ -280,6 +279,8 @@ def program(parameters: Parameters) -> Program:
     def step(inputs, state):
         weights, start = state
         if parameters.dynamics == "flow":
+            from foretrain.dynamics.flow import fixed_step
+
             return fixed_step(velocity, weights, inputs, inputs["rate"]), start
         slope = velocity(weights, inputs)
         return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope), start

@@ -267,7 +267,11 @@ def test_segments_are_equal_to_the_bit_for_equal_runs(tmp_path):
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_no_pickle_is_written_or_read(tmp_path):
-    path = Writer(tmp_path, "w").append([make_run(0)])
+def test_a_segment_is_a_plain_npz_file_without_pickled_content(tmp_path):
+    runs = [make_run(0), make_run(1, observations=5)]
+    path = Writer(tmp_path, "w").append(runs)
     with np.load(path, allow_pickle=False) as members:
         assert all(members[name].dtype.kind in "biufcS" for name in members.files)
+        np.testing.assert_array_equal(
+            members["curves/loss"], np.concatenate([run.curves["loss"] for run in runs])
+        )

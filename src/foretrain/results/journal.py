@@ -8,10 +8,13 @@ segment by name wins.
 """
 
 import contextlib
+import functools
 import hashlib
 import io
 import json
+import math
 import re
+import struct
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -146,22 +149,20 @@ def scan(folder: Path) -> Scan:
     """List the runs that are done. Reads and checks every byte of the journal, but unpacks no variable."""
     found: dict[str, int] = {}
     notes, damaged = {}, {}
-    for _, members in _valid(folder, damaged):
-        with members:
-            identities = _identities(members)
-            for number, note in _header(members)["notes"].items():
-                if identities[int(number)] not in found:
-                    notes[identities[int(number)]] = note
-            for identity, outcome in zip(identities, members["outcome"].tolist(), strict=True):
-                found.setdefault(identity, outcome)
+    for _, header, members in _valid(folder, damaged):
+        identities = _identities(members)
+        for number, note in header["notes"].items():
+            if identities[int(number)] not in found:
+                notes[identities[int(number)]] = note
+        for identity, outcome in zip(identities, members["outcome"].tolist(), strict=True):
+            found.setdefault(identity, outcome)
     return Scan(list(found), np.array(list(found.values()), np.int8), notes, damaged)
 
 
 def segments(folder: Path, damaged: dict[str, str] | None = None) -> Iterator[Segment]:
     """Every valid segment by name, by column. The others are entered into `damaged`, name to reason."""
-    for path, members in _valid(folder, {} if damaged is None else damaged):
-        with members:
-            yield _segment(path.name, members)
+    for path, header, members in _valid(folder, {} if damaged is None else damaged):
+        yield _segment(path.name, header, members)
 
 
 def read(folder: Path) -> Iterator[FinishedRun]:
@@ -175,38 +176,57 @@ def read(folder: Path) -> Iterator[FinishedRun]:
 
 
 def _valid(folder, damaged):
-    """Each valid segment as (path, its members)."""
+    """Each valid segment as (path, header, members)."""
     for path in sorted((Path(folder) / FOLDER).glob("*.npz")):
         if path.name.startswith("."):
             continue
         try:
-            members = _open(path)
+            header, members = _open(path)
         except StoreError as error:
             damaged[path.name] = str(error)
         else:
-            yield path, members
+            yield path, header, members
 
 
 def _open(path):
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise StoreError(f"Cannot read it: {error.strerror or error}") from error
+        raise StoreError(f"Cannot read it: {error.strerror or error}.") from error
     whole = memoryview(content)
     if hashlib.sha256(whole[:-_DIGEST]).hexdigest().encode() != content[-_DIGEST:]:
         raise StoreError("It is torn, altered or not a segment of foretrain: the checksum differs.")
-    try:
-        members = np.load(io.BytesIO(content), allow_pickle=False)
-        known = _header(members)["format"]
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise StoreError(f"It is not a segment of foretrain: {error}") from error
-    if known != _FORMAT:
-        raise StoreError(f"It has format {known}, but this foretrain knows {_FORMAT}.")
+    members = _members(content)
+    header = json.loads(members["header"].tobytes())
+    if header["format"] != _FORMAT:
+        raise StoreError(f"It has format {header['format']}, but this foretrain knows {_FORMAT}.")
+    return header, members
+
+
+def _members(content):
+    """The arrays of an uncompressed npz file, as read-only views of its bytes.
+
+    What `numpy.load` gives, at a fifth of its cost for small files: the checksum has been verified already, and array
+    headers repeat from segment to segment.
+    """
+    members = {}
+    for entry in zipfile.ZipFile(io.BytesIO(content)).infolist():
+        # A zip entry has 30 bytes, the last four of which are the lengths of its name and of an extra field.
+        name_length, extra_length = struct.unpack_from("<HH", content, entry.header_offset + 26)
+        start = entry.header_offset + 30 + name_length + extra_length
+        # A version 1 npy file has a magic of 8 bytes, the length of its header in 2, the header and the values.
+        end = start + 10 + struct.unpack_from("<H", content, start + 8)[0]
+        shape, dtype = _array_header(content[start + 8 : end])
+        values = np.frombuffer(content, dtype, math.prod(shape), end)
+        members[entry.filename.removesuffix(".npy")] = values.reshape(shape)
     return members
 
 
-def _header(members):
-    return json.loads(members["header"].tobytes())
+@functools.lru_cache(maxsize=4096)
+def _array_header(header):
+    shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(io.BytesIO(header))
+    assert not fortran_order, "segments hold arrays in C order"
+    return shape, dtype
 
 
 def _identities(members):
@@ -264,9 +284,9 @@ def _check(run):
             )
 
 
-def _segment(name, members) -> Segment:
+def _segment(name, header, members) -> Segment:
     columns = []
-    for key in members.files:
+    for key in members:
         kind, _, variable = key.partition("/")
         if variable and not variable.endswith("/index"):
             index = members[f"{key}/index"]
@@ -279,7 +299,7 @@ def _segment(name, members) -> Segment:
         observations=members["observations"],
         steps=members["steps"],
         columns=tuple(columns),
-        notes={int(number): note for number, note in _header(members)["notes"].items()},
+        notes={int(number): note for number, note in header["notes"].items()},
     )
 
 

@@ -1,0 +1,148 @@
+"""The simple case of the shared representations model: a rank-one fit to ones, seen through a mask.
+
+With trained pairs T in {0, 1}^(n x m) the loss is L = |E|_F^2 / 2, E = (s u v^T - J) o T; the rows
+of T, and with them u, belong to input domains. Gradient flow (with the factor s that the note on
+shared representations drops in its eq. 2) is
+
+    du/dt = -s E v,    dv/dt = -s E^T u,    ds/dt = -u^T E v,
+
+and conserves |u|^2 - s^2 and |v|^2 - s^2. Its escape from small weights is solved in
+`foretrain.theory.masked_rank_one_escape`. See docs/theory/masked-rank-one.md. All in float64.
+"""
+
+import math
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import argument_error, finite_array, real
+from foretrain.theory.masked_rank_one_escape import blow_up_time, checked_start, early_flow
+
+
+def alignment_exponent(singular_values) -> float:
+    """Exponent 1 - s_2/s_1 of the misalignment at escape, which scales as sigma to this power."""
+    values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
+    if not values.size or values[0] <= 0:
+        raise argument_error("singular_values", "have a positive one", "has none")
+    return float(1 - values[1] / values[0]) if values.size > 1 else 1.0
+
+
+def best_rank_one(trained_pairs) -> tuple[float, np.ndarray, np.ndarray]:
+    """The best rank-one fit s_1 u_1 v_1^T of the mask in Frobenius norm, signs chosen positive.
+
+    Unique, and u_1 and v_1 without a zero, where T is connected; otherwise one of several if two
+    components share the largest singular value.
+    """
+    trained = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
+    left, values, right = np.linalg.svd(trained)
+    sign = math.copysign(1.0, left[:, 0].sum())
+    return float(values[0]), sign * left[:, 0], sign * right[0]
+
+
+def misalignment(left, right, trained_pairs) -> float:
+    """Relative Frobenius distance of u v^T, at its best scale, from the best rank-one fit of T.
+
+    It is sqrt(1 - cos^2(u, u_1) cos^2(v, v_1)): 0 where both are aligned, 1 where one is orthogonal.
+    Computed from the parts orthogonal to u_1 and v_1, so that small values are exact.
+    """
+    _, best_left, best_right = best_rank_one(trained_pairs)
+    sines = []
+    for weight, best in (
+        (np.asarray(left, float), best_left),
+        (np.asarray(right, float), best_right),
+    ):
+        rest = weight - best * (best @ weight)
+        sines.append(float(rest @ rest / (weight @ weight)))
+    return math.sqrt(sines[0] + sines[1] - sines[0] * sines[1])
+
+
+def loss(left, right, scale, trained_pairs) -> float:
+    """L = |(s u v^T - J) o T|_F^2 / 2."""
+    return float((((scale * np.outer(left, right) - 1) * trained_pairs) ** 2).sum() / 2)
+
+
+def velocity(left, right, scale, trained_pairs) -> tuple[np.ndarray, np.ndarray, float]:
+    """(du/dt, dv/dt, ds/dt) of the whole gradient flow."""
+    error = (scale * np.outer(left, right) - 1) * trained_pairs
+    return -scale * error @ right, -scale * left @ error, -float(left @ error @ right)
+
+
+def flow(
+    times, trained_pairs, left_start, right_start, scale_start: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The whole gradient flow, by a multistep method that copes with the stiffness of huge weights.
+
+    Args:
+        times: Not decreasing, from the start at time 0 on, shape (time,).
+        trained_pairs: T, shape (row, column).
+        left_start: u(0), shape (row,).
+        right_start: v(0), shape (column,).
+        scale_start: s(0).
+
+    Returns:
+        u, v and s, shapes (time, row), (time, column) and (time,); relative error about 1e-9.
+
+    Raises:
+        ArgumentError: `times` is negative or decreases, or as `early_flow`.
+    """
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
+        raise argument_error("times", "not be negative nor decrease", "does")
+    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    state = np.concatenate([u, v, [s]])
+    end = float(times[-1]) if times.size else 0.0
+    solution = solve_ivp(
+        _derivative(trained), (0.0, end), state, t_eval=np.unique(times), **_SOLVER
+    )
+    path = solution.y.T[np.searchsorted(solution.t, times)]
+    return path[:, : u.size], path[:, u.size : -1], path[:, -1]
+
+
+def escape(
+    trained_pairs, left_start, right_start, scale_start: float, *, fraction: float = 0.5
+) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """First time at which the whole flow has brought the loss below a fraction of |T|/2.
+
+    Args:
+        trained_pairs: T, shape (row, column).
+        left_start: u(0), shape (row,).
+        right_start: v(0), shape (column,).
+        scale_start: s(0).
+        fraction: Of the loss of zero weights, between 0 and 1, reachable by a rank-one fit.
+
+    Returns:
+        Time, u, v and s there; the time is nan (and the rest the last state) if it is not reached
+        within three blow-up times and a thousand units more.
+
+    Raises:
+        ArgumentError: `fraction` is out of range, or as `early_flow`.
+    """
+    fraction = real("fraction", fraction, above=0, maximum=1)
+    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    level = fraction * trained.sum() / 2
+    limit = 3 * blow_up_time(early_flow(trained, u, v, s)) + 1000
+
+    def reached(_, state):
+        return loss(state[: u.size], state[u.size : -1], state[-1], trained) - level
+
+    reached.terminal, reached.direction = True, -1
+    solution = solve_ivp(
+        _derivative(trained), (0.0, limit), np.concatenate([u, v, [s]]), events=reached, **_SOLVER
+    )
+    state = solution.y[:, -1]
+    time = float(solution.t[-1]) if solution.status == 1 else math.nan
+    return time, state[: u.size], state[u.size : -1], float(state[-1])
+
+
+# Relative control only: starts may be as small as 1e-8 and every digit of them counts.
+_SOLVER = {"method": "LSODA", "rtol": 1e-11, "atol": 1e-20}
+
+
+def _derivative(trained):
+    rows = len(trained)
+
+    def derivative(_, state):
+        left, right, scale = velocity(state[:rows], state[rows:-1], state[-1], trained)
+        return np.concatenate([left, right, [scale]])
+
+    return derivative

@@ -1,0 +1,300 @@
+"""Escape of the masked rank-one model from small weights: its linearised flow, solved.
+
+While s u v^T is small the flow of `foretrain.theory.masked_rank_one` is du/dt = s T v, dv/dt = s T^T u,
+ds/dt = u^T T v. With T = U Sigma V^T it is closed in the variable S(t) = int_0^t s dt':
+
+    U^T u = p e^(Sigma S) + q e^(-Sigma S),    V^T v = p e^(Sigma S) - q e^(-Sigma S),
+    s^2 = F(S) = s(0)^2 + |u(S)|^2 - |u(0)|^2,    t = int dS / s,
+
+p and q half the sum and half the difference of the starts (the cosh and sinh of the note on shared
+representations). F is convex: S is a particle of zero energy in the concave potential -F. If F
+reaches zero ahead, s changes sign there and S runs to minus infinity; in both cases S is infinite
+after a finite `blow_up_time`. See docs/theory/masked-rank-one.md. All in float64.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.integrate import quad
+from scipy.optimize import brentq
+
+from foretrain.errors import argument_error, finite_array, real
+
+
+@dataclass(frozen=True)
+class EarlyFlow:
+    """The linearised flow from one start, in the singular basis of the mask.
+
+    The gauge (s, u) -> -(s, u) is used so that S first grows; `sign` undoes it.
+
+    Attributes:
+        singular_values: Sigma, shape (mode,), not increasing.
+        left: U, shape (row, mode).
+        right: V, shape (column, mode).
+        growing: p, shape (mode,).
+        decaying: q, shape (mode,).
+        start: s(0) >= 0.
+        sign: 1.0 or -1.0, by which s and u were multiplied.
+        left_rest: Part of u(0) outside the columns of U, shape (row,); it does not move.
+        right_rest: Part of v(0) outside the columns of V, shape (column,).
+        turning_point: S at which s changes sign, inf if it never does.
+    """
+
+    singular_values: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    growing: np.ndarray
+    decaying: np.ndarray
+    start: float
+    sign: float
+    left_rest: np.ndarray
+    right_rest: np.ndarray
+    turning_point: float
+
+
+def early_flow(trained_pairs, left_start, right_start, scale_start: float) -> EarlyFlow:
+    """Diagonalise the linearised flow from a start.
+
+    Args:
+        trained_pairs: T, shape (row, column), zeros and ones, not all zero.
+        left_start: u(0), shape (row,).
+        right_start: v(0), shape (column,).
+        scale_start: s(0).
+
+    Returns:
+        The flow, for the functions below.
+
+    Raises:
+        ArgumentError: shapes differ, an entry is not finite, T is zero, or u and v oppose each other
+            exactly, so that all weights decay for ever.
+    """
+    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    left, values, right = np.linalg.svd(trained, full_matrices=False)
+    sign = math.copysign(1.0, s if s else u @ trained @ v)
+    a, b = sign * left.T @ u, right @ v
+    growing, decaying = (a + b) / 2, (a - b) / 2
+    early = EarlyFlow(
+        singular_values=values,
+        left=left,
+        right=right.T,
+        growing=growing,
+        decaying=decaying,
+        start=abs(s),
+        sign=sign,
+        left_rest=sign * u - left @ a,
+        right_rest=v - right.T @ b,
+        turning_point=math.inf,
+    )
+    return replace(early, turning_point=_turning_point(early))
+
+
+def squared_scale(early: EarlyFlow, progress: float) -> float:
+    """F(S) = s^2 at S of the linearised flow; exponents are capped at 700, so that it stays finite."""
+    return early.start**2 + _increase(early, 0.0, progress)
+
+
+def early_weights(early: EarlyFlow, progress: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Directions of u and v at S, which stay finite where cosh and sinh overflow.
+
+    Args:
+        early: The flow.
+        progress: S, in the flow's gauge.
+
+    Returns:
+        u and v times exp(-log_size), shapes (row,) and (column,), and log_size = s_1 |S|.
+    """
+    log_size = float(early.singular_values[0]) * abs(progress)
+    exponent = early.singular_values * progress
+    up = early.growing * np.exp(exponent - log_size)
+    down = early.decaying * np.exp(-exponent - log_size)
+    still = math.exp(-log_size)
+    u = early.left @ (up + down) + still * early.left_rest
+    v = early.right @ (up - down) + still * early.right_rest
+    return early.sign * u, v, log_size
+
+
+def time_at(early: EarlyFlow, progress: float, *, returning: bool = False) -> float:
+    """Time at which the linearised flow is at S, by quadrature of dS/s.
+
+    Args:
+        early: The flow.
+        progress: S in the flow's gauge; at least 0, or at most the turning point if `returning`.
+        returning: True for the passage after the turning point.
+
+    Returns:
+        The time, inf where S is never reached; infinite S gives the `blow_up_time`.
+
+    Raises:
+        ArgumentError: `progress` lies outside its branch, or there is no turning point to return from.
+    """
+    turn = early.turning_point
+    if not returning:
+        if not 0 <= progress <= turn:
+            rule = f"lie between 0 and the turning point {turn:g} on the way out"
+            raise argument_error("progress", rule, f"is {progress:g}")
+        if math.isinf(turn):
+            return _time_ahead(early, progress)
+        return _time_from_turn(early, turn) - _time_from_turn(early, turn - progress)
+    if not (progress <= turn < math.inf):
+        rule = f"be at most the turning point {turn:g} on the way back, which must exist"
+        raise argument_error("progress", rule, f"is {progress:g}")
+    return _time_from_turn(early, turn) + _time_from_turn(early, turn - progress)
+
+
+def blow_up_time(early: EarlyFlow) -> float:
+    """Time after which S is infinite: c/sigma exactly, if all starts are multiplied by sigma.
+
+    The whole flow leaves the neighbourhood of zero at this time but for a remainder that is bounded
+    as sigma tends to zero: the escape time is t = c/sigma + O(1), c the value at sigma = 1.
+    """
+    if math.isinf(early.turning_point):
+        return time_at(early, math.inf)
+    return time_at(early, -math.inf, returning=True)
+
+
+def progress_at(early: EarlyFlow, time: float) -> tuple[float, float]:
+    """S and s of the linearised flow at a time, in the flow's gauge.
+
+    Args:
+        early: The flow.
+        time: 0 or later, before the `blow_up_time`.
+
+    Returns:
+        S, and s with its sign: positive before the turning point, negative after it.
+
+    Raises:
+        ArgumentError: `time` is negative or not before the blow-up.
+    """
+    end = blow_up_time(early)
+    time = real("time", time, minimum=0)
+    if time >= end:
+        raise argument_error("time", f"be below the blow-up time {end:g}", f"is {time:g}")
+    turn, step = early.turning_point, 1 / float(early.singular_values[0])
+    if math.isinf(turn):
+        progress = _invert(lambda place: time_at(early, place), time, step)
+        return progress, math.sqrt(squared_scale(early, progress))
+    # Around the turning point time is smooth in x, with S = turning_point - x^2.
+    elapsed = time - _time_from_turn(early, turn)
+    x = _invert(lambda x: _time_from_turn(early, x**2), abs(elapsed), math.sqrt(step))
+    return turn - x**2, -math.copysign(math.sqrt(_increase(early, turn, -(x**2))), elapsed)
+
+
+def _invert(function, value, step):
+    """The place at which an increasing function that starts at 0 takes a value."""
+    far = step
+    while function(far) < value:
+        far += step
+    return float(brentq(lambda place: function(place) - value, 0.0, far, xtol=1e-300, rtol=1e-14))
+
+
+_QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 400}
+_LARGEST_EXPONENT = 700.0
+
+
+def checked_start(trained_pairs, left_start, right_start, scale_start):
+    """Return mask, u(0), v(0) and s(0) in float64, or raise as `early_flow`."""
+    trained = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
+    if not trained.any():
+        raise argument_error("trained_pairs", "train at least one pair", "trains none")
+    u = finite_array("left_start", left_start, ndim=1).astype(float)
+    v = finite_array("right_start", right_start, ndim=1).astype(float)
+    for name, weight, size in zip(
+        ("left_start", "right_start"), (u, v), trained.shape, strict=True
+    ):
+        if weight.size != size:
+            raise argument_error(name, f"have length {size}", f"has length {weight.size}")
+    return trained, u, v, real("scale_start", scale_start)
+
+
+def _increase(early, origin, step):
+    """F(origin + step) - F(origin), without cancellation between like terms."""
+    exponent = 2 * early.singular_values * origin
+    change = 2 * early.singular_values * step
+    up = early.growing**2 * np.exp(exponent) * _expm1(change)
+    down = early.decaying**2 * np.exp(-exponent) * _expm1(-change)
+    return float(up.sum() + down.sum())
+
+
+def _expm1(exponent):
+    return np.expm1(np.minimum(exponent, _LARGEST_EXPONENT))
+
+
+def _slope(early, progress):
+    """dF/dS, which never decreases."""
+    exponent = 2 * early.singular_values * progress
+    up = early.growing**2 * (_expm1(exponent) + 1)
+    down = early.decaying**2 * (_expm1(-exponent) + 1)
+    return float(2 * (early.singular_values * (up - down)).sum())
+
+
+def _lowest_point(early):
+    """The S >= 0 at which F is least; inf if F falls for ever."""
+    far = _farthest(early)
+    if _slope(early, 0.0) >= 0:
+        return 0.0
+    if _slope(early, far) <= 0:
+        return math.inf
+    return float(brentq(lambda place: _slope(early, place), 0.0, far, xtol=1e-300, rtol=1e-15))
+
+
+def _turning_point(early):
+    """The first S > 0 at which F falls to zero, inf if it does not."""
+    lowest = _lowest_point(early)
+    far = min(lowest, _farthest(early))
+    if lowest == 0 or squared_scale(early, far) >= 0:
+        if math.isinf(lowest):
+            raise argument_error(
+                "left_start", "have a part that grows", "only decays: it opposes `right_start`"
+            )
+        return math.inf
+    return float(
+        brentq(lambda place: squared_scale(early, place), 0.0, far, xtol=1e-300, rtol=1e-15)
+    )
+
+
+def _farthest(early):
+    """An S at which e^(2 s_1 S) is near the largest float."""
+    return _LARGEST_EXPONENT / (2 * float(early.singular_values[0]))
+
+
+def _time_ahead(early, progress):
+    """Integral of dS/sqrt(F) from 0 to `progress`, for a flow that never turns."""
+
+    def piece(low, high):  # S = low + x^2 tames the root at a start with s = 0
+        def integrand(x):
+            return 2 * x / math.sqrt(squared_scale(early, low + x**2))
+
+        return quad(integrand, 0.0, math.sqrt(high - low), **_QUADRATURE)[0]
+
+    lowest = _lowest_point(early)
+    if progress <= lowest:
+        return piece(0.0, progress) if progress else 0.0
+    first = piece(0.0, lowest) if lowest else 0.0
+    return first + _sum_of_pieces(early, piece, lowest, progress)
+
+
+def _time_from_turn(early, distance):
+    """Integral of dS/sqrt(F) over a distance below the turning point, taken as the zero of F."""
+
+    def piece(near, far):  # S = turning_point - x^2 tames the root
+        def integrand(x):
+            return 2 * x / math.sqrt(_increase(early, early.turning_point, -(x**2)))
+
+        return quad(integrand, math.sqrt(near), math.sqrt(far), **_QUADRATURE)[0]
+
+    return _sum_of_pieces(early, piece, 0.0, distance)
+
+
+def _sum_of_pieces(early, piece, low, high):
+    """Sum of piece(a, b) from low to high in lengths of 4/s_1, until what is left is rounding."""
+    total, length = 0.0, 4 / float(early.singular_values[0])
+    while low < high:
+        top = min(low + length, high)
+        part = piece(low, top)
+        total, low = total + part, top
+        if part <= 1e-16 * total:
+            break
+        if low > _farthest(early):
+            return math.inf
+    return total

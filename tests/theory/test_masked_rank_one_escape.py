@@ -1,0 +1,207 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import routing
+from foretrain.theory import masked_rank_one_escape as escape
+
+
+def draw(seed, rows=6, columns=6, pairs=14):
+    shared = np.random.default_rng(seed)
+    trained = np.zeros(rows * columns)
+    trained[shared.permutation(rows * columns)[:pairs]] = 1
+    return (
+        trained.reshape(rows, columns),
+        shared.normal(size=rows),
+        shared.normal(size=columns),
+        shared.normal(),
+    )
+
+
+def integrate(trained, u, v, s, times):
+    """u, v, s and the integral of s by SciPy, from the linearised equations as they stand."""
+    rows = u.size
+
+    def derivative(_, state):
+        left, right, scale = state[:rows], state[rows:-2], state[-2]
+        du, dv = scale * trained @ right, scale * trained.T @ left
+        return np.concatenate([du, dv, [left @ trained @ right, scale]])
+
+    solution = solve_ivp(
+        derivative,
+        (0, times[-1]),
+        np.concatenate([u, v, [s, 0.0]]),
+        method="DOP853",
+        t_eval=times,
+        rtol=1e-12,
+        atol=1e-14,
+    )
+    return [(y[:rows], y[rows:-2], y[-2], y[-1]) for y in solution.y.T]
+
+
+SEEDS = range(16)
+TURNING = [seed for seed in SEEDS if math.isfinite(escape.early_flow(*draw(seed)).turning_point)]
+
+
+def test_the_draws_below_hold_both_kinds_of_starts():
+    assert 2 <= len(TURNING) <= 8
+
+
+def assert_closed_forms_are_the_flow(trained, u, v, s):
+    early = escape.early_flow(trained, u, v, s)
+    times = np.array([0.1, 0.4, 0.7, 0.9]) * escape.blow_up_time(early)
+    for time, (left, right, scale, progress) in zip(
+        times, integrate(trained, u, v, s, times), strict=True
+    ):
+        found, found_scale = escape.progress_at(early, time)
+        directions = escape.early_weights(early, found)
+        size = np.exp(directions[2])
+        largest = max(np.abs(left).max(), np.abs(right).max(), abs(scale))
+        np.testing.assert_allclose(early.sign * found, progress, atol=1e-8)
+        np.testing.assert_allclose(early.sign * found_scale, scale, atol=1e-8 * largest)
+        np.testing.assert_allclose(directions[0] * size, left, atol=1e-8 * largest)
+        np.testing.assert_allclose(directions[1] * size, right, atol=1e-8 * largest)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_closed_forms_are_the_linearised_flow(seed):
+    assert_closed_forms_are_the_flow(*draw(seed))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_closed_forms_hold_for_masks_that_are_not_square(seed):
+    assert_closed_forms_are_the_flow(*draw(seed, rows=3, columns=7, pairs=9))
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_closed_forms_hold_from_a_scale_of_zero(seed):
+    trained, u, v, _ = draw(seed)
+    assert_closed_forms_are_the_flow(trained, u, v, 0.0)
+
+
+@pytest.mark.parametrize("seed", TURNING)
+def test_the_scale_changes_sign_at_the_turning_point(seed):
+    trained, u, v, s = draw(seed)
+    early = escape.early_flow(trained, u, v, s)
+    turned = escape.time_at(early, early.turning_point)
+    assert escape.time_at(early, early.turning_point, returning=True) == turned
+    (_, _, scale, progress) = integrate(trained, u, v, s, [turned])[0]
+    assert abs(scale) < 1e-8
+    assert early.sign * progress == pytest.approx(early.turning_point, rel=1e-8)
+    before, after = (escape.progress_at(early, turned * f)[1] for f in (1 - 1e-6, 1 + 1e-6))
+    assert before > 0 > after
+    assert escape.time_at(early, 0.0, returning=True) == pytest.approx(2 * turned, rel=1e-12)
+
+
+def test_a_fifth_of_gaussian_starts_turns_and_half_first_oppose():
+    turned = opposed = 0
+    draws = 400
+    for seed in range(draws):
+        trained, u, v, s = draw(seed)
+        early = escape.early_flow(trained, u, v, s)
+        turned += math.isfinite(early.turning_point)
+        opposed += early.sign * (u @ trained @ v) < 0
+    # Four standard errors of a count; opposition is exactly one half by the symmetry u -> -u.
+    assert abs(opposed / draws - 0.5) < 0.1
+    assert abs(turned / draws - 0.2) < 0.08
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_time_runs_from_zero_to_the_blow_up(seed):
+    early = escape.early_flow(*draw(seed))
+    assert escape.time_at(early, 0.0) == 0
+    assert escape.progress_at(early, 0.0) == pytest.approx((0.0, early.start), abs=1e-14)
+    end = escape.blow_up_time(early)
+    back = math.isfinite(early.turning_point)
+    places = (-1.0 if back else 1.0) * np.array([1.0, 3.0, 9.0, 30.0, 300.0])
+    times = [escape.time_at(early, place, returning=back) for place in places]
+    assert (np.diff(times) >= 0).all()
+    assert times[-1] == pytest.approx(end, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_restarting_on_the_way_changes_nothing(seed):
+    trained, u, v, s = draw(seed)
+    early = escape.early_flow(trained, u, v, s)
+    end = escape.blow_up_time(early)
+    place, scale = escape.progress_at(early, 0.6 * end)
+    left, right, log_size = escape.early_weights(early, place)
+    size = math.exp(log_size)
+    again = escape.early_flow(trained, left * size, right * size, early.sign * scale)
+    assert escape.blow_up_time(again) == pytest.approx(0.4 * end, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rescaling_a_start_rescales_time_exactly(seed):
+    trained, u, v, s = draw(seed)
+    unit = escape.early_flow(trained, u, v, s)
+    small = escape.early_flow(trained, 1e-6 * u, 1e-6 * v, 1e-6 * s)
+    assert small.turning_point == pytest.approx(unit.turning_point, rel=1e-9)
+    assert escape.blow_up_time(small) == pytest.approx(1e6 * escape.blow_up_time(unit), rel=1e-9)
+
+
+def test_the_gauge_changes_signs_only():
+    trained, u, v, s = draw(7)
+    one = escape.early_flow(trained, u, v, s)
+    other = escape.early_flow(trained, -u, v, -s)
+    assert one.sign == -other.sign
+    assert escape.blow_up_time(one) == pytest.approx(escape.blow_up_time(other), rel=1e-12)
+    np.testing.assert_allclose(
+        escape.early_weights(one, 0.3)[0], -escape.early_weights(other, 0.3)[0], rtol=1e-12
+    )
+
+
+def test_one_mode_has_the_closed_form_of_a_growing_exponential():
+    # T = 1, u = v = s = a: all three stay equal, ds/dt = s^2, s = a/(1 - a t), S = -log(1 - a t).
+    early = escape.early_flow([[1.0]], [0.25], [0.25], 0.25)
+    assert escape.blow_up_time(early) == pytest.approx(4, rel=1e-11)
+    assert escape.progress_at(early, 3.0) == pytest.approx((math.log(4), 1.0), rel=1e-10)
+    assert escape.time_at(early, 1.0) == pytest.approx(4 * (1 - math.exp(-1)), rel=1e-11)
+
+
+def test_starts_that_oppose_each_other_exactly_are_refused():
+    # u = -v = s: s = a/(1 + a t) decays for ever.
+    with pytest.raises(ArgumentError, match="`left_start` must have a part that grows"):
+        escape.early_flow([[1.0]], [0.25], [-0.25], 0.25)
+
+
+def test_opposed_weights_with_a_small_scale_turn_in_closed_form():
+    # T = 1, u = -v = a, s = b < a: F = b^2 + a^2 (e^(-2S) - 1) is zero at S = -log(1 - b^2/a^2)/2.
+    early = escape.early_flow([[1.0]], [0.5], [-0.5], 0.3)
+    assert early.turning_point == pytest.approx(-math.log(0.64) / 2, rel=1e-13)
+    # u' = -s u and s' = -u^2 = -(s^2 + .16): s = .4 tan(c - .4 t), zero at .4 t = c, infinite pi/2 on.
+    c = math.atan(0.3 / 0.4)
+    assert escape.time_at(early, early.turning_point) == pytest.approx(c / 0.4, rel=1e-11)
+    assert escape.blow_up_time(early) == pytest.approx((c + math.pi / 2) / 0.4, rel=1e-11)
+    assert escape.progress_at(early, 3.0)[1] == pytest.approx(0.4 * math.tan(c - 1.2), rel=1e-10)
+
+
+def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
+    trained = routing.circulant(6, 4)
+    _, u, v, s = draw(1)
+    early = escape.early_flow(trained, u, v, s)
+    left, right, log_size = escape.early_weights(early, 1e4)
+    assert log_size == pytest.approx(4e4)
+    np.testing.assert_allclose(left / left[0], 1, rtol=1e-12)
+    np.testing.assert_allclose(right / left[0], 1, rtol=1e-12)
+
+
+def test_squared_scale_is_exact_at_the_start_and_convex():
+    early = escape.early_flow(*draw(2))
+    assert escape.squared_scale(early, 0.0) == early.start**2
+    values = np.array([escape.squared_scale(early, place) for place in np.linspace(-2, 2, 41)])
+    assert (np.diff(values, 2) > 0).all()
+
+
+def test_bad_arguments_are_refused():
+    for seed in (TURNING[0], next(seed for seed in SEEDS if seed not in TURNING)):
+        early = escape.early_flow(*draw(seed))
+        with pytest.raises(ArgumentError, match="`progress` must lie between 0 and the turning"):
+            escape.time_at(early, -1.0)
+        with pytest.raises(ArgumentError, match="`time` must be below the blow-up time"):
+            escape.progress_at(early, 2 * escape.blow_up_time(early))
+    with pytest.raises(ArgumentError, match="`progress` must be at most the turning point inf"):
+        escape.time_at(early, -1.0, returning=True)

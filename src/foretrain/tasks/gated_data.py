@@ -115,16 +115,17 @@ def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:
         ArgumentError: an array's name, shape or content does not fit the graph.
     """
     try:
-        stored = np.load(path, allow_pickle=False)
-        if not isinstance(stored, np.lib.npyio.NpzFile):
-            raise StoreError(f"`{path}` is a single array, not an npz file.")
-        with stored:
+        # Opened here rather than by NumPy, which leaves a file open that it cannot read.
+        with open(path, "rb") as file:
+            stored = np.load(file, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise StoreError(f"`{path}` is a single array, not an npz file.")
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         raise StoreError(f"`{path}` does not exist.") from None
+    except StoreError:
+        raise
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, StoreError):
-            raise
         if "allow_pickle" in str(error):
             reason = "it is not an npz file, or holds pickled objects, which are never loaded"
         else:

@@ -157,7 +157,9 @@ def flow(
     )
     if not solution.success:
         raise ForetrainError(f"The reduced flow could not be integrated: {solution.message}")
-    return solution.y.T.reshape(-1, modes, edges).swapaxes(1, 2)
+    states = solution.y.T.reshape(-1, modes, edges).swapaxes(1, 2).copy()
+    states[times == 0] = start
+    return states
 
 
 def descent(

@@ -1,0 +1,237 @@
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import ArgumentError
+from foretrain.graph import graph_from_dict
+from foretrain.networks.gated import (
+    check_weights,
+    conserved,
+    example_loss,
+    forward,
+    initial_weights,
+    path_product,
+    statistics_gradient,
+    statistics_loss,
+)
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.logic import xor
+from foretrain.tasks.statistics import gather_statistics
+
+few = settings(max_examples=12)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_network(seed: int, samples: int = 9):
+    """A random acyclic graph (parallel edges, skips, several inputs and outputs), real gates, data and weights."""
+    draw = np.random.default_rng(seed)
+    size = int(draw.integers(3, 7))
+    pairs = [(i, j) for j in range(size) for i in range(j)]
+    chosen = [pairs[k] for k in draw.integers(0, len(pairs), size=int(draw.integers(3, 10)))]
+    nodes = {
+        f"n{i}": int(draw.integers(1, 4)) for i in sorted({i for pair in chosen for i in pair})
+    }
+    edges = {f"e{k}": [f"n{i}", f"n{j}"] for k, (i, j) in enumerate(chosen)}
+    graph = graph_from_dict({"nodes": nodes, "edges": edges})
+    inputs = {name: draw.standard_normal((samples, graph.width[name])) for name in graph.inputs}
+    targets = {name: draw.standard_normal((samples, graph.width[name])) for name in graph.outputs}
+    names = [*graph.shape, *graph.hidden, *graph.outputs]
+    gates = {}
+    for name in names:
+        law = draw.integers(4)
+        if law == 1:
+            gates[name] = draw.standard_normal(samples)
+        elif law == 2:
+            gates[name] = draw.integers(0, 2, size=samples)
+        elif law == 3:
+            gates[name] = np.zeros(samples)
+    weights = {name: draw.standard_normal(shape) for name, shape in graph.shape.items()}
+    return GatedData(graph, inputs, targets, gates), weights
+
+
+def skipping_network(samples: int = 40):
+    """Two inputs, two hidden layers, an edge that skips one of them, real gates on nodes and edges."""
+    graph = graph_from_dict(
+        {
+            "nodes": {"a": 2, "b": 3, "h": 4, "k": 3, "y": 2, "z": 2},
+            "edges": {
+                "ah": ["a", "h"],
+                "bh": ["b", "h"],
+                "hk": ["h", "k"],
+                "ky": ["k", "y"],
+                "hz": ["h", "z"],
+                "ak": ["a", "k"],
+            },
+        }
+    )
+    draw = np.random.default_rng(3)
+    data = GatedData(
+        graph,
+        {name: draw.standard_normal((samples, graph.width[name])) for name in graph.inputs},
+        {name: draw.standard_normal((samples, graph.width[name])) for name in graph.outputs},
+        {
+            "ah": draw.uniform(0, 1, samples),
+            "k": draw.uniform(0, 1, samples),
+            "hz": np.ones(samples),
+        },
+    )
+    return data, {name: draw.standard_normal(shape) / 2 for name, shape in graph.shape.items()}
+
+
+def data_loss(data, weights):
+    return example_loss(data.graph, weights, data.inputs, data.targets, data.gates).mean()
+
+
+@few
+@given(seeds)
+def test_path_sum_gradient_is_the_gradient_of_the_loss_of_the_examples(seed):
+    data, weights = random_network(seed)
+    statistics = gather_statistics(data)
+    with jax.enable_x64(True):
+        value, gradient = jax.value_and_grad(lambda w: data_loss(data, w))(weights)
+    np.testing.assert_allclose(statistics_loss(statistics, weights), value, rtol=1e-10)
+    found = statistics_gradient(statistics, weights)
+    scale = max(float(np.abs(g).max()) for g in gradient.values())
+    assert found.keys() == gradient.keys()
+    for name, expected in gradient.items():
+        # A sum over paths of products of at most five matrices: 1e-10 is far above its rounding.
+        np.testing.assert_allclose(found[name], expected, rtol=1e-10, atol=1e-10 * scale)
+
+
+@few
+@given(seeds)
+def test_flow_leaves_the_balance_of_every_hidden_node_unchanged(seed):
+    data, weights = random_network(seed)
+    gradient = statistics_gradient(gather_statistics(data), weights)
+    graph = data.graph
+    for name in graph.hidden:
+        into = [gradient[e.name] @ weights[e.name].T for e in graph.incoming[name]]
+        out = [weights[f.name].T @ gradient[f.name] for f in graph.outgoing[name]]
+        rate = sum(m + m.T for m in into) - sum(m + m.T for m in out)
+        size = sum(np.linalg.norm(m) for m in (*into, *out))
+        assert np.linalg.norm(rate) <= 1e-10 * size
+
+
+def balance_drift(data, weights, rate, steps):
+    statistics = gather_statistics(data)
+    start = conserved(data.graph, weights)
+    for _ in range(steps):
+        gradient = statistics_gradient(statistics, weights)
+        weights = {name: weights[name] - rate * gradient[name] for name in weights}
+    end = conserved(data.graph, weights)
+    return {name: np.linalg.norm(end[name] - start[name]) for name in start}
+
+
+def test_balance_holds_along_an_integrated_flow_and_drifts_with_the_step_of_descent():
+    data, weights = skipping_network()
+    graph, statistics = data.graph, gather_statistics(data)
+    edges = np.cumsum([0, *(np.prod(shape) for shape in graph.shape.values())])
+
+    def unflatten(flat):
+        items = enumerate(graph.shape.items())
+        return {name: flat[edges[k] : edges[k + 1]].reshape(shape) for k, (name, shape) in items}
+
+    def velocity(_, flat):
+        gradient = statistics_gradient(statistics, unflatten(flat))
+        return -np.concatenate([gradient[name].ravel() for name in graph.shape])
+
+    flat = np.concatenate([weights[name].ravel() for name in graph.shape])
+    solution = solve_ivp(velocity, (0, 2), flat, rtol=1e-11, atol=1e-13, method="DOP853")
+    start = conserved(graph, weights)
+    moved = np.abs(solution.y[:, -1] - flat).max()
+    assert moved > 0.05  # The weights learn: the test is not empty.
+    for state in solution.y.T:
+        for name, matrix in conserved(graph, unflatten(state)).items():
+            # The integrator's local tolerance, over some hundred steps.
+            np.testing.assert_allclose(matrix, start[name], atol=1e-8)
+    coarse, fine = (balance_drift(data, weights, 2 / steps, steps) for steps in (500, 1000))
+    for name in ("h", "k"):
+        # Drift is O(eta) with corrections of relative size eta = 0.004.
+        assert coarse[name] / fine[name] == pytest.approx(2, rel=0.05)
+
+
+def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
+    graph = graph_from_dict(
+        {
+            "nodes": {"x": 1, "h": 2, "y": 1},
+            "edges": {"in": ["x", "h"], "out": ["h", "y"], "skip": ["x", "y"]},
+        }
+    )
+    weights = {
+        "in": np.array([[2.0], [3.0]]),
+        "out": np.array([[1.0, -1.0]]),
+        "skip": np.array([[7.0]]),
+    }
+    gates = {
+        "in": np.array([1.0, 1.0, 0.5]),
+        "h": np.array([1.0, 0.0, 1.0]),
+        "y": np.array([1.0, 1.0, 2.0]),
+    }
+    x = np.array([[1.0], [1.0], [2.0]])
+    found = forward(graph, weights, {"x": x}, gates)["y"]
+    np.testing.assert_array_equal(found[:, 0], [7 - 1, 7, 2 * (14 - 1)])
+    one = forward(graph, weights, {"x": x[2]}, {name: gate[2] for name, gate in gates.items()})["y"]
+    np.testing.assert_array_equal(one, found[2])
+
+
+def test_jitted_loss_keeps_the_precision_of_its_arrays(x64):
+    data = xor(hidden_width=4)
+    weights = initial_weights(data.graph, np.random.default_rng(0), law="normal", init_scale=0.1)
+    run = jax.jit(lambda w, inputs: example_loss(data.graph, w, inputs, data.targets, data.gates))
+    found = run(weights, data.inputs)
+    assert found.dtype == np.float64
+    expected = example_loss(data.graph, weights, data.inputs, data.targets, data.gates)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_initial_weights_follow_their_law():
+    graph = graph_from_dict(
+        {"nodes": {"x": 300, "h": 200, "y": 100}, "edges": {"in": ["x", "h"], "out": ["h", "y"]}}
+    )
+
+    def draw(law, init_scale=0.3):
+        return initial_weights(graph, np.random.default_rng(1), law=law, init_scale=init_scale)
+
+    for name, matrix in draw("orthogonal").items():
+        assert matrix.shape == graph.shape[name]
+        np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 0.3, rtol=1e-12)
+    variance = {
+        "normal": lambda shape: 0.09,
+        "xavier_normal": lambda shape: 0.09 * 2 / sum(shape),
+        "xavier_uniform": lambda shape: 0.09 * 2 / sum(shape),
+    }
+    for law, expected in variance.items():
+        for name, matrix in draw(law).items():
+            # Relative standard error of the variance of 20,000 normal entries: 1%; five of them.
+            assert np.mean(matrix**2) == pytest.approx(expected(graph.shape[name]), rel=0.05)
+            np.testing.assert_allclose(draw(law, 0.6)[name], 2 * matrix, rtol=1e-15)
+    assert np.abs(draw("xavier_uniform")["in"]).max() <= 0.3 * np.sqrt(6 / 500)
+
+
+def test_bad_laws_scales_and_weights_are_refused():
+    graph = xor(2).graph
+    generator = np.random.default_rng(0)
+    with pytest.raises(ArgumentError, match=r"`law` must be one of .* Did you mean `orthogonal`"):
+        initial_weights(graph, generator, law="orthogonl", init_scale=1)
+    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
+        initial_weights(graph, generator, law="normal", init_scale=0)
+    weights = initial_weights(graph, generator, law="normal", init_scale=1)
+    check_weights(graph, weights)
+    with pytest.raises(ArgumentError, match=r"`weights\.in1` must have shape \(2, 2\)"):
+        check_weights(graph, {**weights, "in1": np.ones((2, 1))})
+    with pytest.raises(ArgumentError, match=r"has `in9`\. Did you mean"):
+        check_weights(graph, {**weights, "in9": np.ones((2, 1))})
+    del weights["out4"]
+    with pytest.raises(ArgumentError, match=r"`weights\.out4` must be given, but is missing"):
+        check_weights(graph, weights)
+
+
+def test_the_product_along_a_path_has_the_output_on_the_left():
+    data, weights = skipping_network()
+    statistics = gather_statistics(data)
+    path = max(statistics.paths, key=lambda path: len(path.edges))
+    expected = np.linalg.multi_dot([weights[edge] for edge in reversed(path.edges)])
+    np.testing.assert_allclose(path_product(path, weights), expected, rtol=1e-12)

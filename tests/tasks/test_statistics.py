@@ -1,0 +1,250 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretrain.errors import ArgumentError, StoreError
+from foretrain.graph import graph_from_dict
+from foretrain.tasks.gated_data import GatedData, load_gated_data
+from foretrain.tasks.statistics import gather_statistics
+
+GRAPH = graph_from_dict(
+    {
+        "nodes": {"a": 2, "b": 3, "h": 4, "y": 2, "z": 1},
+        "edges": {
+            "ah": ["a", "h"],
+            "bh": ["b", "h"],
+            "hy": ["h", "y"],
+            "hz": ["h", "z"],
+            "by": ["b", "y"],
+        },
+    }
+)
+
+
+def arrays(samples: int = 30, seed: int = 0):
+    draw = np.random.default_rng(seed).standard_normal
+    inputs = {"a": draw((samples, 2)), "b": draw((samples, 3))}
+    targets = {"y": draw((samples, 2)), "z": draw((samples, 1))}
+    gates = {"ah": draw(samples), "h": (draw(samples) > 0).astype(float), "y": draw(samples)}
+    return inputs, targets, gates
+
+
+def test_every_correlation_is_the_average_over_examples():
+    inputs, targets, gates = arrays()
+    statistics = gather_statistics(GatedData(GRAPH, inputs, targets, gates))
+    gate = {
+        number: np.prod([gates.get(name, np.ones(30)) for name in (*p.edges, *p.nodes)], axis=0)
+        for number, p in enumerate(statistics.paths)
+    }
+    assert len(statistics.paths) == 5
+    for p, path in enumerate(statistics.paths):
+        expected = np.einsum("n,ni,nj->ij", gate[p], targets[path.target], inputs[path.source]) / 30
+        np.testing.assert_allclose(statistics.sigma_yx(p), expected, rtol=1e-12, atol=1e-14)
+        for j, other in enumerate(statistics.paths):
+            if other.target == path.target:
+                product = gate[j] * gate[p]
+                expected = np.einsum(
+                    "n,ni,nj->ij", product, inputs[other.source], inputs[path.source]
+                )
+                found = statistics.sigma_x(j, p)
+                np.testing.assert_allclose(found, expected / 30, rtol=1e-12, atol=1e-14)
+        active = statistics.active[statistics.bundle_of[p]]
+        assert active == np.count_nonzero(gate[p]) / 30
+    for name, array in targets.items():
+        assert statistics.target_power[name] == pytest.approx(np.sum(array**2) / 30, rel=1e-13)
+
+
+@given(st.integers(1, 31))
+def test_streaming_gives_what_memory_gives_however_the_data_are_split(batch_size):
+    data = GatedData(GRAPH, *arrays())
+    whole, streamed = gather_statistics(data), gather_statistics(data.batches(batch_size))
+    assert streamed.samples == whole.samples == 30
+    assert whole.target_input.keys() == streamed.target_input.keys()
+    assert whole.inputs.keys() == streamed.inputs.keys()
+    # Sums of 30 terms of order one in another order: rounding is below 30 epsilon.
+    for key, matrix in whole.target_input.items():
+        np.testing.assert_allclose(streamed.target_input[key], matrix, rtol=0, atol=1e-14)
+    for key, matrix in whole.inputs.items():
+        np.testing.assert_allclose(streamed.inputs[key], matrix, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(whole.active, streamed.active)
+
+
+def test_batches_are_taken_one_at_a_time():
+    alive = []
+
+    def batches():
+        for seed in range(5):
+            alive.append(seed)
+            assert len(alive) == seed + 1
+            yield GatedData(GRAPH, *arrays(7, seed))
+
+    assert gather_statistics(batches()).samples == 35
+
+
+def test_exclusive_gates_store_one_input_correlation_per_path():
+    paths = 50
+    nodes = {"x": 2, **{f"h{k}": 1 for k in range(paths)}, "y": 1}
+    edges = {f"in{k}": ["x", f"h{k}"] for k in range(paths)}
+    edges |= {f"out{k}": [f"h{k}", "y"] for k in range(paths)}
+    graph = graph_from_dict({"nodes": nodes, "edges": edges})
+    draw = np.random.default_rng(0).standard_normal
+    gates = {f"h{k}": row for k, row in enumerate(np.eye(paths))}
+    data = GatedData(graph, {"x": draw((paths, 2))}, {"y": draw((paths, 1))}, gates)
+    statistics = gather_statistics(data)
+    assert set(statistics.inputs) == {(k, k) for k in range(paths)}
+    assert not statistics.sigma_x(0, 1).any()
+
+
+def test_paths_that_share_their_gates_share_one_matrix():
+    graph = graph_from_dict(
+        {
+            "nodes": {"x": 3, "h": 2, "y": 1, "z": 1},
+            "edges": {
+                "skip": ["x", "y"],
+                "in": ["x", "h"],
+                "twin": ["x", "h"],
+                "out": ["h", "y"],
+                "z1": ["h", "z"],
+            },
+        }
+    )
+    draw = np.random.default_rng(0).standard_normal
+    data = GatedData(graph, {"x": draw((9, 3))}, {"y": draw((9, 1)), "z": draw((9, 1))})
+    statistics = gather_statistics(data)
+    assert len(statistics.paths) == 5
+    assert len(statistics.bundles) == 2
+    assert len({id(matrix) for matrix in statistics.inputs.values()}) == 1
+
+
+def test_a_path_whose_gate_never_opens_has_no_statistics():
+    inputs, targets, _ = arrays()
+    statistics = gather_statistics(GatedData(GRAPH, inputs, targets, {"hz": np.zeros(30)}))
+    closed = [n for n, path in enumerate(statistics.paths) if "hz" in path.edges]
+    assert len(closed) == 2
+    for path in closed:
+        assert statistics.bundle_of[path] not in statistics.target_input
+        assert not statistics.sigma_yx(path).any()
+        assert not statistics.sigma_x(path, path).any()
+
+
+def test_input_correlations_between_different_targets_are_refused():
+    statistics = gather_statistics(GatedData(GRAPH, *arrays()))
+    to_y = next(n for n, path in enumerate(statistics.paths) if path.target == "y")
+    to_z = next(n for n, path in enumerate(statistics.paths) if path.target == "z")
+    with pytest.raises(ArgumentError, match="be a path to `y`, but ends at `z`"):
+        statistics.sigma_x(to_y, to_z)
+
+
+def test_batches_must_agree_and_exist():
+    inputs, targets, gates = arrays()
+    data = GatedData(GRAPH, inputs, targets, gates)
+    with pytest.raises(ArgumentError, match="`data` must hold at least one batch"):
+        gather_statistics([])
+    with pytest.raises(ArgumentError, match="the gates `ah` are not in all batches"):
+        gather_statistics(
+            [data, GatedData(GRAPH, inputs, targets, {k: gates[k] for k in ("h", "y")})]
+        )
+    other = graph_from_dict({"nodes": {"x": 1, "y": 1}, "edges": {"w": ["x", "y"]}})
+    with pytest.raises(ArgumentError, match="hold batches on one graph"):
+        gather_statistics([data, GatedData(other, {"x": np.ones((1, 1))}, {"y": np.ones((1, 1))})])
+    with pytest.raises(ArgumentError, match="`max_paths` must be at least the number of paths"):
+        gather_statistics(data, max_paths=4)
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "message"),
+    [
+        (
+            0,
+            "a",
+            np.full((30, 2), np.nan),
+            "`x.a` must hold finite numbers, but has 60 that are not",
+        ),
+        (0, "a", np.ones((29, 2)), r"`x.b` must be as long as `x.a` \(29\), but has length 30"),
+        (0, "a", np.ones((30, 3)), r"`x.a` must have shape \(sample, 2\).*has shape \(30, 3\)"),
+        (0, "a", np.ones(30), "`x.a` must have 2 axes"),
+        (0, "h", np.ones((30, 4)), "`x.h` must name an input node"),
+        (1, "y", np.full((30, 2), np.inf), "`y.y` must hold finite numbers"),
+        (2, "hh", np.ones(30), "`gate.hh` must name an edge or a node .* Did you mean `h`"),
+        (2, "a", np.ones(30), "`gate.a` must name an edge or a node that is not an input"),
+        (2, "h", np.ones((30, 1)), "`gate.h` must have 1 axes"),
+        (2, "h", np.ones(31), r"`gate.h` must be as long as `x.a` \(30\), but has length 31"),
+        (2, "h", np.array(["on"] * 30), "`gate.h` must hold real numbers"),
+    ],
+)
+def test_arrays_that_do_not_fit_the_graph_are_refused_in_one_line(group, name, value, message):
+    given_arrays = arrays()
+    given_arrays[group][name] = value
+    with pytest.raises(ArgumentError, match=message) as caught:
+        GatedData(GRAPH, *given_arrays)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_and_empty_arrays_are_refused():
+    inputs, targets, gates = arrays()
+    with pytest.raises(ArgumentError, match=r"`x.b` must be given, but is missing"):
+        GatedData(GRAPH, {"a": inputs["a"]}, targets, gates)
+    with pytest.raises(ArgumentError, match=r"`y.z` must be given, but is missing"):
+        GatedData(GRAPH, inputs, {"y": targets["y"]}, gates)
+    empty = [
+        {name: array[:0] for name, array in group.items()} for group in (inputs, targets, gates)
+    ]
+    with pytest.raises(ArgumentError, match=r"`x.a` must hold at least one sample"):
+        GatedData(GRAPH, *empty)
+
+
+def stored(**extra):
+    inputs, targets, gates = arrays()
+    named = {f"x.{k}": v for k, v in inputs.items()} | {f"y.{k}": v for k, v in targets.items()}
+    return named | {f"gate.{k}": v for k, v in gates.items()} | extra
+
+
+def test_a_stored_data_set_is_read_back(tmp_path):
+    file = tmp_path / "data.npz"
+    np.savez(file, **stored())
+    data, expected = load_gated_data(file, GRAPH), GatedData(GRAPH, *arrays())
+    for group in ("inputs", "targets", "gates"):
+        found = getattr(data, group)
+        assert found.keys() == getattr(expected, group).keys()
+        for name, array in getattr(expected, group).items():
+            np.testing.assert_array_equal(found[name], array)
+
+
+def test_files_that_are_not_data_are_refused_in_one_line(tmp_path):
+    file = tmp_path / "data.npz"
+    np.savez(file, **stored())
+    whole = file.read_bytes()
+    cases = {
+        "truncated": (whole[: len(whole) // 2], "is truncated, altered or no npz file"),
+        "text": (b"x = 1\n", "is not an npz file, or holds pickled objects"),
+        "empty": (b"", "is truncated, altered or no npz file"),
+    }
+    for content, message in cases.values():
+        file.write_bytes(content)
+        with pytest.raises(StoreError, match=message) as caught:
+            load_gated_data(file, GRAPH)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(StoreError, match="does not exist"):
+        load_gated_data(tmp_path / "none.npz", GRAPH)
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(StoreError, match="is a single array"):
+        load_gated_data(tmp_path / "one.npy", GRAPH)
+
+
+def test_pickled_objects_are_never_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return (pytest.fail, ("a pickle was loaded",))
+
+    file = tmp_path / "data.npz"
+    np.savez(file, **stored(**{"gate.h": np.array([Trap()], dtype=object)}))
+    with pytest.raises(StoreError, match="pickled objects, which are never loaded"):
+        load_gated_data(file, GRAPH)
+
+
+def test_arrays_with_other_names_are_refused(tmp_path):
+    file = tmp_path / "data.npz"
+    np.savez(file, **stored(labels=np.ones(30)))
+    with pytest.raises(ArgumentError, match="has `labels`"):
+        load_gated_data(file, GRAPH)

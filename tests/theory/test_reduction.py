@@ -1,0 +1,318 @@
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.graph import graph_from_dict
+from foretrain.networks.gated import example_loss, statistics_loss
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.logic import contextual, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.reduced_dynamics import (
+    decoupled_start,
+    decoupled_weights,
+    descent,
+    flow,
+    half_learning_times,
+    hidden_frames,
+    loss,
+    mode_strengths,
+    velocity,
+)
+from foretrain.theory.reduction import ReductionError, find_reduction
+
+
+def rotation(size, generator):
+    return np.linalg.qr(generator.standard_normal((size, size)))[0]
+
+
+def samples_of(frame, variances):
+    """As many samples as inputs, with second moments exactly frame diag(variances) frame^T."""
+    return (frame * np.sqrt(np.asarray(variances) * len(variances))).T
+
+
+def routing(domains, outputs_per_input, target, *, hidden=(5, 5), seed=0):
+    """Trained routes of a circulant mask; every domain has rotated inputs and outputs of its own.
+
+    Inputs of the domains that are not shown are noise: the gates have to keep it out.
+    """
+    draw = np.random.default_rng(seed)
+    features, items = target.shape
+    nodes, edges, inputs, targets, gates = {}, {}, {}, {}, {}
+    routes = [(i, (i + k) % domains) for i in range(domains) for k in range(outputs_per_input)]
+    source = np.repeat([i for i, _ in routes], items)
+    sink = np.repeat([j for _, j in routes], items)
+    item = np.tile(np.arange(items), len(routes))
+    for k in range(domains):
+        nodes |= {f"x{k}": items, f"y{k}": features}
+        edges |= {f"in{k}": [f"x{k}", "h"], f"out{k}": ["k", f"y{k}"]}
+        encoded, decoded = rotation(items, draw), rotation(features, draw) @ target
+        inputs[f"x{k}"] = np.where(
+            (source == k)[:, None], encoded[item], draw.standard_normal((item.size, items))
+        )
+        targets[f"y{k}"] = np.where((sink == k)[:, None], decoded.T[item], 0.0)
+        gates |= {f"in{k}": source == k, f"out{k}": sink == k}
+    nodes |= {"h": hidden[0], "k": hidden[1]}
+    edges["shared"] = ["h", "k"]
+    return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), inputs, targets, gates)
+
+
+def hierarchy():
+    """The paper's four items and seven features with the weights of its figure: singular values 13.6, 6.4, 3, 3."""
+    level = np.repeat(np.eye(2), 2, axis=1)
+    return np.concatenate([6 * np.ones((1, 4)), 4 * level, 3 * np.eye(4)])
+
+
+def chain(hidden=(5, 4, 6)):
+    """Three hidden layers, the second narrower than the input and wide enough for all modes of the output."""
+    draw = np.random.default_rng(1)
+    names = ["x", *(f"h{k}" for k in range(len(hidden))), "y"]
+    nodes = dict(zip(names, (5, *hidden, 3), strict=True))
+    edges = {f"w{k}": list(pair) for k, pair in enumerate(itertools.pairwise(names))}
+    left, right = rotation(3, draw), rotation(5, draw)
+    x = samples_of(right, [2.0, 1.0, 0.5, 0.7, 0.0])
+    y = x @ right[:, :3] * [1.5, 1.0, 0.4] @ left.T
+    return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"x": x}, {"y": y})
+
+
+def skip_connection():
+    """A hidden layer beside a direct edge, and a second input that is correlated with the first mode by mode."""
+    draw = np.random.default_rng(2)
+    nodes = {"a": 4, "b": 3, "h": 5, "y": 3}
+    edges = {"ah": ["a", "h"], "hy": ["h", "y"], "ay": ["a", "y"], "bh": ["b", "h"]}
+    left, first, second = rotation(3, draw), rotation(4, draw), rotation(3, draw)
+    a = samples_of(first, [2.0, 1.0, 0.5, 0.3])
+    b = a @ first[:, :3] * [0.8, -0.5, 1.2] @ second.T
+    y = a @ first[:, :3] * [1.2, 0.9, 0.5] @ left.T
+    return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"a": a, "b": b}, {"y": y})
+
+
+NETWORKS = {
+    "xor": lambda: xor(6),
+    "contextual, gated": lambda: contextual(4),
+    "contextual, always on": lambda: contextual(4, gating="always_on"),
+    "routing": lambda: routing(3, 2, hierarchy()[:5] / 10),
+    "routing, bottleneck": lambda: routing(3, 2, hierarchy()[:5] / 10, hidden=(3, 2)),
+    "chain": chain,
+    "skip": skip_connection,
+}
+
+
+def train(data, weights, rate, steps):
+    """Descent on the loss of the examples by automatic differentiation, in float64."""
+    with jax.enable_x64(True):
+
+        @jax.jit
+        def step(weights):
+            def mean_loss(w):
+                return example_loss(data.graph, w, data.inputs, data.targets, data.gates).mean()
+
+            gradient = jax.grad(mean_loss)(weights)
+            return jax.tree.map(lambda w, g: w - rate * g, weights, gradient)
+
+        for _ in range(steps):
+            weights = step(weights)
+        return jax.tree.map(np.asarray, weights)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_descent_of_the_full_network_is_euler_of_the_reduction(name):
+    data = NETWORKS[name]()
+    statistics = gather_statistics(data)
+    reduction = find_reduction(statistics)
+    draw = np.random.default_rng(5)
+    start = decoupled_start(reduction, draw.uniform(0.2, 0.4, size=reduction.carried.shape))
+    frames = hidden_frames(reduction, draw)
+    steps, rate = 150, 0.1
+    states = descent(reduction, start, rate, steps)
+    weights = train(data, decoupled_weights(reduction, start, frames), rate, steps)
+    expected = decoupled_weights(reduction, states[-1], frames)
+    for edge, matrix in expected.items():
+        scale = np.abs(matrix).max()
+        # Rounding of 150 steps on numbers of order one; the modes do not amplify it.
+        np.testing.assert_allclose(weights[edge], matrix, rtol=0, atol=1e-12 * scale)
+    losses = loss(reduction, states)
+    assert losses[-1] < 0.9 * losses[0]  # Something was learned: the test is not empty.
+    for k in (0, steps):
+        full = statistics_loss(statistics, decoupled_weights(reduction, states[k], frames))
+        assert losses[k] == pytest.approx(full, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_frames_are_orthonormal_and_diagonalise(name):
+    statistics = gather_statistics(NETWORKS[name]())
+    reduction = find_reduction(statistics)
+    assert reduction.residual < 1e-12  # Rounding of the statistics.
+    for group in reduction.groups:
+        for node, frame in group.frames.items():
+            has = group.carried[node]
+            np.testing.assert_allclose(frame.T @ frame, np.diag(has.astype(float)), atol=1e-12)
+    # The squared singular values of each path are those of its matrix, whatever basis was found.
+    for bundle, old in enumerate(p for group in reduction.groups for p in group.bundles):
+        exact = np.linalg.svd(statistics.target_input[old], compute_uv=False)
+        found = np.sort(np.abs(reduction.singular_values[bundle]))[::-1]
+        size = max(exact.size, found.size)
+        exact, found = (np.pad(values, (0, size - values.size)) for values in (exact, found))
+        np.testing.assert_allclose(found, exact, atol=1e-12)
+
+
+def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
+    reduction = find_reduction(gather_statistics(xor(3)))
+    assert len(reduction.groups) == 4
+    np.testing.assert_allclose(
+        reduction.singular_values, np.full((4, 1), np.sqrt(2) / 4), rtol=1e-14
+    )
+    np.testing.assert_allclose(reduction.input_variances, np.full((4, 1), 1 / 2), rtol=1e-14)
+    start, times = 0.1, np.linspace(0, 40, 81)
+    states = flow(reduction, decoupled_start(reduction, start), times)
+    s, d, a0 = np.sqrt(2) / 4, 1 / 2, start**2
+    strength = (s / d) / (1 - (1 - s / (d * a0)) * np.exp(-2 * s * times))  # eq. (21), tau = 1
+    # Integrated at a relative tolerance of 1e-10.
+    found = mode_strengths(reduction, states)[..., 0]
+    np.testing.assert_allclose(found, np.tile(strength, (4, 1)).T, rtol=1e-7)
+    expected = 1 / 2 - np.sqrt(2) * strength + strength**2  # eq. (23)
+    np.testing.assert_allclose(loss(reduction, states), expected, atol=1e-8)
+    half = np.log(s / (d * a0) - 1) / (2 * s)
+    fine = np.linspace(half - 1, half + 1, 2001)
+    states = flow(reduction, start, fine)
+    np.testing.assert_allclose(half_learning_times(reduction, fine, states), half, rtol=1e-7)
+
+
+def total_map(reduction, statistics, start, path):
+    states = flow(reduction, decoupled_start(reduction, start), np.array([0.0, 300.0]))
+    weights = decoupled_weights(
+        reduction, states[-1], hidden_frames(reduction, np.random.default_rng(0))
+    )
+    into, out = statistics.paths[path].edges
+    return weights[out] @ weights[into]
+
+
+def test_contextual_pathways_learn_their_context_and_a_single_one_the_mean():
+    statistics = gather_statistics(contextual(4))
+    reduction = find_reduction(statistics)
+    assert len(reduction.groups) == 2
+    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 0), [[1, 0]], atol=1e-8)
+    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 1), [[0, 1]], atol=1e-8)
+    statistics = gather_statistics(contextual(4, gating="always_on"))
+    found = total_map(find_reduction(statistics), statistics, 0.1, 0)
+    np.testing.assert_allclose(found, [[1 / 2, 1 / 2]], atol=1e-8)
+
+
+@pytest.mark.parametrize(("domains", "outputs_per_input"), [(3, 2), (4, 3), (3, 1)])
+def test_routing_coefficients_are_counted_from_the_graph(domains, outputs_per_input):
+    target = hierarchy() / 10
+    reduction = find_reduction(gather_statistics(routing(domains, outputs_per_input, target)))
+    trained, coefficient = reduction.trained_paths, reduction.edge_coefficients
+    for k in range(domains):
+        assert trained[f"in{k}"] == trained[f"out{k}"] == outputs_per_input
+        assert coefficient[f"in{k}"] == pytest.approx(1 / domains, rel=1e-14)
+        assert coefficient[f"out{k}"] == pytest.approx(1 / domains, rel=1e-14)
+    assert trained["shared"] == outputs_per_input * domains
+    assert coefficient["shared"] == pytest.approx(1, rel=1e-14)
+    # Eqs. (13)-(14) of the paper with the statistics of one domain, S = sigma / 4 and D = 1 / 4 for four items.
+    s, d = np.linalg.svd(target, compute_uv=False) / 4, 1 / 4
+    outer, shared = 0.3, 0.5
+    state = decoupled_start(
+        reduction, {e.name: shared if e.name == "shared" else outer for e in reduction.graph.edges}
+    )
+    error = s - shared * outer**2 * d
+    for edge, rate in zip(reduction.graph.edges, velocity(reduction, state), strict=True):
+        expected = outer**2 * error if edge.name == "shared" else shared * outer * error / domains
+        np.testing.assert_allclose(rate, expected, rtol=1e-12)
+
+
+def test_the_shared_pathway_of_ten_domains_is_half_learned_at_its_known_time():
+    # All 100 routes through one hidden layer, mode 1, start 0.08: measured independently on eqs. (13)-(14).
+    reduction = find_reduction(gather_statistics(routing(10, 10, hierarchy())))
+    times = np.linspace(0, 20, 401)
+    half = half_learning_times(reduction, times, flow(reduction, 0.08, times))
+    assert half.shape == (100, 4)
+    np.testing.assert_allclose(half[:, 0], 14.8, atol=0.05)
+    assert np.all(half[:, 0] < half[:, 1])
+
+
+def test_modes_without_target_have_no_half_learning_time_and_slow_ones_an_infinite_one():
+    data = chain()
+    y = data.targets["y"].copy()
+    left, sizes, right = np.linalg.svd(y, full_matrices=False)
+    y = left * [*sizes[:2], 0] @ right
+    reduction = find_reduction(gather_statistics(GatedData(data.graph, data.inputs, {"y": y})))
+    times = np.linspace(0, 100, 2001)
+    half = half_learning_times(reduction, times, flow(reduction, 0.3, times))
+    assert np.isfinite(half[0, :2]).all()
+    assert np.isnan(half[0, 2:]).all()
+    early = times[times < half[0, 0]]
+    assert np.isinf(half_learning_times(reduction, early, flow(reduction, 0.3, early))[0, :2]).all()
+
+
+def test_flow_is_the_limit_of_descent_and_restarts_where_it_stopped():
+    reduction = find_reduction(gather_statistics(skip_connection()))
+    start = decoupled_start(reduction, 0.3)
+    whole = flow(reduction, start, np.array([0.0, 1.0, 3.0]))
+    np.testing.assert_array_equal(whole[0], start)
+    again = flow(reduction, whole[1], np.array([2.0]))
+    np.testing.assert_allclose(again[0], whole[2], atol=1e-8)
+    errors = [
+        np.abs(descent(reduction, start, 3 / n, n, every=n)[-1] - whole[2]).max()
+        for n in (1000, 2000)
+    ]
+    # Euler is of first order: halving the step halves the error, up to terms of relative size 3 / 1000.
+    assert errors[0] / errors[1] == pytest.approx(2, rel=0.02)
+    assert np.all(np.diff(loss(reduction, flow(reduction, start, np.linspace(0, 5, 50)))) < 0)
+
+
+def test_data_that_no_frames_diagonalise_are_refused_with_the_residual():
+    data = contextual(4, gating="always_on", samples=200, generator=np.random.default_rng(0))
+    statistics = gather_statistics(data)
+    approximate = find_reduction(statistics, approximate=True)
+    residual = approximate.residual
+    assert 1e-3 < residual < 0.3  # Sampling noise, about 200^(-1/2) = 0.07.
+    with pytest.raises(
+        ReductionError, match=f"off-diagonal mass is {residual:.3g}, above the tolerance 1e-08"
+    ):
+        find_reduction(statistics)
+    assert find_reduction(statistics, tolerance=2 * residual).residual == residual
+
+
+def test_opposed_orders_of_modes_on_two_paths_are_refused():
+    # Both paths have the same frames, but one maps mode 1 to output 1 and the other to output 2.
+    nodes = {"x": 2, "h": 3, "k": 3, "y": 2}
+    edges = {"in": ["x", "h"], "a": ["h", "k"], "b": ["h", "k"], "out": ["k", "y"]}
+    x = np.concatenate([np.eye(2), np.eye(2)])
+    y = np.concatenate([np.eye(2), np.eye(2)[::-1]])
+    first = np.array([1.0, 1.0, 0.0, 0.0])
+    gates = {"a": first, "b": 1 - first}
+    data = GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"x": x}, {"y": y}, gates)
+    found = find_reduction(gather_statistics(data))
+    # The identity and the swap do commute: they share frames, with singular values of both signs.
+    np.testing.assert_allclose(np.sort(found.singular_values.ravel()), [-0.25, 0.25, 0.25, 0.25])
+    data = GatedData(data.graph, {"x": x}, {"y": y * [1.0, 3.0]}, gates)
+    with pytest.raises(ReductionError, match="cannot be diagonalised jointly"):
+        find_reduction(gather_statistics(data))
+
+
+def test_data_whose_gates_never_open_are_refused():
+    data = xor(2)
+    closed = {f"h{k}": np.zeros(4) for k in range(1, 5)}
+    statistics = gather_statistics(GatedData(data.graph, data.inputs, data.targets, closed))
+    with pytest.raises(ReductionError, match="No path carries a signal"):
+        find_reduction(statistics)
+
+
+def test_starts_that_do_not_fit_are_refused():
+    reduction = find_reduction(gather_statistics(xor(2)))
+    with pytest.raises(ArgumentError, match=r"has `in9`\. Did you mean"):
+        decoupled_start(reduction, {"in9": 0.1})
+    with pytest.raises(ArgumentError, match=r"`start\.out1` must be given"):
+        decoupled_start(reduction, {f"in{k}": 0.1 for k in range(1, 5)})
+    names = [edge.name for edge in reduction.graph.edges]
+    with pytest.raises(ArgumentError, match=r"`start\.in1` must be a number or have shape \(1,\)"):
+        decoupled_start(reduction, {**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]})
+    with pytest.raises(ArgumentError, match=r"`start` must be a number or have shape \(8, 1\)"):
+        decoupled_start(reduction, np.ones(3))
+    with pytest.raises(ArgumentError, match="`times` must ascend"):
+        flow(reduction, 0.1, np.array([1.0, 0.5]))
+    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
+        descent(reduction, 0.1, 0.0, 3)

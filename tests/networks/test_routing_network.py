@@ -21,7 +21,14 @@ def random_problem(seed, domains, samples=30, inputs=5, outputs=3, hidden=6):
     packed = [compress(a, b) for a, b in zip(x, y, strict=True)]
     pairs = (random.random((domains, domains)) < 0.5) | np.eye(domains, dtype=bool)
     weights = network.random_weights(
-        jax.random.key(seed), domains, hidden, inputs, outputs, 0.7, law="gaussian", dtype=jnp.float64
+        jax.random.key(seed),
+        domains,
+        hidden,
+        inputs,
+        outputs,
+        0.7,
+        law="gaussian",
+        dtype=jnp.float64,
     )
     return (
         weights,
@@ -73,9 +80,7 @@ def test_initial_law_has_its_scale_and_is_one_draw_rescaled(law):
         np.testing.assert_allclose(4 * a, b, rtol=1e-5)
     if law == "orthogonal":
         for matrix in (small.encoders[1], small.hidden, small.decoders[2]):
-            np.testing.assert_allclose(
-                np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5
-            )
+            np.testing.assert_allclose(np.linalg.svd(matrix, compute_uv=False), 0.1, rtol=1e-5)
         return
     fans = {"xavier": 2 / (64 + 64), "gaussian": 1.0}
     # 4096 normal draws: their variance is known to 2.2%; four standard errors.
@@ -108,8 +113,8 @@ def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw,
 
         final, errors = jax.jit(lambda w: jax.lax.scan(step, w, None, length=steps))(weights)
     theory = euler(task.singular_values, task.variances, pairs, 0.3, rate, steps)
-    scale = theory.pair_error[0].max()
-    np.testing.assert_allclose(errors, theory.pair_error[1:], atol=1e-12 * scale, rtol=0)
+    scale = theory.pair_error()[0].max()
+    np.testing.assert_allclose(errors, theory.pair_error()[1:], atol=1e-12 * scale, rtol=0)
     hidden = np.linalg.svd(final.hidden, compute_uv=False)[:4]
     np.testing.assert_allclose(hidden, np.sort(theory.hidden[-1])[::-1], rtol=1e-12)
 

@@ -42,7 +42,10 @@ from foretrain.errors import argument_error, nearest
 
 _FOLDER = Path(__file__).parent
 _NOT_STUDIES = {"__init__", "parameters", "plan", "labelled"}
-_CLAIMS = "_claims"  # a study whose claims fill a file of their own has them in <study>_claims.py
+_PARTS = (
+    "_claims",
+    "_theory",
+)  # a study that outgrows one file keeps these parts in files of their own
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Entry:
 
 def names() -> list[str]:
     """Names of all studies, sorted."""
-    stems = {path.stem for path in _FOLDER.glob("*.py") if not path.stem.endswith(_CLAIMS)}
+    stems = {path.stem for path in _FOLDER.glob("*.py") if not path.stem.endswith(_PARTS)}
     return sorted(stem.replace("_", "-") for stem in stems - _NOT_STUDIES)
 
 

@@ -1,5 +1,6 @@
 """Routing between domains: shared representations, learned as predicted (M domains, K trained outputs each)."""
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,6 @@ from foretrain.tasks import routing as masks
 from foretrain.tasks.domains import Task, digits_task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
 from foretrain.theory.pathway_race import authors_time_scale
-from foretrain.theory.routing_reduction import euler
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
@@ -214,13 +214,20 @@ def task(parameters: Parameters, root_seed: int, seed: int) -> Task:
     """Data of one run. Label permutations of output domains are left out: the decoders absorb them exactly."""
     if parameters.data == "hierarchy":
         return hierarchy_task(LEVEL_WEIGHTS[parameters.level_weights])
-    return digits_task(
+    return _digits(
         parameters.domains,
         parameters.transform,
         parameters.scaling,
         parameters.heldout_fraction,
-        generator(root_seed, seed, "data"),
+        root_seed,
+        seed,
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _digits(domains, transform, scaling, heldout_fraction, root_seed, seed):
+    random = generator(root_seed, seed, "data")
+    return digits_task(domains, transform, scaling, heldout_fraction, random)
 
 
 def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
@@ -386,67 +393,10 @@ def coordinates(parameters: Parameters, step: np.ndarray) -> dict:
 
 
 def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """The reduction, by Euler with the run's own step from the decoupled start at `init_scale`.
+    """The reduction, by Euler with the run's own step from the decoupled start; see `routing_theory`."""
+    from foretrain.studies import routing_theory
 
-    Random masks and digits differ between seeds, and so does their prediction: then there is a `seed` dim.
-    """
-    varies = parameters.mask == "random_rows" or parameters.data == "digits"
-    per_seed = [
-        predict_from(parameters, root_seed, seed, parameters.init_scale)
-        for seed in range(seeds if varies else 1)
-    ]
-    return xr.concat(per_seed, "seed") if varies else per_seed[0]
-
-
-def predict_from(parameters: Parameters, root_seed: int, seed: int, start: float) -> xr.Dataset:
-    """The reduction of one seed's task, every mode and layer starting at strength `start`."""
-    data, pairs = task(parameters, root_seed, seed), mask(parameters, root_seed, seed)
-    run = euler(
-        data.singular_values,
-        data.variances,
-        pairs,
-        start,
-        paper_rate(parameters),
-        parameters.steps,
-        parameters.observe_every,
-    )
-    # What the modes leave unexplained: all of it if the reduction is exact, see the residual of `compress`.
-    unexplained = data.output_power / 2 - 0.5 * (data.singular_values**2 / data.variances).sum()
-    error = run.pair_error + unexplained
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731
-    route = run.route_strength()
-    return xr.Dataset(
-        {
-            "loss": ("step", mean(error, pairs)),
-            "untrained_error": ("step", mean(error, 1 - pairs)),
-            "singular_values": (
-                ("step", "layer", "mode"),
-                np.stack([run.encoders.mean(1), run.hidden, run.decoders.mean(1)], 1),
-            ),
-            "mode_strength": (
-                ("step", "mode"),
-                (route * pairs[:, :, None]).sum((1, 2)) / pairs.sum(),
-            ),
-            "mode_singular_value": ("mode", data.singular_values),
-            "mode_variance": ("mode", data.variances),
-        },
-        coords={"step": step, **coordinates(parameters, step)},
-    )
-
-
-def fitted_start(
-    parameters: Parameters, root_seed: int, seed: int, measured: xr.DataArray
-) -> float:
-    """The start whose reduction lies closest to a measured loss curve, in mean absolute deviation over time."""
-    from scipy.optimize import minimize_scalar
-
-    def deviation(log_start):
-        theory = predict_from(parameters, root_seed, seed, float(np.exp(log_start)))["loss"]
-        return float(np.abs(theory.values[: measured.size] - measured.values).mean())
-
-    bounds = np.log(parameters.init_scale) + np.array([np.log(0.01), np.log(3.0)])
-    return float(np.exp(minimize_scalar(deviation, bounds=bounds, method="bounded").x))
+    return routing_theory.predict(parameters, root_seed, seeds)
 
 
 def claims(runs: LabelledRuns) -> list[Claim]:

@@ -7,6 +7,7 @@ from foretrain.claims import Claim, exact, judge
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.studies import routing as study
+from foretrain.studies import routing_theory
 from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
 
@@ -51,8 +52,8 @@ def _fitted_start(runs: LabelledRuns) -> list[Claim]:
         if loss.size < 2 or not np.isfinite(loss).all():
             samples, starts = [*samples, np.nan], [*starts, np.nan]
             continue
-        start = study.fitted_start(p, runs.root_seed, seed, loss)
-        theory = study.predict_from(p, runs.root_seed, seed, start)
+        start = routing_theory.fitted_start(p, runs.root_seed, seed, loss.values)
+        theory = routing_theory.predict_from(p, runs.root_seed, seed, start)
         # The flat end would dilute the mean: judged until 99% of what can be learned is learned.
         learned = loss.values > loss.values[-1] + 0.01 * (loss.values[0] - loss.values[-1])
         gap = np.abs(theory["loss"].values[: loss.size] - loss.values)[learned]

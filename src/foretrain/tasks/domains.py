@@ -28,6 +28,11 @@ class Task(NamedTuple):
         """<|y|^2>, the same in every domain."""
         return float((self.targets[0] ** 2).sum() + 2 * self.residual[0])
 
+    @property
+    def unexplained_power(self) -> float:
+        """<|y|^2> less what the modes explain one by one, sum S^2 / D: zero if they explain all."""
+        return self.output_power - float((self.singular_values**2 / self.variances).sum())
+
 
 def hierarchy_task(level_weights: Sequence[float]) -> Task:
     """Hierarchical items, one-hot inputs, the same in every domain; see `foretrain.tasks.hierarchy`."""

@@ -14,35 +14,62 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import finite_array, integer, real
+from foretrain.errors import argument_error, finite_array, integer, real
 
 
 @dataclass(frozen=True)
 class RoutingReduction:
-    """Strengths along Euler steps.
+    """Strengths along Euler steps; axes of several starts, if any, follow ``step``.
+
+    Domains that are trained alike and start alike stay alike: one of each kind is kept.
 
     Attributes:
-        encoders: B1, shape (step, input_domain, mode).
-        hidden: B2, shape (step, mode).
-        decoders: B3, shape (step, output_domain, mode).
-        pair_error: Error of every route without the residual, shape (step, input_domain, output_domain).
+        encoders: B1, shape (step, ..., input_kind, mode).
+        hidden: B2, shape (step, ..., mode).
+        decoders: B3, shape (step, ..., output_kind, mode).
+        input_kind: Kind of each input domain, shape (input_domain,).
+        output_kind: Kind of each output domain, shape (output_domain,).
+        share: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
+        singular_values: S, shape (mode,).
+        variances: D, shape (mode,).
     """
 
     encoders: np.ndarray
     hidden: np.ndarray
     decoders: np.ndarray
-    pair_error: np.ndarray
+    input_kind: np.ndarray
+    output_kind: np.ndarray
+    share: np.ndarray
+    singular_values: np.ndarray
+    variances: np.ndarray
+
+    def loss(self) -> np.ndarray:
+        """Mean error of the trained routes without the residual, shape (step, ...)."""
+        return (self._kind_error() * self.share).sum((-2, -1))
+
+    def pair_error(self) -> np.ndarray:
+        """Error of every route without the residual, shape (step, ..., input_domain, output_domain)."""
+        return self._kind_error()[..., self.input_kind[:, None], self.output_kind]
 
     def route_strength(self) -> np.ndarray:
-        """Strength B3_j B2 B1_i of every route, shape (step, input_domain, output_domain, mode)."""
-        return self.decoders[:, None] * self.hidden[:, None, None] * self.encoders[:, :, None]
+        """Strength B3_j B2 B1_i of every route, shape (step, ..., input_domain, output_domain, mode)."""
+        return self._strength()[..., self.input_kind[:, None], self.output_kind, :]
+
+    def _strength(self):
+        outer = self.encoders[..., :, None, :] * self.decoders[..., None, :, :]
+        return outer * self.hidden[..., None, None, :]
+
+    def _kind_error(self):
+        # 1/2 |Y - Yhat|^2 of a mode is 1/2 (S - a D)^2 / D.
+        gap = self.singular_values - self._strength() * self.variances
+        return 0.5 * (gap**2 / self.variances).sum(-1)
 
 
 def euler(
     singular_values,
     variances,
     trained_pairs,
-    init_scale: float,
+    init_scale,
     learning_rate: float,
     steps: int,
     observe_every: int = 1,
@@ -53,7 +80,7 @@ def euler(
         singular_values: S of <y x^T>, shape (mode,).
         variances: D, input variance of each mode, shape (mode,), positive.
         trained_pairs: T, shape (input_domain, output_domain), 0/1.
-        init_scale: Strength of every mode in every layer at step 0.
+        init_scale: Strength of every mode in every layer at step 0; an array makes as many reductions at once.
         learning_rate: Step, in the paper's time (loss = mean over items and trained routes of 1/2 |y - yhat|^2).
         steps: Number of steps, at least 0.
         observe_every: Stride of the stored steps; step 0 is stored.
@@ -64,40 +91,37 @@ def euler(
     Raises:
         ArgumentError: a number or array breaks its rule.
 
-    Cost: O(steps * M^2 * mode) in NumPy, one pass of Python per step.
+    Cost: O(steps * starts * kinds^2 * mode) in NumPy, one pass of Python per step; a biregular T has one kind of
+    domain, others have M.
     """
     s = finite_array("singular_values", singular_values, ndim=1).astype(float)
     d = finite_array("variances", variances, ndim=1).astype(float)
     pairs = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
     rate = real("learning_rate", learning_rate, above=0)
-    steps, stride = (
-        integer("steps", steps, minimum=0),
-        integer("observe_every", observe_every, minimum=1),
-    )
-    # Domains that are treated alike stay alike; one representative of each class is enough.
-    rows, row_of = np.unique(pairs.sum(1), return_inverse=True)
-    columns, column_of = np.unique(pairs.sum(0), return_inverse=True)
-    if len(rows) == len(columns) == 1:
-        share, counts = np.array([[1.0]]), (pairs.shape[0], pairs.shape[1])
+    steps = integer("steps", steps, minimum=0)
+    stride = integer("observe_every", observe_every, minimum=1)
+    start = finite_array("init_scale", init_scale).astype(float)[..., None]
+    if not (start > 0).all():
+        raise argument_error("init_scale", "be greater than 0", f"is {start.min():g}")
+    if len(np.unique(pairs.sum(1))) == len(np.unique(pairs.sum(0))) == 1:
+        share, counts = np.ones((1, 1)), pairs.shape
+        kinds = [np.zeros(size, int) for size in pairs.shape]
     else:
         share, counts = pairs / pairs.sum(), (1, 1)
-        row_of, column_of = np.arange(pairs.shape[0]), np.arange(pairs.shape[1])
-    start = real("init_scale", init_scale, above=0)
-    b1 = np.full((share.shape[0], len(s)), start)
-    b2 = np.full(len(s), start)
-    b3 = np.full((share.shape[1], len(s)), start)
+        kinds = [np.arange(size) for size in pairs.shape]
+    b2 = np.broadcast_to(start, (*start.shape[:-1], len(s))).copy()
+    b1 = np.repeat(b2[..., None, :], share.shape[0], axis=-2)
+    b3 = np.repeat(b2[..., None, :], share.shape[1], axis=-2)
     stored = []
     for step in range(steps + 1):
         if step % stride == 0:
             stored.append((b1, b2, b3))
-        error = share[:, :, None] * (s - b3[None] * b2 * b1[:, None] * d)
-        new_b1 = b1 + rate / counts[0] * (error * b3[None]).sum(1) * b2
-        new_b3 = b3 + rate / counts[1] * (error * b1[:, None]).sum(0) * b2
-        b2 = b2 + rate * (error * b3[None] * b1[:, None]).sum((0, 1))
+        left, right, middle = b1[..., :, None, :], b3[..., None, :, :], b2[..., None, :]
+        error = share[:, :, None] * (s - right * middle[..., None, :] * left * d)
+        pulled = error * right
+        new_b1 = b1 + rate / counts[0] * pulled.sum(-2) * middle
+        new_b3 = b3 + rate / counts[1] * (error * left).sum(-3) * middle
+        b2 = b2 + rate * (pulled * left).sum((-3, -2))
         b1, b3 = new_b1, new_b3
-    encoders, hidden, decoders = (np.stack(values) for values in zip(*stored, strict=True))
-    encoders, decoders = encoders[:, row_of], decoders[:, column_of]
-    route = decoders[:, None] * hidden[:, None, None] * encoders[:, :, None]
-    # 1/2 |Y - Yhat|^2 of a mode is 1/2 (S - a D)^2 / D.
-    error = 0.5 * ((s - route * d) ** 2 / d).sum(-1)
-    return RoutingReduction(encoders, hidden, decoders, error)
+    histories = (np.stack(values) for values in zip(*stored, strict=True))
+    return RoutingReduction(*histories, *kinds, share, s, d)

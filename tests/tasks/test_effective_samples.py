@@ -32,7 +32,11 @@ def test_whitened_inputs_have_unit_variance_in_every_direction_that_varies():
 def test_bad_data_are_refused_by_name():
     x, y = data()
     x[3, 2] = np.nan
-    with pytest.raises(ArgumentError, match=r"`inputs` must hold finite numbers, but has 1 .* \(3, 2\)"):
+    with pytest.raises(
+        ArgumentError, match=r"`inputs` must hold finite numbers, but has 1 .* \(3, 2\)"
+    ):
         compress(x, y)
-    with pytest.raises(ArgumentError, match=r"`targets` must be as long as `inputs` \(200\), but has length 199"):
+    with pytest.raises(
+        ArgumentError, match=r"`targets` must be as long as `inputs` \(200\), but has length 199"
+    ):
         compress(data()[0], y[:199])

@@ -31,7 +31,9 @@ def test_pixel_permutation_is_the_same_for_all_images():
 
 def test_labels_of_another_length_and_nan_pixels_are_refused():
     pixels = np.zeros((4, 2, 2))
-    with pytest.raises(ArgumentError, match=r"`labels` must be as long as `images` \(4\), but has length 3"):
+    with pytest.raises(
+        ArgumentError, match=r"`labels` must be as long as `images` \(4\), but has length 3"
+    ):
         images.split(pixels, np.zeros(3), 0.5, np.random.default_rng(0))
     pixels[1, 0, 0] = np.nan
     with pytest.raises(ArgumentError, match=r"`images` must hold finite numbers"):
@@ -53,5 +55,7 @@ def test_permuted_domains_share_singular_values_and_permute_modes():
         strengths = np.linalg.norm(task.targets[domain] @ task.inputs[domain].T, ord=2)
         assert strengths == pytest.approx(task.singular_values[0], rel=1e-10)
     np.testing.assert_allclose(
-        np.sort(np.abs(task.input_modes[1]), axis=0), np.sort(np.abs(task.input_modes[0]), axis=0), atol=1e-9
+        np.sort(np.abs(task.input_modes[1]), axis=0),
+        np.sort(np.abs(task.input_modes[0]), axis=0),
+        atol=1e-9,
     )

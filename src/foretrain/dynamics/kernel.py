@@ -48,7 +48,7 @@ class Kernel:
     def _chunk(self, inputs, state, step, outcome, shared, limit, allowance):
         """Move all lanes on until `limit` strides are done, no lane moves, or `allowance` is wasted.
 
-        A lane moves while its outcome is RUNNING. What is wasted is counted in strides of lanes that froze in this chunk.
+        A lane moves while its outcome is RUNNING. Waste is counted in strides of lanes that froze in this chunk.
 
         Returns:
             state, step and outcome after it; the strides done; the observations, shape (row, lane, ...), of which

@@ -19,6 +19,7 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.capacity import shapes_of, size
+from foretrain.dynamics.checkpoint import InFlight
 from foretrain.dynamics.kernel import Kernel, refill, take
 from foretrain.dynamics.program import RUNNING, Program
 from foretrain.errors import integer
@@ -30,23 +31,6 @@ _CHUNK_S = (
 _RECORD_BYTES = 2 * 2**20  # observations kept on the device during a chunk
 _MOST_ROWS = 512
 _FINISH_WIDTH = 8
-
-
-@dataclass(frozen=True)
-class InFlight:
-    """A run that is under way, apart from any lane.
-
-    Attributes:
-        identity: Identity of the run.
-        step: Steps taken.
-        state: Leaves of the program's state in tree order, as NumPy arrays (of a random key its data).
-        curves: What was observed so far, name to array of shape (observation, ...).
-    """
-
-    identity: str
-    step: int
-    state: tuple[np.ndarray, ...]
-    curves: dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def mse_loss_from_grams(factors: Factors, target: Factors):
 
 
 def mse_split(factors: Factors, target: Factors) -> GradientSplit:
-    """-grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y with roles exchanged; O(nk(k + r))."""
+    """-grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y; O(n k (k + r))."""
     (x, y), (a, b) = factors, target
     signal = Factors(2 * a @ (b.T @ y), 2 * b @ (a.T @ x))
     return GradientSplit(signal, Factors(2 * x @ (y.T @ y), 2 * y @ (x.T @ x)))
@@ -173,9 +173,9 @@ def mse_split(factors: Factors, target: Factors) -> GradientSplit:
 def cross_entropy_loss(factors: Factors, target: Factors):
     r"""-sum P log Q minus the entropy of P, for flattened C and Z as logits; O(n^2 (k + r)).
 
-    P and Q are the softmax of C and of Z over all n^2 entries. This is the divergence of Q from P: >= 0, and 0 exactly where Z = C plus one constant for all
-    entries. The textbook form loses it in rounding where logits are small (they are of order 1/n),
-    so near zero it is evaluated as
+    P and Q are the softmax of C and of Z over all n^2 entries. This is the divergence of Q from P:
+    >= 0, and 0 exactly where Z = C plus one constant for all entries. The textbook form loses it in
+    rounding where logits are small (they are of order 1/n), so near zero it is evaluated as
 
     $$ \log \Big( 1 + \sum P \, (e^{-d} - 1 + d) \Big), \qquad d = C - Z - \sum P (C - Z), $$
 
@@ -194,9 +194,9 @@ def cross_entropy_loss(factors: Factors, target: Factors):
 def cross_entropy_split(factors: Factors, target: Factors) -> GradientSplit:
     """-grad_X = (P - u) Y - (Q - u) Y and -grad_Y = (P - u)^T X - (Q - u)^T X.
 
-    P and Q are the softmax of C and Z, u = 1/n^2 the uniform distribution. For small logits Q - u is (Z - mean Z)/n^2: the decay term of the squared error on centred
-    matrices, times 1/(2 n^2). The cross-entropy therefore has a decay term; see
-    docs/theory/s-curves.md.
+    P and Q are the softmax of C and Z, u = 1/n^2 the uniform distribution. For small logits Q - u
+    is (Z - mean Z)/n^2: the decay term of the squared error on centred matrices, times 1/(2 n^2).
+    The cross-entropy therefore has a decay term; see docs/theory/s-curves.md.
     """
     uniform = 1 / (factors.left.shape[0] * factors.right.shape[0])
     excess_target = _softmax(target.left @ target.right.T) - uniform

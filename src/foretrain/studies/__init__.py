@@ -9,6 +9,7 @@ line is what ``foretrain list`` prints. It defines
   Among them are always ``steps`` (int, the most steps a run may take) and ``observe_every`` (int, static: the stride
   of what is stored along ``step``).
 - ``CONDITIONAL_DEFAULTS`` (optional): ``{(field, value): {field: default, ...}}``, defaults that depend on a choice.
+- ``AXES`` (optional): ``{field: (value, ...)}``, axes that the study has unless told otherwise.
 - ``SEEDS`` (optional): default number of seeds, 10 if absent.
 - ``PRESETS``: ``{"paper": {field: value, ...}, ...}``; ``quick`` is the defaults.
 - ``program(parameters) -> Program``: the jitted part of a run. It is called once per static signature with every field

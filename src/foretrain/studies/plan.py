@@ -88,7 +88,7 @@ def make_plan(
     module = studies.load(study)
     presets = {"quick": {}, **module.PRESETS}
     given = {**presets[one_of("preset", preset, list(presets))], **values}
-    merged = {}
+    merged = dict(getattr(module, "AXES", {}))
     for (name, value), defaults in getattr(module, "CONDITIONAL_DEFAULTS", {}).items():
         if given.get(name) == value:
             merged.update(defaults)

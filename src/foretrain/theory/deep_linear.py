@@ -1,5 +1,4 @@
-r"""Exact learning curves of two-layer linear networks: one mode, and whole matrices from a balanced
-start.
+r"""Exact learning curves of two-layer linear networks: single modes and whole matrices.
 
 Whitened inputs: the network X Y^T is trained on a target matrix C by the gradient flow
 
@@ -21,8 +20,7 @@ _BALANCE_TOLERANCE = 1e-8
 def mode_strength(
     times, singular_values, initial, *, input_variances=1.0, time_constant: float = 1.0
 ) -> np.ndarray:
-    r"""Strength of each singular mode of a two-layer linear network from a balanced, decoupled
-    start.
+    r"""Strength of each singular mode from a balanced, decoupled start.
 
     $$ a(t) = \frac{s/d}{1 - (1 - s/(d a_0)) e^{-2 s t / \tau}} $$
 
@@ -161,22 +159,17 @@ def balanced_flow(
 
 
 def _eigenbasis(target):
-    """Orthonormal eigenvectors (columns) and eigenvalues of F, largest first: (v; u)/sqrt 2 with s,
-    (v; -u)/sqrt 2 with -s."""
+    """Eigenvectors (columns) and eigenvalues of F, largest first.
+
+    They are (v; u)/sqrt 2 with s, (v; -u)/sqrt 2 with -s, and what is left of u or v alone with 0.
+    """
     left, values, right = np.linalg.svd(target)
     n, m, count = len(left), len(right), len(values)
     u, v = left[:, :count], right[:count].T
-    up, down = np.concatenate([v, u]), np.concatenate([v, -u])
     free_u = np.concatenate([np.zeros((m, n - count)), left[:, count:]])
     free_v = np.concatenate([right[count:].T, np.zeros((n, m - count))])
-    vectors = np.concatenate(
-        [
-            up,
-            down,
-        ],
-        axis=1,
-    ) / np.sqrt(2)
-    vectors = np.concatenate([vectors, free_u, free_v], axis=1)
+    pairs = np.block([[v, v], [u, -u]]) / np.sqrt(2)
+    vectors = np.concatenate([pairs, free_u, free_v], axis=1)
     rates = np.concatenate([values, -values, np.zeros(n + m - 2 * count)])
     order = np.argsort(-rates, kind="stable")
     return vectors[:, order], rates[order]
@@ -206,8 +199,10 @@ def _echelon(overlaps):
 
 
 def _riccati_factor(overlaps, rates, pivots, time):
-    """W with W W^T = E A N^-1 A^T E, N = I + A^T Phi A, every column scaled by exp(-time x rate of
-    its pivot)."""
+    """W with W W^T = E A N^-1 A^T E, N = I + A^T Phi A, E = exp(rates x time), Phi its integral.
+
+    Every column is scaled by exp(-time x rate of its pivot), so that no exponent is positive.
+    """
     growing = np.maximum(rates, 0.0)
     relative = (growing[:, None] - growing[pivots]) * time
     # Below a pivot the exponent is <= 0; above it the entry is exactly zero whatever the exponent.
@@ -259,7 +254,8 @@ def _per_mode(name, value, values):
     value = finite_array(name, value).astype(float)
     if value.ndim == 0:
         value = np.full(values.shape, value)
-    same_length(singular_values=values, **{name: value})
+    if name != "singular_values":
+        same_length(singular_values=values, **{name: value})
     if (value <= 0).any():
         raise argument_error(name, "be greater than 0", f"has {value.min():g}")
     return value

@@ -29,6 +29,8 @@ _EXACT = 1e-11
 # Draws of generic coefficients tried where noise is left: one draw in some hundred is nearly degenerate by chance, and
 # mixes modes too far for the ascent to part them.
 _DRAWS = 6
+# The ascent ends when a sweep removes less than this part of the off-diagonal mass.
+_PROGRESS = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,6 +224,7 @@ def _polish(columns, carried, matrices, sweeps):
     """
     columns = _match(columns, carried, matrices)
     mass = _mass(columns, matrices)
+    total = sum(float(np.sum(matrix**2)) for _, _, matrix in matrices)
     for _ in range(sweeps):
         for name, frame in columns.items():
             has = carried[name]
@@ -241,7 +244,7 @@ def _polish(columns, carried, matrices, sweeps):
             frame[:, has] = left @ right
             columns[name] = frame
         before, mass = mass, _mass(columns, matrices)
-        if mass - before <= 1e-14 * mass:
+        if mass - before <= _PROGRESS * max(total - mass, 0.0):
             break
     return columns
 

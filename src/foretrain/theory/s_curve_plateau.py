@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import exprel
 
-from foretrain.errors import integer, real
+from foretrain.errors import argument_error, integer, real
 from foretrain.theory.s_curve import RankOneState, checked, integrate, loss
 
 
@@ -93,12 +93,12 @@ def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> Ran
     growth = np.sqrt(4 * times**2 + tilt**2)
     cosine, sine = (1 + np.exp(-2 * growth)) / 2, exprel(-2 * growth)
     scale = np.exp(growth - double / 2 - weight_decay * times) / np.sqrt(bounded)
-    fade = np.exp(-double - 2 * weight_decay * times) / bounded
+    fade = double + 2 * weight_decay * times
     return RankOneState(
         scale * (cosine * alpha + sine * (tilt * alpha + 2 * times * beta)),
         scale * (cosine * beta + sine * (2 * times * alpha - tilt * beta)),
-        p * np.exp(2 * tilt) * fade,
-        q * np.exp(-2 * tilt) * fade,
+        p * np.exp(2 * tilt - fade) / bounded,
+        q * np.exp(-2 * tilt - fade) / bounded,
     )
 
 
@@ -153,7 +153,7 @@ def typical_start(dimension: int, init_scale: float = 1.0) -> RankOneState:
 def _composite_loss(start, time, weight_decay):
     early = early_solution(start, time, weight_decay)
     product = early.overlap_x * early.overlap_y
-    saturation = 1 + max(product, 0.0) / (1 - weight_decay / 2) if weight_decay < 2 else 1.0
+    saturation = 1 + abs(product) / (1 - weight_decay / 2) if weight_decay < 2 else 1.0
     shrink = 1 / np.sqrt(saturation)
     return loss(
         RankOneState(
@@ -180,5 +180,5 @@ def _first_crossing(excess, bound, longest, step=0.01):
 def _arguments(start, level, weight_decay):
     level = real("level", level, above=0)
     if level >= 1:
-        real("level", level, maximum=1)
+        raise argument_error("level", "be less than 1", f"is {level:g}")
     return checked(start, scalar=True), level, real("weight_decay", weight_decay, minimum=0)

@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.measures.plateaus import plateau_length, plateaus, time_rescaling
+from foretrain.theory import s_curve
+from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.s_curve_plateau import typical_start
+
+TIMES = np.linspace(0, 40, 4001)
+
+
+def modes_loss(values, initial=1e-3, times=TIMES):
+    """Loss of decoupled modes: as many plateaus as well separated singular values."""
+    strengths = mode_strength(times, np.array(values), initial)
+    return np.sum((np.array(values) - strengths) ** 2, axis=1)
+
+
+SMOOTH = {
+    "exponential": np.exp(-TIMES),
+    "power law": 1 / (1 + TIMES),
+    "two exponentials": np.exp(-TIMES) + np.exp(-TIMES / 10),
+    "exponential with a floor": np.exp(-TIMES) + 0.1,
+    "constant": np.ones_like(TIMES),
+}
+
+
+@pytest.mark.parametrize("depth", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("acceleration", [2.0, 3.0, 5.0])
+@pytest.mark.parametrize("losses", SMOOTH.values(), ids=SMOOTH.keys())
+def test_curves_that_only_slow_down_have_no_plateau(losses, depth, acceleration):
+    assert plateaus(TIMES, losses, depth=depth, acceleration=acceleration) == []
+
+
+@pytest.mark.parametrize("depth", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("acceleration", [2.0, 3.0])
+@pytest.mark.parametrize(("values", "count"), [((1,), 1), ((1, 0.3), 2), ((1, 0.3, 0.1), 3)])
+def test_separated_modes_make_a_plateau_each(values, count, depth, acceleration):
+    losses = modes_loss(values)
+    assert len(plateaus(TIMES, losses, depth=depth, acceleration=acceleration)) == count
+
+
+def test_equal_modes_share_their_plateau():
+    assert len(plateaus(TIMES, modes_loss((1, 1)))) == 1
+
+
+@pytest.mark.parametrize("init_scale", [0.1, 1.0])
+def test_a_rank_one_fit_has_one_plateau_near_loss_one(init_scale):
+    path = s_curve.flow(typical_start(100, init_scale), TIMES)
+    (found,) = plateaus(TIMES, s_curve.loss(path))
+    # Its depth is .2, so a window that holds the level 1 starts between 1 and 1/.8.
+    assert 0.99 < found.loss < 1.25
+    assert found.end > found.start
+
+
+def test_units_of_time_and_of_loss_do_not_matter():
+    losses = modes_loss((1, 0.3))
+    plain, scaled = plateaus(TIMES, losses), plateaus(100 * TIMES, 7 * losses)
+    for one, other in zip(plain, scaled, strict=True):
+        assert other.start == pytest.approx(100 * one.start, rel=1e-9)
+        assert other.end == pytest.approx(100 * one.end, rel=1e-9)
+        assert other.loss == pytest.approx(7 * one.loss, rel=1e-9)
+
+
+def test_oscillations_above_the_running_minimum_do_not_count():
+    losses = modes_loss((1, 0.3))
+    noisy = losses * (1 + 0.5 * (np.arange(len(TIMES)) % 7 == 3))
+    assert len(plateaus(TIMES, noisy)) == 2
+
+
+def test_a_record_that_ends_on_a_plateau_does_not_count_it():
+    losses = modes_loss((1, 0.1))
+    first, second = plateaus(TIMES, losses)
+    kept = TIMES < (second.start + second.end) / 2
+    assert len(plateaus(TIMES[kept], losses[kept])) == 1
+    assert first.end < second.start
+
+
+def test_sparse_observation_finds_the_same_plateaus():
+    losses = modes_loss((1, 0.3))
+    fine, coarse = plateaus(TIMES, losses), plateaus(TIMES[::20], losses[::20])
+    for one, other in zip(fine, coarse, strict=True):
+        assert (other.start, other.end) == pytest.approx((one.start, one.end), abs=0.2)  # spacing
+
+
+def test_plateau_length_of_an_exponential_is_the_logarithm_of_the_levels():
+    length = plateau_length(TIMES, 2 * np.exp(-TIMES), upper=1.1, lower=0.9)
+    assert length == pytest.approx(np.log(1.1 / 0.9), rel=1e-12)  # interpolation is exact for it
+    assert plateau_length(TIMES, np.exp(-TIMES), upper=1.1, lower=0.9) == pytest.approx(
+        -np.log(0.9)
+    )
+    assert plateau_length(TIMES, np.exp(-TIMES) + 1, upper=1.1, lower=0.9) == np.inf
+
+
+def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange():
+    losses = modes_loss((1, 0.3))
+    slow = 2.5 * TIMES, losses
+    found = time_rescaling(TIMES, losses, *slow)
+    assert found.factor == pytest.approx(2.5, rel=1e-12)
+    assert found.residual < 1e-12
+    other = time_rescaling(*slow, TIMES, losses)
+    assert other.factor == pytest.approx(0.4, rel=1e-12)
+
+
+def test_a_curve_of_another_shape_has_a_residual_that_exchange_keeps():
+    one, other = modes_loss((1, 0.3)), modes_loss((1, 0.2))
+    there = time_rescaling(TIMES, one / one[0], TIMES, other / other[0])
+    back = time_rescaling(TIMES, other / other[0], TIMES, one / one[0])
+    assert there.residual > 0.05
+    assert back.residual == pytest.approx(there.residual, rel=1e-9)
+    assert back.factor * there.factor == pytest.approx(1.0, rel=1e-9)
+
+
+def test_user_errors_name_the_argument():
+    losses = np.exp(-TIMES)
+    with pytest.raises(ArgumentError, match="`losses` must be as long as `times`"):
+        plateaus(TIMES, losses[:-1])
+    with pytest.raises(ArgumentError, match="`times` must be ascending, but is not"):
+        plateaus(TIMES[::-1], losses)
+    with pytest.raises(ArgumentError, match="`times` must be ascending, but is empty"):
+        plateaus([], [])
+    with pytest.raises(ArgumentError, match=r"`losses\[0\]` must be greater than 0"):
+        plateaus(TIMES, 0 * losses)
+    with pytest.raises(ArgumentError, match="`depth` must be less than 1, but is 1"):
+        plateaus(TIMES, losses, depth=1.0)
+    with pytest.raises(ArgumentError, match="`acceleration` must be greater than 1, but is 1"):
+        plateaus(TIMES, losses, acceleration=1.0)
+    with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
+        plateau_length(TIMES, losses, upper=0.5, lower=0.9)
+    with pytest.raises(ArgumentError, match="`other_losses` must share levels with `losses`"):
+        time_rescaling(TIMES, losses, TIMES, losses + 5)

@@ -1,0 +1,235 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.networks import factorization
+from foretrain.networks.factorization import Factors
+from foretrain.theory import s_curve
+
+LOSS = jax.jit(factorization.loss, static_argnums=0)
+GRADIENT = jax.jit(factorization.gradient, static_argnums=0)
+AUTODIFF = jax.jit(jax.grad(factorization.loss, argnums=1), static_argnums=0)
+
+
+def setting(seed, dimension=12, rank=3, components=4, *, law="sphere", scale=1.0, init_scale=1.0):
+    rng = np.random.default_rng(seed)
+    target = factorization.draw_target(rng, dimension, rank, law=law, scale=scale)
+    return factorization.draw_start(rng, dimension, components, init_scale), target
+
+
+def to_jax(factors, dtype=None):
+    return Factors(*(jnp.asarray(part, dtype) for part in factors))
+
+
+def both(*args, **options):
+    start, target = setting(*args, **options)
+    return to_jax(start), to_jax(target)
+
+
+def train(name, kind, start, target, steps, learning_rate, weight_decay=0.0):
+    def advance(training, _):
+        moved = factorization.step(name, kind, training, target, learning_rate, weight_decay)
+        return moved, moved.factors
+
+    return jax.lax.scan(advance, factorization.init(name, start), None, length=steps)
+
+
+@pytest.mark.parametrize("kind", factorization.LOSSES)
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+def test_explicit_gradient_is_that_of_autodiff(x64, kind, scale):
+    start, target = both(1, scale=scale)
+    expected = AUTODIFF(kind, start, target)
+    found = GRADIENT(kind, start, target)
+    # Cross-entropy of order-one logits (scale 30) takes the textbook branch, the other its series.
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", factorization.LOSSES)
+def test_gradient_is_decay_minus_signal_and_signal_is_free_of_the_learner_at_zero_target(x64, kind):
+    start, target = both(2)
+    parts = factorization.split(kind, start, target)
+    whole = GRADIENT(kind, start, target)
+    for signal, decay, gradient in zip(*parts, whole, strict=True):
+        np.testing.assert_allclose(decay - signal, gradient, atol=1e-15)
+    nothing = Factors(0 * target.left, target.right)
+    for signal in factorization.split(kind, start, nothing).signal:
+        np.testing.assert_allclose(signal, 0.0, atol=1e-17)
+
+
+def test_mse_loss_agrees_with_the_form_from_gram_matrices_and_numpy(x64):
+    start, target = both(3)
+    expected = np.sum((np.asarray(target.left @ target.right.T) - start.left @ start.right.T) ** 2)
+    np.testing.assert_allclose(LOSS("mse", start, target), expected, rtol=1e-13)
+    from_grams = factorization.mse_loss_from_grams(start, target)
+    np.testing.assert_allclose(from_grams, expected, rtol=1e-12)
+
+
+def test_mse_loss_is_accurate_near_zero_in_single_precision():
+    _, target = setting(4)
+    near = Factors(target.left + 1e-5, target.right)
+    expected = np.sum(((near.left - target.left) @ target.right.T) ** 2)
+    found = LOSS("mse", to_jax(near, jnp.float32), to_jax(target, jnp.float32))
+    # Rounding of C, 6e-8 an entry, beside differences of 1e-5.
+    assert found == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("init_scale", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_shifted_cross_entropy_is_not_negative_and_is_the_divergence(x64, seed, init_scale):
+    start, target = both(10 + seed, init_scale=init_scale)
+    found = LOSS("cross_entropy", start, target)
+    logits, own = (np.asarray(f.left @ f.right.T).ravel() for f in (target, start))
+    p, q = (np.exp(z) / np.exp(z).sum() for z in (logits, own))
+    assert found > 0
+    # The textbook sum rounds at 1e-16 times log n^2.
+    np.testing.assert_allclose(found, np.sum(p * np.log(p / q)), rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])
+@pytest.mark.parametrize("constant", [0.0, 3.0, -50.0])
+def test_shifted_cross_entropy_is_zero_at_the_target_up_to_a_constant(x64, constant, scale):
+    _, target = both(20, scale=scale)
+    ones = jnp.ones((12, 1))
+    shifted = Factors(
+        jnp.concatenate([target.left, constant * ones], axis=1),
+        jnp.concatenate([target.right, ones], axis=1),
+    )
+    assert 0 <= LOSS("cross_entropy", shifted, target) < 1e-25
+    for part in GRADIENT("cross_entropy", shifted, target):
+        # Softmax rounds at 1e-16; the shifted learner's factors are of order |constant|.
+        np.testing.assert_allclose(part, 0.0, atol=1e-15 * max(1.0, abs(constant)))
+
+
+def test_cross_entropy_branches_meet(x64):
+    # Along a line through C the largest |d| passes 1, where the two formulas change over, and 0.05.
+    _, target = both(21, rank=1)
+    logits = np.asarray(target.left @ target.right.T)
+    p = np.exp(logits) / np.exp(logits).sum()
+    direction = (logits - np.sum(p * logits)) / np.abs(logits - np.sum(p * logits)).max()
+    for size in (0.049, 0.051, 0.999, 1.001):
+        own = logits - size * direction
+        q = np.exp(own) / np.exp(own).sum()
+        learner = Factors(jnp.asarray(own), jnp.eye(12))
+        expected = np.sum(p * np.log(p / q))
+        assert LOSS("cross_entropy", learner, target) == pytest.approx(expected, rel=1e-11)
+
+
+def test_cross_entropy_of_huge_logits_is_finite():
+    start, target = setting(22, init_scale=40.0)
+    found = LOSS("cross_entropy", to_jax(start, jnp.float32), to_jax(target, jnp.float32))
+    assert np.isfinite(found)
+    assert found > 0
+
+
+def test_for_small_logits_cross_entropy_is_centred_squared_error_over_two_n_squared(x64):
+    deviations = []
+    for size in (1e-1, 1e-2):
+        start, target = both(23, scale=size, init_scale=np.sqrt(size))
+        difference = np.asarray(target.left @ target.right.T - start.left @ start.right.T)
+        centred = np.sum((difference - difference.mean()) ** 2) / (2 * 12**2)
+        deviations.append(abs(float(LOSS("cross_entropy", start, target)) / centred - 1))
+    # Next order: third cumulants, proportional to the logits.
+    assert deviations[1] == pytest.approx(deviations[0] / 10, rel=0.2)
+
+
+def test_for_small_logits_cross_entropy_has_the_decay_term_of_squared_error(x64):
+    start, target = both(24, scale=1e-3, init_scale=np.sqrt(1e-3))
+    decay = factorization.cross_entropy_split(start, target).decay.left
+    own = np.asarray(start.left @ start.right.T)
+    expected = (own - own.mean()) @ np.asarray(start.right) / 12**2
+    # Relative to the largest entry: the next order is proportional to the logits, below 2e-3.
+    np.testing.assert_allclose(decay, expected, atol=2e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.05])
+def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
+    start, target = both(30, dimension=100, rank=1, components=1)
+    _, path = train("sgd_decay", "mse", start, target, 60, 0.05, weight_decay)
+    columns = [np.asarray(part)[:, 0] for part in (*start, *target)]
+    predicted = s_curve.descent(s_curve.reduce(*columns), 60, 0.05, weight_decay)
+    losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
+    # Rounding over 60 steps past a saddle.
+    np.testing.assert_allclose(losses, s_curve.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
+
+
+def test_optimisers_are_what_they_say(x64):
+    start, target = both(31)
+    gradient = GRADIENT("mse", start, target)
+
+    def first_step(name):
+        return train(name, "mse", start, target, 1, 0.01, 0.3)[0].factors.left
+
+    x, g = start.left, gradient.left
+    np.testing.assert_allclose(first_step("sgd"), x - 0.01 * g, atol=1e-15)
+    np.testing.assert_allclose(first_step("sgd_decay"), x - 0.01 * (g + 0.3 * x), atol=1e-15)
+    adam = 0.01 * g / (jnp.abs(g) + 1e-8)
+    np.testing.assert_allclose(first_step("adam"), x - adam, atol=1e-15)
+    np.testing.assert_allclose(first_step("adamw"), x - adam - 0.01 * 0.3 * x, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", factorization.OPTIMISERS)
+@pytest.mark.parametrize("kind", factorization.LOSSES)
+def test_runs_with_rates_of_their_own_equal_runs_alone(x64, name, kind):
+    start, target = both(32)
+    rates, decays = jnp.array([1e-3, 1e-2, 3e-2]), jnp.array([0.0, 0.1, 1.0])
+
+    @jax.jit
+    def run(rate, decay):
+        return train(name, kind, start, target, 5, rate, decay)[0].factors.left
+
+    together = jax.vmap(run)(rates, decays)
+    alone = [run(rate, decay) for rate, decay in zip(rates, decays, strict=True)]
+    np.testing.assert_allclose(together, np.stack(alone), atol=1e-14)
+    assert not np.allclose(together[0], together[2])
+
+
+def test_training_lives_in_single_precision_if_its_start_does():
+    start, target = setting(33)
+    start, target = to_jax(start, jnp.float32), to_jax(target, jnp.float32)
+    end, _ = train("adamw", "cross_entropy", start, target, 3, 0.01, 0.1)
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(end)} == {"float32", "int32"}
+
+
+def test_descent_reaches_the_target(x64):
+    start, target = both(34, law="orthonormal", components=3)
+    end, _ = train("sgd", "mse", start, target, 2000, 0.05)
+    # Slowest mode e^(-4 x 100) from its growth on; the saddle costs a few units of time of 100.
+    assert LOSS("mse", end.factors, target) < 1e-20
+
+
+def test_targets_have_unit_components_and_are_orthonormal_by_option():
+    rng = np.random.default_rng(35)
+    sphere = factorization.draw_target(rng, 50, 4)
+    for part in sphere:
+        np.testing.assert_allclose(np.linalg.norm(part, axis=0), 1.0, rtol=1e-14)
+        assert np.abs(part.T @ part - np.eye(4)).max() > 1e-3
+    scaled = factorization.draw_target(rng, 50, 4, law="orthonormal", scale=7.0)
+    np.testing.assert_allclose(scaled.left.T @ scaled.left, 49 * np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(scaled.right.T @ scaled.right, np.eye(4), atol=1e-14)
+
+
+def test_starts_have_variance_scale_squared_over_n_and_rescale_exactly():
+    draws = [factorization.draw_start(np.random.default_rng(36), 100, 50, s) for s in (1.0, 0.5)]
+    np.testing.assert_allclose(draws[1].left, 0.5 * draws[0].left, rtol=1e-15)
+    variance = np.concatenate([part.ravel() for part in draws[0]]).var() * 100
+    assert variance == pytest.approx(1.0, abs=5 * np.sqrt(2 / 10_000))  # 5 standard errors
+
+
+def test_user_errors_name_the_argument():
+    rng = np.random.default_rng(0)
+    start, target = setting(37)
+    with pytest.raises(ArgumentError, match=r"`rank` must be at most `dimension` = 3 .* but is 4"):
+        factorization.draw_target(rng, 3, 4, law="orthonormal")
+    with pytest.raises(ArgumentError, match=r"`law` must be one of .* but is 'spher'"):
+        factorization.draw_target(rng, 3, 2, law="spher")
+    with pytest.raises(ArgumentError, match="`scale` must be greater than 0"):
+        factorization.draw_target(rng, 3, 2, scale=0.0)
+    with pytest.raises(ArgumentError, match="`components` must be at least 1, but is 0"):
+        factorization.draw_start(rng, 3, 0)
+    with pytest.raises(ArgumentError, match=r"`kind` must be one of .* but is 'l2'"):
+        factorization.loss("l2", start, target)
+    with pytest.raises(ArgumentError, match=r"`name` must be one of .* but is 'adamm'"):
+        factorization.init("adamm", start)

@@ -1,0 +1,214 @@
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import ArgumentError
+from foretrain.theory.deep_linear import balanced_flow, balanced_start, mode_strength, mode_time
+
+
+def balanced_case(seed, n, m, width, rank, scale):
+    """A balanced start of the given width and a target of the given rank."""
+    rng = np.random.default_rng(seed)
+    target = rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m)) / np.sqrt(n)
+    count = min(n, m, width)
+    left = np.linalg.qr(rng.standard_normal((n, count)))[0]
+    right = np.linalg.qr(rng.standard_normal((m, count)))[0]
+    rotation = np.linalg.qr(rng.standard_normal((width, width)))[0][:count]
+    values = scale * rng.uniform(0.5, 1.5, count)
+    return left * values @ rotation, right * values @ rotation, target
+
+
+def integrated(left, right, target, times, time_constant=1.0):
+    """X Y^T, X X^T and Y Y^T of the flow by SciPy, at the given times."""
+    split, shapes = left.size, (left.shape, right.shape)
+
+    def unpack(numbers):
+        return numbers[:split].reshape(shapes[0]), numbers[split:].reshape(shapes[1])
+
+    def derivative(_, numbers):
+        x, y = unpack(numbers)
+        residual = target - x @ y.T
+        return np.concatenate([(residual @ y).ravel(), (residual.T @ x).ravel()]) / time_constant
+
+    start = np.concatenate([left.ravel(), right.ravel()])
+    span = (0, max(times))
+    solution = solve_ivp(derivative, span, start, "DOP853", t_eval=times, rtol=1e-12, atol=1e-14)
+    factors = [unpack(numbers) for numbers in solution.y.T]
+    return [
+        np.array(p) for p in zip(*((x @ y.T, x @ x.T, y @ y.T) for x, y in factors), strict=True)
+    ]
+
+
+def products(lefts, rights):
+    return lefts @ rights.mT, lefts @ lefts.mT, rights @ rights.mT
+
+
+def product(lefts, rights):
+    return lefts @ rights.mT
+
+
+CASES = {
+    "full rank": (5, 5, 5, 5, 0.1),
+    "rank-deficient target": (5, 4, 4, 2, 0.1),
+    "fewer hidden units than modes": (5, 4, 2, 4, 0.1),
+    "more hidden units than inputs": (4, 6, 8, 3, 0.5),
+    "tall": (7, 2, 3, 2, 0.3),
+    "tiny start": (3, 3, 3, 3, 1e-3),
+    "start larger than the target": (4, 4, 4, 4, 3.0),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("time_constant", [1.0, 0.5])
+def test_riccati_solution_is_the_flow(case, time_constant):
+    start = balanced_case(1, *case)
+    times = [0.0, 0.1, 0.5, 1.0, 2.0, 5.0]
+    exact = products(*balanced_flow(*start, times, time_constant=time_constant))
+    simulated = integrated(*start, times, time_constant)
+    for found, expected in zip(exact, simulated, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+def test_repeated_singular_values_and_zero_overlaps_are_exact():
+    start = np.diag([0.1, 0.2, 0.0])
+    times = [0.0, 1.0, 3.0]
+    exact = product(*balanced_flow(start, start, 2 * np.eye(3), times))
+    modes = mode_strength(times, [2.0, 2.0], [0.01, 0.04])
+    np.testing.assert_allclose(exact, [np.diag([*row, 0]) for row in modes], atol=1e-14)
+
+
+def test_loss_without_the_half_runs_twice_as_fast():
+    start = balanced_case(2, 4, 4, 4, 4, 0.2)
+    slow = product(*balanced_flow(*start, [2.0], time_constant=1.0))
+    fast = product(*balanced_flow(*start, [1.0], time_constant=0.5))
+    np.testing.assert_allclose(fast, slow, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_long_times_reach_the_best_fit_without_overflow(width):
+    left, right, target = balanced_case(3, 6, 5, width, 5, 1e-6)
+    target *= 10 / np.linalg.norm(target, 2)
+    u, values, v = np.linalg.svd(target)
+    best = u[:, :width] * values[:width] @ v[:width]
+    # At t = 1e3 the exponents are 1e4; the best fit of rank `width` is reached to rounding.
+    ends = product(*balanced_flow(left, right, target, [1e3, 1e6]))
+    np.testing.assert_allclose(ends, [best, best], atol=1e-12)
+
+
+def test_a_decoupled_start_follows_the_scalar_solution_for_every_mode():
+    values, initial = np.array([3.0, 1.0, 0.2]), np.array([1e-3, 1e-2, 0.5])
+    times = np.array([0.0, 0.5, 2.0, 10.0, 1e3])
+    rng = np.random.default_rng(4)
+    u, v = (np.linalg.qr(rng.standard_normal((n, 3)))[0] for n in (5, 4))
+    left, right = u * np.sqrt(initial), v * np.sqrt(initial)
+    matrices = product(*balanced_flow(left, right, u * values @ v.T, times))
+    strengths = np.einsum("ni,tnm,mi->ti", u, matrices, v)
+    np.testing.assert_allclose(strengths, mode_strength(times, values, initial), atol=1e-13)
+
+
+def test_restarting_continues_the_flow_and_keeps_balance():
+    left, right, target = balanced_case(5, 5, 4, 6, 3, 0.2)
+    lefts, rights = balanced_flow(left, right, target, [1.5, 4.0])
+    np.testing.assert_allclose(lefts.mT @ lefts, rights.mT @ rights, atol=1e-13)
+    restarted = products(*balanced_flow(lefts[0], rights[0], target, [2.5]))
+    for again, whole in zip(restarted, products(lefts, rights), strict=True):
+        np.testing.assert_allclose(again[0], whole[1], atol=1e-12)
+
+
+def test_at_time_zero_the_flow_is_the_start():
+    left, right, target = balanced_case(6, 5, 4, 3, 4, 0.7)
+    start = products(*balanced_flow(left, right, target, [0.0]))
+    for found, expected in zip(start, products(left, right), strict=True):
+        np.testing.assert_allclose(found[0], expected, atol=1e-14)
+
+
+def test_rotating_hidden_units_inputs_and_outputs_rotates_the_solution():
+    left, right, target = balanced_case(7, 5, 4, 3, 4, 0.3)
+    rng = np.random.default_rng(8)
+    p, q, r = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (5, 4, 3))
+    plain = product(*balanced_flow(left, right, target, [1.0, 3.0]))
+    rotated = product(*balanced_flow(p @ left @ r, q @ right @ r, p @ target @ q.T, [1.0, 3.0]))
+    np.testing.assert_allclose(rotated, p @ plain @ q.T, atol=1e-12)
+
+
+def test_a_start_of_zeros_stays_zero():
+    lefts, rights = balanced_flow(np.zeros((3, 2)), np.zeros((3, 2)), np.eye(3), [0.0, 100.0])
+    np.testing.assert_array_equal(product(lefts, rights), np.zeros((2, 3, 3)))
+
+
+def test_balanced_start_factors_a_matrix_and_is_accepted():
+    matrix = np.random.default_rng(9).standard_normal((5, 3)) * 0.1
+    left, right = balanced_start(matrix)
+    np.testing.assert_allclose(left @ right.T, matrix, atol=1e-15)
+    balanced_flow(left, right, np.ones((5, 3)), [1.0])
+
+
+def test_unbalanced_starts_are_refused_with_the_number():
+    left, right, target = balanced_case(10, 4, 4, 3, 4, 0.3)
+    gram, trace = np.linalg.norm(left.T @ left), np.sum(left**2)
+    number = (1.5**2 - 1) * gram / ((1.5**2 + 1) * trace)
+    with pytest.raises(ArgumentError, match=f"be balanced .* but deviates by {number:.3g} of"):
+        balanced_flow(1.5 * left, right, target, [1.0])
+    # For a factor 1 + e the deviation is e |X^T X| / |X|^2: a factor 2 above and below 1e-8.
+    excess = 1e-8 * trace / gram
+    with pytest.raises(ArgumentError, match="but deviates by 2e-08 of"):
+        balanced_flow(left * (1 + 2 * excess), right, target, [1.0])
+    balanced_flow(left * (1 + excess / 2), right, target, [1.0])
+
+
+def test_mode_strength_solves_its_equation_and_has_its_limits():
+    values, initial, variances = (
+        np.array([2.0, 0.5, 0.0]),
+        np.array([0.01, 3.0, 1.0]),
+        [2.0, 1.0, 0.5],
+    )
+    gap = 1e-5
+    times = np.array([1.0 - gap, 1.0, 1.0 + gap])
+    a = mode_strength(times, values, initial, input_variances=variances, time_constant=3.0)
+    slope = (a[2] - a[0]) / (2 * gap)
+    # Central differences: gap^2 = 1e-10, rounding 1e-16/gap = 1e-11.
+    np.testing.assert_allclose(3.0 * slope, 2 * a[1] * (values - variances * a[1]), atol=1e-8)
+    ends = mode_strength([0.0, 1e6], values, initial, input_variances=variances)
+    np.testing.assert_allclose(ends[0], initial, rtol=1e-15)
+    np.testing.assert_allclose(ends[1], [1.0, 0.5, 1e-6], rtol=1e-5)
+
+
+def test_mode_strength_is_the_printed_formula():
+    times, s, d, start = np.array([0.0, 0.7, 4.0]), np.sqrt(2) / 4, 0.5, 0.003
+    printed = (s / d) / (1 - (1 - s / (d * start)) * np.exp(-2 * s * times / 2.5))
+    found = mode_strength(times, [s], start, input_variances=d, time_constant=2.5)
+    np.testing.assert_allclose(found[:, 0], printed, rtol=1e-13)
+
+
+def test_mode_time_inverts_mode_strength():
+    values, initial = np.array([2.0, 1.0]), np.array([0.01, 4.0])
+    times = np.array([0.3, 1.7])
+    strengths = np.diag(mode_strength(times, values, initial, time_constant=2.0))
+    found = mode_time(strengths, values, initial, time_constant=2.0)
+    np.testing.assert_allclose(found, times, rtol=1e-12)
+
+
+def test_user_errors_name_the_argument():
+    square = np.eye(3)
+    with pytest.raises(
+        ArgumentError, match=r"`target` must have shape \(3, 3\), but has shape \(2, 3\)"
+    ):
+        balanced_flow(square, square, np.ones((2, 3)), [1.0])
+    with pytest.raises(ArgumentError, match="`right` must have 3 columns, as `left`, but has 2"):
+        balanced_flow(square, np.ones((3, 2)), square, [1.0])
+    with pytest.raises(ArgumentError, match="`times` must not be negative, but has -1"):
+        balanced_flow(square, square, square, [-1.0])
+    with pytest.raises(ArgumentError, match="`time_constant` must be greater than 0"):
+        balanced_flow(square, square, square, [1.0], time_constant=0.0)
+    with pytest.raises(ArgumentError, match="`initial` must be greater than 0, but has 0"):
+        mode_strength([1.0], [1.0], [0.0])
+    with pytest.raises(ArgumentError, match="`singular_values` must not be negative"):
+        mode_strength([1.0], [-1.0], [0.1])
+    with pytest.raises(ArgumentError, match="`initial` must be as long as `singular_values`"):
+        mode_strength([1.0], [1.0], [0.1, 0.2])
+    with pytest.raises(ArgumentError, match=r"`strengths` must lie from 0.1 .* but is 2 in mode 0"):
+        mode_time([2.0], [1.0], [0.1])
+    with pytest.raises(
+        ArgumentError, match=r"`strengths` must lie from 0.1 .* but is 0.05 in mode 0"
+    ):
+        mode_time([0.05], [1.0], [0.1])

@@ -12,12 +12,13 @@ the document has it, and a second one, ``<id>.corrected``, states the corrected 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
 HOLDS, FAILS, INCONCLUSIVE = "holds", "fails", "inconclusive"
+CORRECTED = ".corrected"
 _RESAMPLES = 4000
 
 
@@ -155,6 +156,13 @@ def exact(
         unit=unit,
         note=note,
     )
+
+
+def unmet(claims: Iterable[Claim]) -> list[Claim]:
+    """Claims that fail, as ``--check`` sees it: one that has a corrected form is judged by that."""
+    claims = list(claims)
+    corrected = {claim.id.replace(CORRECTED, "") for claim in claims if CORRECTED in claim.id}
+    return [claim for claim in claims if claim.verdict == FAILS and claim.id not in corrected]
 
 
 def bootstrap_interval(

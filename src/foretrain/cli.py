@@ -184,24 +184,30 @@ def _value(study, name, text):
 
 
 def _finish(result, arguments):
-    if result is None:  # a shard that is not the last: nothing to judge yet
+    from foretrain.results.summary import read_summary
+
+    if result is None:
+        if not arguments.quiet:
+            print("This part is done; the last part to finish judges the whole.")
         return 0
     if not arguments.quiet:
         print(result.claims)
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
-    if result.lost:
-        print(
-            f"foretrain: {result.lost} runs were lost; see {result.path / 'summary.json'}.",
-            file=sys.stderr,
-        )
+    counts = read_summary(result.path).runs
+    lost = counts.get("failed", 0) + counts.get("missing", 0)
+    if lost:
+        where = result.path / "summary.json"
+        print(f"foretrain: {lost} runs were lost; see {where}.", file=sys.stderr)
         return 3
     return _verdict(result, arguments)
 
 
 def _verdict(result, arguments):
-    return 1 if arguments.check and result.claims.failed else 0
+    from foretrain.claims import unmet
+
+    return 1 if arguments.check and unmet(result.claims) else 0
 
 
 def _list(arguments):
@@ -235,7 +241,10 @@ def _export(arguments):
     from foretrain.results.export import export
     from foretrain.results.result import open_result
 
-    print(f"Written: {export(open_result(arguments.folder), arguments.to, arguments.out)}")
+    endings = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
+    out = arguments.out or arguments.folder / endings.get(arguments.to, "export")
+    for path in export(open_result(arguments.folder), arguments.to, out):
+        print(f"Written: {path}")
     return 0
 
 

@@ -2,23 +2,32 @@
 
 import itertools
 import shlex
-import time
+import sys
 import tomllib
+from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from foretrain import references, studies
-from foretrain.claims import Claim
+from foretrain import figures, references, studies
 from foretrain.dynamics.program import OUTCOMES
-from foretrain.errors import FolderError, argument_error, integer, real
-from foretrain.results.folding import MISSING, Layout, fold
-from foretrain.results.manifest import claim_folder, read_manifest
-from foretrain.results.result import Result, open_result
-from foretrain.results.store import write_tree
-from foretrain.results.summary import read_summary, versions, write_summary
+from foretrain.errors import FolderError, argument_error, integer, nearest, real
+from foretrain.results.folding import Layout, fold
+from foretrain.results.journal import scan
+from foretrain.results.lock import lock
+from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
+from foretrain.results.result import Result, make_tree, open_result
+from foretrain.results.store import attributes, write_tree
+from foretrain.results.summary import (
+    Summary,
+    count_outcomes,
+    read_summary,
+    versions,
+    write_summary,
+)
 from foretrain.studies.labelled import LabelledRuns
 from foretrain.studies.parameters import cells, rules
 from foretrain.studies.plan import (
@@ -27,6 +36,7 @@ from foretrain.studies.plan import (
     make_plan,
     merge,
     plan_from_dict,
+    runs,
     variant_seeds,
     variants,
 )
@@ -87,8 +97,8 @@ def run(
 def sweep(config: str | Path, *, out: str | Path | None = None, **options) -> Result | None:
     """Run the grid that a TOML file describes; `options` are those of `run`.
 
-    The file names a ``study`` and may hold ``preset``, ``seeds``, ``root_seed`` and ``out``, a table ``[parameters]``
-    of fixed values, and a table ``[axes]`` whose entries are lists, or ``{from, to, number, scale = "linear" | "log"}``.
+    The file names a ``study`` and may hold ``preset``, ``seeds``, ``root_seed``, ``out``, a table ``[parameters]`` of
+    fixed values, and a table ``[axes]`` whose entries are lists, or ``{from, to, number, scale = "linear" | "log"}``.
     """
     fields = _read_toml(Path(config))
     known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
@@ -130,8 +140,6 @@ def _read_toml(path: Path) -> dict:
 
 
 def _known_keys(fields, known, path):
-    from foretrain.errors import nearest
-
     for name in fields:
         if name not in known:
             raise argument_error(
@@ -170,8 +178,6 @@ def conduct(
     quiet: bool = False,
 ) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
-    from foretrain.dynamics.sweep import execute
-
     total = int(np.prod(plan.shape, dtype=float)) * plan.seeds
     if total > MOST_RUNS and not yes:
         raise argument_error(
@@ -179,29 +185,50 @@ def conduct(
         )
     part = _shard(shard)
     folder = claim_folder(Path(out) if out else Path("runs") / f"{plan.study}-{plan.hash}")
-    stored = read_manifest(folder)
-    if stored is not None:
-        plan = merge(plan_from_dict(stored["plan"]), plan)
-    began = time.perf_counter()
+    plan = _enter(folder, plan)
+    if _finished(folder, plan):
+        return open_result(folder)
+    from foretrain.dynamics.progress import terminal_progress
+    from foretrain.dynamics.sweep import execute
+
     execution = execute(
         plan,
         folder,
         workers=workers,
-        checkpoint_every=real("checkpoint_every", checkpoint_every, above=0),
+        checkpoint_every=checkpoint_every,
         shard=part,
-        quiet=quiet,
+        progress=None if quiet else terminal_progress(),
     )
-    if execution.ran == 0 and _finished(folder, plan):
-        return open_result(folder)
-    if execution.missing:
+    if not quiet and execution.found:
+        print(
+            f"{execution.found} runs were found done, {execution.ran} were added.", file=sys.stderr
+        )
+    if part[1] > 1 and _missing(folder, plan):
         return None
-    return conclude(folder, plan, execution, time.perf_counter() - began)
+    return conclude(folder, plan, execution.device, execution.wall_time_s)
+
+
+def _enter(folder: Path, plan: Plan) -> Plan:
+    """Write the plan into the folder's manifest, or join what is there; returns the plan of the folder."""
+    with lock(folder, "manifest"):
+        manifest = read_manifest(folder) or {}
+        if "plan" in manifest:
+            plan = merge(plan_from_dict(manifest["plan"]), plan)
+        if manifest.get("plan") != plan.as_dict():
+            write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
+    return plan
 
 
 def _finished(folder: Path, plan: Plan) -> bool:
-    if not (folder / "summary.json").exists() or not (folder / "results.zarr").exists():
+    made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
+    if not made or read_summary(folder).hash != plan.hash:
         return False
-    return read_summary(folder).get("hash") == plan.hash
+    return not _missing(folder, plan)
+
+
+def _missing(folder: Path, plan: Plan) -> int:
+    held = set(scan(folder).identities)
+    return sum(run.identity not in held for run in runs(plan))
 
 
 def _shard(text: str | None) -> tuple[int, int]:
@@ -215,38 +242,54 @@ def _shard(text: str | None) -> tuple[int, int]:
     return integer("shard", part, minimum=1, maximum=parts), parts
 
 
-def conclude(folder: Path, plan: Plan, execution, wall_time_s: float) -> Result:
+def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Result:
     """Fold what was run, predict, judge, and write store, summary, figures and page."""
     module = studies.load(plan.study)
-    runs = labelled(folder, plan)
-    claims = module.claims(runs)
-    attrs = {
-        "schema": 1,
-        "study": plan.study,
-        "config": plan.as_dict()["parameters"],
-        "axes": plan.as_dict()["axes"],
-        "hash": plan.hash,
-        "seeds": plan.seeds,
-        "root_seed": plan.root_seed,
-        "versions": versions(),
-        "device": execution.device,
-    }
-    write_tree(folder, _tree(runs), claims, attrs)
-    entry = studies.entry(plan.study)
-    summary = {
-        **attrs,
-        "summary": entry.summary,
-        "source": entry.source,
-        "meanings": {name: rule.meaning for name, rule in rules(module.Parameters).items()},
-        "wall_time_s": wall_time_s,
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "runs": _outcomes(runs),
-        "failures": list(execution.failures),
-        "claims": [claim.as_dict() for claim in claims],
-        "command": command(plan),
-        "citations": references.bibtex(module.REFERENCES).split("\n\n"),
-    }
-    write_summary(folder, summary)
+    done = labelled(folder, plan)
+    claims = module.claims(done)
+    attrs = attributes(
+        config=plan.as_dict(),
+        hash=plan.hash,
+        seeds=plan.seeds,
+        root_seed=plan.root_seed,
+        versions=versions(),
+        device=device,
+    )
+    tree = make_tree(
+        simulation=done.simulation,
+        variants=done.variants,
+        theory=done.theory,
+        claims=claims,
+        attrs=attrs,
+    )
+    write_tree(folder, tree)
+    entry, fields = studies.entry(plan.study), plan.as_dict()
+    counts = Counter()
+    for data in (done.simulation, *done.variants.values()):
+        counts.update(count_outcomes(data))
+    before = read_summary(folder).wall_time_s if (folder / "summary.json").exists() else 0.0
+    write_summary(
+        folder,
+        Summary(
+            study=plan.study,
+            summary=entry.summary,
+            source=entry.source,
+            config=fields["parameters"],
+            axes=plan.axes,
+            hash=plan.hash,
+            seeds=plan.seeds,
+            root_seed=plan.root_seed,
+            versions=versions(),
+            device=device,
+            wall_time_s=round(before + wall_time_s, 1),
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            runs=dict(counts),
+            failures=scan(folder).notes,
+            claims=tuple(claims),
+            command=command(plan),
+            citations=tuple(module.REFERENCES),
+        ),
+    )
     result = open_result(folder)
     write_page(result)
     return result
@@ -305,21 +348,6 @@ def predictions(plan: Plan) -> xr.Dataset:
     return annotate(parts[()])
 
 
-def _tree(runs: LabelledRuns) -> xr.DataTree:
-    groups = {"/simulation": runs.simulation, "/theory": runs.theory}
-    groups |= {f"/simulation/{name}": data for name, data in runs.variants.items()}
-    return xr.DataTree.from_dict(groups)
-
-
-def _outcomes(runs: LabelledRuns) -> dict[str, int]:
-    codes = np.concatenate(
-        [data["outcome"].values.ravel() for data in (runs.simulation, *runs.variants.values())]
-    )
-    names = {MISSING: "missing", **dict(enumerate(OUTCOMES))}
-    found, counts = np.unique(codes, return_counts=True)
-    return {names[int(code)]: int(count) for code, count in zip(found, counts, strict=True)}
-
-
 def command(plan: Plan) -> str:
     """The command line that makes the results of a plan."""
     module = studies.load(plan.study)
@@ -337,40 +365,41 @@ def command(plan: Plan) -> str:
 
 def write_page(result: Result) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``."""
-    from foretrain import figures
     from foretrain.report.page import PageFigure, write
 
-    drawings = figures.draw(result.tree)
+    summary = read_summary(result.path)
+    module = studies.load(summary.study)
+    tree = result.tree.copy(deep=False)
+    tree.attrs = {**tree.attrs, "study": summary.study, "axes": summary.axes}
+    drawings = figures.draw(tree)
     paths = figures.save(drawings, result.path / "figures")
     shown = [
         PageFigure(name, drawing.title, drawing.caption, paths[name].read_text(encoding="utf-8"))
         for name, drawing in drawings.items()
     ]
-    return write(result.path, read_summary(result.path), shown)
-
-
-def rebuild(folder: Path) -> Result:
-    """Fold, judge and draw again from what a folder holds, without training."""
-    stored = read_manifest(Path(folder))
-    if stored is None:
-        if (Path(folder) / "results.zarr").exists():
-            result = open_result(folder)
-            write_page(result)
-            return result
-        raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
-    from foretrain.dynamics.sweep import Execution
-
-    summary = read_summary(Path(folder)) if (Path(folder) / "summary.json").exists() else {}
-    execution = Execution(
-        device=summary.get("device", ""), failures=tuple(summary.get("failures", ()))
-    )
-    plan = plan_from_dict(stored["plan"])
-    return conclude(Path(folder), plan, execution, summary.get("wall_time_s", 0.0))
-
-
-def failed_claims(claims: list[Claim]) -> list[Claim]:
-    """Claims that ``--check`` looks at and that fail: a claim that has a corrected form is judged by that."""
-    corrected = {
-        claim.id.removesuffix(".corrected") for claim in claims if claim.id.endswith(".corrected")
+    fields = {
+        **asdict(summary),
+        "claims": [claim.as_dict() for claim in summary.claims],
+        "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
+        "citations": references.bibtex(summary.citations).split("\n\n"),
+        "meanings": {name: rule.meaning for name, rule in rules(module.Parameters).items()},
     }
-    return [claim for claim in claims if claim.verdict == "fails" and claim.id not in corrected]
+    return write(result.path, fields, shown)
+
+
+def rebuild(folder: str | Path) -> Result:
+    """Fold, judge and draw again from what a folder holds, without training.
+
+    Raises:
+        FolderError: the folder holds neither a journal with its manifest nor results.
+    """
+    folder = Path(folder)
+    stored = read_manifest(folder)
+    if stored is None or "plan" not in stored:
+        if not (folder / "results.zarr").exists():
+            raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
+        result = open_result(folder)
+        write_page(result)
+        return result
+    device = read_summary(folder).device if (folder / "summary.json").exists() else ""
+    return conclude(folder, plan_from_dict(stored["plan"]), device, 0.0)

@@ -16,6 +16,7 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.measures.trajectory import at_end
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
 
@@ -24,7 +25,7 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Learning curves, singular values, errors, and what the network represents and answers at the end."""
     axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
     simulation, theory = tree["simulation"].to_dataset(), tree["theory"].to_dataset()
-    decoupled = tree["simulation/decoupled"].to_dataset()
+    decoupled = tree["variants/decoupled"].to_dataset()
     drawings = {"grid": _grid(simulation, axes)} if axes else {}
     first = {name: 0 for name in axes}
     where = "".join(f" {name} = {simulation[name].values[0]}." for name in axes)
@@ -208,7 +209,7 @@ def _accuracy(cell, where):
 def _grid(simulation, axes):
     figure, ax = panels()
     name = axes[0]
-    end = simulation[["loss", "untrained_error"]].ffill("step").isel(step=-1)
+    end = at_end(simulation[["loss", "untrained_error"]])
     end = end.isel({other: 0 for other in axes[1:]})
     values = simulation[name].values
     x = values if values.dtype.kind in "fiu" else np.arange(len(values))

@@ -23,7 +23,7 @@ and, where it needs them,
 - ``check(parameters)``: rules between fields; raises `ArgumentError`.
 - ``shared(parameters) -> dict[str, ndarray]``: large arrays common to all runs of one static signature.
 - ``variants(parameters) -> dict[str, dict]``: further networks to train beside the main one, each a set of parameter
-  overrides; ``"seeds": n`` limits their seeds. Stored under ``/simulation/<variant>``.
+  overrides; ``"seeds": n`` limits their seeds. Stored under ``/variants/<variant>``.
 - ``coordinates(parameters, step) -> dict[str, tuple[tuple[str, ...], ndarray]]``: labels along dims of one cell, name
   to (dims, values), such as ``time`` along ``step``; `step` holds the stored step numbers.
 - ``predict(parameters, root_seed, seeds) -> xarray.Dataset``: the theory for one cell of the grid, in NumPy and SciPy,

@@ -6,6 +6,7 @@ import xarray as xr
 from foretrain.claims import Claim, exact, judge
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.representation import cross_domain_similarity
+from foretrain.measures.trajectory import at_end
 from foretrain.studies import routing as study
 from foretrain.studies import routing_theory
 from foretrain.studies.labelled import LabelledRuns
@@ -131,7 +132,7 @@ def _order(runs: LabelledRuns) -> list[Claim]:
     earlier = first[:, :, None] < first[:, None, :]
     fraction = (earlier & larger).sum((1, 2)) / np.maximum(larger.sum((1, 2)), 1)
     singular = data["singular_values"]
-    last = singular.ffill("step").isel(step=-1) - singular.isel(step=0)
+    last = at_end(singular) - singular.isel(step=0, drop=True)
     growth = (last.sel(layer="hidden") / last.sel(layer="encoders")).isel(mode=0)
     return [
         judge(
@@ -159,7 +160,7 @@ def _order(runs: LabelledRuns) -> list[Claim]:
 
 def _zero_shot(runs: LabelledRuns) -> Claim:
     data, p = runs.simulation, runs.parameters
-    end = data[["loss", "untrained_error"]].ffill("step").isel(step=-1)
+    end = at_end(data[["loss", "untrained_error"]])
     power = study.task(p, runs.root_seed, 0).output_power / 2
     return judge(
         "zero-shot",
@@ -186,7 +187,7 @@ def _initial_power(p: study.Parameters) -> tuple[float, float]:
 
 def _ratio(runs: LabelledRuns) -> list[Claim]:
     p = runs.parameters
-    end = runs.simulation["singular_values"].ffill("step").isel(step=-1)
+    end = at_end(runs.simulation["singular_values"])
     encoders, hidden = end.sel(layer="encoders"), end.sel(layer="hidden")
     encoder_power, hidden_power = _initial_power(p)
     conserved = p.domains * encoder_power - hidden_power
@@ -224,7 +225,7 @@ def _end_point(runs: LabelledRuns) -> Claim:
     s, d = (data[name].isel(seed=0).values for name in ("mode_singular_value", "mode_variance"))
     conserved = p.domains * encoder_power - hidden_power
     predicted = hidden_weight_at(s / d, conserved, routing_factors(p.domains))
-    hidden = data["singular_values"].ffill("step").isel(step=-1).sel(layer="hidden")
+    hidden = at_end(data["singular_values"]).sel(layer="hidden")
     return judge(
         "end-point",
         "Final singular values of the hidden matrix are the roots of B2 (B2^2 + C) = M S / D.",

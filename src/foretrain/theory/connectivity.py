@@ -1,0 +1,275 @@
+"""Generalisation from the graph of trained pairs alone, and when a random graph is connected.
+
+Conjecture (docs/theory/connectivity.md): at zero training loss and minimal rank an untrained pair
+of domains generalises exactly if and only if both lie in one connected component of the bipartite
+graph of trained pairs; across components the map is that of a random orthogonal change of basis.
+For small initial weights the generalisation threshold is then the connectivity threshold.
+"""
+
+import math
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from foretrain.errors import argument_error, finite_array, integer, one_of
+from foretrain.tasks.routing import components, is_connected, nested
+
+LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half a second
+
+
+def predicted_error(trained_pairs: np.ndarray, error_across: float) -> np.ndarray:
+    """Error of every pair of domains in the limit of small weights, from the mask alone.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
+        error_across: Error of a pair across components, as of `error_across_components`.
+
+    Returns:
+        Shape of T, float64: 0 for trained pairs and within components, else `error_across`.
+    """
+    inputs, outputs = components(trained_pairs)
+    return np.where(inputs[:, None] == outputs[None, :], 0.0, error_across)
+
+
+def predicted_untrained_error(trained_pairs: np.ndarray, error_across: float) -> float:
+    """Mean of `predicted_error` over untrained pairs; nan if all are trained."""
+    untrained = trained_pairs == 0
+    if not untrained.any():
+        return math.nan
+    return float(predicted_error(trained_pairs, error_across)[untrained].mean())
+
+
+def error_across_components(
+    singular_values, input_variances, *, output_power: float | None = None, mixing: str = "modes"
+) -> float:
+    """Expected half squared error, averaged over items, of a pair across components.
+
+    For initial weights whose law does not change under rotations of a domain, the output of a cross
+    pair is zero on average over seeds, at any time and scale, so that the expected error is
+    (<|y|^2> + E<|yhat|^2>)/2. At zero training loss and minimal rank the pair computes U A O B V^T in
+    place of U A B V^T, with B the first layer's weights, proportional to (S/D)^(1/3), A B = S/D and O
+    orthogonal. For small initial weights O mixes modes of equal S/D only (``"modes"``: signs +1 or -1
+    where they are distinct) and the expectation is <|y|^2>, twice the error of predicting zero. If
+    all modes mix (``"all"``, O uniform over the orthogonal group), it is
+
+        sum_a S_a^2/D_a / 2 + sum_a (S_a/D_a)^(4/3) sum_b D_b (S_b/D_b)^(2/3) / (2 r).
+
+    Both agree where all S/D are equal, as for one-hot words, where the value is 1 if the loss is
+    averaged over D words of unit length. One seed with distinct modes gives the sum of 2 S_a^2/D_a
+    over the modes whose sign is flipped, hence anything between 0 and twice the expectation.
+
+    Args:
+        singular_values: S of the un-gated statistics, shape (mode,), positive.
+        input_variances: D, shape (mode,), positive.
+        output_power: <|y|^2>; the part that no mode carries adds half of itself. By default the
+            modes carry all, sum S^2/D.
+        mixing: "modes" or "all".
+
+    Returns:
+        The error, in the convention of the paper's loss.
+
+    Raises:
+        ArgumentError: `mixing` is unknown, or an entry is not positive.
+    """
+    one_of("mixing", mixing, ("modes", "all"))
+    singular = finite_array("singular_values", singular_values, ndim=1).astype(float)
+    variance = finite_array("input_variances", input_variances, ndim=1).astype(float)
+    for name, values in (("singular_values", singular), ("input_variances", variance)):
+        if not (values > 0).all():
+            raise argument_error(name, "be positive", f"holds {values.min():g}")
+    gain = singular / variance
+    carried = float((singular * gain).sum())
+    rest = 0.0 if output_power is None else max(output_power - carried, 0.0) / 2
+    if mixing == "modes":
+        return carried + rest
+    mixed = (gain ** (4 / 3)).sum() * (variance * gain ** (2 / 3)).sum() / gain.size
+    return (carried + float(mixed)) / 2 + rest
+
+
+def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float:
+    """Probability that a random mask with a given number of trained pairs is connected, exactly.
+
+    Counts connected graphs by their number of edges with the usual recursion over the component of
+    one marked domain, in whole numbers. With the diagonal, input i and output i are merged, and what
+    is left is a graph on M nodes with two possible edges between any two.
+
+    Args:
+        domains: M, 1 to 16, or to 25 with the diagonal.
+        pairs: Trained pairs, the diagonal included; all sets of that size are equally likely.
+        diagonal: True if input i is always trained with output i.
+
+    Returns:
+        The probability, 0 to 1.
+
+    Raises:
+        ArgumentError: a number is out of range; beyond the largest M use `isolation_estimate`.
+    """
+    domains, pairs = _sizes(domains, pairs, diagonal, LARGEST_EXACT[bool(diagonal)])
+    if diagonal:
+        free, connected = domains * (domains - 1), _merged(domains)
+    else:
+        free, connected = domains**2, _bipartite(domains, domains)
+    chosen = pairs - domains if diagonal else pairs
+    bits = _bits(domains)
+    count = (connected >> (bits * chosen)) & ((1 << bits) - 1)
+    return count / math.comb(free, chosen)
+
+
+def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
+    """The same probability for large M: exp(-expected number of isolated domains).
+
+    Near the threshold a random graph is disconnected, for large M, only by single domains without a
+    trained pair (with the diagonal: without a further one), whose number is Poisson
+    (Erdos & Renyi 1959).
+
+    Args:
+        domains: M >= 1.
+        pairs: Trained pairs, the diagonal included.
+        diagonal: As in `connection_probability`.
+
+    Returns:
+        The estimate.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, pairs = _sizes(domains, pairs, diagonal, None)
+    if diagonal:
+        free, chosen, nodes, own = (
+            domains * (domains - 1),
+            pairs - domains,
+            domains,
+            2 * (domains - 1),
+        )
+    else:
+        free, chosen, nodes, own = domains**2, pairs, 2 * domains, domains
+    if domains == 1 or chosen > free - own:  # too many pairs to leave a domain without
+        return 1.0
+    log_absent = (
+        gammaln(free - own + 1)
+        - gammaln(free - own - chosen + 1)
+        - gammaln(free + 1)
+        + gammaln(free - chosen + 1)
+    )
+    return math.exp(-nodes * math.exp(log_absent))
+
+
+class Estimate(NamedTuple):
+    """A sampled probability and its standard error."""
+
+    value: float
+    standard_error: float
+
+
+def sampled_connection(
+    domains: int, pairs: int, generator: np.random.Generator, *, diagonal: bool, draws: int = 1000
+) -> Estimate:
+    """The same probability by drawing masks; cost about draws x M^3.
+
+    Args:
+        domains: M >= 1.
+        pairs: Trained pairs, the diagonal included.
+        generator: Source of randomness.
+        diagonal: As in `connection_probability`.
+        draws: Number of masks, at least 1.
+
+    Returns:
+        Fraction of connected masks and its standard error.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, pairs = _sizes(domains, pairs, diagonal, None)
+    draws = integer("draws", draws, minimum=1)
+    connected = sum(
+        is_connected(nested(domains, pairs, generator, diagonal=diagonal)) for _ in range(draws)
+    )
+    value = connected / draws
+    return Estimate(value, math.sqrt(value * (1 - value) / draws))
+
+
+def threshold_pairs(domains: int, *, diagonal: bool, probability: float = 0.5) -> int:
+    """Fewest trained pairs at which a random mask is connected with at least this probability.
+
+    Exact up to the largest M of `connection_probability`, by `isolation_estimate` beyond. For large
+    M it is near M ln(2M/ln 2), or with the diagonal M + (M/2) ln(M/ln 2): a fraction of all pairs
+    that tends to zero as log(M)/M.
+
+    Args:
+        domains: M >= 1.
+        diagonal: As in `connection_probability`.
+        probability: Level to reach, above 0 and at most 1.
+
+    Returns:
+        Number of trained pairs, the diagonal included.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains = integer("domains", domains, minimum=1)
+    exact = domains <= LARGEST_EXACT[bool(diagonal)]
+    chance = connection_probability if exact else isolation_estimate
+    if not 0 < probability <= 1:
+        raise argument_error("probability", "be above 0 and at most 1", f"is {probability:g}")
+    low, high = (domains if diagonal else 1), domains**2
+    while low < high:  # the probability grows with every pair added
+        middle = (low + high) // 2
+        if chance(domains, middle, diagonal=diagonal) >= probability:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _sizes(domains, pairs, diagonal, largest):
+    domains = integer("domains", domains, minimum=1, maximum=largest)
+    fewest = domains if diagonal else 1
+    return domains, integer("pairs", pairs, minimum=fewest, maximum=domains**2)
+
+
+# A polynomial in x, whose coefficient of x^e counts graphs with e edges, is held as one whole number,
+# its value at x = 2^bits. No coefficient exceeds 2^(M^2), so that they never overlap; differences
+# below are again counts, hence without borrows.
+
+
+def _bits(domains):
+    return domains**2 + 1
+
+
+@cache
+def _power(edges, bits):
+    """(1 + x)^edges: all graphs on that many possible edges."""
+    return (1 + (1 << bits)) ** edges
+
+
+@cache
+def _bipartite(inputs, outputs):
+    """Connected bipartite graphs on so many inputs and outputs, by number of edges."""
+    bits = _bits(max(inputs, outputs))
+    counts = {}
+    for a in range(1, inputs + 1):
+        for b in range(outputs + 1):
+            total = _power(a * b, bits)
+            for c in range(1, a + 1):  # inputs and outputs in the component of the first input
+                for d in range(b + 1):
+                    if (c, d) != (a, b) and counts[c, d]:
+                        rest = _power((a - c) * (b - d), bits)
+                        ways = math.comb(a - 1, c - 1) * math.comb(b, d)
+                        total -= ways * counts[c, d] * rest
+            counts[a, b] = total
+    return counts[inputs, outputs]
+
+
+@cache
+def _merged(nodes):
+    """Connected graphs on so many nodes with two possible edges between any two, by number of edges."""
+    bits = _bits(nodes)
+    counts = {}
+    for n in range(1, nodes + 1):
+        counts[n] = _power(n * (n - 1), bits) - sum(
+            math.comb(n - 1, c - 1) * counts[c] * _power((n - c) * (n - c - 1), bits)
+            for c in range(1, n)
+        )
+    return counts[nodes]

@@ -1,0 +1,270 @@
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import routing
+from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
+from foretrain.theory import connectivity
+
+
+def test_the_prediction_is_zero_within_components_and_the_same_across_them():
+    trained = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
+    expected = [[0, 0, 5.0], [0, 0, 5.0], [5.0, 5.0, 0]]
+    assert connectivity.predicted_error(trained, 5.0).tolist() == expected
+    # Five untrained pairs, of which (1, 1) lies within a component.
+    assert connectivity.predicted_untrained_error(trained, 5.0) == pytest.approx(4)
+    assert math.isnan(connectivity.predicted_untrained_error(np.ones((2, 2)), 5.0))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_adding_a_pair_never_raises_the_predicted_error_of_a_pair(seed):
+    masks = [
+        routing.nested(6, pairs, np.random.default_rng(seed), diagonal=False)
+        for pairs in range(1, 37)
+    ]
+    for fewer, more in itertools.pairwise(masks):
+        before, after = (connectivity.predicted_error(mask, 1.0) for mask in (fewer, more))
+        assert (after <= before).all()
+
+
+def cross_map_error(gain, variance, orthogonal):
+    """The derivation's cross pair written out: encoders in bases that differ by an orthogonal map."""
+    first = np.cbrt(gain)
+    product = np.diag(gain / first) @ orthogonal @ np.diag(first)
+    difference = (product - np.diag(gain)) * np.sqrt(variance)
+    return (difference**2).sum() / 2
+
+
+def test_error_across_components_is_the_mean_over_random_bases():
+    from scipy.stats import ortho_group
+
+    singular, variance = hierarchical_modes()
+    gain = singular / variance
+    draws = ortho_group.rvs(4, size=4000, random_state=np.random.default_rng(0))
+    errors = [cross_map_error(gain, variance, draw) for draw in draws]
+    predicted = connectivity.error_across_components(singular, variance, mixing="all")
+    # Four standard errors of the mean.
+    assert abs(np.mean(errors) - predicted) < 4 * np.std(errors) / math.sqrt(len(errors))
+    signs = itertools.product([-1.0, 1.0], repeat=4)
+    errors = [cross_map_error(gain, variance, np.diag(sign)) for sign in signs]
+    predicted = connectivity.error_across_components(singular, variance)
+    assert predicted == pytest.approx(np.mean(errors), rel=1e-12)
+
+
+def test_error_across_components_is_twice_that_of_predicting_zero():
+    power = item_statistics(*hierarchical_items()).output_power
+    singular, variance = hierarchical_modes()
+    assert connectivity.error_across_components(singular, variance) == pytest.approx(power)
+    # A part of the output that no mode carries stays as it is: half of its power.
+    more = connectivity.error_across_components(singular, variance, output_power=power + 3)
+    assert more == pytest.approx(power + 1.5)
+
+
+@pytest.mark.parametrize("mixing", ["modes", "all"])
+def test_error_across_components_is_one_for_one_hot_words(mixing):
+    words = np.full(32, 1 / 32)
+    error = connectivity.error_across_components(words, words, mixing=mixing)
+    assert error == pytest.approx(1, rel=1e-12)
+
+
+SINGULAR, VARIANCE = hierarchical_modes()
+
+
+class Network:
+    """Three-layer routing network on hierarchical items, trained by descent with matrices."""
+
+    def __init__(self, trained, hidden, sigma, seed):
+        statistics = item_statistics(*hierarchical_items())
+        self.target = statistics.input_output_correlation
+        left, _, right = np.linalg.svd(self.target, full_matrices=False)
+        self.left, self.right = left, right
+        self.trained = trained
+        shared, domains = np.random.default_rng(seed), len(trained)
+        self.first = sigma * shared.normal(size=(domains, hidden, 4)) / 2
+        self.second = sigma * shared.normal(size=(hidden, hidden)) / math.sqrt(hidden)
+        self.third = sigma * shared.normal(size=(domains, 7, hidden)) / math.sqrt(hidden)
+
+    def outputs(self):
+        """Product of the layers, shape (input_domain, output_domain, feature, item)."""
+        return np.einsum(
+            "jof,ifx->ijox", self.third, np.einsum("hf,ifx->ihx", self.second, self.first)
+        )
+
+    def errors(self):
+        """Half squared error per pair, averaged over the four one-hot items."""
+        return ((self.outputs() - 4 * self.target) ** 2).sum(axis=(2, 3)) / 8
+
+    def descend(self, steps, step_size=0.12):
+        for _ in range(steps):
+            lower = np.einsum("hf,ifx->ihx", self.second, self.first)
+            upper = np.einsum("joh,hf->jof", self.third, self.second)
+            error = np.einsum("joh,ihx->ijox", self.third, lower) / 4 - self.target
+            error *= self.trained[:, :, None, None] / self.trained.sum()
+            first = np.einsum("jof,ijox->ifx", upper, error)
+            third = np.einsum("ijox,ihx->joh", error, lower)
+            back = np.einsum("joh,ijox->ihx", self.third, error)
+            second = np.einsum("ihx,ifx->hf", back, self.first)
+            self.first -= step_size * first
+            self.second -= step_size * second
+            self.third -= step_size * third
+
+
+TWO_PARTS = np.kron(np.eye(2), np.ones((2, 2)))
+
+
+def test_turning_the_signs_of_one_component_turns_its_cross_outputs_at_every_time():
+    one, other = (Network(TWO_PARTS, 6, 0.3, seed=0) for _ in range(2))
+    # Signs of modes, so that the items' statistics do not change.
+    signs = np.diag([1.0, -1.0, -1.0, 1.0])
+    turn_items = one.right.T @ signs @ one.right
+    turn_features = one.left @ signs @ one.left.T + np.eye(7) - one.left @ one.left.T
+    other.first[:2] = other.first[:2] @ turn_items
+    other.third[:2] = turn_features @ other.third[:2]
+    for steps in (0, 40, 200):
+        one.descend(steps)
+        other.descend(steps)
+        expected = one.outputs()
+        expected[:2] = expected[:2] @ turn_items
+        expected[:, :2] = turn_features @ expected[:, :2]
+        np.testing.assert_allclose(other.outputs(), expected, atol=1e-10)
+
+
+def test_across_components_every_distinct_mode_keeps_or_turns_its_sign():
+    network = Network(TWO_PARTS, 6, 0.05, seed=1)
+    network.descend(3500)
+    errors = network.errors()
+    assert errors[TWO_PARTS == 1].max() < 1e-3
+    gain = SINGULAR / VARIANCE
+    mixing = network.left.T @ network.outputs()[0, 2] @ network.right.T
+    mixing /= np.outer(gain ** (2 / 3), gain ** (1 / 3))
+    # Corrections vanish with the initial scale, here .05 against weights of 1.4 to 2.4.
+    np.testing.assert_allclose(np.abs(np.diag(mixing)[:2]), 1, atol=0.05)
+    np.testing.assert_allclose(mixing @ mixing.T, np.eye(4), atol=0.1)
+    turned = 2 * (SINGULAR**2 / VARIANCE)[:2] @ (np.diag(mixing)[:2] < 0)
+    # The two equal modes mix among themselves: between 0 and twice their expectation.
+    equal = 2 * (SINGULAR**2 / VARIANCE)[2:].sum()
+    assert turned - 1 < errors[0, 2] < turned + equal + 1
+
+
+def test_within_a_component_untrained_pairs_generalise_from_small_weights():
+    trained = np.kron(np.eye(2), np.ones((3, 3)))
+    trained[0, 0] = trained[1, 2] = trained[3, 3] = 0
+    network = Network(trained, 6, 0.05, seed=1)
+    network.descend(3500)
+    errors, zero = network.errors(), item_statistics(*hierarchical_items()).output_power / 2
+    assert errors[trained == 1].max() < 1e-3
+    within = routing.untrained_within_components(trained.astype(int))
+    assert within.sum() == 3
+    # The prediction is 0 in the limit; a hundredth of predicting zero at this initial scale.
+    assert errors[within].max() < 0.01 * zero
+    across = connectivity.predicted_error(trained, 1.0) > 0
+    assert errors[across].mean() > 10 * errors[within].max()
+
+
+def enumerated(domains, pairs, diagonal):
+    """Fraction of connected masks, by going through all of them."""
+    places = [
+        p for p in itertools.product(range(domains), repeat=2) if not diagonal or p[0] != p[1]
+    ]
+    connected = total = 0
+    for chosen in itertools.combinations(places, pairs - domains if diagonal else pairs):
+        trained = np.eye(domains) if diagonal else np.zeros((domains, domains))
+        for place in chosen:
+            trained[place] = 1
+        total += 1
+        connected += routing.is_connected(trained)
+    return connected / total
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("domains", [1, 2, 3])
+def test_exact_probabilities_are_those_of_all_masks(domains, diagonal):
+    for pairs in range(domains if diagonal else 1, domains**2 + 1):
+        probability = connectivity.connection_probability(domains, pairs, diagonal=diagonal)
+        assert probability == enumerated(domains, pairs, diagonal)
+
+
+def test_spanning_trees_are_counted_as_known():
+    # K_{n,n} has n^(2n-2) spanning trees; the doubled complete graph n^(n-2) 2^(n-1).
+    for n in (2, 5, 9):
+        trees = connectivity.connection_probability(n, 2 * n - 1, diagonal=False)
+        assert trees * math.comb(n**2, 2 * n - 1) == pytest.approx(n ** (2 * n - 2), rel=1e-13)
+        trees = connectivity.connection_probability(n, 2 * n - 1, diagonal=True)
+        known = n ** (n - 2) * 2 ** (n - 1)
+        assert trees * math.comb(n * (n - 1), n - 1) == pytest.approx(known, rel=1e-13)
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_probability_grows_from_zero_below_a_tree_to_one(diagonal):
+    values = [
+        connectivity.connection_probability(8, pairs, diagonal=diagonal) for pairs in range(8, 65)
+    ]
+    assert (np.diff(values) >= 0).all()
+    assert not any(values[: 15 - 8])
+    assert values[15 - 8] > 0
+    # A domain can only be isolated while 8 places (with the diagonal 14) stay free.
+    assert values[64 - (14 if diagonal else 8) + 1 - 8] == 1
+    assert values[64 - (14 if diagonal else 8) - 8] < 1
+
+
+@pytest.mark.parametrize(("diagonal", "pairs"), [(False, 29), (True, 23)])
+def test_sampled_probability_is_the_exact_one(diagonal, pairs):
+    exact = connectivity.connection_probability(10, pairs, diagonal=diagonal)
+    sampled = connectivity.sampled_connection(
+        10, pairs, np.random.default_rng(0), diagonal=diagonal, draws=1500
+    )
+    assert abs(sampled.value - exact) < 4 * sampled.standard_error
+    assert 0 < sampled.standard_error < 0.02
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_isolated_domains_explain_the_threshold_better_in_larger_masks(diagonal):
+    errors = []
+    for domains in (5, 10, 16):
+        gaps = [
+            connectivity.connection_probability(domains, pairs, diagonal=diagonal)
+            - connectivity.isolation_estimate(domains, pairs, diagonal=diagonal)
+            for pairs in range(domains, domains**2 + 1)
+        ]
+        errors.append(np.abs(gaps).max() * domains / math.log(domains))
+    # What is neglected, isolated pairs of domains, is of relative order log(M)/M.
+    assert errors[0] >= errors[1] >= errors[2]
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_threshold_is_the_first_size_beyond_the_level(diagonal):
+    for probability in (0.1, 0.5, 0.99):
+        pairs = connectivity.threshold_pairs(9, diagonal=diagonal, probability=probability)
+        at, below = (
+            connectivity.connection_probability(9, n, diagonal=diagonal) for n in (pairs, pairs - 1)
+        )
+        assert at >= probability > below
+
+
+def test_threshold_of_large_masks_follows_its_logarithm():
+    for domains in (100, 1000):
+        pairs = connectivity.threshold_pairs(domains, diagonal=False)
+        # Corrections are of relative order log(M)/M.
+        expected = domains * math.log(2 * domains / math.log(2))
+        assert pairs == pytest.approx(expected, rel=4 * math.log(domains) / domains)
+        pairs = connectivity.threshold_pairs(domains, diagonal=True)
+        expected = domains + domains / 2 * math.log(domains / math.log(2))
+        assert pairs == pytest.approx(expected, rel=4 * math.log(domains) / domains)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="`domains` must be between 1 and 16, but is 17"):
+        connectivity.connection_probability(17, 60, diagonal=False)
+    with pytest.raises(ArgumentError, match="`pairs` must be between 5 and 25, but is 3"):
+        connectivity.isolation_estimate(5, 3, diagonal=True)
+    with pytest.raises(ArgumentError, match="`draws` must be at least 1"):
+        connectivity.sampled_connection(5, 7, np.random.default_rng(0), diagonal=True, draws=0)
+    with pytest.raises(ArgumentError, match="`probability` must be above 0 and at most 1"):
+        connectivity.threshold_pairs(5, diagonal=True, probability=0.0)
+    with pytest.raises(ArgumentError, match="`mixing` must be one of"):
+        connectivity.error_across_components([1.0], [1.0], mixing="some")
+    with pytest.raises(ArgumentError, match="`singular_values` must be positive"):
+        connectivity.error_across_components([0.0], [1.0])

@@ -1,0 +1,97 @@
+"""Results for other tools: netCDF, or long tables as CSV or Parquet."""
+
+import importlib.util
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import xarray as xr
+
+from foretrain.errors import FolderError, ForetrainError, one_of
+from foretrain.results.files import refused
+from foretrain.results.result import Result
+from foretrain.results.store import each_group
+
+FORMATS = ("netcdf", "csv", "parquet")
+_NEEDS = {"netcdf": ("h5netcdf", "h5py"), "csv": (), "parquet": ("pyarrow",)}
+
+
+def export(result: Result, fmt: str, path: Path) -> list[Path]:
+    """Write a result for other tools.
+
+    Args:
+        result: The result.
+        fmt: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
+            set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. Rows
+            after the end of a run, where every variable is nan, are left out.
+        path: The file or folder to make.
+
+    Returns:
+        The files written.
+
+    Raises:
+        ArgumentError: the format is unknown.
+        ForetrainError: a package is missing.
+        FolderError: `path` exists, or the disk refuses it.
+
+    Cost: tables are made in memory, one at a time; a long table repeats its labels in every row.
+    """
+    one_of("to", fmt, FORMATS)
+    path = Path(path)
+    for package in _NEEDS[fmt]:
+        if importlib.util.find_spec(package) is None:
+            raise ForetrainError(
+                f"Export to `{fmt}` needs {package}, which is not installed. "
+                'Try `python -m pip install "foretrain[export]"`.'
+            )
+    if path.exists():
+        raise FolderError(f"{path} exists and is not overwritten. Try another name.")
+    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex[:8]}.tmp"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if fmt == "netcdf":
+            each_group(result.tree, _plain).to_netcdf(temporary, engine="h5netcdf")
+        else:
+            _write_tables(result, fmt, temporary)
+        os.rename(temporary, path)
+    except OSError as error:
+        raise refused(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True) if fmt == "netcdf" else shutil.rmtree(temporary, True)
+    return sorted(path.iterdir()) if path.is_dir() else [path]
+
+
+def _write_tables(result, fmt, folder):
+    folder.mkdir()
+    for node in result.tree.subtree:
+        dataset = _plain(node.to_dataset())
+        for dims in dict.fromkeys(variable.dims for variable in dataset.data_vars.values()):
+            names = [name for name, v in dataset.data_vars.items() if v.dims == dims]
+            part = dataset[names]  # with the labels of these dims alone
+            part = part if dims else part.expand_dims("row")
+            frame = part.to_dataframe(dim_order=list(dims or ("row",)))
+            if "step" in dims:
+                frame = frame.dropna(subset=names, how="all")
+            group = node.path.strip("/").replace("/", ".")
+            file = folder / f"{group}.{'-'.join(dims) or 'scalar'}.{fmt}"
+            frame = frame.reset_index()
+            frame.to_csv(file, index=False) if fmt == "csv" else frame.to_parquet(file, index=False)
+
+
+def _plain(dataset: xr.Dataset) -> xr.Dataset:
+    """Strings as Python objects and attributes without nesting, which every format can hold."""
+    strings = {
+        name: variable.astype(object)
+        for name, variable in dataset.variables.items()
+        if variable.dtype.kind in "TU"
+    }
+    dataset = dataset.drop_encoding().assign_attrs(_plain_attrs(dataset.attrs))
+    return dataset.assign_coords({n: v for n, v in strings.items() if n in dataset.coords}).assign(
+        {n: v for n, v in strings.items() if n not in dataset.coords}
+    )
+
+
+def _plain_attrs(attrs):
+    return {k: json.dumps(v) if isinstance(v, dict | bool) else v for k, v in attrs.items()}

@@ -1,0 +1,149 @@
+"""A result as it is met from Python: simulation, theory and claims with their labels."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import xarray as xr
+
+from foretrain.claims import Claim
+from foretrain.errors import FolderError, argument_error, nearest
+from foretrain.results.claim_table import ClaimTable, claims_dataset, claims_from_dataset
+from foretrain.results.store import NAME, open_tree
+
+_VARIANTS = "variants"
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A study that was run.
+
+    Attributes:
+        path: Folder it lies in; None if it was never written.
+        tree: Groups ``/simulation``, ``/variants/<name>``, ``/theory`` and ``/claims``, of which any may be absent.
+    """
+
+    path: Path | None
+    tree: xr.DataTree
+
+    @property
+    def simulation(self) -> xr.Dataset:
+        """What was trained: swept parameters and ``seed`` are coordinates, so ``.sel(init_scale=0.1)`` works."""
+        return self._group("simulation")
+
+    @property
+    def theory(self) -> xr.Dataset:
+        """What was predicted, under the same names as the simulation; empty if the study predicts nothing."""
+        return self._group("theory")
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the further networks that were trained beside the main one."""
+        return tuple(self.tree[_VARIANTS].children) if _VARIANTS in self.tree.children else ()
+
+    def variant(self, name: str) -> xr.Dataset:
+        """What a further network did, such as the decoupled start; raises `ArgumentError` if there is none."""
+        if name not in self.variants:
+            known = nearest(name, self.variants) if self.variants else "It has none."
+            raise argument_error("name", "name a variant of the study", f"is `{name}`", known)
+        return self._group(f"{_VARIANTS}/{name}")
+
+    @property
+    def claims(self) -> ClaimTable:
+        """The judged sentences, as a table."""
+        if "claims" not in self.tree.children:
+            return ClaimTable()
+        return ClaimTable(claims_from_dataset(self._group("claims")))
+
+    @property
+    def config(self) -> dict:
+        """The configuration: study, parameters, axes, seeds."""
+        return json.loads(self.tree.attrs.get("config", "{}"))
+
+    def _group(self, name):
+        parts = name.split("/")
+        node = self.tree
+        for part in parts:
+            if part not in node.children:
+                return xr.Dataset()
+            node = node.children[part]
+        return node.to_dataset()
+
+    def __repr__(self):
+        config, lines = self.config, []
+        lines.append(f"foretrain result: {config.get('study', 'unnamed study')}")
+        if self.path is not None:
+            lines.append(f"  folder      {self.path}")
+        for name, dataset in (("simulation", self.simulation), ("theory", self.theory)):
+            if dataset.data_vars:
+                lines.append(f"  {name:<11} {_sizes(dataset)}")
+                lines.append(f"              {_names(dataset)}")
+        if self.variants:
+            lines.append(f"  variants    {', '.join(self.variants)}")
+        lines.append(f"  {'claims':<11} {self.claims.tally() if self.claims else 'none'}")
+        if "damaged" in self.tree.attrs:
+            lines.append(f"  damaged     {', '.join(self.tree.attrs['damaged'])}")
+        return "\n".join(lines)
+
+
+def make_tree(
+    *,
+    simulation: xr.Dataset | None = None,
+    variants: dict[str, xr.Dataset] | None = None,
+    theory: xr.Dataset | None = None,
+    claims: Iterable[Claim] = (),
+    attrs: dict | None = None,
+) -> xr.DataTree:
+    """Put the parts of a result into one tree.
+
+    Variants stand beside the simulation, not below it: they may have other seeds and steps, and groups of a tree share
+    the coordinates of those above them.
+
+    Args:
+        simulation: Folded runs of the study's own network.
+        variants: Name to folded runs of each further network.
+        theory: The prediction.
+        claims: Judged sentences.
+        attrs: Attributes of the root, as `foretrain.results.store.attributes` makes them.
+    """
+    groups = {"/": xr.Dataset(attrs=attrs or {})}
+    if simulation is not None:
+        groups["/simulation"] = simulation
+    for name, dataset in (variants or {}).items():
+        groups[f"/{_VARIANTS}/{name}"] = dataset
+    if theory is not None:
+        groups["/theory"] = theory
+    groups["/claims"] = claims_dataset(claims)
+    return xr.DataTree.from_dict(groups)
+
+
+def open_result(path: Path, *, strict: bool = True, lazy: bool = False) -> Result:
+    """Open the results in a folder.
+
+    Args:
+        path: The folder of results, or the ``results.zarr`` in it.
+        strict: If False, what is whole in a damaged store is read; what is not is listed by ``repr``.
+        lazy: If True, values are read when they are used, for results larger than memory.
+
+    Raises:
+        FolderError: there are no results.
+        StoreError: the store is truncated, altered or not foretrain's.
+    """
+    folder = Path(path)
+    if folder.name == NAME:
+        folder = folder.parent
+    if not (folder / NAME).exists():
+        if not folder.exists():
+            raise FolderError(f"There is no folder {folder}.")
+        raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
+    return Result(folder, open_tree(folder / NAME, strict=strict, lazy=lazy))
+
+
+def _sizes(dataset):
+    return ", ".join(f"{name} {length}" for name, length in dataset.sizes.items())
+
+
+def _names(dataset):
+    names = [str(name) for name in dataset.data_vars]
+    return ", ".join(names if len(names) <= 8 else [*names[:7], f"... ({len(names)} in all)"])

@@ -1,0 +1,92 @@
+import errno
+import importlib.util
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from foretrain.errors import ArgumentError, FolderError, ForetrainError
+from foretrain.results import export as export_module
+from foretrain.results.export import export
+from foretrain.results.result import Result, make_tree, open_result
+
+RESULT = open_result(Path(__file__).parent.parent / "fixtures/store-v1")
+
+
+def test_netcdf_holds_the_same_groups_and_values(tmp_path):
+    pytest.importorskip("h5netcdf")
+    pytest.importorskip("h5py")
+    (path,) = export(RESULT, "netcdf", tmp_path / "out" / "result.nc")
+    with xr.open_datatree(path, engine="h5netcdf") as tree:
+        assert set(tree.children) == set(RESULT.tree.children)
+        xr.testing.assert_equal(tree["simulation"].to_dataset().load(), RESULT.simulation)
+        assert tree["claims"]["statement"].values.tolist() == [c.statement for c in RESULT.claims]
+        assert tree.attrs["config"] == RESULT.tree.attrs["config"]
+    assert os.listdir(path.parent) == ["result.nc"]
+
+
+@pytest.mark.parametrize("fmt", ["csv", "parquet"])
+def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
+    pytest.importorskip("pyarrow")
+    paths = export(RESULT, fmt, tmp_path / "tables")
+    assert {path.name for path in paths} == {
+        f"{name}.{fmt}"
+        for name in (
+            "simulation.learning_rate-seed-step",
+            "simulation.learning_rate-seed",
+            "variants.single.learning_rate-seed-step",
+            "variants.single.learning_rate-seed",
+            "theory.learning_rate-step",
+            "claims.claim",
+            "claims.claim-bound",
+        )
+    }
+    frames = {p.stem: getattr(pd, f"read_{fmt}")(p) for p in paths}
+    curves = frames["simulation.learning_rate-seed-step"]
+    assert set(curves) == {"learning_rate", "seed", "step", "time", "loss"}
+    assert len(curves) == int(np.isfinite(RESULT.simulation.loss).sum())
+    for row in curves.itertuples():
+        stored = RESULT.simulation.sel(
+            learning_rate=row.learning_rate, seed=row.seed, step=row.step
+        )
+        # a float32 printed in decimal is the same float32
+        assert np.float32(row.loss) == stored.loss
+        assert row.time == stored.time
+    assert list(frames["claims.claim"]["verdict"]) == ["holds", "holds"]
+    assert len(frames["simulation.learning_rate-seed"]) == 6
+
+
+def test_values_without_dims_become_a_table_of_one_row(tmp_path):
+    result = Result(None, make_tree(theory=xr.Dataset({"loss": 1.5})))
+    export(result, "csv", tmp_path / "t")
+    assert pd.read_csv(tmp_path / "t" / "theory.scalar.csv").loss.tolist() == [1.5]
+
+
+def test_an_unknown_format_is_named(tmp_path):
+    with pytest.raises(ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`"):
+        export(RESULT, "netcfd", tmp_path / "x")
+
+
+@pytest.mark.parametrize(("fmt", "package"), [("netcdf", "h5netcdf"), ("parquet", "pyarrow")])
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, fmt, package):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ForetrainError, match=rf"needs {package}.*foretrain\[export\]"):
+        export(RESULT, fmt, tmp_path / "x")
+
+
+def test_nothing_is_overwritten(tmp_path):
+    with pytest.raises(FolderError, match="exists and is not overwritten"):
+        export(RESULT, "csv", tmp_path)
+
+
+def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(export_module.os, "rename", full)
+    with pytest.raises(FolderError, match="is full"):
+        export(RESULT, "csv", tmp_path / "tables")
+    assert os.listdir(tmp_path) == []

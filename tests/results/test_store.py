@@ -1,0 +1,289 @@
+import errno
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.errors import FolderError, StoreError
+from foretrain.results import store as store_module
+from foretrain.results.store import NAME, attributes, chunk_shape, open_tree, write_tree
+
+
+def make_tree(seed=0):
+    draw = np.random.default_rng(seed)
+    simulation = xr.Dataset(
+        {
+            "loss": (("scale", "seed", "step"), draw.normal(size=(2, 3, 4)).astype(np.float32)),
+            "count": (("scale", "seed"), draw.integers(9, size=(2, 3)), {"padding": -1}),
+            "flag": ("seed", np.array([True, False, True])),
+            "empty": (("scale", "none"), np.zeros((2, 0))),
+        },
+        coords={
+            "scale": [0.1, 0.2],
+            "law": ("scale", np.array(["xavier", "κ"], np.dtypes.StringDType())),
+            "seed": [0, 1, 2],
+            "step": 10 * np.arange(4),
+            "time": (("scale", "step"), draw.normal(size=(2, 4))),
+        },
+        attrs={"title": "a title"},
+    )
+    claims = xr.Dataset({"ends": ("bound", [-np.inf, np.inf]), "none": ((), np.nan)})
+    return xr.DataTree.from_dict(
+        {
+            "/": xr.Dataset(attrs={"schema": 1, "hash": "abc"}),
+            "simulation": simulation,
+            "claims": claims,
+        }
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    return write_tree(tmp_path, make_tree())
+
+
+def all_bytes(store):
+    return {
+        path.relative_to(store): path.read_bytes() for path in store.rglob("*") if path.is_file()
+    }
+
+
+def flip(path, position=None):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if position is None else position] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_is_stored_is_loaded(store, lazy):
+    tree = open_tree(store, lazy=lazy)
+    xr.testing.assert_identical(tree.load(), make_tree())
+    for node in make_tree().subtree:
+        for name, variable in node.to_dataset(inherit=False).variables.items():
+            assert tree[node.path].to_dataset().variables[name].dtype == variable.dtype
+
+
+numbers = st.sampled_from(["f4", "f8", "i1", "i4", "i8", "u4", "?", "c16"])
+
+
+@st.composite
+def trees(draw):
+    datasets = {}
+    for group in ("simulation", "theory"):
+        lengths = {"seed": draw(st.integers(0, 3)), "mode": draw(st.integers(1, 3))}
+        variables = {}
+        for name in ("a", "b", "c"):
+            dims = tuple(draw(st.sets(st.sampled_from(["seed", "mode"]))))
+            bits = draw(st.binary(min_size=144, max_size=144))
+            dtype, shape = np.dtype(draw(numbers)), tuple(lengths[dim] for dim in dims)
+            values = np.frombuffer(bits, np.uint8)
+            values = values % 2 == 1 if dtype.kind == "b" else np.frombuffer(bits, dtype)
+            variables[name] = (dims, values[: int(np.prod(shape))].reshape(shape))
+        words = draw(
+            st.lists(st.text(max_size=4), min_size=lengths["mode"], max_size=lengths["mode"])
+        )
+        labels = np.array(words, np.dtypes.StringDType())
+        attrs = draw(st.dictionaries(st.text(min_size=1, max_size=3), st.integers() | st.text()))
+        datasets[group] = xr.Dataset(variables, {"word": ("mode", labels)}, attrs)
+    return xr.DataTree.from_dict(datasets)
+
+
+@settings(max_examples=15)
+@given(trees())
+def test_any_tree_is_loaded_as_it_was_stored_to_the_bit(tmp_path_factory, tree):
+    loaded = open_tree(write_tree(tmp_path_factory.mktemp("store"), tree))
+    xr.testing.assert_identical(loaded, tree)
+    for node in tree.subtree:
+        for name, variable in node.to_dataset().variables.items():
+            other = loaded[node.path].to_dataset().variables[name]
+            assert variable.dtype == other.dtype
+            if variable.dtype.kind != "T":  # a nan keeps its payload
+                assert variable.values.tobytes() == other.values.tobytes()
+
+
+def test_a_loaded_tree_can_be_stored_again_to_the_same_bits(store, tmp_path_factory):
+    again = write_tree(tmp_path_factory.mktemp("again"), open_tree(store))
+    assert all_bytes(again) == all_bytes(store)
+
+
+def test_equal_trees_are_equal_stores_to_the_bit(store, tmp_path_factory):
+    other = write_tree(tmp_path_factory.mktemp("other"), make_tree())
+    assert all_bytes(other) == all_bytes(store)
+    different = write_tree(tmp_path_factory.mktemp("different"), make_tree(seed=1))
+    assert all_bytes(different) != all_bytes(store)
+
+
+def test_variables_come_in_the_order_of_their_names(store):
+    assert list(open_tree(store)["simulation"].data_vars) == ["count", "empty", "flag", "loss"]
+
+
+def test_nothing_warns_and_xarray_alone_can_read_it(store):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tree = xr.open_datatree(store, engine="zarr", consolidated=False, chunks=None)
+        assert tree["simulation"]["law"].values.tolist() == ["xavier", "κ"]
+
+
+def test_a_new_store_replaces_the_old_and_leaves_nothing_beside_it(store):
+    write_tree(store.parent, make_tree(seed=1))
+    xr.testing.assert_identical(open_tree(store), make_tree(seed=1))
+    assert os.listdir(store.parent) == [NAME]
+
+
+def test_a_store_that_is_read_may_be_replaced_afterwards(store):
+    tree = open_tree(store)
+    write_tree(store.parent, make_tree(seed=1))
+    xr.testing.assert_identical(tree, make_tree())
+
+
+chunk_files = [Path("simulation", name, "c") for name in ("loss", "seed", "law")]
+
+
+@pytest.mark.parametrize("array", chunk_files, ids=lambda path: path.parts[1])
+def test_a_flipped_bit_in_any_chunk_is_noticed(store, array):
+    chunk = next(path for path in (store / array).rglob("*") if path.is_file())
+    for position in range(0, len(chunk.read_bytes()), 7):
+        flip(chunk, position)
+        with pytest.raises(StoreError, match=f"`{array.parent}`.*differs from its checksum"):
+            open_tree(store)
+        flip(chunk, position)
+    open_tree(store)
+
+
+def test_what_is_whole_beside_a_flipped_bit_can_be_read(store):
+    flip(next((store / "simulation/loss/c").rglob("*/*/0")))
+    tree = open_tree(store, strict=False)
+    assert tree.attrs["damaged"] == {"simulation/loss": "a chunk differs from its checksum"}
+    expected = make_tree()["simulation"].to_dataset().drop_vars("loss")
+    xr.testing.assert_identical(tree["simulation"].to_dataset(), expected)
+    xr.testing.assert_identical(tree["claims"].to_dataset(), make_tree()["claims"].to_dataset())
+
+
+def test_a_lost_chunk_is_noticed_and_not_read_as_nan(store):
+    next((store / "simulation/loss/c").rglob("*/*/0")).unlink()
+    with pytest.raises(StoreError, match="`simulation/loss` \\(1 of 1 chunks are missing\\)"):
+        open_tree(store, lazy=True)
+    assert "loss" not in open_tree(store, strict=False)["simulation"]
+
+
+def test_a_truncated_chunk_is_noticed(store):
+    chunk = next((store / "simulation/count/c").rglob("*/0"))
+    chunk.write_bytes(chunk.read_bytes()[:-3])
+    with pytest.raises(StoreError, match="`simulation/count`"):
+        open_tree(store)
+
+
+def test_altered_metadata_is_noticed_and_the_rest_can_be_read(store):
+    path = store / "simulation/loss/zarr.json"
+    path.write_text(path.read_text().replace("float32", "float64"))
+    (store / "simulation/count/zarr.json").unlink()
+    with pytest.raises(StoreError, match=r"truncated or altered: `simulation/.* and 1 more\. What"):
+        open_tree(store)
+    tree = open_tree(store, strict=False)
+    assert set(tree["simulation"].data_vars) == {"flag", "empty"}
+    assert set(tree.attrs["damaged"]) == {"simulation/loss", "simulation/count"}
+
+
+def test_altered_metadata_of_a_group_costs_its_attributes_alone(store):
+    path = store / "simulation/zarr.json"
+    path.write_text(path.read_text().replace("a title", "another"))
+    tree = open_tree(store, strict=False)
+    assert set(tree.attrs["damaged"]) == {"simulation"}
+    expected = make_tree()["simulation"].to_dataset().assign_attrs()
+    expected.attrs = {}
+    xr.testing.assert_identical(tree["simulation"].to_dataset(), expected)
+
+
+def test_altered_attributes_of_the_root_are_noticed(store):
+    path = store / "zarr.json"
+    path.write_text(path.read_text().replace('"abc"', '"abd"'))
+    with pytest.raises(StoreError, match="`/` \\(its attributes differ from their checksum\\)"):
+        open_tree(store)
+    assert "simulation" in open_tree(store, strict=False).children
+
+
+def test_a_truncated_root_is_named(store):
+    path = store / "zarr.json"
+    path.write_text(path.read_text()[:50])
+    with pytest.raises(StoreError, match=r"results\.zarr is truncated or altered: its zarr\.json"):
+        open_tree(store)
+    path.unlink()
+    with pytest.raises(StoreError, match="truncated or not a store of foretrain: it has no"):
+        open_tree(store)
+
+
+def test_a_store_of_another_program_is_named(tmp_path):
+    xr.Dataset({"x": 1}).to_zarr(tmp_path / NAME, zarr_format=3, consolidated=False)
+    with pytest.raises(StoreError, match="is not a store of foretrain, but of another program"):
+        open_tree(tmp_path / NAME)
+
+
+def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
+    tree = make_tree()
+    tree.attrs["schema"] = store_module.SCHEMA + 1
+    with pytest.raises(StoreError, match="schema 2, but this foretrain knows up to 1"):
+        open_tree(write_tree(tmp_path, tree))
+
+
+def test_no_store_is_named(tmp_path):
+    with pytest.raises(FolderError, match="There are no results at"):
+        open_tree(tmp_path / NAME)
+
+
+def test_a_full_disk_leaves_the_old_store(store, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store_module.os, "fsync", full)
+        with pytest.raises(FolderError, match="is full"):
+            write_tree(store.parent, make_tree(seed=1))
+    xr.testing.assert_identical(open_tree(store), make_tree())
+    assert os.listdir(store.parent) == [NAME]
+
+
+def test_a_writer_killed_between_its_renames_costs_nothing(store):
+    os.rename(store, store.parent / f".{NAME}.0123.old.tmp")
+    (store.parent / f".{NAME}.0123.new.tmp").mkdir()
+    write_tree(store.parent, make_tree(seed=1))
+    xr.testing.assert_identical(open_tree(store), make_tree(seed=1))
+    assert os.listdir(store.parent) == [NAME]
+
+
+def test_large_arrays_are_cut_into_chunks_of_4_to_8_megabytes_along_the_first_axes():
+    assert chunk_shape((), 8) == ()
+    assert chunk_shape((2, 0), 8) == (2, 1)
+    assert chunk_shape((3, 4), 4) == (3, 4)
+    for shape, itemsize in [((10**6,), 8), ((1000, 10, 1000), 4), ((7, 3, 10**7), 4)]:
+        chunk = chunk_shape(shape, itemsize)
+        assert 4e6 <= np.prod(chunk) * itemsize <= 2**23
+        assert all(c <= n for c, n in zip(chunk, shape, strict=True))
+
+
+def test_several_chunks_are_stored_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(store_module, "_CHUNK_BYTES", 64)
+    values = np.arange(100.0).reshape(4, 25)
+    store = write_tree(tmp_path, xr.DataTree(xr.Dataset({"x": (("a", "b"), values)})))
+    assert len([path for path in store.glob("x/c/*/*")]) == 16
+    np.testing.assert_array_equal(open_tree(store)["x"], values)
+    (store / "x/c/2/1").unlink()
+    with pytest.raises(StoreError, match="1 of 16 chunks are missing"):
+        open_tree(store)
+
+
+def test_attributes_of_the_root_are_text_and_numbers():
+    attrs = attributes(
+        config={"b": 1, "a": [0.1]},
+        hash="abc",
+        seeds=3,
+        root_seed=0,
+        versions={"zarr": "3"},
+        device="cpu",
+    )
+    assert attrs["config"] == '{"a": [0.1], "b": 1}'
+    assert {type(value) for value in attrs.values()} == {int, str}

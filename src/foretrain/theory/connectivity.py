@@ -46,7 +46,7 @@ def error_across_components(
 ) -> float:
     """Expected half squared error, averaged over items, of a pair across components.
 
-    For initial weights whose law does not change under rotations of a domain, the output of a cross
+    For initial weights whose law does not change under rotations of the data side, the output of a cross
     pair is zero on average over seeds, at any time and scale, so that the expected error is
     (<|y|^2> + E<|yhat|^2>)/2. At zero training loss and minimal rank the pair computes U A O B V^T in
     place of U A B V^T, with B the first layer's weights, proportional to (S/D)^(1/3), A B = S/D and O
@@ -58,7 +58,8 @@ def error_across_components(
 
     Both agree where all S/D are equal, as for one-hot words, where the value is 1 if the loss is
     averaged over D words of unit length. One seed with distinct modes gives the sum of 2 S_a^2/D_a
-    over the modes whose sign is flipped, hence anything between 0 and twice the expectation.
+    over the modes whose sign is flipped, hence anything between 0 and twice the expectation. For
+    components with unequal numbers of inputs and outputs the size of yhat is not fixed so.
 
     Args:
         singular_values: S of the un-gated statistics, shape (mode,), positive.

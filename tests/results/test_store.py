@@ -207,20 +207,48 @@ def test_altered_attributes_of_the_root_are_noticed(store):
     assert "simulation" in open_tree(store, strict=False).children
 
 
-def test_a_truncated_root_is_named(store):
+def test_a_truncated_root_is_named_and_what_lies_below_can_be_read(store):
     path = store / "zarr.json"
     path.write_text(path.read_text()[:50])
     with pytest.raises(StoreError, match=r"results\.zarr is truncated or altered: its zarr\.json"):
         open_tree(store)
     path.unlink()
-    with pytest.raises(StoreError, match="truncated or not a store of foretrain: it has no"):
+    with pytest.raises(StoreError, match=r"truncated or altered: its zarr\.json cannot be read"):
         open_tree(store)
+    tree = open_tree(store, strict=False)
+    assert tree.attrs == {"damaged": {"/": "its attributes cannot be read"}}
+    for group in ("simulation", "claims"):
+        xr.testing.assert_identical(tree[group].to_dataset(), make_tree()[group].to_dataset())
+
+
+def test_half_a_copy_of_a_store_is_read_as_far_as_it_goes(store):
+    for path in ["zarr.json", "simulation/zarr.json", "simulation/loss/zarr.json"]:
+        (store / path).unlink()
+    count = store / "simulation/count/zarr.json"
+    count.write_text(count.read_text()[:40])
+    tree = open_tree(store, strict=False)
+    assert tree.attrs["damaged"]["simulation/count"] == "its metadata cannot be read"
+    assert set(tree["simulation"].data_vars) - {"time", "law"} == {"flag", "empty"}
+
+
+def test_an_empty_folder_is_not_a_store(tmp_path):
+    for strict in (True, False):
+        with pytest.raises(StoreError, match="truncated or not a store of foretrain"):
+            open_tree(tmp_path, strict=strict)
 
 
 def test_a_store_of_another_program_is_named(tmp_path):
     xr.Dataset({"x": 1}).to_zarr(tmp_path / NAME, zarr_format=3, consolidated=False)
     with pytest.raises(StoreError, match="is not a store of foretrain, but of another program"):
         open_tree(tmp_path / NAME)
+
+
+def test_a_store_that_lists_files_outside_itself_is_not_followed(store):
+    path = store / "zarr.json"
+    path.write_text(path.read_text().replace("claims/zarr.json", "../claims/zarr.json"))
+    for strict in (True, False):
+        with pytest.raises(StoreError, match="not a store of foretrain"):
+            open_tree(store, strict=strict)
 
 
 def test_a_store_of_a_newer_foretrain_is_named(tmp_path):

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ NAME = "results.zarr"
 SCHEMA = 1
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
+_UNKNOWN = ""  # stands for the checksum of a file whose list is lost
 _CHUNK_BYTES = 8 * 2**20
 _STRING_BYTES = 32  # taken as the size of a string when chunks are cut
 
@@ -95,19 +97,21 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
         path: The store, usually ``<folder>/results.zarr``.
         strict: If True, anything damaged raises. If False, damaged variables are left out and listed in the
             attribute ``damaged`` of the root, name to reason.
-        lazy: If True, values are read when they are used. The store must then stay as it is; by default it is read
-            and checked as a whole, and may be replaced afterwards.
+        lazy: If True, values are read when they are used, and an altered chunk raises Zarr's own `ValueError` then.
+            The store must stay as it is; by default it is read and checked as a whole, and may be replaced afterwards.
 
     Raises:
         FolderError: there is nothing at `path`.
         StoreError: it is not a store of foretrain, was written by a newer one, or (if strict) is truncated or altered.
     """
     store = Path(path)
-    root, damaged = _inspect(store)
+    root, damaged = _inspect(store, strict)
     if not damaged:
         try:
             tree = _open(store)
             return tree if lazy else tree.load()
+        except MemoryError:
+            raise
         except Exception as error:  # whatever a decoder makes of altered bytes
             damaged = _unreadable(store, root, {})
             if not damaged:
@@ -120,7 +124,9 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
             "What is whole can be read with `strict=False`."
         )
     damaged |= _unreadable(store, root, damaged)
-    tree = _open(_whole_part(store, root, damaged)).load()
+    with tempfile.TemporaryDirectory() as whole:
+        _copy_whole_part(store, root, damaged, Path(whole))
+        tree = _open(whole).load()
     tree.attrs["damaged"] = damaged
     return tree
 
@@ -202,45 +208,61 @@ def _sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
-def _inspect(store):
+def _inspect(store, strict):
     """The root's metadata, and what is damaged as far as can be told without reading values."""
     if not store.exists():
         raise FolderError(f"There are no results at {store}.")
-    try:
-        root = json.loads((store / _METADATA).read_bytes())
-        listed, seal = root["attributes"][_SEAL], root["attributes"][_ROOT_SEAL]
-        schema = root["attributes"].get("schema", SCHEMA)
-    except FileNotFoundError:
-        raise StoreError(
-            f"{store} is truncated or not a store of foretrain: it has no {_METADATA}."
-        ) from None
-    except (KeyError, TypeError):
-        raise StoreError(f"{store} is not a store of foretrain, but of another program.") from None
-    except (ValueError, OSError) as error:
-        raise StoreError(
-            f"{store} is truncated or altered: its {_METADATA} cannot be read ({error})."
-        ) from error
-    if schema > SCHEMA:
-        raise StoreError(
-            f"{store} was written with schema {schema}, but this foretrain knows up to {SCHEMA}. Try a newer foretrain."
-        )
-    damaged = (
-        {} if _digest_of_root(root) == seal else {"/": "its attributes differ from their checksum"}
-    )
-    for name, digest in listed.items():
+    root, damaged = _read_root(store, strict)
+    for name, digest in root["attributes"][_SEAL].items():
         node = name.removesuffix(f"/{_METADATA}")
         try:
             content = (store / name).read_bytes()
         except OSError:
             damaged[node] = "its metadata is missing"
             continue
-        if _sha256(content) != digest:
+        if digest not in (_sha256(content), _UNKNOWN):
             damaged[node] = "its metadata differs from its checksum"
             continue
-        missing = _missing_chunks(store / node, json.loads(content))
+        try:
+            missing = _missing_chunks(store / node, json.loads(content))
+        except (ValueError, KeyError, TypeError):
+            missing = "its metadata cannot be read"
         if missing:
             damaged[node] = missing
     return root, damaged
+
+
+def _read_root(store, strict):
+    """The root's metadata and whether it is damaged; if not strict, one is made up where it cannot be read."""
+    try:
+        root = json.loads((store / _METADATA).read_bytes())
+        seal, schema = root["attributes"][_ROOT_SEAL], root["attributes"].get("schema", SCHEMA)
+        if any(
+            Path(name).is_absolute() or ".." in Path(name).parts
+            for name in root["attributes"][_SEAL]
+        ):
+            raise KeyError("a store lists files within itself alone")
+    except (KeyError, TypeError):
+        raise StoreError(f"{store} is not a store of foretrain, but of another program.") from None
+    except (ValueError, OSError) as error:
+        below = [
+            file.relative_to(store).as_posix() for file in sorted(store.glob(f"*/**/{_METADATA}"))
+        ]
+        if strict or not below:
+            known = (
+                "is truncated or altered" if below else "is truncated or not a store of foretrain"
+            )
+            raise StoreError(
+                f"{store} {known}: its {_METADATA} cannot be read ({error})."
+            ) from error
+        made_up = {"attributes": {_SEAL: dict.fromkeys(below, _UNKNOWN)}}
+        return made_up, {"/": "its attributes cannot be read"}
+    if schema > SCHEMA:
+        raise StoreError(
+            f"{store} was written with schema {schema}, but this foretrain knows up to {SCHEMA}. Try a newer foretrain."
+        )
+    whole = _digest_of_root(root) == seal
+    return root, {} if whole else {"/": "its attributes differ from their checksum"}
 
 
 def _missing_chunks(folder, metadata):
@@ -254,19 +276,22 @@ def _missing_chunks(folder, metadata):
 
 def _open(store) -> xr.DataTree:
     tree = xr.open_datatree(store, engine="zarr", consolidated=False, chunks=None)
-    labels = tree.attrs[_LABELS]
+    labels = tree.attrs.get(_LABELS, {})
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
-        del tree.attrs[name]
+        tree.attrs.pop(name, None)
     groups = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
     return xr.DataTree.from_dict(
-        {path: _ordered(dataset, labels[path]) for path, dataset in groups.items()}
+        {
+            path: _ordered(dataset, labels.get(path, dataset.coords))
+            for path, dataset in groups.items()
+        }
     )
 
 
 def _ordered(dataset, labels):
     """Variables in the order of their names, labels apart; Zarr lists them as the file system does."""
     variables = {name: dataset.variables[name] for name in sorted(dataset.variables)}
-    coords = {name: variables.pop(name) for name in labels if name in variables}
+    coords = {name: variables.pop(name) for name in sorted(labels) if name in variables}
     return xr.Dataset(variables, coords, dataset.attrs)
 
 
@@ -286,25 +311,24 @@ def _unreadable(store, root, known):
     return damaged
 
 
-def _whole_part(store, root, damaged):
-    """What is not damaged, as a store in memory. A damaged group keeps its variables but loses its attributes."""
-    from zarr.core.buffer.cpu import Buffer
-    from zarr.storage import MemoryStore
-
-    files = {_METADATA: (store / _METADATA).read_bytes()}
-    for name in root["attributes"][_SEAL]:
-        node = name.removesuffix(f"/{_METADATA}")
+def _copy_whole_part(store, root, damaged, target):
+    """Copy what is not damaged. A damaged group keeps its variables but loses its attributes."""
+    nodes = [name.removesuffix(f"/{_METADATA}") for name in root["attributes"][_SEAL]]
+    for node in nodes:
+        metadata = store / node / _METADATA
         if node not in damaged:
-            files[name] = (store / name).read_bytes()
-            for chunk in [store / node / "c", *(store / node).glob("c/**/*")]:
-                if chunk.is_file():
-                    files[chunk.relative_to(store).as_posix()] = chunk.read_bytes()
-    for name in list(files):
-        group = Path(name).parent.parent if name.endswith(_METADATA) else None
-        if group is not None and group != Path():
-            empty = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}})
-            files.setdefault(f"{group.as_posix()}/{_METADATA}", empty.encode())
-    return MemoryStore({name: Buffer.from_bytes(content) for name, content in files.items()})
+            (target / node).mkdir(parents=True, exist_ok=True)
+            shutil.copy(metadata, target / node)
+            if (store / node / "c").is_dir():
+                shutil.copytree(store / node / "c", target / node / "c")
+            elif (store / node / "c").exists():
+                shutil.copy(store / node / "c", target / node)
+    if (store / _METADATA).exists() and root["attributes"].get(_ROOT_SEAL):
+        shutil.copy(store / _METADATA, target)
+    empty = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}})
+    for folder in {target, *(target / parent for node in nodes for parent in Path(node).parents)}:
+        if folder.exists() and not (folder / _METADATA).exists():
+            (folder / _METADATA).write_text(empty)
 
 
 def _remove_left_overs(folder):

@@ -1,0 +1,97 @@
+"""What the bookkeeping of results costs: appending, scanning, folding, storing and opening a million runs.
+
+python benchmarks/results.py [runs] [runs per segment]
+
+Each run has an outcome and two numbers; every value is compared with what was put in. Peak memory is that of the whole
+process, which also holds the runs' identities.
+"""
+
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.results.folding import Layout, fold
+from foretrain.results.journal import FinishedRun, Writer, scan
+from foretrain.results.result import make_tree, open_result
+from foretrain.results.store import write_tree
+from foretrain.vocabulary import Variable, declare
+
+SEEDS, WIDTHS = 10, 100
+declare(
+    Variable("final_loss", meaning="Loss at the end of the run."),
+    Variable("learning_time", unit="step × learning rate", meaning="Time of half the final loss."),
+)
+
+
+def measure(runs, per_segment, folder):
+    """Rows of (what, seconds, note) for one journal."""
+    identities = [f"{number * 2654435761:032x}" for number in range(runs)]
+    rows, each, writer, steps = [], [], Writer(folder, "worker-0"), np.zeros(0, int)
+    for start in range(0, runs, per_segment):
+        batch = [
+            FinishedRun(
+                identities[number],
+                1,
+                100,
+                steps,
+                {},
+                {"final_loss": np.float32(number), "learning_time": np.float32(2 * number)},
+            )
+            for number in range(start, min(runs, start + per_segment))
+        ]
+        began = time.perf_counter()
+        writer.append(batch)
+        each.append(time.perf_counter() - began)
+    rows.append(
+        ("append all", sum(each), f"{1e3 * np.median(each):.2f} ms each, {len(each)} segments")
+    )
+
+    began = time.perf_counter()
+    found = scan(folder)
+    rows.append(("scan", time.perf_counter() - began, ""))
+    assert found.identities == identities
+
+    cells = runs // SEEDS // WIDTHS
+    axes = {"init_scale": tuple(np.linspace(0.1, 1, cells)), "width": tuple(range(WIDTHS))}
+    grid = np.ndindex(cells, WIDTHS, SEEDS)
+    layout = Layout(axes, SEEDS, zip(grid, identities, strict=True), ("running", "converged"))
+    began = time.perf_counter()
+    dataset = fold(folder, layout)
+    rows.append(("fold", time.perf_counter() - began, f"{dataset.nbytes / 1e6:.0f} MB"))
+    assert (dataset.final_loss.values.ravel() == np.arange(runs, dtype=np.float32)).all()
+
+    began = time.perf_counter()
+    store = write_tree(folder, make_tree(simulation=dataset))
+    files = [path for path in store.rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files) / 1e6
+    rows.append(("store", time.perf_counter() - began, f"{len(files)} files, {size:.1f} MB"))
+
+    began = time.perf_counter()
+    result = open_result(folder)
+    rows.append(("open", time.perf_counter() - began, ""))
+    assert result.simulation.identical(dataset[sorted(dataset.data_vars)])
+    return rows
+
+
+def main():
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10**6
+    sizes = [int(sys.argv[2])] if len(sys.argv) > 2 else [100, 1000]
+    print("| runs | per segment | what | seconds | note |\n|---|---|---|---|---|")
+    for per_segment in sizes:
+        folder = Path(tempfile.mkdtemp(prefix="foretrain-"))
+        try:
+            for what, seconds, note in measure(runs, per_segment, folder):
+                print(f"| {runs} | {per_segment} | {what} | {seconds:.2f} | {note} |", flush=True)
+        finally:
+            shutil.rmtree(folder)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"\nPeak memory of the process: {peak:.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

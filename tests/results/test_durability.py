@@ -1,0 +1,93 @@
+"""The journal against what really happens: processes killed in mid-writing, and disks that fill up."""
+
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+from foretrain.errors import FolderError
+from foretrain.results.journal import FinishedRun, Writer, scan
+
+APPEND = textwrap.dedent(
+    """
+    import sys
+    import numpy as np
+    from foretrain.results.journal import FinishedRun, Writer
+    writer, number = Writer(sys.argv[1], "w"), int(sys.argv[2])
+    while True:
+        number += 1
+        loss = np.full(20_000, number, float)
+        steps = np.arange(20_000)
+        writer.append([FinishedRun(str(number), 1, 1, steps, {"loss": loss})])
+        print(number, flush=True)
+    """
+)
+
+
+def append_until_killed(folder, first, seconds):
+    """Append runs in another process, kill it after some time, and return the number of the last append that returned."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", APPEND, str(folder), str(first)], stdout=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()
+    time.sleep(seconds)
+    process.kill()
+    said, _ = process.communicate()
+    return max([first + 1, *map(int, said.split())])
+
+
+def test_killed_at_any_moment_no_appended_run_is_lost_and_no_segment_is_torn(tmp_path):
+    last = 0
+    for seconds in np.random.default_rng(0).uniform(0, 0.1, size=5):
+        last = append_until_killed(tmp_path, last, seconds)
+        found = scan(tmp_path)
+        assert found.damaged == {}
+        done = set(map(int, found.identities))
+        assert done >= set(range(1, last + 1))
+        last = max(done)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 256 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount command")
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk)]
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"mounting a small disk is not permitted here: {mounted.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.slow
+def test_a_full_disk_keeps_what_was_finished_and_goes_on_when_there_is_room(small_disk):
+    writer, done = Writer(small_disk, "w"), []
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(100_000))
+
+    def append():
+        number = len(done)
+        loss = np.full(1000, number, float)
+        writer.append([FinishedRun(str(number), 1, 1, np.arange(1000), {"loss": loss})])
+        done.append(str(number))
+
+    def fill():  # a segment has 16 kB, so that the disk is full after ten at most
+        while len(done) <= 10:
+            append()
+
+    with pytest.raises(FolderError, match=r"^The disk that holds .* is full\.[^\n]*$"):
+        fill()
+    assert done
+    found = scan(small_disk)
+    assert (found.identities, found.damaged) == (done, {})
+    assert not [path for path in (small_disk / "journal").iterdir() if path.name.startswith(".")]
+    ballast.unlink()
+    append()
+    assert scan(small_disk).identities == done

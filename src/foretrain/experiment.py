@@ -5,7 +5,7 @@ import shlex
 import sys
 import tomllib
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -315,26 +315,33 @@ def labelled(folder: Path, plan: Plan) -> LabelledRuns:
         )
         folded[variant] = fold(folder, layout)
     simulation = folded.pop("")
-    return LabelledRuns(
+    done = LabelledRuns(
         plan.parameters,
         plan.axes,
         plan.seeds,
         plan.root_seed,
         simulation,
         folded,
-        predictions(plan),
+        xr.Dataset(),
     )
+    return replace(done, theory=predictions(plan, done))
 
 
-def predictions(plan: Plan) -> xr.Dataset:
+def predictions(plan: Plan, done: LabelledRuns) -> xr.Dataset:
     """The theory of every cell of a plan, along its axes; empty if the study predicts nothing pointwise."""
     module = studies.load(plan.study)
     if not hasattr(module, "predict"):
         return xr.Dataset()
-    parts = {
-        index: module.predict(cell, plan.root_seed, plan.seeds)
-        for index, cell in cells(plan.parameters, plan.axes)
-    }
+    parts = {}
+    for (index, parameters), (_, cell) in zip(
+        cells(plan.parameters, plan.axes), done.cells(), strict=True
+    ):
+        parts[index] = module.predict(parameters, plan.root_seed, plan.seeds)
+        if hasattr(module, "fit"):
+            cell = replace(cell, theory=parts[index])
+            parts[index] = xr.merge(
+                [parts[index], module.fit(cell)], join="outer", compat="no_conflicts"
+            )
     for position in reversed(range(len(plan.axes))):
         name = list(plan.axes)[position]
         label = xr.DataArray(list(plan.axes[name]), dims=name, name=name)

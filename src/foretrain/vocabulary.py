@@ -38,7 +38,7 @@ class Variable:
 DIMS = {
     "seed": "number of the seed; one value is one independent run",
     "step": "optimiser steps taken",
-    "time": "continuous time of gradient flow",
+    "time": "time of gradient flow; of descent the number of steps times the learning rate",
     "layer": "layer of weights, input first",
     "mode": "singular mode, largest singular value first",
     "input_domain": "number of the input domain",
@@ -55,6 +55,8 @@ DIMS = {
     "claim": "number of the claim",
     "bound": "lower and upper bound",
 }
+
+_COORDINATE_UNITS = {"time": TIME_UNIT, "step": "step"}
 
 _declared: dict[str, Variable] = {}
 
@@ -87,7 +89,7 @@ def declared() -> tuple[Variable, ...]:
 
 
 def annotate(dataset: xr.Dataset) -> xr.Dataset:
-    """Check every data variable of `dataset` against the vocabulary and write unit, meaning and source into its attrs.
+    """Check every data variable against the vocabulary; write unit, meaning and source into its and its labels' attrs.
 
     A variable's declared dims must be its last dims, in order; dims in front of them (axes, seed) are free.
     """
@@ -103,6 +105,10 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
         if variable.source:
             attrs["source"] = variable.source
         dataset[name].attrs.update(attrs)
+    for name in dataset.coords:
+        if str(name) in DIMS:
+            dataset[name].attrs["long_name"] = DIMS[str(name)]
+            dataset[name].attrs["units"] = _COORDINATE_UNITS.get(str(name), "1")
     return dataset
 
 

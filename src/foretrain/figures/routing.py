@@ -69,14 +69,18 @@ def _learning_curve(cell, theory, decoupled, where):
         _one(theory)["loss"].values,
         **theory_line(label="reduction, decoupled start"),
     )
+    for number, curve in enumerate(theory["fitted_loss"].transpose("seed", "step").values):
+        name = "reduction, fitted start" if number == 0 else None
+        style = theory_line(PALETTE["vermillion"], label=name, linewidth=0.9)
+        ax.plot(theory["time"].values, curve, **style)
     ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, time[-1]))
     ax.legend()
     return Drawing(
         figure,
         "Loss while learning",
         "Training loss of networks from random weights (every seed drawn), of one from decoupled weights of the same "
-        "scale, and of the reduction. Random starts share less with the modes of the data and so begin later."
-        + where,
+        "scale, and of the reduction: from the same decoupled start, and from the start fitted to each seed. Random "
+        "starts share less with the modes of the data and so begin later." + where,
     )
 
 
@@ -88,22 +92,23 @@ def _singular_values(cell, theory, where):
         for mode in range(modes):
             values = cell["singular_values"].sel(layer=layer).isel(mode=mode)
             name = f"mode {mode + 1}" if layer == "hidden" else ""
-            seed_band(ax, time, values, name, color=_COLOURS[mode])
+            _, band = seed_band(ax, time, values, name, color=_COLOURS[mode])
+            if band is not None:
+                band.set_label("_nolegend_")
             predicted = _one(theory)["singular_values"].sel(layer=layer).isel(mode=mode)
             ax.plot(theory["time"].values, predicted.values, **theory_line(_COLOURS[mode]))
         ax.set_title(layer, loc="left")
-        ax.set(xlabel="Time", xlim=(0, time[-1]))
+        ax.set(xlim=(0, time[-1]))
     axes[0].set_ylabel("Singular value")
     panel_letters(axes)
-    legend_below(figure, 2)
-    figure.supxlabel(f"{label}", fontsize=11)
-    for ax in axes:
-        ax.set_xlabel("")
+    axes[1].set_xlabel(label)
+    legend_below(figure, 4)
     return Drawing(
         figure,
         "Singular values of the three layers",
         f"The {modes} largest singular values of each layer: solid, mean over seeds from random weights (encoders and "
-        "decoders: mean over domains); dashed, the reduction from the decoupled start." + where,
+        "decoders: mean over domains), in a band of its 95% bootstrap interval; dashed, the reduction from the "
+        "decoupled start." + where,
     )
 
 
@@ -120,7 +125,7 @@ def _errors(cell, where):
         if name in cell and np.nanmax(cell[name].values) > 0:
             seed_band(ax, time, cell[name], text, color=PALETTE[colour], statistic=np.median)
     ax.set(xlabel=label, ylabel="Error (1/2 |error|², mean)", yscale="log", xlim=(0, time[-1]))
-    ax.legend()
+    legend_below(figure, 2)
     return Drawing(
         figure,
         "Trained and untrained routes",

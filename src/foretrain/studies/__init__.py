@@ -28,6 +28,8 @@ and, where it needs them,
   to (dims, values), such as ``time`` along ``step``; `step` holds the stored step numbers.
 - ``predict(parameters, root_seed, seeds) -> xarray.Dataset``: the theory for one cell of the grid, in NumPy and SciPy,
   float64. It has a ``seed`` dim where the prediction depends on what is drawn.
+- ``fit(runs: LabelledRuns) -> xarray.Dataset``: theory whose constants are fitted to the runs of one cell, such as an
+  effective start per seed; it is stored with the rest of the theory.
 - ``estimate(parameters) -> float``: predicted number of steps of a run, used to start long runs first.
 
 The figures of a study are in ``figures/`` under the same name.

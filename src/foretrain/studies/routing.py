@@ -31,7 +31,7 @@ PRESETS = {
     "digits": {"data": "digits"},
 }
 CONDITIONAL_DEFAULTS = {
-    ("data", "digits"): {"learning_rate": 0.2, "steps": 5000, "observe_every": 40},
+    ("data", "digits"): {"learning_rate": 0.2, "steps": 2500, "observe_every": 25},
 }
 
 
@@ -166,6 +166,18 @@ VARIABLES = declare(
         "heldout_accuracy",
         ("input_domain", "output_domain"),
         meaning="Fraction of held-out samples classified right on every route.",
+    ),
+    Variable(
+        "fitted_start",
+        meaning="Strength of every mode and layer from which the reduction fits the loss best.",
+    ),
+    Variable(
+        "fitted_loss", ("step",), meaning="Training loss of the reduction from the fitted start."
+    ),
+    Variable(
+        "fitted_mode_strength",
+        ("step", "mode"),
+        meaning="Mode strengths of the reduction from the fitted start.",
     ),
     Variable("mode_singular_value", ("mode",), meaning="Singular value S of <y x^T>."),
     Variable("mode_variance", ("mode",), meaning="Input variance D of each mode."),
@@ -397,6 +409,13 @@ def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
     from foretrain.studies import routing_theory
 
     return routing_theory.predict(parameters, root_seed, seeds)
+
+
+def fit(runs: LabelledRuns) -> xr.Dataset:
+    """The reduction from the start that fits each seed's loss best; see `routing_theory`."""
+    from foretrain.studies import routing_theory
+
+    return routing_theory.fit(runs)
 
 
 def claims(runs: LabelledRuns) -> list[Claim]:

@@ -8,7 +8,6 @@ from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.measures.trajectory import at_end
 from foretrain.studies import routing as study
-from foretrain.studies import routing_theory
 from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
 
@@ -46,22 +45,16 @@ def _decoupled(runs: LabelledRuns) -> Claim:
 
 
 def _fitted_start(runs: LabelledRuns) -> list[Claim]:
-    p, samples, starts, times = runs.parameters, [], [], []
+    p, samples, times = runs.parameters, [], []
     for seed in range(runs.seeds):
-        run = runs.simulation.isel(seed=seed)
-        loss = run["loss"].dropna("step")
-        if loss.size < 2 or not np.isfinite(loss).all():
-            samples, starts = [*samples, np.nan], [*starts, np.nan]
-            continue
-        start = routing_theory.fitted_start(p, runs.root_seed, seed, loss.values)
-        theory = routing_theory.predict_from(p, runs.root_seed, seed, start)
+        run, theory = runs.simulation.isel(seed=seed), runs.theory.isel(seed=seed)
+        loss, predicted = run["loss"].values, theory["fitted_loss"].values[: run.sizes["step"]]
+        drop = loss[0] - np.nanmin(loss)
         # The flat end would dilute the mean: judged until 99% of what can be learned is learned.
-        learned = loss.values > loss.values[-1] + 0.01 * (loss.values[0] - loss.values[-1])
-        gap = np.abs(theory["loss"].values[: loss.size] - loss.values)[learned]
-        samples.append(gap.mean() / (loss.values[0] - loss.values[-1]))
-        starts.append(start)
+        learning = loss > np.nanmin(loss) + 0.01 * drop
+        samples.append(np.abs(predicted - loss)[learning].mean() / drop)
         times.append(_half_time_error(run, theory))
-    starts = np.array(starts)
+    starts = runs.theory["fitted_start"].values
     start = f"{np.nanmean(starts):.3g} ± {np.nanstd(starts):.1g}"
     claims = [
         judge(
@@ -98,7 +91,9 @@ def _half_time_error(run: xr.Dataset, theory: xr.Dataset) -> float:
     strengths, optimum = run["mode_strength"].values, run["mode_optimum"].values
     measured = half_learning_times(run["time"].values, strengths, optimum)
     s, d = theory["mode_singular_value"].values, theory["mode_variance"].values
-    predicted = half_learning_times(theory["time"].values, theory["mode_strength"].values, s / d)
+    predicted = half_learning_times(
+        theory["time"].values, theory["fitted_mode_strength"].values, s / d
+    )
     both = np.isfinite(measured) & np.isfinite(predicted) & (predicted > 0)
     # A mode that is learned in one and never in the other is off by at least its whole time.
     error = np.where(both, np.abs(measured / np.where(both, predicted, 1) - 1), 1.0)

@@ -3,7 +3,9 @@
 import numpy as np
 import xarray as xr
 
+from foretrain.dynamics.program import DIVERGED
 from foretrain.studies import routing as study
+from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.routing_reduction import RoutingReduction, euler
 
 
@@ -74,3 +76,19 @@ def fitted_start(
         best = int(np.abs(curves - loss[:, None]).mean(0).argmin())
         low, high = starts[max(best - 1, 0)], starts[min(best + 1, 80)]
     return float(starts[best])
+
+
+def fit(runs: LabelledRuns) -> xr.Dataset:
+    """Fitted start of every seed, with the reduction's loss and mode strengths from there; nan for a seed that diverged."""
+    fitted = []
+    for seed in range(runs.seeds):
+        loss = runs.simulation["loss"].isel(seed=seed)
+        whole = loss.dropna("step")
+        usable = whole.size > 1 and int(runs.simulation["outcome"][seed]) != DIVERGED
+        args = (runs.parameters, runs.root_seed, seed)
+        start = fitted_start(*args, whole.values) if usable else np.nan
+        theory = predict_from(*args, start if usable else runs.parameters.init_scale)
+        names = {"loss": "fitted_loss", "mode_strength": "fitted_mode_strength"}
+        curves = theory[list(names)].rename(names)
+        fitted.append((curves if usable else curves * np.nan).assign(fitted_start=start))
+    return xr.concat(fitted, "seed")

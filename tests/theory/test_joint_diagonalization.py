@@ -61,9 +61,20 @@ def test_under_noise_the_frames_are_hardly_ever_worse_than_the_planted_ones():
         found = joint_diagonalize(SPACES, families)
         # Off-diagonal mass of the scaled families is what is minimised, and the planted frames are one candidate.
         planted_mass = sum(off_diagonal(family, frames) ** 2 for family in families)
-        worse += sum(residual**2 for residual in found.residuals) > planted_mass * (1 + 1e-9)
-    # A search can end in a local optimum where noise joins two modes; one in fifty is allowed.
+        worse += sum(residual**2 for residual in found.residuals) > planted_mass * 1.01
+    # The search stops within about a percent of an optimum, and that can be a local one where noise joins two modes:
+    # one in fifty is allowed.
     assert worse <= 1
+
+
+@pytest.mark.parametrize("seed", [220, 246, 615, 885, 52, 366, 672])
+def test_unlucky_coefficients_and_directions_drowned_in_noise_are_survived(seed):
+    # The first four mix two modes with the first draw of coefficients; the others do if noise of a strong mode is
+    # taken for the direction of a weak one. Either leaves 20 to 10,000 times the planted off-diagonal mass.
+    families, frames = planted(seed, noise=1e-3)
+    found = joint_diagonalize(SPACES, families)
+    planted_mass = sum(off_diagonal(family, frames) ** 2 for family in families)
+    assert sum(residual**2 for residual in found.residuals) <= planted_mass * 1.01
 
 
 def test_components_without_connection_share_modes_in_order_of_strength():

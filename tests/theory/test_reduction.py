@@ -3,10 +3,12 @@ import itertools
 import jax
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
-from foretrain.networks.gated import example_loss, statistics_loss
+from foretrain.networks.gated import example_loss, statistics_gradient, statistics_loss
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import contextual, xor
 from foretrain.tasks.statistics import gather_statistics
@@ -158,6 +160,57 @@ def test_frames_are_orthonormal_and_diagonalise(name):
         np.testing.assert_allclose(found, exact, atol=1e-12)
 
 
+def random_diagonalisable(seed, latents=3):
+    """Any acyclic graph, real gates per context, and data that are diagonal in frames of their own at every end."""
+    draw = np.random.default_rng(seed)
+    size = int(draw.integers(3, 8))
+    pairs = [(i, j) for j in range(size) for i in range(j)]
+    chosen = [pairs[k] for k in draw.integers(0, len(pairs), size=int(draw.integers(3, 11)))]
+    used = sorted({end for pair in chosen for end in pair})
+    nodes = {f"n{i}": int(draw.integers(1, 5)) for i in used}
+    edges = {f"e{k}": [f"n{i}", f"n{j}"] for k, (i, j) in enumerate(chosen)}
+    graph = graph_from_dict({"nodes": nodes, "edges": edges})
+    latent = samples_of(np.eye(latents), draw.uniform(0.5, 2, latents))
+    contexts = int(draw.integers(1, 4))
+
+    def view(node, per_context):
+        width = graph.width[node]
+        seen, frame = min(width, latents), rotation(width, draw)
+        scales = [draw.standard_normal(seen)] * contexts
+        if per_context:
+            scales = draw.standard_normal((contexts, seen))
+        return np.concatenate([latent[:, :seen] * scale @ frame[:, :seen].T for scale in scales])
+
+    gates = {
+        name: np.repeat(draw.integers(0, 3, contexts) * draw.uniform(0.5, 1), latents)
+        for name in [*graph.shape, *graph.hidden, *graph.outputs]
+        if draw.integers(2)
+    }
+    inputs = {name: view(name, False) for name in graph.inputs}
+    targets = {name: view(name, True) for name in graph.outputs}
+    return GatedData(graph, inputs, targets, gates), draw
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_on_any_graph_the_full_network_moves_as_the_reduction_says(seed):
+    data, draw = random_diagonalisable(seed)
+    statistics = gather_statistics(data)
+    assume(any(np.any(statistics.input_pair(p, p)) for p in statistics.target_input))
+    reduction = find_reduction(statistics)
+    state = decoupled_start(reduction, draw.standard_normal(reduction.carried.shape))
+    frames = hidden_frames(reduction, draw)
+    weights = decoupled_weights(reduction, state, frames)
+    full = statistics_gradient(statistics, weights)
+    reduced = decoupled_weights(reduction, velocity(reduction, state), frames)
+    scale = max(np.abs(matrix).max() for matrix in full.values())
+    for edge, matrix in full.items():
+        # Frames are exact to rounding, up to 1e-8 (the default tolerance) where values happen to be close.
+        np.testing.assert_allclose(reduced[edge], -matrix, rtol=0, atol=1e-8 * scale)
+    power = statistics_loss(statistics, weights)
+    assert loss(reduction, state) == pytest.approx(power, rel=1e-8, abs=1e-12)
+
+
 def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
     reduction = find_reduction(gather_statistics(xor(3)))
     assert len(reduction.groups) == 4
@@ -245,6 +298,21 @@ def test_modes_without_target_have_no_half_learning_time_and_slow_ones_an_infini
     assert np.isnan(half[0, 2:]).all()
     early = times[times < half[0, 0]]
     assert np.isinf(half_learning_times(reduction, early, flow(reduction, 0.3, early))[0, :2]).all()
+
+
+def test_directions_without_variance_are_no_modes():
+    draw = np.random.default_rng(0)
+    x = samples_of(rotation(5, draw), [1.0, 0.5, 0.2, 0.0, 0.0])
+    y = x @ draw.standard_normal((5, 2)) @ draw.standard_normal((2, 6))
+    x = np.linalg.svd(x, full_matrices=False)[0][:, :3] @ rotation(5, draw)[:3] * np.sqrt(5)
+    graph = graph_from_dict(
+        {"nodes": {"x": 5, "h": 4, "y": 6}, "edges": {"a": ["x", "h"], "b": ["h", "y"]}}
+    )
+    reduction = find_reduction(gather_statistics(GatedData(graph, {"x": x}, {"y": y})))
+    # Whitened on three directions, two of which drive the output; the third decays against a free output direction.
+    assert reduction.singular_values.shape == (1, 3)
+    np.testing.assert_allclose(reduction.input_variances, [[1, 1, 1]], rtol=1e-12)
+    assert np.count_nonzero(reduction.singular_values > 1e-12) == 2
 
 
 def test_flow_is_the_limit_of_descent_and_restarts_where_it_stopped():

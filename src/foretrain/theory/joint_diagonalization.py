@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 Matrix = tuple[str, str, np.ndarray]
 
@@ -30,7 +29,7 @@ _EXACT = 1e-11
 # mixes modes too far for the ascent to part them.
 _DRAWS = 6
 # The ascent ends when a sweep removes less than this part of the off-diagonal mass.
-_PROGRESS = 1e-5
+_PROGRESS = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class Frames:
 
 
 def joint_diagonalize(
-    widths: Mapping[str, int], families: Sequence[Sequence[Matrix]], *, polish: int = 500
+    widths: Mapping[str, int], families: Sequence[Sequence[Matrix]], *, polish: int = 200
 ) -> Frames:
     """Find the frames in which all matrices are as nearly diagonal as can be found.
 
@@ -222,9 +221,10 @@ def _polish(columns, carried, matrices, sweeps):
     The mass is a sum of squares d^2 with gradient sum of d C f in each column f; the frame nearest to the gradient
     increases it. The shift keeps that true for a matrix within one space, and columns without gradient where they are.
     """
-    columns = _match(columns, carried, matrices)
+    columns = dict(columns)
     mass = _mass(columns, matrices)
     total = sum(float(np.sum(matrix**2)) for _, _, matrix in matrices)
+    norms = {id(m): np.linalg.norm(m, 2) for row, column, m in matrices if row == column}
     for _ in range(sweeps):
         for name, frame in columns.items():
             has = carried[name]
@@ -238,7 +238,7 @@ def _polish(columns, carried, matrices, sweeps):
                     if column == name:
                         gradient += (matrix.T @ columns[row]) * values
                     if row == column:
-                        shift += 2 * float(np.abs(values).max()) * np.linalg.norm(matrix, 2)
+                        shift += 2 * float(np.abs(values).max()) * norms[id(matrix)]
             left, _, right = np.linalg.svd((gradient + shift * frame)[:, has], full_matrices=False)
             frame = np.zeros_like(frame)
             frame[:, has] = left @ right
@@ -246,23 +246,6 @@ def _polish(columns, carried, matrices, sweeps):
         before, mass = mass, _mass(columns, matrices)
         if mass - before <= _PROGRESS * max(total - mass, 0.0):
             break
-    return columns
-
-
-def _match(columns, carried, matrices):
-    """Give the columns of each space in turn the modes that they fit best, all other spaces as they are."""
-    columns = dict(columns)
-    for name, has in carried.items():
-        gain = np.zeros((int(has.sum()), int(has.sum())))
-        own = columns[name][:, has]
-        for row, column, matrix in matrices:
-            if row != column and name in (row, column):
-                other = matrix @ columns[column] if row == name else matrix.T @ columns[row]
-                gain += (own.T @ other[:, has]) ** 2
-        taken, modes = linear_sum_assignment(gain, maximize=True)
-        frame = np.zeros_like(columns[name])
-        frame[:, np.flatnonzero(has)[modes]] = own[:, taken]
-        columns[name] = frame
     return columns
 
 

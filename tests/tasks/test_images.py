@@ -38,6 +38,8 @@ def test_labels_of_another_length_and_nan_pixels_are_refused():
     pixels[1, 0, 0] = np.nan
     with pytest.raises(ArgumentError, match=r"`images` must hold finite numbers"):
         images.split(pixels, np.zeros(4), 0.5, np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match=r"`images` must have at least 2 axes"):
+        images.split(np.zeros(4), np.zeros(4), 0.5, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match=r"`labels` must hold whole numbers from 0"):
         images.split(np.zeros((4, 2, 2)), [0, 1, -1, 0], 0.5, np.random.default_rng(0))
 

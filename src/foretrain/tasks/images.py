@@ -12,7 +12,8 @@ class LabelledImages:
     """Images with their labels, split into a training and a held-out part.
 
     Attributes:
-        train_images: Shape (sample, height, width), float64 in [0, 1].
+        train_images: Shape (sample, height, width), (sample, height, width, colour) or (sample, feature). Pixels are
+            in [0, 1]; float64, or float32 where they were read so.
         train_labels: Shape (sample,), int.
         heldout_images, heldout_labels: The same for the held-out part.
         classes: Number of classes.
@@ -31,7 +32,7 @@ def split(
     """Split images at random into a training and a held-out part.
 
     Args:
-        images: Shape (sample, height, width), real and finite.
+        images: Shape (sample, height, width), (sample, height, width, colour) or (sample, feature), real and finite.
         labels: Shape (sample,), whole numbers from 0.
         heldout_fraction: Fraction held out, in [0, 1).
         generator: Draws the split.
@@ -39,7 +40,11 @@ def split(
     Raises:
         ArgumentError: images hold NaN, lengths differ, or a label is not a whole number from 0.
     """
-    images = finite_array("images", images, ndim=3).astype(np.float64)
+    images = finite_array("images", images)
+    if images.ndim < 2:
+        raise argument_error("images", "have at least 2 axes", f"has shape {images.shape}")
+    if images.dtype != np.float32:
+        images = images.astype(np.float64)
     labels = finite_array("labels", labels, ndim=1)
     same_length(images=images, labels=labels)
     if (labels < 0).any() or (labels != labels.astype(int)).any():

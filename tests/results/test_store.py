@@ -118,7 +118,22 @@ def test_equal_trees_are_equal_stores_to_the_bit(store, tmp_path_factory):
     assert all_bytes(different) != all_bytes(store)
 
 
+def test_the_order_in_which_groups_and_variables_were_made_leaves_no_trace(store, tmp_path_factory):
+    groups = {node.path: node.to_dataset(inherit=False) for node in make_tree().subtree}
+    turned = {
+        path: xr.Dataset(
+            dict(reversed(list(dataset.data_vars.items()))),
+            dict(reversed(list(dataset.coords.items()))),
+            dataset.attrs,
+        )
+        for path, dataset in reversed(groups.items())
+    }
+    other = write_tree(tmp_path_factory.mktemp("turned"), xr.DataTree.from_dict(turned))
+    assert all_bytes(other) == all_bytes(store)
+
+
 def test_variables_come_in_the_order_of_their_names(store):
+    assert list(open_tree(store).children) == ["claims", "simulation"]
     assert list(open_tree(store)["simulation"].data_vars) == ["count", "empty", "flag", "loss"]
 
 

@@ -193,7 +193,8 @@ def _seal(path, tree):
     root = json.loads((path / _METADATA).read_bytes())
     root["attributes"][_SEAL] = digests
     root["attributes"][_LABELS] = {
-        node.path: sorted(node.to_dataset(inherit=False).coords) for node in tree.subtree
+        node.path: sorted(node.to_dataset(inherit=False).coords)
+        for node in sorted(tree.subtree, key=lambda node: node.path)
     }
     root["attributes"][_ROOT_SEAL] = _digest_of_root(root)
     (path / _METADATA).write_text(json.dumps(root, indent=1))
@@ -283,7 +284,7 @@ def _open(store) -> xr.DataTree:
     return xr.DataTree.from_dict(
         {
             path: _ordered(dataset, labels.get(path, dataset.coords))
-            for path, dataset in groups.items()
+            for path, dataset in sorted(groups.items())
         }
     )
 

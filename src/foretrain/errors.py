@@ -78,10 +78,14 @@ def _within(name, value, minimum, maximum):
     if not (low or high):
         return
     if minimum is not None and maximum is not None:
-        rule = f"be between {minimum:g} and {maximum:g}"
+        rule = f"be between {_text(minimum)} and {_text(maximum)}"
     else:
-        rule = f"be at least {minimum:g}" if low else f"be at most {maximum:g}"
-    raise argument_error(name, rule, f"is {value:g}")
+        rule = f"be at least {_text(minimum)}" if low else f"be at most {_text(maximum)}"
+    raise argument_error(name, rule, f"is {_text(value)}")
+
+
+def _text(number) -> str:
+    return str(number) if isinstance(number, int) else f"{number:g}"
 
 
 def one_of(name: str, value, choices: Sequence[str]) -> str:

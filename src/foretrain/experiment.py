@@ -33,8 +33,8 @@ from foretrain.studies.parameters import cells, rules
 from foretrain.studies.plan import (
     Plan,
     grid,
+    join,
     make_plan,
-    merge,
     plan_from_dict,
     runs,
     variant_seeds,
@@ -213,7 +213,7 @@ def _enter(folder: Path, plan: Plan) -> Plan:
     with lock(folder, "manifest"):
         manifest = read_manifest(folder) or {}
         if "plan" in manifest:
-            plan = merge(plan_from_dict(manifest["plan"]), plan)
+            plan = join(manifest["plan"], plan)
         if manifest.get("plan") != plan.as_dict():
             write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
     return plan

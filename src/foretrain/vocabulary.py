@@ -7,6 +7,7 @@ are checked against the vocabulary when they are labelled, and carry its text as
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import xarray as xr
 
 from foretrain.errors import ForetrainError
@@ -106,6 +107,10 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
             attrs["source"] = variable.source
         dataset[name].attrs.update(attrs)
     for name in dataset.coords:
+        if dataset[name].dtype.kind == "U":
+            # Text of fixed width has no specification in Zarr 3; text of any length has.
+            text = dataset[name].values.astype(np.dtypes.StringDType())
+            dataset = dataset.assign_coords({name: (dataset[name].dims, text)})
         if str(name) in DIMS:
             dataset[name].attrs["long_name"] = DIMS[str(name)]
             dataset[name].attrs["units"] = _COORDINATE_UNITS.get(str(name), "1")

@@ -166,6 +166,16 @@ def runs(plan: Plan) -> Iterator[Run]:
                 yield run
 
 
+def join(stored: dict, asked: Plan) -> Plan:
+    """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`."""
+    if stored["study"] != asked.study:
+        raise FolderError(
+            f"Argument `out` must be a folder of study `{asked.study}`, but holds study `{stored['study']}`. "
+            "Try another folder."
+        )
+    return merge(plan_from_dict(stored), asked)
+
+
 def merge(stored: Plan, asked: Plan) -> Plan:
     """The plan of a folder that holds `stored` after `asked` was asked of it.
 
@@ -175,11 +185,6 @@ def merge(stored: Plan, asked: Plan) -> Plan:
     Raises:
         FolderError: naming the first thing in which the two differ.
     """
-    if stored.study != asked.study:
-        raise FolderError(
-            f"Argument `out` must be a folder of study `{asked.study}`, but holds study `{stored.study}`. "
-            "Try another folder."
-        )
     if stored.root_seed != asked.root_seed:
         raise _conflict("root_seed", stored.root_seed, asked.root_seed)
     grows = asked.seeds >= stored.seeds

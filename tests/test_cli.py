@@ -1,0 +1,277 @@
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from foretrain.cli import main
+
+SMALL = [
+    "--domains",
+    "3",
+    "--trained-outputs",
+    "2",
+    "--hidden-width",
+    "8",
+    "--steps",
+    "400",
+    "--seeds",
+    "2",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A small routing run, made once through the command line as a user starts it."""
+    path = tmp_path_factory.mktemp("runs") / "a"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "foretrain",
+            "run",
+            "routing",
+            *SMALL,
+            "--out",
+            path,
+            "--workers",
+            "1",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "claims:" in done.stdout
+    assert str(path / "report.html") in done.stdout
+    assert "Traceback" not in done.stderr
+    return path
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--trained-outputs", "9"],
+            "Argument `trained_outputs` must be between 1 and `domains` = 7, but is 9.",
+        ),
+        (["--trained-outputs", "0"], "Argument `trained_outputs` must be at least 1, but is 0."),
+        (["--hidden-width", "0"], "Argument `hidden_width` must be at least 1, but is 0."),
+        (["--hidden-width", "-5"], "Argument `hidden_width` must be at least 1, but is -5."),
+        (
+            ["--hidden-width", "6.5"],
+            "Argument `hidden_width` must be a whole number, but is `6.5`.",
+        ),
+        (["--init-scale", "nan"], "Argument `init_scale` must be finite, but is nan."),
+        (["--init-scale", "inf"], "Argument `init_scale` must be finite, but is inf."),
+        (["--init-scale", "small"], "Argument `init_scale` must be a number, but is `small`."),
+        (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
+        (["--mask", "circlant"], "Did you mean `circulant`?"),
+        (["--seeds", "0"], "Argument `seeds` must be between 1 and 10000000, but is 0."),
+        (["--root-seed", "-1"], "Argument `root_seed` must be between 0 and 2147483647, but is -1."),
+        (["--shard", "3/2"], "Argument `shard` must be between 1 and 2, but is 3."),
+        (["--shard", "half"], "Argument `shard` must be i/n, such as 2/8, but is `half`."),
+        (["--workers", "-1"], "Argument `workers` must be between 0 and 4096, but is -1."),
+        (["--preset", "papr"], "Did you mean `paper`?"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(capsys, tmp_path, arguments, message):
+    code, out, err = run(capsys, "run", "routing", *arguments, "--out", tmp_path / "a")
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert not out
+
+
+def test_unknown_studies_and_commands_name_the_nearest(capsys):
+    code, _, err = run(capsys, "run", "routng")
+    assert code == 2
+    assert "Argument `study` must name a study, but is `routng`. Did you mean `routing`?" in err
+    code, _, err = run(capsys, "rnu", "routing")
+    assert code == 2
+    assert "Did you mean `run`?" in err
+
+
+def test_a_file_where_a_folder_is_needed_is_named(capsys, tmp_path):
+    file = tmp_path / "a"
+    file.write_text("mine")
+    code, _, err = run(capsys, "run", "routing", "--out", file)
+    assert code == 2
+    assert "must be a folder, but" in err
+    assert file.read_text() == "mine"
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(capsys, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    code, _, err = run(capsys, "run", "routing", "--out", tmp_path)
+    assert code == 2
+    assert "holds `thesis.tex`" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_with_another_configuration_is_refused(capsys, folder):
+    before = (folder / "manifest.json").read_bytes()
+    code, _, err = run(capsys, "run", "routing", *SMALL, "--init-scale", "0.3", "--out", folder)
+    assert code == 2
+    assert "holds `init_scale` = 0.2 where 0.3 is asked" in err
+    manifest = json.loads(before)
+    manifest["plan"]["study"] = "one-mode"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    code, _, err = run(capsys, "run", "routing", *SMALL, "--out", folder)
+    assert code == 2
+    assert "must be a folder of study `routing`, but holds study `one-mode`" in err
+    (folder / "manifest.json").write_bytes(before)
+
+
+def test_a_finished_run_is_shown_not_trained_again(capsys, folder):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    code, out, _ = run(capsys, "run", "routing", *SMALL, "--out", folder)
+    assert code == 0
+    assert "claims:" in out
+    kept = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    assert {p: t for p, t in kept.items() if ".lock" not in p.name} == before
+
+
+def test_show_and_report_agree_with_the_summary(capsys, folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    code, out, _ = run(capsys, "show", folder)
+    assert code == 0
+    assert f"{len(summary['claims'])} claims" in out
+    for claim in summary["claims"]:
+        assert claim["id"] in out
+    (folder / "report.html").unlink()
+    assert run(capsys, "report", folder)[0] == 0
+    page = (folder / "report.html").read_text()
+    assert all(claim["id"] in page for claim in summary["claims"])
+
+
+def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    ids = {claim["id"] for claim in summary["claims"]}
+    failed = [
+        claim["id"]
+        for claim in summary["claims"]
+        if claim["verdict"] == "fails" and f"{claim['id']}.corrected" not in ids
+    ]
+    assert run(capsys, "show", folder, "--check")[0] == (1 if failed else 0)
+
+
+def test_a_truncated_store_is_named_as_such(capsys, folder, tmp_path):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    for file in (copy / "results.zarr").rglob("zarr.json"):
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    code, _, err = run(capsys, "show", copy)
+    assert code == 2
+    assert "Traceback" not in err
+    assert err.count("\n") == 1
+    code, _, err = run(capsys, "show", tmp_path / "nothing")
+    assert code == 2
+    assert "There is no folder" in err
+
+
+def test_export_writes_what_was_stored(capsys, folder, tmp_path):
+    import xarray as xr
+
+    code, out, _ = run(capsys, "export", folder, "--to", "netcdf", "--out", tmp_path / "r.nc")
+    assert code == 0
+    assert "r.nc" in out
+    tree = xr.open_datatree(tmp_path / "r.nc", engine="h5netcdf")
+    assert tree["simulation"]["loss"].dims == ("seed", "step")
+    tree.close()
+    code, _, err = run(capsys, "export", folder, "--to", "excel", "--out", tmp_path / "x")
+    assert code == 2
+    assert "Argument `to` must be one of `netcdf`, `csv`, `parquet`" in err
+
+
+def test_cite_prints_bibtex_of_the_theory(capsys):
+    code, out, _ = run(capsys, "cite", "routing")
+    assert code == 0
+    assert "@software{foretrain" in out
+    assert "Neural Race Reduction" in out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["--version"]])
+def test_help_and_list_answer_without_loading_the_laboratory(arguments):
+    code = (
+        "import sys; from foretrain.cli import main; main(sys.argv[1:]); "
+        "heavy = {'jax', 'xarray', 'matplotlib', 'scipy', 'zarr'} & set(sys.modules); "
+        "sys.exit(f'loaded {heavy}' if heavy else 0)"
+    )
+    if arguments == ["--help"]:
+        code = code.replace("main(sys.argv[1:])", "main([])")
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
+    code, _, err = run(capsys, "sweep", tmp_path / "none.toml")
+    assert code == 2
+    assert "does not exist" in err
+    broken = tmp_path / "broken.toml"
+    broken.write_text("study = 'routing'\nseeds = = 3\n")
+    code, _, err = run(capsys, "sweep", broken)
+    assert code == 2
+    assert "line 2" in err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seeds = 2", "must name a `study`"),
+        ("study = 'routing'\nsedes = 2", "Did you mean `seeds`?"),
+        ("study = 'routing'\n[axes]\ninit_scal = [0.1]", "Did you mean `init_scale`?"),
+        (
+            "study = 'routing'\n[axes]\ninit_scale = []",
+            "`init_scale` must have at least one value, but has none",
+        ),
+        (
+            "study = 'routing'\n[axes]\ninit_scale = [0.1, nan]",
+            "`init_scale` must be finite, but is nan",
+        ),
+        (
+            "study = 'routing'\n[axes]\ninit_scale = {from = 0.0, to = 1.0, number = 3, scale = 'log'}",
+            "`init_scale.from` must be greater than 0, but is 0",
+        ),
+        (
+            "study = 'routing'\n[axes]\ninit_scale = {from = 0.1}",
+            "must be a list, or {from, to, number, scale}",
+        ),
+        (
+            "study = 'routing'\nseeds = 10000000\n[axes]\ninit_scale = [0.1, 0.2]",
+            "`axes` must make at most 10,000,000 runs, but make 20,000,000. Try --yes.",
+        ),
+    ],
+)
+def test_bad_sweeps_are_refused_in_one_line(capsys, tmp_path, text, message):
+    config = tmp_path / "sweep.toml"
+    config.write_text(text)
+    code, _, err = run(capsys, "sweep", config, "--out", tmp_path / "a")
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_output_is_quiet_when_asked(folder):
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "foretrain", "run", "routing", *SMALL, "--out", folder, "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert done.stdout == done.stderr == ""
+    assert time.perf_counter() - began < 60

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.theory.joint_diagonalization import joint_diagonalize
+from foretrain.theory.joint_diagonalization import diagonal, joint_diagonalize
 
 SPACES = {"a": 5, "b": 4, "c": 3}
 
@@ -43,6 +43,18 @@ def test_planted_frames_are_found(seed):
         assert not frame[:, ~has].any()
     for family, residual in zip(families, found.residuals, strict=True):
         assert residual == pytest.approx(off_diagonal(family, found.columns), abs=1e-9)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_diagonals_that_can_be_positive_are(seed):
+    values = np.random.default_rng(seed).uniform(0.2, 2, size=5)
+    families, _ = planted(seed, values=values)
+    # With one space mirrored the planted frames give negative diagonals; others still give positive ones.
+    mirror = {"a": 1, "b": -1, "c": 1}
+    families = [[(r, c, mirror[r] * mirror[c] * m) for r, c, m in family] for family in families]
+    found = joint_diagonalize(SPACES, families)
+    for matrix in families[0]:
+        assert diagonal(found.columns, matrix).min() > -1e-12
 
 
 @given(

@@ -61,7 +61,8 @@ def joint_diagonalize(
 
     Returns:
         The frames, complete: every column of every space has a mode. Components that no matrix connects share a mode
-        in order of their strength in the families, which is a choice; it makes equal tasks share their modes.
+        in order of their strength in the families, which is a choice; it makes equal tasks share their modes. Signs of the
+        columns are such that diagonals of the first family are positive as far as they can be.
 
     Cost: O(N^3) for N the total width, a few times; some ten times where noise is left.
     """
@@ -83,7 +84,7 @@ def joint_diagonalize(
     if left_out > _EXACT and polish:
         columns = _polish(columns, carried, flat, polish)
         residuals = _residuals(columns, scaled)
-    return Frames(columns, carried, residuals)
+    return Frames(_orient(columns, scaled[0]), carried, residuals)
 
 
 def _components(widths, matrices, generic) -> list[dict[str, np.ndarray]]:
@@ -246,6 +247,23 @@ def _polish(columns, carried, matrices, sweeps):
         before, mass = mass, _mass(columns, matrices)
         if mass - before <= _PROGRESS * max(total - mass, 0.0):
             break
+    return columns
+
+
+def _orient(columns, family):
+    """Flip columns as long as that raises the sum of diagonal entries, so that they are positive where they can be."""
+    columns = dict(columns)
+    flipped = bool(family)
+    while flipped:
+        flipped = False
+        for name in columns:
+            entries = [
+                diagonal(columns, item) for item in family if (item[0] == name) != (item[1] == name)
+            ]
+            turn = np.sum(entries, axis=0) < -_ROUNDING if entries else np.False_
+            if turn.any():
+                columns[name] = np.where(turn, -columns[name], columns[name])
+                flipped = True
     return columns
 
 

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
-from foretrain.networks.gated import example_loss, statistics_gradient, statistics_loss
+from foretrain.networks.gated import (
+    example_loss,
+    initial_weights,
+    statistics_gradient,
+    statistics_loss,
+)
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import contextual, xor
 from foretrain.tasks.statistics import gather_statistics
@@ -231,6 +236,27 @@ def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
     fine = np.linspace(half - 1, half + 1, 2001)
     states = flow(reduction, start, fine)
     np.testing.assert_allclose(half_learning_times(reduction, fine, states), half, rtol=1e-7)
+
+
+def test_small_random_weights_follow_the_reduction_from_their_growing_part():
+    data = xor(128)
+    statistics = gather_statistics(data)
+    reduction = find_reduction(statistics)
+    weights = initial_weights(data.graph, np.random.default_rng(0), law="normal", init_scale=1e-3)
+    start = {}
+    for k, group in enumerate(reduction.groups, start=1):
+        into = weights[f"in{k}"] @ group.frames["x"][:, 0]
+        out = weights[f"out{k}"].T @ group.frames["y"][:, 0]
+        start[f"in{k}"] = start[f"out{k}"] = np.linalg.norm(into + out) / 2
+    rate, steps, losses = 0.25, 200, []
+    for _ in range(steps + 1):
+        losses.append(statistics_loss(statistics, weights))
+        gradient = statistics_gradient(statistics, weights)
+        weights = {name: weights[name] - rate * gradient[name] for name in weights}
+    predicted = loss(reduction, descent(reduction, decoupled_start(reduction, start), rate, steps))
+    assert losses[-1] < 1e-6
+    # The part left out is of the order of the initial strength, N_h sigma_0^2 = 1.3e-4, times the slope of the curve.
+    np.testing.assert_allclose(predicted, losses, rtol=0, atol=1e-3 * losses[0])
 
 
 def total_map(reduction, statistics, start, path):

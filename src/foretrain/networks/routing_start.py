@@ -1,0 +1,56 @@
+"""Random starts of routing networks, drawn on the host so that theory and simulation begin from the same numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Start(NamedTuple):
+    """Weights at scale 1, float64; multiplied by `init_scale` they are the start of a run.
+
+    Attributes:
+        encoders: W1, shape (input_domain, hidden, input).
+        hidden: W2, shape (hidden, hidden).
+        decoders: W3, shape (output_domain, output, hidden).
+    """
+
+    encoders: np.ndarray
+    hidden: np.ndarray
+    decoders: np.ndarray
+
+
+def orthogonal_stack(
+    generator: np.random.Generator, count: int, rows: int, columns: int
+) -> np.ndarray:
+    """Draw matrices whose singular values are all 1, uniformly (Haar), shape (count, rows, columns), float64."""
+    normal = generator.standard_normal((count, max(rows, columns), min(rows, columns)))
+    frames, upper = np.linalg.qr(normal)
+    # Without the signs of the diagonal the law would depend on those that QR happens to choose.
+    frames *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None, :]
+    return frames if rows >= columns else np.swapaxes(frames, 1, 2)
+
+
+def orthogonal_start(
+    generator: np.random.Generator,
+    domains: int,
+    hidden_width: int,
+    input_size: int,
+    output_size: int,
+) -> Start:
+    """Draw a start under the law of the paper's figures: all singular values of each matrix are 1.
+
+    Args:
+        generator: Source of randomness.
+        domains: M, number of encoders and of decoders.
+        hidden_width: Width of both hidden layers.
+        input_size: Inputs per domain.
+        output_size: Outputs per domain.
+
+    Returns:
+        The start. Cost: one QR per matrix.
+    """
+    return Start(
+        orthogonal_stack(generator, domains, hidden_width, input_size),
+        orthogonal_stack(generator, 1, hidden_width, hidden_width)[0],
+        orthogonal_stack(generator, domains, output_size, hidden_width),
+    )

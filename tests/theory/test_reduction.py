@@ -6,11 +6,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import (
     example_loss,
-    initial_weights,
     statistics_gradient,
     statistics_loss,
 )
@@ -25,7 +23,6 @@ from foretrain.theory.reduced_dynamics import (
     half_learning_times,
     hidden_frames,
     loss,
-    mode_strengths,
     velocity,
 )
 from foretrain.theory.reduction import ReductionError, find_reduction
@@ -216,69 +213,6 @@ def test_on_any_graph_the_full_network_moves_as_the_reduction_says(seed):
     assert loss(reduction, state) == pytest.approx(power, rel=1e-8, abs=1e-12)
 
 
-def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
-    reduction = find_reduction(gather_statistics(xor(3)))
-    assert len(reduction.groups) == 4
-    np.testing.assert_allclose(
-        reduction.singular_values, np.full((4, 1), np.sqrt(2) / 4), rtol=1e-14
-    )
-    np.testing.assert_allclose(reduction.input_variances, np.full((4, 1), 1 / 2), rtol=1e-14)
-    start, times = 0.1, np.linspace(0, 40, 81)
-    states = flow(reduction, decoupled_start(reduction, start), times)
-    s, d, a0 = np.sqrt(2) / 4, 1 / 2, start**2
-    strength = (s / d) / (1 - (1 - s / (d * a0)) * np.exp(-2 * s * times))  # eq. (21), tau = 1
-    # Integrated at a relative tolerance of 1e-10.
-    found = mode_strengths(reduction, states)[..., 0]
-    np.testing.assert_allclose(found, np.tile(strength, (4, 1)).T, rtol=1e-7)
-    expected = 1 / 2 - np.sqrt(2) * strength + strength**2  # eq. (23)
-    np.testing.assert_allclose(loss(reduction, states), expected, atol=1e-8)
-    half = np.log(s / (d * a0) - 1) / (2 * s)
-    fine = np.linspace(half - 1, half + 1, 2001)
-    states = flow(reduction, start, fine)
-    np.testing.assert_allclose(half_learning_times(reduction, fine, states), half, rtol=1e-7)
-
-
-def test_small_random_weights_follow_the_reduction_from_their_growing_part():
-    data = xor(128)
-    statistics = gather_statistics(data)
-    reduction = find_reduction(statistics)
-    weights = initial_weights(data.graph, np.random.default_rng(0), law="normal", init_scale=1e-3)
-    start = {}
-    for k, group in enumerate(reduction.groups, start=1):
-        into = weights[f"in{k}"] @ group.frames["x"][:, 0]
-        out = weights[f"out{k}"].T @ group.frames["y"][:, 0]
-        start[f"in{k}"] = start[f"out{k}"] = np.linalg.norm(into + out) / 2
-    rate, steps, losses = 0.25, 200, []
-    for _ in range(steps + 1):
-        losses.append(statistics_loss(statistics, weights))
-        gradient = statistics_gradient(statistics, weights)
-        weights = {name: weights[name] - rate * gradient[name] for name in weights}
-    predicted = loss(reduction, descent(reduction, decoupled_start(reduction, start), rate, steps))
-    assert losses[-1] < 1e-6
-    # The part left out is of the order of the initial strength, N_h sigma_0^2 = 1.3e-4, times the slope of the curve.
-    np.testing.assert_allclose(predicted, losses, rtol=0, atol=1e-3 * losses[0])
-
-
-def total_map(reduction, statistics, start, path):
-    states = flow(reduction, decoupled_start(reduction, start), np.array([0.0, 300.0]))
-    weights = decoupled_weights(
-        reduction, states[-1], hidden_frames(reduction, np.random.default_rng(0))
-    )
-    into, out = statistics.paths[path].edges
-    return weights[out] @ weights[into]
-
-
-def test_contextual_pathways_learn_their_context_and_a_single_one_the_mean():
-    statistics = gather_statistics(contextual(4))
-    reduction = find_reduction(statistics)
-    assert len(reduction.groups) == 2
-    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 0), [[1, 0]], atol=1e-8)
-    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 1), [[0, 1]], atol=1e-8)
-    statistics = gather_statistics(contextual(4, gating="always_on"))
-    found = total_map(find_reduction(statistics), statistics, 0.1, 0)
-    np.testing.assert_allclose(found, [[1 / 2, 1 / 2]], atol=1e-8)
-
-
 @pytest.mark.parametrize(("domains", "outputs_per_input"), [(3, 2), (4, 3), (3, 1)])
 def test_routing_coefficients_are_counted_from_the_graph(domains, outputs_per_input):
     target = hierarchy() / 10
@@ -393,20 +327,3 @@ def test_data_whose_gates_never_open_are_refused():
     statistics = gather_statistics(GatedData(data.graph, data.inputs, data.targets, closed))
     with pytest.raises(ReductionError, match="No path carries a signal"):
         find_reduction(statistics)
-
-
-def test_starts_that_do_not_fit_are_refused():
-    reduction = find_reduction(gather_statistics(xor(2)))
-    with pytest.raises(ArgumentError, match=r"has `in9`\. Did you mean"):
-        decoupled_start(reduction, {"in9": 0.1})
-    with pytest.raises(ArgumentError, match=r"`start\.out1` must be given"):
-        decoupled_start(reduction, {f"in{k}": 0.1 for k in range(1, 5)})
-    names = [edge.name for edge in reduction.graph.edges]
-    with pytest.raises(ArgumentError, match=r"`start\.in1` must be a number or have shape \(1,\)"):
-        decoupled_start(reduction, {**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]})
-    with pytest.raises(ArgumentError, match=r"`start` must be a number or have shape \(8, 1\)"):
-        decoupled_start(reduction, np.ones(3))
-    with pytest.raises(ArgumentError, match="`times` must ascend"):
-        flow(reduction, 0.1, np.array([1.0, 0.5]))
-    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
-        descent(reduction, 0.1, 0.0, 3)

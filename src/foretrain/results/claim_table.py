@@ -59,7 +59,7 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
 
 def claims_from_dataset(dataset: xr.Dataset) -> list[Claim]:
     """The claims that `claims_dataset` laid out."""
-    values = {name: dataset[name].values.tolist() for name in dataset.data_vars}
+    values = {str(name): dataset[name].values.tolist() for name in dataset.data_vars}
     exact = values.pop("exact")
     claims = []
     for number, is_exact in enumerate(exact):

@@ -75,7 +75,7 @@ def _write_tables(result, fmt, folder):
             if "step" in dims:
                 frame = frame.dropna(subset=names, how="all")
             group = node.path.strip("/").replace("/", ".")
-            file = folder / f"{group}.{'-'.join(dims) or 'scalar'}.{fmt}"
+            file = folder / f"{group}.{'-'.join(map(str, dims)) or 'scalar'}.{fmt}"
             frame = frame.reset_index()
             frame.to_csv(file, index=False) if fmt == "csv" else frame.to_parquet(file, index=False)
 

@@ -256,7 +256,12 @@ def _dataset(layout, outcome, steps_taken, gathered, sizes, step):
     for name, values in layout.axes.items():
         coords[name] = (name, _axis(values))
     if layout.coordinates is not None:
-        coords |= labels(layout.axes, layout.coordinates, step, dict(dataset.sizes))
+        coords |= labels(
+            layout.axes,
+            layout.coordinates,
+            step,
+            {str(dim): length for dim, length in dataset.sizes.items()},
+        )
     return annotate(dataset.assign_coords(coords))
 
 

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 import time
+from html import escape
 
 import pytest
 
@@ -75,7 +76,10 @@ def run(capsys, *arguments):
         (["--init-scal3", "1"], "has `--init-scal3`. Did you mean `--init-scale`?"),
         (["--mask", "circlant"], "Did you mean `circulant`?"),
         (["--seeds", "0"], "Argument `seeds` must be between 1 and 10000000, but is 0."),
-        (["--root-seed", "-1"], "Argument `root_seed` must be between 0 and 2147483647, but is -1."),
+        (
+            ["--root-seed", "-1"],
+            "Argument `root_seed` must be between 0 and 2147483647, but is -1.",
+        ),
         (["--shard", "3/2"], "Argument `shard` must be between 1 and 2, but is 3."),
         (["--shard", "half"], "Argument `shard` must be i/n, such as 2/8, but is `half`."),
         (["--workers", "-1"], "Argument `workers` must be between 0 and 4096, but is -1."),
@@ -149,7 +153,7 @@ def test_show_and_report_agree_with_the_summary(capsys, folder):
     (folder / "report.html").unlink()
     assert run(capsys, "report", folder)[0] == 0
     page = (folder / "report.html").read_text()
-    assert all(claim["id"] in page for claim in summary["claims"])
+    assert all(escape(claim["statement"]) in page for claim in summary["claims"])
 
 
 def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):

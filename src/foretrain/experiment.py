@@ -262,7 +262,8 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
         claims=claims,
         attrs=attrs,
     )
-    write_tree(folder, tree)
+    with lock(folder, "fold"):
+        write_tree(folder, tree)
     entry, fields = studies.entry(plan.study), plan.as_dict()
     counts = Counter()
     for data in (done.simulation, *done.variants.values()):

@@ -37,6 +37,20 @@ _ENTRIES = {
   booktitle = {Advances in Neural Information Processing Systems},
   year = {2022}
 }""",
+    "jacot2018": """@inproceedings{jacot2018,
+  title = {Neural tangent kernel: Convergence and generalization in neural networks},
+  author = {Jacot, Arthur and Gabriel, Franck and Hongler, Cl\\'ement},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume = {31},
+  year = {2018}
+}""",
+    "chizat2019": """@inproceedings{chizat2019,
+  title = {On lazy training in differentiable programming},
+  author = {Chizat, L\\'ena{\\"i}c and Oyallon, Edouard and Bach, Francis},
+  booktitle = {Advances in Neural Information Processing Systems},
+  volume = {32},
+  year = {2019}
+}""",
 }
 
 

@@ -4,6 +4,8 @@ XLA on the CPU can deadlock when two batched LAPACK calls run at once on two cor
 """
 
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,3 +28,23 @@ def x64():
 
     with jax.enable_x64(True):
         yield
+
+
+SMALL_ROUTING = "--domains 3 --trained-outputs 2 --hidden-width 8 --steps 400 --learning-rate 0.1 --seeds 3".split()
+
+
+@pytest.fixture(scope="session")
+def routing_folder(tmp_path_factory):
+    """A small routing run, made once through the command line as a user starts it. Not to be written to."""
+    path = tmp_path_factory.mktemp("runs") / "a"
+    done = subprocess.run(
+        [sys.executable, "-m", "foretrain", "run", "routing", *SMALL_ROUTING, "--out", path],
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "claims:" in done.stdout
+    assert str(path / "report.html") in done.stdout
+    assert not done.stderr, "nothing but the table when the output is no terminal"
+    return path

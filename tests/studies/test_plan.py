@@ -86,7 +86,7 @@ def test_bad_parameters_are_refused_in_one_line(values, message):
 
 
 def test_unknown_study_and_preset_name_the_nearest():
-    with pytest.raises(ArgumentError, match="is `routng`. Did you mean `routing`"):
+    with pytest.raises(ArgumentError, match=r"is `routng`\. Did you mean `routing`"):
         plans.make_plan("routng", {})
     with pytest.raises(ArgumentError, match="`preset` must be one of"):
         plans.make_plan("routing", {}, preset="papr")

@@ -51,6 +51,12 @@ _ENTRIES = {
   volume = {32},
   year = {2019}
 }""",
+    "jermyn2022": """@misc{jermyn2022,
+  title = {Multi-Component Learning and S-Curves},
+  author = {Jermyn, Adam and Shlegeris, Buck},
+  howpublished = {AI Alignment Forum, with comments by Neel Nanda and Lawrence Chan},
+  year = {2022}
+}""",
 }
 
 

@@ -87,8 +87,9 @@ def _errors(simulation, small, theory, config, where):
         figure,
         "Error against the fraction of trained outputs",
         "Error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training. Lines: "
-        "median over seeds, in 95% bootstrap intervals; points: every seed at the study's own scale; dashed: what the graph of trained pairs says in the limit of small "
-        "weights, mean over masks (off the axis where it is 0). The thin line marks 40%." + where,
+        "median over seeds, in 95% bootstrap intervals; points: every seed at the study's own scale; dashed: what the "
+        "graph of trained pairs says in the limit of small weights, mean over masks (off the axis where it is 0). The "
+        "thin line marks 40%." + where,
     )
 
 

@@ -6,6 +6,8 @@ weights rescaled, masks that are nested, the same digits under another permutati
 ``mask``, ``data`` and ``batch``.
 """
 
+import itertools
+import math
 import zlib
 
 import numpy as np
@@ -14,6 +16,22 @@ import numpy as np
 def generator(root_seed: int, seed: int, stream: str) -> np.random.Generator:
     """NumPy generator of one stream, for what is drawn on the host (masks, data sets, permutations)."""
     return np.random.default_rng([root_seed, seed, zlib.crc32(stream.encode())])
+
+
+def normals(key, shapes, dtype) -> list:
+    """Independent standard normal arrays of several shapes from one JAX key.
+
+    Drawn flat and cut: XLA compiles one flat draw five to ten times faster than shaped ones.
+    """
+    import jax
+
+    sizes = [math.prod(shape) for shape in shapes]
+    flat = jax.random.normal(key, (sum(sizes),), dtype)
+    ends = list(itertools.accumulate(sizes))
+    return [
+        flat[end - size : end].reshape(shape)
+        for size, end, shape in zip(sizes, ends, shapes, strict=True)
+    ]
 
 
 def key(root_seed, seed, stream: str):

@@ -15,6 +15,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from foretrain.streams import normals
+
 
 class Weights(NamedTuple):
     """Weights of a routing network.
@@ -58,26 +60,32 @@ def random_weights(
     Returns:
         The weights.
     """
-    keys = jax.random.split(key, 3)
     shapes = (
         (domains, hidden_width, input_size),
         (1, hidden_width, hidden_width),
         (domains, output_size, hidden_width),
     )
-    matrices = [_draw(k, shape, law, dtype) for k, shape in zip(keys, shapes, strict=True)]
+    matrices = [_by_law(normal, law) for normal in normals(key, shapes, dtype)]
     scale = jnp.asarray(init_scale, dtype)
     return Weights(scale * matrices[0], scale * matrices[1][0], scale * matrices[2])
 
 
-def _draw(key, shape, law, dtype):
+def _by_law(normal, law):
     if law == "orthogonal":
-        return jax.vmap(lambda k: jax.nn.initializers.orthogonal()(k, shape[1:], dtype))(
-            jax.random.split(key, shape[0])
-        )
-    normal = jax.random.normal(key, shape, dtype)
+        return _orthogonal(normal)
     if law == "xavier":
-        return normal * jnp.asarray((2 / (shape[1] + shape[2])) ** 0.5, dtype)
+        fans = normal.shape[1] + normal.shape[2]
+        return normal * jnp.asarray((2 / fans) ** 0.5, normal.dtype)
     return normal
+
+
+def _orthogonal(normal):
+    """Stacked matrices with all singular values 1, uniformly distributed, from stacked normal ones."""
+    wide = normal.shape[1] < normal.shape[2]
+    q, r = jnp.linalg.qr(jnp.swapaxes(normal, 1, 2) if wide else normal)
+    # The sign makes the factorisation unique, and so the law uniform.
+    q = q * jnp.sign(jnp.einsum("ikk->ik", r))[:, None]
+    return jnp.swapaxes(q, 1, 2) if wide else q
 
 
 def decoupled_weights(
@@ -106,9 +114,7 @@ def decoupled_weights(
     """
     output_modes, input_modes = jnp.asarray(output_modes, dtype), jnp.asarray(input_modes, dtype)
     modes = input_modes.shape[1]
-    frames = jax.vmap(lambda k: jax.nn.initializers.orthogonal()(k, (hidden_width, modes), dtype))(
-        jax.random.split(key, 2)
-    )
+    frames = _orthogonal(normals(key, [(2, hidden_width, modes)], dtype)[0])
     scale = jnp.asarray(init_scale, dtype)
     encoder = scale * frames[0] @ input_modes.T
     decoder = scale * output_modes @ frames[1].T

@@ -12,9 +12,11 @@ _WHERE = {
     "run": ("foretrain.experiment", "run"),
     "sweep": ("foretrain.experiment", "sweep"),
     "open": ("foretrain.results.result", "open_result"),
+    "predict": ("foretrain.prediction", "predict"),
+    "rank": ("foretrain.prediction", "rank"),
 }
 
-__all__ = ["__version__", "open", "run", "sweep"]
+__all__ = ["__version__", "open", "predict", "rank", "run", "sweep"]
 
 
 def __getattr__(name):

@@ -101,6 +101,7 @@ def _add_arguments(made, argv):
         "--out", type=Path, help="file or folder to write; default beside the results"
     )
     made["cite"].add_argument("study", help="name of a study")
+    _add_prediction(made["predict"])
     if len(argv) > 1 and argv[0] == "run" and not argv[1].startswith("-"):
         _add_parameters(run, argv[1])
 
@@ -122,6 +123,21 @@ def _add_parameters(parser, study):
             metavar=kinds[name].__name__,
             help=f"{rule.meaning}{choices}; default {default}".replace("%", "%%"),
         )
+
+
+def _add_prediction(parser):
+    parser.add_argument(
+        "files", nargs="+", help="graph.toml data.npz; more data files, or more pairs, are ranked"
+    )
+    parser.add_argument("--init-scale", default=0.01, help="strength of every edge; default 0.01")
+    parser.add_argument("--times", nargs="+", help="times at which the loss is wanted")
+    parser.add_argument("--until", help="last time of the expected loss")
+    parser.add_argument(
+        "--approximate",
+        action="store_true",
+        help="go on where the data allow no exact reduction; the residual is printed",
+    )
+    parser.add_argument("--out", type=Path, help="folder for prediction.json and the figure")
 
 
 def _run(arguments):
@@ -248,6 +264,25 @@ def _export(arguments):
     return 0
 
 
+def _predict(arguments):
+    from foretrain import prediction, prediction_files
+
+    options = {"init_scale": arguments.init_scale, "approximate": arguments.approximate}
+    times = prediction_files.read_times(arguments.times, arguments.until)
+    candidates = prediction_files.read_candidates(arguments.files)
+    if len(candidates) > 1:
+        found = prediction.rank(candidates, times=times, **options)
+    else:
+        ((label, (graph, data)),) = candidates.items()
+        found = prediction.predict(graph, data, times=times, label=label, **options)
+    print(found)
+    if arguments.out is not None:
+        print(
+            "\n".join(f"Written: {path}" for path in prediction_files.write(found, arguments.out))
+        )
+    return 0
+
+
 def _cite(arguments):
     from foretrain import studies
     from foretrain.references import bibtex
@@ -270,5 +305,6 @@ _COMMANDS = {
     "show": (_show, "print the claims of a folder of results"),
     "report": (_report, "rebuild figures and page from stored results"),
     "export": (_export, "write results for other tools"),
+    "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
     "cite": (_cite, "BibTeX of what a study rests on"),
 }

@@ -96,6 +96,9 @@ def _add_arguments(made, argv):
     for name in ("show", "report", "export"):
         made[name].add_argument("folder", type=Path, help="folder of results")
     made["show"].add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
+    made["show"].add_argument(
+        "--markdown", action="store_true", help="the claims alone, as a Markdown table"
+    )
     made["export"].add_argument("--to", required=True, help="netcdf, csv or parquet")
     made["export"].add_argument(
         "--out", type=Path, help="file or folder to write; default beside the results"
@@ -241,8 +244,10 @@ def _show(arguments):
     from foretrain.results.result import open_result
 
     result = open_result(arguments.folder)
-    print(result)
-    print(result.claims)
+    if arguments.markdown:
+        print(result.claims.to_markdown())
+    else:
+        print(result, result.claims, sep="\n")
     return _verdict(result, arguments)
 
 

@@ -134,3 +134,11 @@ def test_the_data_frame_has_a_row_per_claim():
 )
 def test_an_interval_is_said_in_words(ends, text):
     assert interval(ends) == text
+
+
+def test_markdown_has_a_row_per_claim_with_its_verdict():
+    claims = [judge("a", "x | y", "s", [1, 1.1], (0, 2)), judge("b", "z", "s", [1, 1.1], (2, 3))]
+    head, rule, first, second = ClaimTable(claims).to_markdown().splitlines()
+    assert first.startswith(r"| holds | `a` x \| y |")
+    assert second.startswith("| fails | `b` z |")
+    assert head.count("|") == rule.count("|") == second.count("|")

@@ -125,7 +125,7 @@ def _errors(cell, where):
         if name in cell and np.nanmax(cell[name].values) > 0:
             seed_band(ax, time, cell[name], text, color=PALETTE[colour], statistic=np.median)
     ax.set(xlabel=label, ylabel="Error (1/2 |error|², mean)", yscale="log", xlim=(0, time[-1]))
-    legend_below(figure, 2)
+    legend_below(figure, 1)
     return Drawing(
         figure,
         "Trained and untrained routes",

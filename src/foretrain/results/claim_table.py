@@ -135,6 +135,18 @@ class ClaimTable(Sequence):
         counts = (f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "inconclusive"))
         return f"{len(verdicts)} claims: {', '.join(counts)}"
 
+    def to_markdown(self) -> str:
+        """The table in Markdown, for a paper's notes or a page of documentation."""
+        lines = [
+            "| verdict | claim | predicted | measured (95% over seeds) | allowed |",
+            "|---|---|---|---|---|",
+        ]
+        for claim in self._claims:
+            verdict, *numbers = _cells(claim)
+            statement = f"`{claim.id}` {claim.statement}".replace("|", "\\|")
+            lines.append(f"| {verdict} | {statement} | {' | '.join(numbers)} |")
+        return "\n".join(lines)
+
     def to_dataframe(self):
         """A pandas DataFrame, one row per claim, indexed by id; intervals as columns ``_low`` and ``_high``."""
         import pandas as pd

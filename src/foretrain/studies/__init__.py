@@ -48,6 +48,7 @@ _NOT_STUDIES = {"__init__", "parameters", "plan", "labelled"}
 _PARTS = (
     "_claims",
     "_theory",
+    "_training",
 )  # a study that outgrows one file keeps these parts in files of their own
 
 

@@ -54,8 +54,25 @@ _ENTRIES = {
     "jermyn2022": """@misc{jermyn2022,
   title = {Multi-Component Learning and S-Curves},
   author = {Jermyn, Adam and Shlegeris, Buck},
-  howpublished = {AI Alignment Forum, with comments by Neel Nanda and Lawrence Chan},
+  howpublished = {AI Alignment Forum, with the comments below it},
   year = {2022}
+}""",
+    "benaych2012": """@article{benaych2012,
+  title = {The singular values and vectors of low rank perturbations of large rectangular random matrices},
+  author = {Benaych-Georges, Florent and Nadakuditi, Raj Rao},
+  journal = {Journal of Multivariate Analysis},
+  volume = {111},
+  pages = {120--135},
+  year = {2012}
+}""",
+    "johnstone2001": """@article{johnstone2001,
+  title = {On the distribution of the largest eigenvalue in principal components analysis},
+  author = {Johnstone, Iain M.},
+  journal = {The Annals of Statistics},
+  volume = {29},
+  number = {2},
+  pages = {295--327},
+  year = {2001}
 }""",
 }
 

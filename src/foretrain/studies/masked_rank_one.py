@@ -1,6 +1,6 @@
 """The simple case of shared representations: a masked rank-one fit escapes from small weights, in closed form."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,6 +180,11 @@ def check(parameters: Parameters) -> None:
             f"be at least 1 / `domains` = {1 / parameters.domains:g}, the diagonal",
             f"is {parameters.trained_fraction:g}",
         )
+    check_precision(parameters)
+
+
+def check_precision(parameters) -> None:
+    """Refuse steps that the precision cannot resolve."""
     if parameters.precision == "float32" and parameters.solver_tolerance < 1e-5:
         raise argument_error(
             "solver_tolerance",
@@ -342,31 +347,6 @@ def estimate(parameters: Parameters) -> float:
     return min(parameters.steps, 150 - 15 * float(np.log(parameters.init_scale)))
 
 
-def rows(runs: LabelledRuns, along: str):
-    """Every line of the grid along one axis, as (label of the other axes, runs with that axis only)."""
-    others = {name: values for name, values in runs.axes.items() if name != along}
-    line = {along: runs.axes.get(along, (getattr(runs.parameters, along),))}
-
-    def lined(data, chosen):
-        data = data.sel({name: value for name, value in chosen.items() if name in data.dims})
-        missing = along not in data.dims and data.sizes
-        return data.expand_dims({along: list(line[along])}) if missing else data
-
-    for index in np.ndindex(tuple(len(values) for values in others.values())):
-        chosen = {name: values[i] for (name, values), i in zip(others.items(), index, strict=True)}
-        label = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
-        yield (
-            f"[{label}]" if label else "",
-            replace(
-                runs,
-                parameters=replace(runs.parameters, **chosen),
-                axes=line,
-                simulation=lined(runs.simulation, chosen),
-                theory=lined(runs.theory, chosen),
-            ),
-        )
-
-
 def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
     """Escape time, turning and alignment exponent of every seed; see `masked_rank_one_theory`."""
     from foretrain.studies import masked_rank_one_theory
@@ -385,8 +365,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge what the note says of the simple case, along every line of initial scales."""
     from foretrain.studies import masked_rank_one_claims
 
-    return [
-        claim
-        for label, line in rows(runs, "init_scale")
-        for claim in masked_rank_one_claims.judge_line(line, label)
-    ]
+    return masked_rank_one_claims.judge_grid(runs)

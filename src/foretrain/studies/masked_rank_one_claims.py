@@ -6,17 +6,21 @@ from foretrain.claims import Claim, exact, judge
 from foretrain.dynamics.program import CONVERGED
 from foretrain.studies import masked_rank_one as study
 from foretrain.studies.labelled import LabelledRuns
+from foretrain.studies.masked_flow_claims import OURS, invariants, lines, outcomes
 
 NOTE = "Note on shared representations, "
-OURS = "docs/theory/masked-rank-one.md"
 # Where the linearised flow is held against the whole one: below it weights are far smaller than at the solution.
 SMALL = 1e-2
 
 
+def judge_grid(runs: LabelledRuns) -> list[Claim]:
+    """All claims of every line of initial scales."""
+    return [claim for label, line in lines(runs, "init_scale") for claim in judge_line(line, label)]
+
+
 def judge_line(runs: LabelledRuns, label: str) -> list[Claim]:
     """All claims along one line of initial scales; those that need small or several scales only where there are such."""
-    data = runs.simulation.transpose("init_scale", "seed", ...).sortby("init_scale")
-    theory = runs.theory.transpose("init_scale", "seed", ...).sortby("init_scale")
+    data, theory = runs.simulation, runs.theory
     scales = data["init_scale"].values
     small = scales[scales <= SMALL]
     claims = [invariants(data, runs.parameters, label), *_signs(data, theory, label)]
@@ -26,21 +30,7 @@ def judge_line(runs: LabelledRuns, label: str) -> list[Claim]:
         claims += [*_direction(*near, label), _dominates(near[0], label)]
     if small.size > 1:
         claims += [*_escape_law(*near, label), _alignment(*near, label)]
-    return claims + outcomes(data, runs.parameters, OURS, label)
-
-
-def invariants(data, parameters, label) -> Claim:
-    """Conservation of |u|^2 - s^2 and |v|^2 - s^2."""
-    return exact(
-        "invariants" + label,
-        "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
-        OURS,
-        float(data["invariant_drift"].max(skipna=False)),
-        # Each step may err by the solver's tolerance relative to the weights, twice that in their squares.
-        2 * parameters.solver_tolerance * parameters.steps,
-        seeds=data.sizes["seed"],
-        note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
-    )
+    return [*claims, *outcomes(data, runs.parameters, label), _every_mask(data, label)]
 
 
 def _signs(data, theory, label) -> list[Claim]:
@@ -225,64 +215,20 @@ def _alignment(data, theory, label) -> Claim:
     )
 
 
-def outcomes(data, parameters, source, label) -> list[Claim]:
-    """What separates runs that generalise from those that do not: all of it is training."""
+def _every_mask(data, label) -> Claim:
     converged = (data["outcome"] == CONVERGED).values
     connected = data["connected"].values.astype(bool)
-    learned, stuck = converged & connected, ~converged & connected
-    untrained, loss = data["final_untrained_error"].values, data["final_loss"].values
-    length = 2 * parameters.domains - 1
-    agrees = data["stage_agrees"].isel(stage=study.DEPARTURE).values.astype(bool) & connected
-    smallest = np.flatnonzero(connected[0])
-    return [
-        exact(
-            "zero-loss-generalises" + label,
-            "Zero training loss on connected T is perfect generalisation, at any sigma.",
-            source,
-            float(untrained[learned].max(initial=0.0)) if learned.any() else np.nan,
-            # Each pair on a path of trained pairs, at most 2n - 1 of them, may be off by sqrt(2 loss); squared over 2.
-            (length**2) * parameters.loss_tolerance,
-            seeds=data.sizes["seed"],
-            note=f"Largest mean error of untrained pairs over the {int(learned.sum())} runs that converged on connected "
-            "masks.",
-        ),
-        exact(
-            "stuck-training" + label,
-            "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
-            source,
-            float((stuck & (loss < 0.5)).sum()),
-            # A count: no run may end between the tolerance and one half.
-            0.0,
-            seeds=data.sizes["seed"],
-            note=f"Number of runs that end with a loss between {parameters.loss_tolerance:g} and 1/2. {int(stuck.sum())} "
-            f"of {int(connected.sum())} runs on connected masks are stuck; their untrained error is "
-            f"{_median(untrained[stuck]):.3g} (median).",
-        ),
-        exact(
-            "agreeing-signs" + label,
-            "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
-            source,
-            float((agrees & ~converged).sum()),
-            0.0,
-            seeds=data.sizes["seed"],
-            note=f"Number of stuck runs among the {int(agrees.sum())} whose signs agree when 1% of the loss is gone.",
-        ),
-        judge(
-            "every-connected-mask" + label,
-            "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
-            source,
-            converged[0][smallest].astype(float),
-            # A limit looked at from a finite sigma: one seed in twenty may not be there yet.
-            (0.95, 1),
-            predicted=1,
-            note=f"Fraction of seeds at init_scale = {float(data['init_scale'][0]):g}; at the largest, "
-            f"{float(data['init_scale'][-1]):g}, it is {converged[-1][connected[-1]].mean():.2f}.",
-        ),
-    ]
-
-
-def _median(values):
-    return float(np.median(values)) if values.size else np.nan
+    return judge(
+        "every-connected-mask" + label,
+        "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
+        OURS,
+        converged[0][connected[0]].astype(float),
+        # A limit looked at from a finite sigma: one seed in twenty may not be there yet.
+        (0.95, 1),
+        predicted=1,
+        note=f"Fraction of seeds at init_scale = {float(data['init_scale'][0]):g}; at the largest, "
+        f"{float(data['init_scale'][-1]):g}, it is {converged[-1][connected[-1]].mean():.2f}.",
+    )
 
 
 def _slopes(x, curves):

@@ -1,0 +1,121 @@
+"""Circulant masks of growing width: generalisation against alignment, down to the smallest weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims import Claim
+from foretrain.dynamics.program import Program
+from foretrain.errors import argument_error
+from foretrain.studies import masked_rank_one as toy
+from foretrain.studies.labelled import LabelledRuns
+from foretrain.studies.parameters import parameter
+from foretrain.tasks import routing as masks
+from foretrain.vocabulary import Variable, declare
+
+SOURCE = "Note on shared representations, section 3, end"
+COST = "40 s"
+REFERENCES = ("saxe2022",)
+SEEDS = 40
+AXES = {
+    "width": (2, 3, 5, 7, 9),
+    "init_scale": (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
+}
+PRESETS = {
+    "paper": {
+        "width": (2, 3, 4, 5, 6, 7, 8, 9),
+        "init_scale": (1, 0.3, 0.1, 0.03, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
+        "seeds": 200,
+    }
+}
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the study; each field's rule says what it may be."""
+
+    domains: int = parameter(
+        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
+    )
+    width: int = parameter(
+        5, "w, number of consecutive outputs that every input is trained with", minimum=1
+    )
+    init_scale: float = parameter(
+        1e-2, "sigma, standard deviation of every initial weight", above=0
+    )
+    loss_tolerance: float = parameter(
+        1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
+    )
+    solver_tolerance: float = parameter(
+        1e-9, "error of a step, relative to every weight", minimum=1e-13, maximum=1e-2, static=True
+    )
+    steps: int = parameter(
+        1000,
+        "largest number of attempted solver steps; a run above the tolerance is then stuck",
+        minimum=1,
+        maximum=10**9,
+    )
+    observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
+    precision: str = parameter(
+        "float64", "floating-point type", choices=("float32", "float64"), static=True
+    )
+
+
+VARIABLES = declare(
+    Variable("second_over_first", meaning="s_2/s_1 of the mask."),
+    Variable(
+        "predicted_misalignment",
+        ("stage",),
+        meaning="Misalignment of the linearised flow where it reaches a stage.",
+    ),
+    Variable(
+        "predicted_agreement",
+        ("stage",),
+        kind="bool",
+        meaning="Whether s u_i v_j > 0 for all pairs in the linearised flow where it reaches a stage.",
+    ),
+)
+
+
+def check(parameters: Parameters) -> None:
+    """Refuse bands wider than the mask, and steps that the precision cannot resolve."""
+    if parameters.width > parameters.domains:
+        raise argument_error(
+            "width", f"be at most `domains` = {parameters.domains}", f"is {parameters.width}"
+        )
+    toy.check_precision(parameters)
+
+
+def draw(parameters: Parameters, root_seed: int, seed: int) -> toy.Draw:
+    """The band, and the unit start of one seed: the same at every width and init_scale."""
+    trained = masks.circulant(parameters.domains, parameters.width).astype(float)
+    return toy.Draw(trained, *toy.unit_start(parameters.domains, root_seed, seed))
+
+
+def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
+    """What one run feeds to the program."""
+    return toy.flight_inputs(draw(parameters, root_seed, seed), parameters)
+
+
+def program(parameters: Parameters) -> Program:
+    """The flow of the masked rank-one model; see `foretrain.studies.masked_rank_one`."""
+    return toy.program(parameters)
+
+
+coordinates = toy.coordinates
+estimate = toy.estimate
+
+
+def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
+    """What the linearised flow says of every seed before it is trained; see `circulant_theory`."""
+    from foretrain.studies import circulant_theory
+
+    return circulant_theory.predict(parameters, root_seed, seeds)
+
+
+def claims(runs: LabelledRuns) -> list[Claim]:
+    """Judge the end of the note's section 3, width by width along every line of initial scales."""
+    from foretrain.studies import circulant_claims
+
+    return circulant_claims.judge_grid(runs)

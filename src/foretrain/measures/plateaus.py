@@ -84,6 +84,26 @@ def plateaus(
     ]
 
 
+def count_plateaus(times, losses, **thresholds) -> np.ndarray:
+    """Number of plateaus of every run; nan for a run that diverged.
+
+    Args:
+        times: Shape (time,), as for `plateaus`.
+        losses: Shape (run, time). A run that ended early is nan from there on; one whose last
+            finite loss is not below its first has diverged.
+        **thresholds: As for `plateaus`.
+
+    Returns:
+        Shape (run,), float64.
+    """
+    counts = np.full(len(losses), np.nan)
+    for run, curve in enumerate(np.asarray(losses, dtype=float)):
+        length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
+        if length > 1 and curve[length - 1] < curve[0]:
+            counts[run] = len(plateaus(times[:length], curve[:length], **thresholds))
+    return counts
+
+
 def plateau_length(times, losses, *, upper: float, lower: float) -> float:
     """Time from first reaching the loss `upper` to first reaching `lower`.
 
@@ -119,10 +139,13 @@ class TimeRescaling:
             logarithm.
         residual: Standard deviation over levels of the logarithm of that ratio; 0 for an exact
             rescaling.
+        explained: Share of the variance over levels of the other curve's log times that the
+            rescaled curve explains; 1 for an exact rescaling, negative where its mean does better.
     """
 
     factor: float
     residual: float
+    explained: float
 
 
 def time_rescaling(times, losses, other_times, other_losses, *, levels: int = 64) -> TimeRescaling:
@@ -159,7 +182,8 @@ def time_rescaling(times, losses, other_times, other_losses, *, levels: int = 64
         tiled = np.broadcast_to(falling, (levels, len(falling)))
         reached.append(crossing_time(np.asarray(curve_times, dtype=float), tiled, -wanted))
     ratio = np.log(reached[1] / reached[0])
-    return TimeRescaling(float(np.exp(ratio.mean())), float(ratio.std()))
+    explained = 1 - ratio.var() / max(np.log(reached[1]).var(), np.finfo(float).tiny)
+    return TimeRescaling(float(np.exp(ratio.mean())), float(ratio.std()), float(explained))
 
 
 _CURVES = ("losses", "other_losses")

@@ -247,10 +247,20 @@ def step(
         learning_rate: eta, a scalar, may be traced.
         weight_decay: lambda, a scalar, may be traced; used by "sgd_decay" and "adamw" only.
     """
+    slope = gradient(kind, training.factors, target)
+    return descend(name, training, slope, learning_rate, weight_decay)
+
+
+def descend(
+    name: str, training: Training, slope: Factors, learning_rate, weight_decay=0.0
+) -> Training:
+    """One step of the optimiser `name` where the gradient is `slope`; arguments as for `step`."""
     rule = optimiser(name, learning_rate, weight_decay)
-    downhill = gradient(kind, training.factors, target)
-    updates, state = rule.update(downhill, training.optimiser, training.factors)
-    return Training(optax.apply_updates(training.factors, updates), state)
+    # Optax declares parameters as any pytree; ours go in and come out as Factors.
+    factors: Any = training.factors
+    updates, state = rule.update(slope, training.optimiser, factors)
+    moved: Any = optax.apply_updates(factors, updates)
+    return Training(moved, state)
 
 
 def _softmax(logits):

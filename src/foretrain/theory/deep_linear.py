@@ -214,7 +214,7 @@ def _riccati_factor(overlaps, rates, pivots, time):
         [np.diag(np.exp(-growing[pivots] * time)), scaled * np.sqrt(integral)[:, None]]
     )
     lengths = np.linalg.norm(stacked, axis=0)
-    triangle = np.linalg.qr(stacked / lengths, mode="r")
+    triangle = np.asarray(np.linalg.qr(stacked / lengths, mode="r"))
     moved = scaled * np.exp(np.minimum(rates, 0.0) * time)[:, None] / lengths
     return np.linalg.solve(triangle.T, moved.T).T
 

@@ -193,7 +193,7 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
         raise argument_error("times", "not be negative", f"has {times.min():g}")
     weight_decay = real("weight_decay", weight_decay, minimum=0)
     start = checked(start, scalar=True)
-    path = integrate(start, max(times.max(initial=0.0), 0.0), weight_decay)
+    path, _ = integrate(start, max(times.max(initial=0.0), 0.0), weight_decay)
     return path(times)
 
 
@@ -208,8 +208,8 @@ def integrate(start: RankOneState, horizon: float, weight_decay: float, events=(
             them ends the integration.
 
     Returns:
-        ``path(times) -> RankOneState``; with events, the pair of that and the list of times (nan
-        where never reached).
+        ``path(times) -> RankOneState``, and the list of times of the events (nan where never
+        reached).
     """
 
     def unpack(numbers):
@@ -238,7 +238,8 @@ def integrate(start: RankOneState, horizon: float, weight_decay: float, events=(
 
     numbers = [start.overlap_x, start.overlap_y, 0.0, 0.0]
     if horizon == 0:
-        return lambda times: unpack(np.tile(np.array(numbers)[:, None], len(times)))
+        still = np.array(numbers)[:, None]
+        return lambda times: unpack(np.tile(still, len(times))), [np.nan for _ in events]
     solution = solve_ivp(
         derivative,
         (0.0, horizon),
@@ -253,9 +254,8 @@ def integrate(start: RankOneState, horizon: float, weight_decay: float, events=(
     def path(times):
         return unpack(solution.sol(np.asarray(times, dtype=float)))
 
-    if not events:
-        return path
-    return path, [float(found[0]) if len(found) else np.nan for found in solution.t_events]
+    found = solution.t_events if events else []
+    return path, [float(times[0]) if len(times) else np.nan for times in found]
 
 
 def fixed_point(weight_decay: float = 0.0, imbalance: float = 0.0) -> RankOneState:

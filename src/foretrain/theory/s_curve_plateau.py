@@ -7,6 +7,7 @@ below 1 + f, and never ends (inf) if the loss never falls to 1 - f. Units of tim
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -174,7 +175,8 @@ def _first_crossing(excess, bound, longest, step=0.01):
         step *= 1.1
         if high > longest:
             return np.inf
-    return float(brentq(excess, low, high, args=(bound,)))
+    root: Any = brentq(excess, low, high, args=(bound,))
+    return float(root)
 
 
 def _arguments(start, level, weight_decay):

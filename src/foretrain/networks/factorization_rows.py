@@ -1,0 +1,101 @@
+r"""The factorisation network with one component per row: the layout in which many runs train fast.
+
+Factors have shape (component, n), the transposes of those in `foretrain.networks.factorization`.
+Every product of a step then runs along contiguous rows: at n = 100 and 10 components a step costs a
+third of what it costs the other way, vectorised over runs on one core. The numbers are the same.
+
+The squared error has two forms of equal value. From Gram matrices, -grad_X = 2 A (B^T Y) - 2 X (Y^T
+Y) never forms an n x n matrix; with many components the difference C - X Y^T itself is cheaper.
+Cross-entropy always has the second form, with P - Q in place of 2 (C - X Y^T).
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from foretrain.networks.factorization import Factors, loss
+
+
+class Goal(NamedTuple):
+    """What the learner is to fit, prepared on the host by `prepare`.
+
+    Attributes:
+        left: A, shape (target, n).
+        right: B, shape (target, n).
+        product: Shape (n, n): C for the squared error, the softmax of C for cross-entropy; of
+            shape (0, 0) where the gradient comes from Gram matrices.
+    """
+
+    left: Any
+    right: Any
+    product: Any
+
+
+def rows(factors: Factors) -> Factors:
+    """Factors of shape (component, n) from those of shape (n, component), or the other way."""
+    return Factors(factors.left.T, factors.right.T)
+
+
+def prepare(kind: str, target: Factors, components: int) -> Goal:
+    """The goal of a learner with that many components, in float64.
+
+    Args:
+        kind: "mse" or "cross_entropy".
+        target: NumPy factors, shape (n, target).
+        components: k. Gram matrices serve the squared error while 8 (k + r) < 6 n, in units of 2 n
+            k operations.
+    """
+    product = np.zeros((0, 0))
+    dimension, rank = target.left.shape
+    if kind == "cross_entropy" or 8 * (components + rank) >= 6 * dimension:
+        product = target.left @ target.right.T
+    if kind == "cross_entropy":
+        product = np.exp(product - product.max())
+        product /= product.sum()
+    return Goal(target.left.T, target.right.T, product)
+
+
+def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
+    """Gradient of the loss `kind`, factors and result of shape (component, n)."""
+    x, y = factors
+    if goal.product.size == 0:
+        signal = _along(y, goal.right, goal.left), _along(x, goal.left, goal.right)
+        decay = _along(y, y, x), _along(x, x, y)
+        return Factors(2 * (decay[0] - signal[0]), 2 * (decay[1] - signal[1]))
+    own = x.T @ y
+    if kind == "mse":
+        excess = 2 * (own - goal.product)
+    else:
+        excess = jax.nn.softmax(own.ravel()).reshape(own.shape) - goal.product
+    return Factors(jnp.einsum("jm,nm->jn", y, excess), x @ excess)
+
+
+def goal_loss(kind: str, factors: Factors, goal: Goal):
+    """The loss `kind` in the form that is accurate near zero."""
+    return loss(kind, rows(factors), Factors(goal.left.T, goal.right.T))
+
+
+def alignment(factors: Factors, goal: Goal):
+    """A_ij = cos(x_j, a_i) cos(y_j, b_i), shape (target, component); zero rows count as zero.
+
+    The overlaps are written as in `gradient`, so that a step that needs both forms them once.
+    """
+    overlaps_left = _overlaps(factors.left, goal.left) * _inverse_norms(factors.left)
+    overlaps_right = _overlaps(factors.right, goal.right) * _inverse_norms(factors.right)
+    scale = _inverse_norms(goal.left) * _inverse_norms(goal.right)
+    return (overlaps_left * overlaps_right * scale.T).T
+
+
+def _overlaps(own, other):
+    return jnp.einsum("jn,in->ji", own, other)
+
+
+def _along(own, other, directions):
+    return _overlaps(own, other) @ directions
+
+
+def _inverse_norms(vectors):
+    squares = jnp.sum(vectors**2, axis=1, keepdims=True)
+    return jnp.where(squares > 0, jax.lax.rsqrt(jnp.where(squares > 0, squares, 1.0)), 0.0)

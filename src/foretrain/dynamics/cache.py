@@ -1,0 +1,126 @@
+"""Compiled programs kept from one start to the next, per user, machine type and version.
+
+JAX's own cache writes its entries in place, so that one cut short by a crash or read by a second worker while it is
+written stays broken for good. Here each worker has a folder of its own for JAX, filled with links to the entries that
+are whole; what it adds is published under a name that holds its checksum, in one rename. Entries whose checksum
+differs are deleted.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import time
+from pathlib import Path
+
+_MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
+_ABANDONED_S = 24 * 3600.0
+_DIGITS = 16
+
+
+def cache_folder() -> Path:
+    """``$FORETRAIN_CACHE_DIR``, else ``foretrain`` in ``$XDG_CACHE_HOME`` or ``~/.cache``."""
+    chosen = os.environ.get("FORETRAIN_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foretrain"
+
+
+class CompilationCache:
+    """The cache of this process, from when it is made until `close`.
+
+    Attributes:
+        hits: Programs that were read from the cache.
+        misses: Programs that were compiled.
+
+    Where the folder cannot be written nothing is kept, which costs time only.
+    """
+
+    def __init__(self):
+        import jax
+
+        self.hits = self.misses = 0
+        jax.monitoring.register_event_listener(self._count)
+        version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
+        self._entries = cache_folder() / version
+        self._own = cache_folder() / "in-use" / f"{os.getpid()}-{time.time_ns():x}"
+        try:
+            self._entries.mkdir(parents=True, exist_ok=True)
+            self._own.mkdir(parents=True)
+            self._known = self._link_whole_entries()
+            self._remove_abandoned()
+        except OSError:
+            self._own = None
+            return
+        jax.config.update("jax_compilation_cache_dir", str(self._own))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+    def publish(self) -> None:
+        """Keep what was compiled since the last time."""
+        if self._own is None:
+            return
+        try:
+            for path in self._own.iterdir():
+                if path.name not in self._known:
+                    self._known.add(path.name)
+                    content = path.read_bytes()
+                    name = f"{path.name}.{_digest(content)}"
+                    temporary = self._entries / f".{name}.{os.getpid()}.tmp"
+                    temporary.write_bytes(content)
+                    os.replace(temporary, self._entries / name)
+        except OSError:
+            return
+
+    def close(self) -> None:
+        """Publish, and remove the folder of this process."""
+        self.publish()
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def _count(self, event, **_):
+        self.hits += event == "/jax/compilation_cache/cache_hits"
+        self.misses += event == "/jax/compilation_cache/cache_misses"
+
+    def _link_whole_entries(self):
+        """Link the newest entries into the folder of this process; returns their names as JAX knows them."""
+        known, total = set(), 0
+        paths = sorted(self._entries.glob("[!.]*"), key=lambda path: -path.stat().st_mtime)
+        for path in paths:
+            name, _, digest = path.name.rpartition(".")
+            content = path.read_bytes()
+            total += len(content)
+            if total > _MOST_BYTES or digest != _digest(content):
+                path.unlink(missing_ok=True)
+            elif name not in known:
+                _link(path, self._own / name)
+                known.add(name)
+        return known
+
+    def _remove_abandoned(self):
+        for path in self._own.parent.iterdir():
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _link(path, link):
+    try:
+        os.link(path, link)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(path, link)
+
+
+def _digest(content):
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def _machine():
+    """Short name of what the machine can execute: compiled programs are not shared between types of it."""
+    features = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = next(line for line in lines if line.startswith(("flags", "Features")))
+    except (OSError, StopIteration):
+        pass
+    return f"{platform.machine()}-{hashlib.sha256(features.encode()).hexdigest()[:8]}"

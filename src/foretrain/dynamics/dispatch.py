@@ -1,0 +1,171 @@
+"""Who runs what: groups of runs, what each worker holds, and what becomes of the runs of a worker that dies."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from foretrain.studies.parameters import static_only, static_signature
+from foretrain.studies.plan import Run
+
+DEATHS = 3  # a run that takes so many workers with it has failed
+_MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
+
+
+@dataclass
+class Group:
+    """Runs of one static signature.
+
+    Attributes:
+        parameters: ``Parameters`` with every field that is not static at its default.
+        name: The static fields that differ from their default, as text; key of the lane count in the manifest.
+        waiting: Numbers of the runs that no worker holds, longest-predicted first.
+        suspects: Numbers of runs that are done one at a time, since two workers have died with them.
+        steps: Predicted steps of all runs.
+        count: Number of runs.
+        lanes: Lanes per worker, once known.
+    """
+
+    parameters: Any
+    name: str
+    waiting: deque = field(default_factory=deque)
+    suspects: deque = field(default_factory=deque)
+    steps: float = 0.0
+    count: int = 0
+    lanes: int | None = None
+
+    @property
+    def left(self) -> int:
+        """Number of runs that no worker holds."""
+        return len(self.waiting) + len(self.suspects)
+
+
+@dataclass
+class Desk:
+    """What a worker holds.
+
+    Attributes:
+        hand: The worker.
+        group: Group it is at.
+        ready: Whether it has started and knows the lanes of its group.
+        queued: Numbers of runs it was given and has not begun.
+        entered: Numbers of runs that wait for or ride in a lane.
+        left: Numbers of runs that are done and not yet durable.
+        alone: Whether its only run is a suspect.
+        work: Steps, strides done and strides paid that it has reported.
+    """
+
+    hand: Any
+    group: Group | None = None
+    ready: bool = False
+    queued: set = field(default_factory=set)
+    entered: set = field(default_factory=set)
+    left: set = field(default_factory=set)
+    alone: bool = False
+    work: dict = field(default_factory=lambda: {"steps": 0, "done": 0, "paid": 0})
+
+    @property
+    def held(self) -> int:
+        """Number of runs it has not finished."""
+        return len(self.queued) + len(self.entered)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it holds nothing at all."""
+        return not (self.queued or self.entered or self.left)
+
+
+def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[Group]:
+    """Sort runs into groups, the one with most predicted steps first."""
+    groups: dict[tuple, Group] = {}
+    predicted = [0.0] * len(runs)
+    last, group, steps = None, None, 0.0
+    for number, run in enumerate(runs):
+        if run.parameters is not last:  # the seeds of a cell share their parameters
+            last, steps = run.parameters, float(estimate(run.parameters))
+            signature = static_signature(last)
+            group = groups.get(signature)
+            if group is None:
+                common = static_only(last)
+                group = groups[signature] = Group(common, _name(common))
+        predicted[number] = steps
+        group.waiting.append(number)
+        group.steps += steps
+        group.count += 1
+    for group in groups.values():
+        group.waiting = deque(sorted(group.waiting, key=lambda number: -predicted[number]))
+    return sorted(groups.values(), key=lambda group: -group.steps)
+
+
+def share(group: Group, desk: Desk, desks: Sequence[Desk]) -> list[int]:
+    """Take from the group what its worker should get now.
+
+    A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at
+    about the same time. When there are fewer runs than lanes each worker gets its part of the long and the short ones.
+    """
+    if desk.alone:
+        return []
+    if not group.waiting:
+        if group.suspects and desk.idle:
+            desk.alone = True
+            return [group.suspects.popleft()]
+        return []
+    colleagues = [other for other in desks if other.group is group]
+    ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(colleagues)))
+    total = len(group.waiting) + sum(other.held for other in colleagues)
+    fair = -(-total // len(colleagues))
+    wanted = min(fair, group.lanes + ahead) - desk.held
+    # A few at a time cost a message each: wait until there is something worth sending.
+    if wanted <= 0 or (desk.held >= group.lanes and wanted < ahead // 2):
+        return []
+    wanted = min(wanted, len(group.waiting))
+    if len(group.waiting) > group.lanes * len(colleagues):
+        return [group.waiting.popleft() for _ in range(wanted)]
+    picked = {place * len(group.waiting) // wanted for place in range(wanted)}
+    taken = [number for place, number in enumerate(group.waiting) if place in picked]
+    group.waiting = deque(n for place, n in enumerate(group.waiting) if place not in picked)
+    return taken
+
+
+def next_group(groups: Sequence[Group], desks: Sequence[Desk]) -> Group | None:
+    """The group a free worker should go to: one nobody is at, else the one with most runs left."""
+    open_groups = [group for group in groups if group.left]
+    taken = [desk.group for desk in desks if not desk.idle]
+    for group in open_groups:
+        if not any(group is other for other in taken):
+            return group
+    # A group whose lanes are still being measured has nothing to give yet.
+    return max(open_groups, key=lambda group: group.left, default=None)
+
+
+def recall(desk: Desk, deaths: dict[int, int]) -> list[int]:
+    """Take back the runs of a worker that has died; returns those that have now failed.
+
+    Runs it had begun are redone from their checkpoints; if a second worker dies with one, it is set apart and done
+    alone, so that it takes no other down with it; a third time it has failed.
+    """
+    group, failed = desk.group, []
+    again = sorted(desk.queued | desk.left)
+    for number in sorted(desk.entered):
+        deaths[number] = deaths.get(number, 0) + 1
+        if deaths[number] >= DEATHS:
+            failed.append(number)
+        elif deaths[number] == DEATHS - 1:
+            group.suspects.append(number)
+        else:
+            again.append(number)
+    group.waiting.extendleft(reversed(again))
+    desk.queued, desk.entered, desk.left = set(), set(), set()
+    return failed
+
+
+def overrides(parameters: Any, group: Group) -> dict:
+    """The fields in which a run differs from its group."""
+    base = asdict(group.parameters)
+    return {name: value for name, value in asdict(parameters).items() if value != base[name]}
+
+
+def _name(common):
+    default = asdict(type(common)())
+    changed = {name: value for name, value in asdict(common).items() if value != default[name]}
+    return ", ".join(f"{name}={value}" for name, value in changed.items()) or "default"

@@ -1,0 +1,122 @@
+"""How far a sweep is, as numbers, and as a line on a terminal."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+PATIENCE_S = 2.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A sweep at one moment.
+
+    Attributes:
+        phase: "starting" (before any worker), "running" or "done".
+        groups: Number of static signatures, each of which is compiled once per worker.
+        workers: Number of workers.
+        total: Runs of this shard.
+        found: Those that were done before.
+        finished: Those done since.
+        riding: Those in a lane now.
+        outcomes: Name of an outcome to the number of runs that ended so since the start.
+        predicted_steps: Steps still to be done at the start, as predicted.
+        steps: Steps done since the start.
+        elapsed_s: Seconds since the start.
+        remaining_s: Seconds left, from the speed so far and the ratio of actual to predicted steps; None if unknown.
+        occupancy: Share of the lanes' work that moved a run.
+    """
+
+    phase: str
+    groups: int
+    workers: int
+    total: int
+    found: int = 0
+    finished: int = 0
+    riding: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    predicted_steps: float = 0.0
+    steps: int = 0
+    elapsed_s: float = 0.0
+    remaining_s: float | None = None
+    occupancy: float = 1.0
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words of two significant parts at most: 42 s, 3 min, 2 h 10 min, 4 d 6 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 36:
+        return f"{hours} h {minutes} min"
+    days, hours = divmod(hours, 24)
+    return f"{days} d {hours} h"
+
+
+def describe(now: Progress) -> str:
+    """What is left to do, in a line: printed before a long sweep."""
+    left = now.total - now.found
+    programs = "1 program" if now.groups == 1 else f"{now.groups} programs"
+    text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
+    text += "1 worker" if now.workers == 1 else f"{now.workers} workers"
+    if now.found:
+        text += f" ({now.found} runs were found done)"
+    if now.remaining_s is not None:
+        text += f"; about {duration(now.remaining_s)}"
+    return text + "."
+
+
+def terminal_progress() -> Callable[[Progress], None] | None:
+    """A callback that draws a bar once a sweep takes over two seconds; None if standard error is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+    return _Bar()
+
+
+class _Bar:
+    """A rich progress bar that appears late and says first what is to be done."""
+
+    def __init__(self):
+        self._began, self._bar, self._task, self._told = time.monotonic(), None, None, False
+
+    def __call__(self, now: Progress) -> None:
+        if now.phase == "done":
+            if self._bar is not None:
+                self._update(now)
+                self._bar.stop()
+            return
+        if self._bar is None and time.monotonic() - self._began > PATIENCE_S:
+            self._open(now)
+        if self._bar is not None:
+            if not self._told and now.remaining_s is not None:
+                self._bar.console.print(describe(now), highlight=False)
+                self._told = True
+            self._update(now)
+
+    def _open(self, now):
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=now.total)
+        self._bar.start()
+
+    def _update(self, now):
+        parts = [f"{count} {name.replace('_', ' ')}" for name, count in now.outcomes.items()]
+        if now.remaining_s is not None:
+            parts.append(f"{duration(now.remaining_s)} left")
+        elif not now.finished:
+            parts.append("compiling")
+        completed = now.found + now.finished
+        self._bar.update(self._task, completed=completed, description=", ".join(parts))

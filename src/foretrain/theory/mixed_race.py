@@ -1,0 +1,235 @@
+r"""The race of gating schemes in one network, in closed form: who wins, by how much, and when.
+
+All schemes q (modules of P_q routes each, every route trained) are gated on together and their outputs add up. From
+decoupled starts each keeps its form, and in every mode
+
+    dB1_q/dt = outer_q B2_q B1_q e,   dB2_q/dt = hidden_q B1_q^2 e,   e = S - D sum_p G_p,   G_q = B2_q B1_q^2,
+
+eqs. (16)-(17) of Saxe, Sodhani & Lewallen (2022) with one error for all. On the clock u = int e dt the schemes no longer
+feel each other: C_q = r_q B1_q^2 - B2_q^2 is conserved, r_q = hidden_q/outer_q, and dB2_q/du = outer_q (B2_q^2 + C_q) is
+solved by circular or hyperbolic tangents, each with a pole u_q. Learning ends where sum_q G_q(u) = S/D, before the first
+pole: the scheme whose pole comes first wins, and the smaller all the starts, the more of the map it takes.
+
+From random orthogonal weights of scale sigma, wide layers and modules with copies of their own (r = sqrt P), the mean
+encoder and decoder vectors of a mode have length sigma P^(-1/4), and the hidden matrix takes each to a direction
+unrelated to the other. On the plane of the four directions the hidden matrix N = sigma n obeys n' = n^2 - diag(0, 1) in
+tau = outer sigma u, from n = ((0, 1), (1, 0)). Its solution is the same for all P and sigma,
+
+    n(tau) = ((sinh tau, 1), (1, tau cosh tau - sinh tau)) / (cosh tau - tau sinh tau),    G = sigma^3/r tr(n n'),
+
+with its pole at tau tanh tau = 1. See docs/studies/pathway-race.md. All in float64; time is the paper's.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import quad, solve_ivp
+from scipy.optimize import brentq
+
+from foretrain.errors import argument_error, finite_array, real
+from foretrain.theory.pathway_race import RaceFactors
+
+RANDOM_POLE = float(brentq(lambda tau: tau * math.tanh(tau) - 1, 1.0, 1.5, xtol=1e-15))
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One scheme of gates in one mode, on the clock u.
+
+    Attributes:
+        gain: u, 0 to `pole`, to G.
+        pole: The clock at which G would be infinite; inf if it never grows.
+    """
+
+    gain: Callable[[float], float]
+    pole: float
+
+
+def decoupled_scheme(outer_start: float, hidden_start: float, factors: RaceFactors) -> Scheme:
+    """A scheme from a decoupled start.
+
+    Args:
+        outer_start: B1(0) of encoders and decoders, not zero.
+        hidden_start: B2(0), any sign.
+        factors: Its shares of the trained routes, such as `foretrain.theory.pathway_race.race_factors`.
+
+    Raises:
+        ArgumentError: B1(0) is zero, where nothing moves.
+    """
+    outer, start = real("outer_start", outer_start), real("hidden_start", hidden_start)
+    if outer == 0:
+        raise argument_error("outer_start", "not be zero", "is 0, where nothing moves")
+    ratio, rate = factors.ratio, factors.outer
+    conserved = ratio * outer**2 - start**2
+    root = math.sqrt(abs(conserved))
+
+    def gain(clock):
+        angle = rate * root * clock
+        if conserved > 0:
+            cosine, sine = math.cos(angle), math.sin(angle) / root
+        elif conserved < 0:
+            cosine, sine = math.cosh(angle), math.sinh(angle) / root
+        else:
+            cosine, sine = 1.0, rate * clock
+        weight = (start * cosine + conserved * sine) / (cosine - start * sine)
+        # B2^2 + C without cancellation: r B1^2 grows as the inverse square of the same denominator.
+        return weight * (outer / (cosine - start * sine)) ** 2
+
+    if conserved > 0:
+        pole = math.atan2(root, start) / (rate * root)
+    elif start <= 0:
+        pole = math.inf
+    else:
+        pole = math.atanh(root / start) / (rate * root) if root else 1 / (rate * start)
+    return Scheme(gain, pole)
+
+
+def random_scheme(init_scale: float, factors: RaceFactors) -> Scheme:
+    """A scheme of modules with their own copies from wide random orthogonal weights of scale sigma.
+
+    Args:
+        init_scale: sigma > 0, all singular values of every matrix.
+        factors: `foretrain.theory.pathway_race.race_factors` of its P, encoders not shared between modules.
+
+    Raises:
+        ArgumentError: sigma is not positive.
+    """
+    scale = real("init_scale", init_scale, above=0)
+    speed = factors.outer * scale
+
+    def gain(clock):
+        n = random_growth(speed * clock)
+        return scale**3 / factors.ratio * float(np.trace(n @ (n @ n - np.diag([0.0, 1.0]))))
+
+    return Scheme(gain, RANDOM_POLE / speed)
+
+
+def random_growth(tau: float) -> np.ndarray:
+    """n(tau), the hidden matrix over sigma on the plane of the mean vectors, shape (2, 2), for tau below the pole."""
+    sinh, cosh = math.sinh(tau), math.cosh(tau)
+    return np.array([[sinh, 1.0], [1.0, tau * cosh - sinh]]) / (cosh - tau * sinh)
+
+
+def clock_at(schemes: Sequence[Scheme], gain: float) -> float:
+    """The clock u at which the schemes' gains add up to `gain`.
+
+    Raises:
+        ArgumentError: the start is there or beyond, or no scheme grows.
+    """
+    total = _total(schemes)
+    if not total(0.0) < gain:
+        raise argument_error(
+            "gain", f"be above that of the start ({total(0.0):.4g})", f"is {gain:.4g}"
+        )
+    pole = min(scheme.pole for scheme in schemes)
+    if not math.isfinite(pole):
+        raise argument_error("schemes", "hold one that grows", "hold none")
+    gap = 1.0
+    while total(pole * (1 - gap / 2)) < gain:
+        gap /= 2
+        if gap < 1e-15:
+            raise argument_error("gain", "be reached before the first pole", "is not")
+    low, high = pole * (1 - gap), pole * (1 - gap / 2)
+    return float(brentq(lambda clock: total(clock) - gain, low, high, xtol=1e-300, rtol=1e-14))
+
+
+def final_gains(
+    schemes: Sequence[Scheme], singular_value: float, input_variance: float
+) -> np.ndarray:
+    """What each scheme has learned of S/D at the end of training, shape (scheme,); they add up to S/D."""
+    target = real("singular_value", singular_value, above=0) / real(
+        "input_variance", input_variance, above=0
+    )
+    clock = clock_at(schemes, target)
+    return np.array([scheme.gain(clock) for scheme in schemes])
+
+
+def half_time(schemes: Sequence[Scheme], singular_value: float, input_variance: float) -> float:
+    """Time at which the schemes together have learned half of S/D; relative error about 1e-9."""
+    half = clock_at(schemes, singular_value / input_variance / 2)
+    total, pole = _total(schemes), min(scheme.pole for scheme in schemes)
+
+    # u = pole - e^-x: small starts learn only in the last moments before the pole.
+    def integrand(x):
+        gap = math.exp(-x)
+        return gap / (singular_value - input_variance * total(pole - gap))
+
+    ends = -math.log(pole), -math.log(pole - half)
+    return quad(integrand, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]
+
+
+def gains(
+    times, schemes: Sequence[Scheme], singular_value: float, input_variance: float
+) -> np.ndarray:
+    """Gains along gradient flow, shape (time, scheme), at `times` that start at 0 or later and do not decrease."""
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
+        raise argument_error("times", "not be negative nor decrease", "does")
+    total = _total(schemes)
+    end = clock_at(schemes, singular_value / input_variance)
+
+    # The end is approached exponentially; an overshoot by the solver must not step over the pole.
+    def derivative(_, clock):
+        return [singular_value - input_variance * total(min(float(clock[0]), end))]
+
+    solution = solve_ivp(
+        derivative,
+        (0.0, max(float(times[-1]), 1e-300)),
+        [0.0],
+        method="LSODA",
+        t_eval=np.unique(times),
+        rtol=1e-9,
+        atol=1e-9 * end,
+    )
+    clock = np.minimum(solution.y[0], end)[np.searchsorted(solution.t, times)]
+    return np.array([[scheme.gain(u) for scheme in schemes] for u in clock])
+
+
+def descend(
+    step_size: float,
+    steps: int,
+    outer_starts,
+    hidden_starts,
+    singular_values,
+    input_variances,
+    factors: Sequence[RaceFactors],
+) -> tuple[np.ndarray, np.ndarray]:
+    """Euler steps of the mixed race: what descent of the whole network does from decoupled weights, to rounding.
+
+    Args:
+        step_size: Paper time per step.
+        steps: Number of steps.
+        outer_starts: B1(0), shape (scheme, mode) or what broadcasts to it.
+        hidden_starts: B2(0), likewise.
+        singular_values: S, shape (mode,).
+        input_variances: D, shape (mode,).
+        factors: One per scheme.
+
+    Returns:
+        B1 and B2, shape (steps + 1, scheme, mode), the start included.
+    """
+    s, d = (
+        finite_array(n, v, ndim=1)
+        for n, v in (("singular_values", singular_values), ("input_variances", input_variances))
+    )
+    shape = (len(factors), s.size)
+    b1, b2 = (np.broadcast_to(np.asarray(v, float), shape) for v in (outer_starts, hidden_starts))
+    outer, hidden = (np.array([[getattr(f, n)] for f in factors]) for n in ("outer", "hidden"))
+    path = [(b1, b2)]
+    for _ in range(steps):
+        error = s - d * (b2 * b1**2).sum(0)
+        b1, b2 = (
+            b1 + step_size * outer * b2 * b1 * error,
+            b2 + step_size * hidden * b1**2 * error,
+        )
+        path.append((b1, b2))
+    first, second = zip(*path, strict=True)
+    return np.stack(first), np.stack(second)
+
+
+def _total(schemes):
+    if not schemes:
+        raise argument_error("schemes", "hold at least one", "hold none")
+    return lambda clock: sum(scheme.gain(clock) for scheme in schemes)

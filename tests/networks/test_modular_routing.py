@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.networks.modular_routing import (
+    Modules,
+    decoupled_modules,
+    groups,
+    loss,
+    outputs,
+    random_modules,
+)
+from foretrain.tasks.domains import hierarchy_task
+from foretrain.theory.mixed_race import descend
+from foretrain.theory.pathway_race import race_factors
+
+TASK = hierarchy_task((6.0, 4.0, 3.0))
+INPUTS, TARGETS = TASK.inputs[0], TASK.targets[0]
+M, WIDTH = 4, 9
+
+
+def _random(paths, *, shared_encoders=False, seed=0):
+    size = len(INPUTS), len(TARGETS)
+    random = np.random.default_rng(seed)
+    return random_modules(random, M, paths, WIDTH, *size, shared_encoders=shared_encoders)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("paths", [1, 4, 16])
+def test_outputs_are_the_products_along_each_route(x64, paths, shared):
+    modules = _random(paths, shared_encoders=shared)
+    result = np.asarray(outputs(modules, INPUTS))
+    count, size = groups(M, paths)
+    for j in range(M):
+        for i in range(M):
+            b, a = j // size, i // size
+            encoder = modules.encoders[b if not shared else 0, a, i % size]
+            decoder = modules.decoders[b, a if not shared else 0, j % size]
+            expected = decoder @ modules.hidden[b, a] @ encoder @ INPUTS
+            assert np.allclose(result[j, i], expected, rtol=0, atol=1e-12)
+    assert modules.hidden.shape[:2] == (count, count)
+
+
+def test_full_sharing_is_the_routing_network(x64):
+    from foretrain.networks import routing
+
+    modules = _random(M**2)
+    plain = routing.Weights(modules.encoders[0, 0], modules.hidden[0, 0], modules.decoders[0, 0])
+    expected = np.swapaxes(np.asarray(routing.outputs(plain, INPUTS[None])), 0, 1)
+    assert np.allclose(outputs(modules, INPUTS), expected, rtol=0, atol=1e-12)
+
+
+def _gradient(parts):
+    import jax
+
+    return jax.grad(lambda p: loss(p, INPUTS, TARGETS)[0])(parts)
+
+
+def _array(parts):
+    import jax
+    import jax.numpy as jnp
+
+    return jax.tree.map(jnp.asarray, parts)
+
+
+@pytest.mark.parametrize(
+    ("schemes", "scales"),
+    [
+        ([(1, False)], [0.5]),
+        ([(4, False)], [0.5]),
+        ([(4, True)], [0.5]),
+        ([(16, False)], [0.4]),
+        ([(1, False), (16, False)], [0.6, 0.3]),
+        ([(4, True), (1, False), (4, False)], [0.5, 0.4, 0.3]),
+    ],
+)
+def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(x64, schemes, scales):
+    import jax
+
+    random, rate, steps = np.random.default_rng(1), 0.05, 300
+    u, v = TASK.output_modes, TASK.input_modes[0]
+    parts = []
+    for (paths, shared), scale in zip(schemes, scales, strict=True):
+        part = decoupled_modules(random, u, v, M, paths, WIDTH, shared_encoders=shared)
+        parts.append(Modules(*(scale * weights for weights in part)))
+    parts = _array(tuple(parts))
+    move = jax.jit(lambda p: jax.tree.map(lambda w, g: w - rate * g, p, _gradient(p)))
+    b1, b2 = descend(
+        rate,
+        steps,
+        np.array(scales)[:, None],
+        np.array(scales)[:, None],
+        TASK.singular_values,
+        TASK.variances,
+        [race_factors(M, paths, shared_encoders=shared) for paths, shared in schemes],
+    )
+    expected, worst = b2 * b1**2, 0.0
+    for step in range(steps + 1):
+        if step % 50 == 0:
+            each = loss(parts, INPUTS, TARGETS)[1]
+            probe = np.linalg.pinv(INPUTS) @ v
+            for part, out in enumerate(each):
+                strength = np.einsum("jioe,om,em->jim", out, u, probe)
+                worst = max(worst, np.abs(strength - expected[step, part]).max())
+        parts = move(parts)
+    # Rounding of float64 over hundreds of steps; a race won or lost has taken place by then.
+    assert worst < 1e-12 * np.abs(expected).max()
+    assert np.abs(expected[-1].sum(0) - expected[0].sum(0)).max() > 1
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_flow_conserves_q_at_every_hidden_layer(x64, shared):
+    parts = _array((_random(4, shared_encoders=shared), _random(16, seed=1)))
+    for part, slope in zip(parts, _gradient(parts), strict=True):
+        first = np.einsum("baihd,baikd->bahk", part.encoders, slope.encoders)
+        second = np.einsum("bagh,bagk->bahk", part.hidden, slope.hidden)
+        back = np.einsum("bagh,bakh->bagk", part.hidden, slope.hidden)
+        third = np.einsum("bajog,bajok->bagk", part.decoders, slope.decoders)
+        if (
+            first.shape[0] == 1
+        ):  # one encoder for all modules of a column, one decoder for all of a row
+            second, back = second.sum(0, keepdims=True), back.sum(1, keepdims=True)
+        for one, other in ((first, second), (back, third)):
+            change = one + np.swapaxes(one, 2, 3) - other - np.swapaxes(other, 2, 3)
+            assert np.abs(change).max() < 1e-12 * np.abs(one).max()
+
+
+def test_modules_with_copies_of_their_own_do_not_feel_each_other(x64):
+    modules = _random(4)
+    slope = _gradient((_array(modules),))[0]
+    hidden = modules.hidden.copy()
+    hidden[0, 1] *= 3
+    changed = _gradient((_array(modules._replace(hidden=hidden)),))[0]
+    for before, after in zip(slope, changed, strict=True):
+        assert not np.allclose(before[0, 1], after[0, 1])
+        assert np.allclose(before[1, 0], after[1, 0], rtol=0, atol=1e-14)
+
+
+def test_refuses_modules_that_do_not_fit():
+    with pytest.raises(
+        ArgumentError,
+        match=r"`paths` must be the square of a divisor of `domains` = 4 \(1, 4, 16\)",
+    ):
+        groups(4, 9)

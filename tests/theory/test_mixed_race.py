@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import ArgumentError
+from foretrain.theory.mixed_race import (
+    RANDOM_POLE,
+    clock_at,
+    decoupled_scheme,
+    descend,
+    final_gains,
+    gains,
+    half_time,
+    random_growth,
+    random_scheme,
+)
+from foretrain.theory.pathway_race import RaceFactors, flow, half_learning_time, race_factors
+
+S, D = 3.4, 0.25
+
+
+@pytest.mark.parametrize("start", [(0.3, 0.3), (0.3, -0.2), (0.1, 0.9), (0.2, 0.0)])
+@pytest.mark.parametrize("ratio", [0.25, 1.0, 3.0])
+def test_gain_solves_the_reduction_on_its_own_clock(start, ratio):
+    factors = RaceFactors(0.1, 0.1 * ratio)
+    scheme = decoupled_scheme(*start, factors)
+    end = 0.9 * min(scheme.pole, 40.0)
+    right = lambda _, b: [0.1 * b[1] * b[0], 0.1 * ratio * b[0] ** 2]  # noqa: E731
+    solution = solve_ivp(right, (0, end), start, rtol=1e-11, atol=1e-13, dense_output=True)
+    for clock in np.linspace(0, end, 7):
+        b1, b2 = solution.sol(clock)
+        # The solver's own error, amplified towards the pole.
+        assert scheme.gain(clock) == pytest.approx(b2 * b1**2, rel=1e-6, abs=1e-10)
+
+
+def test_balanced_start_has_the_rational_solution():
+    scheme = decoupled_scheme(0.3, 0.3, RaceFactors(0.1, 0.1))
+    assert scheme.pole == pytest.approx(1 / (0.1 * 0.3), rel=1e-14)
+    assert scheme.gain(10.0) == pytest.approx((0.3 / (1 - 0.1 * 0.3 * 10)) ** 3, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda f: decoupled_scheme(0.2, 0.1, f), lambda f: random_scheme(0.2, f)]
+)
+def test_near_the_pole_every_start_grows_alike(make):
+    factors = race_factors(12, 9)
+    scheme = make(factors)
+    gap = 1e-6 * scheme.pole
+    # B2 = 1 / (outer (pole - u)) and B2^2 = r B1^2: corrections are of the second order of the gap.
+    expected = 1 / (factors.outer * gap) ** 3 / factors.ratio
+    assert scheme.gain(scheme.pole - gap) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("paths", [1, 4, 36, 144])
+def test_alone_a_scheme_takes_the_time_of_the_solved_reduction(paths):
+    factors = race_factors(12, paths)
+    expected = half_learning_time(0.2, 0.1, S, D, factors)
+    assert half_time([decoupled_scheme(0.2, 0.1, factors)], S, D) == pytest.approx(
+        expected, rel=1e-8
+    )
+    times = np.linspace(0, 2 * expected, 9)
+    b1, b2 = flow(times, 0.2, 0.1, np.array([S]), np.array([D]), factors)
+    measured = gains(times, [decoupled_scheme(0.2, 0.1, factors)], S, D)
+    assert np.allclose(measured[:, 0], (b2 * b1**2)[:, 0], rtol=1e-5, atol=1e-6)
+
+
+def test_random_growth_solves_its_riccati_equation_and_keeps_rank_one():
+    idle = np.diag([0.0, 1.0])
+    right = lambda _, n: (n.reshape(2, 2) @ n.reshape(2, 2) - idle).ravel()  # noqa: E731
+    solution = solve_ivp(right, (0, 1.1), [0, 1, 1, 0], rtol=1e-11, atol=1e-12, dense_output=True)
+    for tau in (0.0, 0.3, 0.7, 1.0, 1.1):
+        n = random_growth(tau)
+        assert np.allclose(n, solution.sol(tau).reshape(2, 2), rtol=1e-7, atol=1e-9)
+        # n' is r/sigma^2 times v v^T for one vector v.
+        rate = n @ n - idle
+        assert abs(np.linalg.det(rate)) < 1e-9 * np.trace(rate) ** 2
+    assert RANDOM_POLE * np.tanh(RANDOM_POLE) == pytest.approx(1, rel=1e-14)
+
+
+def test_random_scheme_is_the_wide_limit_of_coherent_vectors():
+    # One mode of a module: mean encoder and decoder vectors a, b and a random hidden matrix, on the clock u.
+    width, scale, factors = 1200, 0.2, race_factors(12, 9)
+    generator = np.random.default_rng(0)
+    a, b = generator.standard_normal((2, width))
+    a, b = (v / np.linalg.norm(v) * scale / 9**0.25 for v in (a, b))
+    hidden = scale * np.linalg.qr(generator.standard_normal((width, width)))[0]
+    scheme = random_scheme(scale, factors)
+    steps, low_rank = 600, []
+    du = 0.9 * scheme.pole / steps
+    for _ in range(steps):
+        middle_a, middle_b = hidden @ a, hidden.T @ b
+        for left, right in low_rank:
+            middle_a, middle_b = middle_a + left * (right @ a), middle_b + right * (left @ b)
+        low_rank.append((du * factors.hidden * b, a))
+        a, b = a + du * factors.outer * middle_b, b + du * factors.outer * middle_a
+    middle = hidden @ a + sum(left * (right @ a) for left, right in low_rank)
+    # Overlaps of random directions are 1/sqrt(1200) = 3%; they move the pole by as much, and at nine tenths of it the
+    # gain by some ten times that.
+    assert b @ middle == pytest.approx(scheme.gain(0.9 * scheme.pole), rel=0.3)
+
+
+def test_from_small_random_weights_half_times_go_as_the_inverse_root_of_paths():
+    times = [half_time([random_scheme(1e-4, race_factors(12, p))], S, D) for p in (1, 4, 144)]
+    # The end of learning adds of order sigma, here 1e-4 over 1.2.
+    assert times[0] / times[1] == pytest.approx(2, rel=1e-3)
+    assert times[0] / times[2] == pytest.approx(12, rel=1e-3)
+
+
+def test_mixed_race_ends_where_its_flow_ends():
+    factors = [race_factors(4, 1), race_factors(4, 4), race_factors(4, 16)]
+    starts = [(0.9, 0.5), (0.4, 0.3), (0.1, 0.1)]
+    schemes = [decoupled_scheme(*s, f) for s, f in zip(starts, factors, strict=True)]
+    predicted = final_gains(schemes, S, D)
+    assert predicted.sum() == pytest.approx(S / D, rel=1e-12)
+    b1, b2 = (np.array(column)[:, None] for column in zip(*starts, strict=True))
+    rough, fine = (
+        (b2_ * b1_**2)[-1, :, 0]
+        for b1_, b2_ in (
+            descend(step, round(400 / step), b1, b2, np.array([S]), np.array([D]), factors)
+            for step in (0.02, 0.01)
+        )
+    )
+    # Euler is of first order: its extrapolation to step 0 is the flow.
+    assert np.allclose(2 * fine - rough, predicted, rtol=1e-4, atol=1e-5)
+
+
+def test_equal_schemes_share_equally_and_order_does_not_matter():
+    one, other = (random_scheme(0.2, race_factors(12, p)) for p in (36, 144))
+    assert np.allclose(final_gains([other, other], S, D), S / D / 2)
+    forward, backward = final_gains([one, other], S, D), final_gains([other, one], S, D)
+    assert np.allclose(forward, backward[::-1], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("paths", "scale"), [(p, s) for p in (1, 16, 36) for s in (0.4, 0.9, 1.1, 3.0)]
+)
+def test_the_first_pole_wins_and_wins_all_for_small_starts(paths, scale):
+    # `scale` in units of the tie, where the fully shared pathway starts at sqrt(P)/M of the modules.
+    tie = paths**0.5 / 12
+    shares = []
+    for start in (0.1, 1e-4):
+        race = [
+            random_scheme(start, race_factors(12, paths)),
+            random_scheme(start * tie * scale, race_factors(12, 144)),
+        ]
+        shares.append(final_gains(race, S, D)[1] * D / S)
+    assert shares[1] == pytest.approx(float(scale > 1), abs=1e-6)
+
+
+def test_refuses_what_cannot_race():
+    factors = race_factors(4, 4)
+    with pytest.raises(ArgumentError, match="`outer_start` must not be zero"):
+        decoupled_scheme(0.0, 0.1, factors)
+    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
+        random_scheme(-1.0, factors)
+    with pytest.raises(ArgumentError, match="`gain` must be above that of the start"):
+        clock_at([decoupled_scheme(1.0, 1.0, factors)], 0.5)
+    with pytest.raises(ArgumentError, match="`schemes` must hold one that grows"):
+        clock_at([decoupled_scheme(0.1, -0.9, RaceFactors(1.0, 1.0))], 0.5)
+    with pytest.raises(ArgumentError, match="`schemes` must hold at least one"):
+        clock_at([], 0.5)
+    with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
+        gains(np.array([1.0, 0.5]), [random_scheme(0.1, factors)], S, D)

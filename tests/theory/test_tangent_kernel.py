@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.networks.routing_start import orthogonal_start
+from foretrain.tasks.routing import circulant
+from foretrain.theory.tangent_kernel import kernel_matrix, tangent_kernel
+
+RANDOM = np.random.default_rng(3)
+START = orthogonal_start(RANDOM, 3, 12, 2, 3)
+INPUTS, TARGETS = RANDOM.standard_normal((2, 2)), RANDOM.standard_normal((3, 2))
+PAIRS = circulant(3, 2)
+
+
+def _outputs(parameters):
+    import jax.numpy as jnp
+
+    encoders, hidden, decoders = parameters
+    second = jnp.einsum("gh,ihd,de->ige", hidden, encoders, INPUTS)
+    return jnp.einsum("jog,ige->ijoe", decoders, second)
+
+
+def _jacobian(weights):
+    import jax
+
+    parts = jax.jacobian(_outputs)(tuple(weights))
+    size = parts[0].shape[:4]
+    return np.concatenate([np.asarray(p).reshape(int(np.prod(size)), -1) for p in parts], axis=1)
+
+
+def test_kernel_is_the_jacobian_times_its_transpose(x64):
+    jacobian = _jacobian(START)
+    assert np.allclose(kernel_matrix(*START, INPUTS), jacobian @ jacobian.T, rtol=0, atol=1e-12)
+
+
+def test_errors_are_those_of_descent_on_the_linearised_network(x64):
+    scale, rate, steps = 1.3, 0.05, 40
+    weights = [scale * w for w in START]
+    jacobian, start = _jacobian(weights), np.asarray(_outputs(weights)).ravel()
+    target = np.broadcast_to(TARGETS, (3, 3, 3, 2)).ravel()
+    trained = np.broadcast_to((PAIRS == 1)[:, :, None, None], (3, 3, 3, 2)).ravel()
+    moved = np.zeros(jacobian.shape[1])
+    for _ in range(steps):
+        error = target - start - jacobian @ moved
+        moved += rate / PAIRS.sum() * jacobian.T @ (error * trained)
+    error = target - start - jacobian @ moved
+    expected = [0.5 * (error[pick] ** 2).sum() / n for pick, n in ((trained, 6), (~trained, 3))]
+    kernel = tangent_kernel(*START, INPUTS, TARGETS, PAIRS)
+    loss, untrained = kernel.errors(np.array([0, steps]), rate, scale)
+    assert loss[1] == pytest.approx(expected[0], rel=1e-10)
+    assert untrained[1] == pytest.approx(expected[1], rel=1e-10)
+
+
+def test_ends_at_zero_loss_and_begins_at_the_networks_own(x64):
+    kernel = tangent_kernel(*START, INPUTS, TARGETS, PAIRS)
+    loss, untrained = kernel.errors(np.array([0, np.inf]), 0.05, 0.7)
+    own = 0.5 * ((TARGETS - np.asarray(_outputs([0.7 * w for w in START]))) ** 2).sum((2, 3))
+    assert loss[0] == pytest.approx(own[PAIRS == 1].mean(), rel=1e-12)
+    assert untrained[0] == pytest.approx(own[PAIRS == 0].mean(), rel=1e-12)
+    # The kernel of these wide layers has full rank: every trained target is reached.
+    assert kernel.eigenvalues[0] > 1e-3
+    assert loss[1] == 0
+    late = kernel.errors(np.array([10**7]), 0.05, 0.7)
+    assert untrained[1] == pytest.approx(late[1][0], rel=1e-9)
+
+
+def test_first_step_of_the_network_is_that_of_the_linearised_one(x64):
+    import jax
+    import jax.numpy as jnp
+
+    def loss(parameters):
+        error = TARGETS - _outputs(parameters)
+        return 0.5 * (error**2 * PAIRS[:, :, None, None]).sum() / PAIRS.sum()
+
+    weights = tuple(jnp.asarray(w) for w in START)
+    kernel, gaps = tangent_kernel(*START, INPUTS, TARGETS, PAIRS), []
+    for rate in (1e-3, 5e-4):
+        moved = jax.tree.map(lambda w, g, r=rate: w - r * g, weights, jax.grad(loss)(weights))
+        gaps.append(float(loss(moved)) - kernel.errors(np.array([1]), rate, 1.0)[0][0])
+    # What the linearisation leaves out is of second order in the step.
+    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.02)
+
+
+def test_no_untrained_route_gives_zero_untrained_error():
+    kernel = tangent_kernel(*START, INPUTS, TARGETS, np.ones((3, 3)))
+    assert kernel.errors(np.array([0, 5]), 0.01, 1.0)[1].tolist() == [0, 0]
+
+
+def test_refuses_bad_arguments():
+    with pytest.raises(ArgumentError, match="`trained_pairs` must train at least one pair"):
+        tangent_kernel(*START, INPUTS, TARGETS, np.zeros((3, 3)))
+    with pytest.raises(ArgumentError, match="`hidden` must have 2 axes"):
+        tangent_kernel(START.encoders, START.hidden[0], START.decoders, INPUTS, TARGETS, PAIRS)
+    kernel = tangent_kernel(*START, INPUTS, TARGETS, PAIRS)
+    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
+        kernel.errors(np.array([1]), 0.1, 0.0)
+    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
+        kernel.errors(np.array([1]), 0.0, 1.0)

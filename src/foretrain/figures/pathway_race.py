@@ -162,32 +162,27 @@ def _mixed(mixed, handicapped, theory, config, where):
     axes[0].set(xlim=(0, 2 * half), xlabel=_TIME, ylabel="Strength of mode 1")
     axes[0].set_title(f"modules of P = {paths}", loc="left")
     for data, name, text, colour in (
-        (mixed, "full_sharing_share", "equal scales", "vermillion"),
-        (handicapped, "handicapped_share", "handicapped", "orange"),
+        (mixed, "full_sharing_share", "modules, equal scales", "blue"),
+        (handicapped, "handicapped_share", "full sharing, handicapped", "orange"),
     ):
+        equal = name == "full_sharing_share"
+        kept = [i for i, p in enumerate(values) if not equal or p < config["domains"] ** 2]
+        if not kept:
+            continue
         strength = at_end(data["part_strength"])
-        share = (strength.sel(part="full sharing") / strength.sum("part")).mean("mode")
-        share = share.transpose("seed", "paths")
-        kept = [
-            i
-            for i, p in enumerate(values)
-            if name != "full_sharing_share" or p < config["domains"] ** 2
-        ]
+        loser = strength.sel(part="modules" if equal else "full sharing") / strength.sum("part")
+        loser = loser.mean("mode").transpose("seed", "paths").isel(paths=kept)
         x = np.array(values)[kept]
-        if len(x):
-            seed_band(axes[1], x, share.isel(paths=kept), f"share, {text}", color=PALETTE[colour])
-            predicted = theory[name].mean("mode").values[kept]
-            axes[1].plot(
-                x, predicted, marker="_", **theory_line(PALETTE[colour], label="closed form")
-            )
+        seed_band(axes[1], x, loser, text, color=PALETTE[colour])
+        axes[1].plot(np.broadcast_to(x, loser.shape), loser, ".", color=PALETTE[colour], alpha=0.6)
+        predicted = theory[name].isel(paths=kept).mean("mode").values
+        predicted = 1 - predicted if equal else predicted
+        axes[1].plot(x, predicted, marker="_", **theory_line(label="closed form"))
     axes[1].set(
-        xscale="log",
-        ylim=(-0.05, 1.05),
-        xlabel="Routes per module, P",
-        ylabel="Share of full sharing",
+        xscale="log", yscale="log", xlabel="Routes per module, P", ylabel="Share of the loser"
     )
     axes[1].set_xticks(values, values)
-    axes[1].minorticks_off()
+    axes[1].tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
     for part in axes[1].collections:
         part.set_label("_nolegend_")
     panel_letters(axes)
@@ -197,6 +192,6 @@ def _mixed(mixed, handicapped, theory, config, where):
         "Both in one network",
         "Modules and a fully shared pathway, always on, whose outputs add up. a: first mode of the first seed, all at one "
         "initial scale (solid), and with the fully shared pathway at half the scale at which the closed form has both "
-        "poles together (dotted). b: share of the fully shared pathway in the learned map, mean over modes and seeds; "
-        "dashed: closed form." + where,
+        "poles together (dotted). b: what the losing side has of the learned map, mean over modes, every seed and their "
+        "mean; dashed: closed form, nothing fitted." + where,
     )

@@ -206,6 +206,23 @@ def _mixed(runs: LabelledRuns) -> list[Claim]:
                 f"modules at {p.init_scale:g}.",
             )
         )
+        expected = runs.theory[name].values
+        loser, expected = (
+            (share, expected) if variant == "handicapped" else (1 - share, 1 - expected)
+        )
+        claims.append(
+            judge(
+                f"loser-{variant}",
+                "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
+                OURS,
+                (loser / expected).mean(1),
+                # The loser's share goes with the third power of its growth, which varies as the overlaps, by 1/8 of its
+                # logarithm in 64 units: a factor of two.
+                (0.5, 2),
+                predicted=1,
+                note=f"Measured over predicted share, mean over modes; predicted {expected.mean():.2g}.",
+            )
+        )
     return claims
 
 

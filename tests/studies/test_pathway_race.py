@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.errors import ArgumentError
+from foretrain.studies import pathway_race as study
+from foretrain.studies import pathway_race_theory as theory_of
+from foretrain.theory.mixed_race import decoupled_scheme, half_time, random_scheme
+from foretrain.theory.pathway_race import race_factors
+
+
+def test_effective_start_is_the_inverse_of_the_half_learning_time():
+    factors = race_factors(12, 9)
+    time = half_time([decoupled_scheme(0.13, 0.13, factors)], 3.4, 0.25)
+    assert theory_of.effective_start(time, 3.4, 0.25, factors) == pytest.approx(0.13, rel=1e-5)
+    assert np.isnan(theory_of.effective_start(np.nan, 3.4, 0.25, factors))
+
+
+@pytest.mark.parametrize("paths", [1, 16, 144])
+def test_predicted_overlap_is_the_effective_start_of_small_random_weights(paths):
+    factors, scale = race_factors(12, paths), 1e-4
+    time = half_time([random_scheme(scale, factors)], 3.4, 0.25)
+    start = theory_of.effective_start(time, 3.4, 0.25, factors)
+    # Both end at their poles up to terms of order sigma.
+    assert start / scale == pytest.approx(theory_of.predicted_overlap(factors), rel=1e-3)
+
+
+@pytest.mark.parametrize("paths", [1, 4, 36])
+def test_handicap_is_half_of_the_tie_of_both_poles(paths):
+    parameters = study.Parameters(paths=paths)
+    modules = random_scheme(0.2, race_factors(12, paths))
+    full = random_scheme(0.2 * 2 * study.handicap(parameters), race_factors(12, 144))
+    assert full.pole == pytest.approx(modules.pole, rel=1e-12)
+
+
+def test_curvature_is_the_rate_at_which_the_last_error_decays():
+    from foretrain.theory.mixed_race import descend
+
+    parameters = study.Parameters(paths=9, learning_rate=0.01)
+    data, factors = study.task(parameters), study.part_factors(parameters)
+    s, d = data.singular_values[:1], data.variances[:1]
+    # At B2 = sqrt(r) B1, just below the end point.
+    outer = (0.999 * s / d / np.sqrt(factors[0].ratio)) ** (1 / 3)
+    step = study.descent_step(parameters)
+    b1, b2 = descend(step, 1, outer[None], np.sqrt(factors[0].ratio) * outer[None], s, d, factors)
+    error = s / d - (b2 * b1**2)[:, 0]
+    # The error is a thousandth of the strength: so are the terms left out.
+    assert 1 - error[1] / error[0] == pytest.approx(0.01, rel=5e-3)
+
+
+def test_adaptive_steps_follow_the_flow(x64):
+    import jax
+    import jax.numpy as jnp
+
+    parameters = study.Parameters(
+        domains=2,
+        paths=4,
+        hidden_width=8,
+        init_law="decoupled",
+        precision="float64",
+        step_fraction=0.01,
+    )
+    program, fed = study.program(parameters), study.inputs(parameters, 0, 0)
+    fed = {name: jnp.asarray(value) for name, value in fed.items()}
+    state, times, strengths = program.init(fed), [0.0], [0.2**3]
+    step, observe = jax.jit(program.step), jax.jit(program.observe)
+    for _ in range(600):
+        state = step(fed, state)
+        times.append(float(state[1]))
+        strengths.append(float(observe(fed, state)["part_strength"][0, 0]))
+    data = study.task(parameters)
+    s, d = data.singular_values[0], data.variances[0]
+    measured = np.interp(s / d / 2, strengths, times)
+    expected = half_time([decoupled_scheme(0.2, 0.2, race_factors(2, 4))], s, d)
+    # Euler's delay is half of the growth in a step, here a hundredth at most.
+    assert measured == pytest.approx(expected, rel=0.01)
+
+
+def test_small_study_holds_to_the_closed_forms_and_draws(tmp_path):
+    result = foretrain.run(
+        "pathway-race",
+        domains=4,
+        hidden_width=32,
+        paths=(1, 16),
+        seeds=3,
+        loss_tolerance=0.05,
+        step_fraction=0.05,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+    )
+    claims = {claim.id: claim for claim in result.claims}
+    for paths in (1, 16):
+        assert claims[f"decoupled[paths={paths}]"].verdict == "holds"
+        # Wide layers are asked for; at 32 units the overlaps vary by a sixth.
+        claim = claims[f"half-time[paths={paths}]"]
+        assert claim.measured == pytest.approx(claim.predicted, rel=0.3)
+    assert claims["sharing-faster"].verdict == "holds"
+    assert claims["full-sharing-wins[paths=1]"].measured > 0.9
+    assert claims["head-start[paths=1]"].measured < 0.1
+    assert "full-sharing-wins[paths=16]" not in claims
+    for name in ("strengths", "half-times", "mixed"):
+        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
+
+
+def test_refuses_modules_that_do_not_fit():
+    with pytest.raises(
+        ArgumentError, match=r"`paths` must be the square of a divisor of `domains` = 12"
+    ):
+        foretrain.run("pathway-race", paths=25)

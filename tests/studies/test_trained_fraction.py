@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+import foretrain
+from foretrain.dynamics.lanes import Lanes, Passenger
+from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
+from foretrain.errors import ArgumentError
+from foretrain.studies import trained_fraction as study
+from foretrain.studies.trained_fraction_claims import _first_fraction, domain_cosine
+from foretrain.studies.trained_fraction_theory import predicted_pairs
+from foretrain.tasks.routing import circulant
+
+SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every": 10}
+
+
+def _ride(parameters, seeds=3):
+    lanes = Lanes(study.program(parameters), {}, seeds)
+    extra = {"root_seed": np.uint32(0), "max_steps": np.int32(parameters.steps)}
+    lanes.board(
+        [
+            Passenger(
+                str(seed), {**study.inputs(parameters, 0, seed), **extra, "seed": np.uint32(seed)}
+            )
+            for seed in range(seeds)
+        ]
+    )
+    runs = []
+    while lanes.busy:
+        runs += lanes.advance()
+    return sorted(runs, key=lambda run: run.identity)
+
+
+def test_graph_predicts_zero_within_components_and_unrelated_bases_across():
+    data = study.task(study.Parameters())
+    power = data.output_power
+    apart = predicted_pairs(np.eye(4, dtype=int), data)
+    assert np.allclose(apart, power * (1 - np.eye(4)))
+    assert np.allclose(predicted_pairs(circulant(4, 2), data), 0)
+    idle = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    expected = np.zeros((3, 3))
+    expected[:, 2] = power / 2
+    assert np.allclose(predicted_pairs(idle, data), expected)
+
+
+def test_a_step_is_descent_on_the_loss_of_the_trained_routes(x64):
+    import jax.numpy as jnp
+
+    from foretrain.networks import routing
+
+    parameters = study.Parameters(**SMALL, precision="float64")
+    program, fed = study.program(parameters), study.inputs(parameters, 0, 1)
+    fed = {name: jnp.asarray(value) for name, value in fed.items()}
+    state = program.init(fed)
+    slope = routing.negative_gradient(
+        state[0], fed["task_inputs"], fed["task_targets"], fed["trained_pairs"]
+    )
+    moved, _ = program.step(fed, state)
+    for after, before, gradient in zip(moved, state[0], slope, strict=True):
+        assert np.allclose(after, before + parameters.learning_rate * gradient, atol=1e-13)
+
+
+def test_a_seed_starts_from_the_same_draw_at_every_scale_and_mask():
+    one = study.inputs(study.Parameters(**SMALL, init_scale=0.1), 0, 2)
+    other = study.inputs(
+        study.Parameters(**{**SMALL, "trained_outputs": 1}, mask="biregular", init_scale=0.3), 0, 2
+    )
+    assert np.allclose(3 * one["start_hidden"], other["start_hidden"])
+    assert not np.array_equal(one["trained_pairs"], other["trained_pairs"])
+
+
+def test_runs_end_as_converged_stalled_or_out_of_steps():
+    common = {**SMALL, "init_scale": 0.3}
+    converged = _ride(study.Parameters(**common, loss_tolerance=1e-2, steps=4000))
+    assert [run.outcome for run in converged] == [CONVERGED] * 3
+    assert max(run.finals["converged_loss"] for run in converged) <= 1e-2
+    # A step so small that the loss cannot fall by 1% in 50 steps on the plateau where it begins.
+    stuck = _ride(study.Parameters(**common, learning_rate=1e-5, patience=50, steps=4000))
+    assert [run.outcome for run in stuck] == [STALLED] * 3
+    assert max(run.steps_taken for run in stuck) < 200
+    short = _ride(study.Parameters(**common, steps=40))
+    assert [run.outcome for run in short] == [OUT_OF_STEPS] * 3
+
+
+def test_threshold_is_where_the_error_stays_low():
+    fractions = np.array([0.1, 0.2, 0.3, 1.0])
+    error = np.array(
+        [[5.0, 0.01, 3.0, np.nan], [0.01, 0.01, 0.01, np.nan], [5.0, 0.01, 0.01, np.nan]]
+    )
+    data = xr.Dataset({"converged_untrained_error": (("seed", "trained_outputs"), error)})
+    assert _first_fraction(data, 1.0, fractions).tolist() == [1.0, 0.1, 0.2]
+
+
+def test_domain_cosine_is_one_for_equal_and_zero_for_orthogonal_domains():
+    items = np.eye(8)
+    activity = np.concatenate([items[:4], 3 * items[:4], items[4:]])
+    cosine = domain_cosine((activity @ activity.T)[None])[0]
+    assert np.allclose(cosine, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+
+
+def test_small_study_judges_every_mask_and_draws(tmp_path):
+    result = foretrain.run(
+        "trained-fraction",
+        domains=4,
+        hidden_width=24,
+        mask=("circulant", "biregular"),
+        trained_outputs=(1, 2, 4),
+        seeds=2,
+        loss_tolerance=1e-2,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+    )
+    claims = {claim.id: claim for claim in result.claims}
+    assert claims["trained[mask=circulant]"].verdict == "holds"
+    assert claims["few-outputs[mask=circulant]"].measured > 0.5
+    for id in ("threshold[mask=biregular].corrected", "connectivity-small-init[mask=biregular]"):
+        assert np.isfinite(claims[id].measured)
+    # M = 4: with K = 2 inputs 1 and 3, and 2 and 4, have no output in common.
+    note = claims["shared-apart[mask=circulant, trained_outputs=2]"].note
+    assert "over the 2 such pairs" in note
+    counts = result.theory["component_count"].sel(mask="circulant", trained_outputs=[1, 2])
+    assert counts.values.tolist() == [[4, 4], [1, 1]]
+    for name in ("error-against-fraction", "components", "pairs"):
+        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
+
+
+def test_refuses_more_trained_outputs_than_domains():
+    with pytest.raises(
+        ArgumentError, match="`trained_outputs` must be between 1 and `domains` = 4"
+    ):
+        foretrain.run("trained-fraction", domains=4, trained_outputs=5)

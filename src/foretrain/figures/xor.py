@@ -1,0 +1,189 @@
+"""Figures of the study ``xor``, after Saxe, Sodhani & Lewallen (2022), Fig. 3."""
+
+import numpy as np
+import xarray as xr
+
+from foretrain.figures import Drawing
+from foretrain.figures.style import (
+    INK,
+    PALETTE,
+    legend_below,
+    panel_letters,
+    panels,
+    simulation_line,
+    theory_line,
+)
+from foretrain.measures.gates import angle_clusters
+
+_COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
+
+
+def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+    """Learning curves, the functional cell types, the four pathways, and the candidate gatings."""
+    axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
+    data = [tree[f"{name}"].to_dataset() for name in ("simulation", "variants/gated", "theory")]
+    where = "".join(f" {name} = {data[0][name].values[0]}." for name in axes)
+    run, gated, theory = (one.isel({name: 0 for name in axes if name in one.dims}) for one in data)
+    drawings = {"learning-curve": _learning_curve(run, gated, theory, where)}
+    if "gating_agreement" in theory:
+        drawings = {"cell-types": _cell_types(run, where), **drawings}
+    drawings["pathways"] = _pathways(run, theory, where)
+    drawings["gatings"] = _gatings(theory, where)
+    return drawings
+
+
+def _cell_types(run, where):
+    figure, ax = panels(height=5.6)
+    weights = run["input_weights"].transpose("seed", "unit", "input").values
+    weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
+    groups, _ = angle_clusters(weights)
+    reach = np.abs(weights).max()
+    for group in range(groups.max() + 1):
+        chosen = weights[groups == group]
+        name = f"type {group + 1}: {len(chosen)} units"
+        colour = _COLOURS[group % len(_COLOURS)]
+        ax.plot(*chosen.T, "o", color=colour, markersize=4, alpha=0.6, label=name)
+    corner = 1.35 * reach
+    for x in (-1, 1):
+        for y in (-1, 1):
+            positive = x * y < 0
+            ax.plot(
+                x * corner,
+                y * corner,
+                "s",
+                markersize=15,
+                color=PALETTE["vermillion" if positive else "blue"],
+                clip_on=False,
+            )
+            ax.annotate(
+                "y = +1" if positive else "y = −1",
+                (x * corner, y * corner),
+                (-x * 16, 0),
+                textcoords="offset points",
+                ha="right" if x > 0 else "left",
+                va="center",
+            )
+    ax.axhline(0, color="#c9ced3", linewidth=0.8, zorder=0)
+    ax.axvline(0, color="#c9ced3", linewidth=0.8, zorder=0)
+    limit = 1.55 * reach
+    ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
+    ax.set(xlabel="Weight from x1", ylabel="Weight from x2")
+    legend_below(figure, 2)
+    return Drawing(
+        figure,
+        "Functional cell types",
+        f"Input weights of every hidden unit of the ReLU networks at the end of training ({run.sizes['seed']} seeds), "
+        "coloured by direction: groups are parted by more than 45 degrees. Squares, not to scale: the four examples. "
+        "Each unit answers one example." + where,
+    )
+
+
+def _learning_curve(run, gated, theory, where):
+    figure, ax = panels()
+    time = run["paper_time"].values
+    for data, colour, name in ((run, "vermillion", "trained"), (gated, "green", "gated network")):
+        for number, curve in enumerate(data["loss"].transpose("seed", "step").values):
+            label = f"{name}, {data.sizes['seed']} seeds" if number == 0 else None
+            style = simulation_line(PALETTE[colour], label=label, linewidth=1.4)
+            ax.plot(data["paper_time"].values, curve, **style)
+    for number, curve in enumerate(
+        theory["fitted_closed_form_loss"].transpose("seed", "step").values
+    ):
+        label = "closed form, fitted start" if number == 0 else None
+        ax.plot(time, curve, **theory_line(PALETTE["vermillion"], label=label, linewidth=0.8))
+    for number, curve in enumerate(theory["gated_loss"].transpose("seed", "step").values):
+        label = "reduction, start derived" if number == 0 else None
+        ax.plot(time, curve, **theory_line(PALETTE["green"], label=label, linewidth=0.8))
+    ax.set(xlabel="Time of the paper (τ × step × learning rate)", ylabel="Loss")
+    ax.set(ylim=(0, None), xlim=_while_learning(time, theory["gated_loss"], theory["loss"]))
+    ax.legend()
+    return Drawing(
+        figure,
+        "Loss while learning",
+        "Loss of networks that learn exclusive-or from small random weights, every seed drawn. Trained: the study's "
+        "network, with the closed form from the one a_0 that fits each seed. Gated network: four linear pathways of the "
+        "same width each, with the reduction from the start that its weights have, nothing fitted. It is earlier "
+        "since each of its pathways has all N_h units where a ReLU network shares them out."
+        + where,
+    )
+
+
+def _while_learning(time, *losses):
+    """From before the first of the curves has fallen by 1% to after the last has fallen by 99.9%."""
+    curves = np.concatenate([one.transpose("seed", "step").values for one in losses])
+    share = curves / curves[:, :1]
+    begin = time[(share > 0.99).all(0)].max(initial=0)
+    end = time[(share > 0.001).any(0)].max(initial=0)
+    return max(begin - 0.2 * (end - begin), 0), min(end + 0.1 * (end - begin), time[-1])
+
+
+def _pathways(run, theory, where):
+    figure, (curves, starts) = panels(1, 2, height=4.2)
+    time, names = run["time"].values, run["example"].values.tolist()
+    for number, name in enumerate(names):
+        style = {"label": f"x = ({name.replace(' ', ', ').replace('-', '−')})"}
+        measured = run["example_strength"].isel(seed=0, example=number).values
+        predicted = theory["example_strength"].isel(seed=0, example=number).values
+        curves.plot(time, measured, **simulation_line(_COLOURS[number], **style))
+        curves.plot(theory["time"].values, predicted, **theory_line(_COLOURS[number]))
+    rise = theory["example_strength"].isel(seed=0).mean("example").values
+    inside = (rise > 0.01 * rise[-1]) & (rise < 0.99 * rise[-1])
+    if inside.any():
+        curves.set_xlim(time[inside].min(), time[inside].max())
+    curves.set(xlabel="Time (step × learning rate)", ylabel="Strength a(t) of a pathway")
+    curves.plot([], [], **theory_line(label="predicted from initial weights"))
+    derived = theory["derived_descent_strength"].values
+    fitted = theory["fitted_descent_strength"].values
+    power = int(np.floor(np.log10(np.nanmax(derived))))
+    derived, fitted = derived / 10.0**power, fitted / 10.0**power
+    both = np.concatenate([derived, fitted])
+    ends = [0.92 * np.nanmin(both), 1.08 * np.nanmax(both)]
+    starts.plot(ends, ends, color=INK, linewidth=0.9, linestyle=":")
+    starts.plot(derived, fitted, "o", color=PALETTE["vermillion"], markersize=7)
+    unit = rf"$\times 10^{{{power}}}$"
+    starts.set(xlim=ends, ylim=ends)
+    starts.set(xlabel=f"a0 derived from weights ({unit})", ylabel=f"a0 fitted to loss ({unit})")
+    panel_letters([curves, starts])
+    legend_below(figure, 3)
+    return Drawing(
+        figure,
+        "Four pathways, each with its own start",
+        "a: answer of the network of the first seed to each example (solid), and what its initial weights predict "
+        "(dashed), nothing fitted. b: the start a0 that fits the measured loss of each seed, against the one that fits "
+        "the loss predicted from its initial weights; dotted: equal." + where,
+    )
+
+
+def _gatings(theory, where):
+    table = theory[["gating_time", "gating_final_loss", "gating_consistent"]]
+    table = table.sortby("gating_time").isel(gating=slice(None, None, -1))
+    figure, ax = panels(height=5.4)
+    place = np.arange(table.sizes["gating"])
+    times = table["gating_time"].values
+    longest = times[np.isfinite(times)].max()
+    agree = None
+    if "gating_agreement" in theory:
+        agree = theory["gating_agreement"].mean("seed").sel(gating=table["gating"]).values
+    for y, (time, consistent) in enumerate(
+        zip(times, table["gating_consistent"].values.astype(bool), strict=True)
+    ):
+        colour = PALETTE["green"] if consistent else "#b9c0c7"
+        if np.isfinite(time):
+            ax.barh(y, time, color=colour, height=0.7)
+        else:
+            ax.text(0.01 * longest, y, "never", va="center", fontsize=11)
+        if agree is not None:
+            ax.text(1.09 * longest, y, f"{agree[y]:.2f}", va="center", ha="center", fontsize=11)
+    if agree is not None:
+        ax.text(1.09 * longest, len(place) - 0.3, "agreement", ha="center", fontsize=11)
+    ax.set_yticks(place, table["gating"].values)
+    ax.set(xlabel="Predicted time to half the loss (step × learning rate)")
+    ax.set(xlim=(0, 1.16 * longest), ylim=(-0.6, len(place) + 0.2))
+    return Drawing(
+        figure,
+        "Candidate gatings",
+        "All 15 ways to divide the four examples, 1 (+1, +1), 2 (+1, −1), 3 (−1, +1) and 4 (−1, −1), among linear "
+        "pathways (a bar separates pathways), with the predicted time to half the loss. Green: self-consistent, that "
+        "is, ReLU units along the weights that the pathways learn have the gates assumed. Agreement: of the gates of "
+        "the trained ReLU networks with the gating, mean over seeds." + where,
+    )

@@ -1,0 +1,54 @@
+"""Which gates a trained network has chosen: functional types of its units, and the gating they come closest to."""
+
+import numpy as np
+
+
+def angle_clusters(
+    directions: np.ndarray, widest_gap: float = 45.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Group plane vectors by direction: two neighbours in angle belong together unless a wide gap lies between.
+
+    Args:
+        directions: Shape (unit, 2), none of them zero; only directions count.
+        widest_gap: Gap in degrees that parts two groups.
+
+    Returns:
+        The group of every unit, numbered from 0 by angle, shape (unit,); and the mean direction of every group in
+        degrees, in (-180, 180], shape (group,), ascending.
+    """
+    unit = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    angles = np.degrees(np.arctan2(unit[:, 1], unit[:, 0]))
+    order = np.argsort(angles)
+    gaps = np.diff(angles[order], prepend=angles[order[-1]] - 360)
+    group = np.cumsum(gaps > widest_gap)
+    # What lies before the first wide gap belongs with the last group, around the circle.
+    group = np.where(group == 0, max(group[-1], 1), group) - 1
+    labels = np.empty(len(unit), dtype=int)
+    labels[order] = group
+    centres = []
+    for number in range(labels.max() + 1):
+        x, y = unit[labels == number].mean(axis=0)
+        centres.append(np.degrees(np.arctan2(y, x)))
+    rank = np.argsort(centres)
+    return np.argsort(rank)[labels], np.asarray(centres)[rank]
+
+
+def gate_agreement(
+    unit_gates: np.ndarray, contribution: np.ndarray, pathway_gates: np.ndarray
+) -> float:
+    """How well the gates of a network's units are those of a gating's pathways.
+
+    Each unit is put to the pathway whose gate agrees with its own on the largest fraction of examples; that fraction
+    is averaged over units by their contribution.
+
+    Args:
+        unit_gates: Whether a unit is open on an example, shape (unit, sample).
+        contribution: Weight of each unit, shape (unit,), not negative.
+        pathway_gates: Whether a pathway is open on an example, shape (pathway, sample).
+
+    Returns:
+        Between 0 and 1; 1 where every unit has the gate of some pathway.
+    """
+    unit_gates, pathway_gates = np.asarray(unit_gates, bool), np.asarray(pathway_gates, bool)
+    agree = (unit_gates[:, None, :] == pathway_gates[None]).mean(axis=2)
+    return float(np.average(agree.max(axis=1), weights=contribution))

@@ -1,0 +1,87 @@
+r"""How rectified units that start small sort themselves into the four pathways of exclusive-or.
+
+While a ReLU network f(x) = sum_i v_i max(0, w_i . x) is small, every unit moves by itself,
+dw/dt = v <y x>_open and dv/dt = <y w.x>_open over the examples x in {-1, 1}^2 that it is open on: generically two
+neighbours of opposite target. There the weight w_par along the axis between them stays, and the other one, signed such
+that it is driven upwards, obeys du/dt = v/2, dv/dt = u/2. The unit turns until |u| = w_par: it points to one example and
+has the sign of that example's target. Both sides of that direction push it back, so that it slides along it, open on
+this example alone, with dr/dt = s v, dv/dt = s r, s = sqrt(2)/4 and |w| = r: exactly the gated network's pathway
+(Saxe, Sodhani & Lewallen 2022, appendix A.1). Derived in docs/studies/xor.md.
+"""
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array
+
+_SLIDING_RATE = np.sqrt(2) / 4
+
+
+def sort_rectified_units(
+    input_weights: np.ndarray, output_weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find which example each small rectified unit will specialise on, and how strongly it starts there.
+
+    Args:
+        input_weights: w of every unit, shape (unit, 2).
+        output_weights: v of every unit, shape (unit,).
+
+    Returns:
+        The example of every unit, shape (unit, 2) with entries -1 and 1; and its amplitude q >= 0, shape (unit,): for
+        small weights |w| and |v| of the unit tend to q e^{st}. The pathway of an example starts at a_0 = sum of q^2
+        over its units.
+
+    Raises:
+        ArgumentError: the shapes do not fit, or an input weight is zero, which leaves a unit closed.
+    """
+    weights = finite_array("input_weights", input_weights, ndim=2).astype(float)
+    v = finite_array("output_weights", output_weights, ndim=1).astype(float)
+    if weights.shape != (v.size, 2):
+        raise argument_error("input_weights", f"have shape ({v.size}, 2)", f"has {weights.shape}")
+    if not np.abs(weights).max(axis=1, initial=0).all():
+        raise argument_error("input_weights", "not be zero", "has a unit with both weights 0")
+    units = np.arange(v.size)
+    axis = np.argmax(np.abs(weights), axis=1)
+    side = np.sign(weights[units, axis])
+    fixed = np.abs(weights[units, axis])
+    # Targets are -x_1 x_2: open where the sign of x along the axis is `side`, <y x> drives the other weight by -side v/2.
+    driven = -side * weights[units, 1 - axis]
+    growing, decaying = (v + driven) / 2, (v - driven) / 2
+    # With e = exp(t/2) the driven weight is growing e - decaying / e: it reaches +fixed or -fixed first.
+    above = _first_root(growing, fixed, decaying)
+    below = _first_root(growing, -fixed, decaying)
+    e = np.minimum(above, below)
+    end = np.where(above < below, 1.0, -1.0)
+    output = np.abs(growing * e + decaying / e)
+    amplitude = (np.sqrt(2) * fixed + output) / 2 * np.exp(-_SLIDING_RATE * 2 * np.log(e))
+    example = np.empty_like(weights)
+    example[units, axis] = side
+    example[units, 1 - axis] = -side * end
+    return example, amplitude
+
+
+def mean_rectified_start(points: int = 200_000) -> float:
+    r"""Mean of a_0 / (N_h sigma_0^2) over starts whose weights are all drawn from N(0, sigma_0^2).
+
+    A quarter of the N_h units goes to each example, so that it is a quarter of the mean of q^2 at unit variance; q^2 is
+    homogeneous of degree two in the unit's three weights, so that this is 3/4 of its mean over the unit sphere.
+
+    Args:
+        points: Of a Fibonacci lattice on the sphere. The result converges about as 1/points.
+    """
+    number = np.arange(points)
+    height = 1 - (2 * number + 1) / points
+    angle = np.pi * (1 + np.sqrt(5)) * number
+    ring = np.sqrt(1 - height**2)
+    plane = np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)
+    _, amplitude = sort_rectified_units(plane, height)
+    return float(0.75 * np.mean(amplitude**2))
+
+
+def _first_root(growing, target, decaying):
+    """Smallest e >= 1 with growing e^2 - target e - decaying = 0; infinite if there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = np.sqrt(target**2 + 4 * growing * decaying)
+        roots = np.stack([(target - root) / (2 * growing), (target + root) / (2 * growing)])
+    # A unit that starts on the border is there at once; rounding must not hide it.
+    reached = np.isfinite(roots) & (roots >= 1 - 1e-12)
+    return np.where(reached, np.maximum(roots, 1), np.inf).min(axis=0)

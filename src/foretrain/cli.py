@@ -218,7 +218,8 @@ def _finish(result, arguments):
     lost = counts.get("failed", 0) + counts.get("missing", 0)
     if lost:
         where = result.path / "summary.json"
-        print(f"foretrain: {lost} runs were lost; see {where}.", file=sys.stderr)
+        reason = next(iter(read_summary(result.path).failures.values()), "they are missing")
+        print(f"foretrain: {lost} runs were lost ({reason}); see {where}.", file=sys.stderr)
         return 3
     return _verdict(result, arguments)
 

@@ -13,9 +13,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain import figures, references, studies
-from foretrain.dynamics.program import OUTCOMES
+from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.errors import FolderError, argument_error, integer, nearest, real
-from foretrain.results.folding import Layout, fold
+from foretrain.results.folding import MISSING, Layout, fold
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
 from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
@@ -246,7 +246,9 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
     """Fold what was run, predict, judge, and write store, summary, figures and page."""
     module = studies.load(plan.study)
     done = labelled(folder, plan)
-    claims = module.claims(done)
+    # Where every run of a network failed there is nothing to judge: the reasons are what the user needs to see.
+    measured = all(_any_run(data) for data in (done.simulation, *done.variants.values()))
+    claims = module.claims(done) if measured else []
     attrs = attributes(
         config=plan.as_dict(),
         hash=plan.hash,
@@ -296,6 +298,10 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
     return result
 
 
+def _any_run(data: xr.Dataset) -> bool:
+    return bool(np.isin(data["outcome"].values, (MISSING, FAILED), invert=True).any())
+
+
 def labelled(folder: Path, plan: Plan) -> LabelledRuns:
     """Fold the journal of a folder into labelled runs and put the theory beside them."""
     module = studies.load(plan.study)
@@ -338,7 +344,7 @@ def predictions(plan: Plan, done: LabelledRuns) -> xr.Dataset:
         cells(plan.parameters, plan.axes), done.cells(), strict=True
     ):
         parts[index] = module.predict(parameters, plan.root_seed, plan.seeds)
-        if hasattr(module, "fit"):
+        if hasattr(module, "fit") and _any_run(cell.simulation):
             cell = replace(cell, theory=parts[index])
             parts[index] = xr.merge(
                 [parts[index], module.fit(cell)], join="outer", compat="no_conflicts"

@@ -385,7 +385,7 @@ def write_page(result: Result) -> Path:
     module = studies.load(summary.study)
     tree = result.tree.copy(deep=False)
     tree.attrs = {**tree.attrs, "study": summary.study, "axes": summary.axes}
-    drawings = figures.draw(tree)
+    drawings = figures.draw(tree) if _any_run(result.simulation) else {}
     paths = figures.save(drawings, result.path / "figures")
     shown = [
         PageFigure(name, drawing.title, drawing.caption, paths[name].read_text(encoding="utf-8"))

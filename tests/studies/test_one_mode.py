@@ -9,6 +9,7 @@ def test_the_closed_form_holds_at_small_steps_and_fails_at_large_ones(tmp_path):
     result = foretrain.run(
         "one-mode",
         learning_rate=[0.01, 0.7],
+        observe_every=1,
         seeds=3,
         steps=400,
         out=tmp_path / "a",
@@ -63,3 +64,21 @@ def test_a_start_above_the_solution_is_refused():
         ArgumentError, match="`init_scale` must be below the root of `singular_value` = 1, but is 2"
     ):
         foretrain.run("one-mode", init_scale=2.0)
+
+
+def test_runs_that_fail_are_reported_with_their_reason_and_nothing_is_judged(
+    tmp_path, monkeypatch, capsys
+):
+    from foretrain.cli import main
+    from foretrain.studies import one_mode
+
+    def broken(parameters, root_seed, seed):
+        raise OSError("the data are gone")
+
+    monkeypatch.setattr(one_mode, "inputs", broken)
+    out = tmp_path / "a"
+    code = main(["run", "one-mode", "--seeds", "2", "--workers", "0", "--out", str(out)])
+    assert code == 3
+    assert "4 runs were lost (OSError: the data are gone)" in capsys.readouterr().err
+    assert len(foretrain.open(out).claims) == 0
+    assert (out / "report.html").exists()

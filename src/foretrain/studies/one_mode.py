@@ -152,18 +152,29 @@ def _judge(runs: LabelledRuns) -> list[Claim]:
     p, data = runs.parameters, runs.simulation
     # Euler's method is off by a multiple of the step in units of the fastest rate, 2 s; the multiple is of order one.
     slack = 2 * p.learning_rate * p.singular_value
+    imbalance = runs.variants.get("random", data)["imbalance"]
+    drift = np.abs(imbalance - imbalance.isel(step=0, drop=True)).max("step", skipna=False)
+    conserved = judge(
+        "imbalance",
+        "The difference of the squared weights is conserved.",
+        "Saxe, McClelland & Ganguli (2014)",
+        (drift / p.singular_value).values,
+        (0, slack),
+        predicted=0,
+        note="Largest change over time from random weights, over the singular value.",
+    )
+    if p.start == "random":
+        return [conserved]
     half = p.singular_value / 2
     expected = crossing_time(runs.theory["time"].values, runs.theory["strength"].values, half)
     measured = crossing_time(data["time"].values, data["strength"].values, half)
-    gap = np.abs(data["strength"] - runs.theory["strength"]).max("step") / p.singular_value
-    imbalance = runs.variants.get("random", data)["imbalance"]
-    drift = np.abs(imbalance - imbalance.isel(step=0, drop=True)).max("step")
+    gap = np.abs(data["strength"] - runs.theory["strength"]).max("step", skipna=False)
     return [
         judge(
             "closed-form",
             "The strength of the mode follows the closed form.",
             "Saxe, Sodhani & Lewallen (2022), eq. (21)",
-            gap.values,
+            (gap / p.singular_value).values,
             (0, slack),
             predicted=0,
             note="Largest difference over time, over the singular value.",
@@ -172,18 +183,10 @@ def _judge(runs: LabelledRuns) -> list[Claim]:
             "half-time",
             "The mode is half learned when the closed form says.",
             "Saxe, McClelland & Ganguli (2014)",
-            measured / expected,
+            measured / expected if expected > 0 else np.full(runs.seeds, np.nan),
             (1 - slack, 1 + slack),
             predicted=1,
             note=f"Measured over predicted time, which is {expected:.3g}.",
         ),
-        judge(
-            "imbalance",
-            "The difference of the squared weights is conserved.",
-            "Saxe, McClelland & Ganguli (2014)",
-            (drift / p.singular_value).values,
-            (0, slack),
-            predicted=0,
-            note="Largest change over time from random weights, over the singular value.",
-        ),
+        conserved,
     ]

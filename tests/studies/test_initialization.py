@@ -82,7 +82,13 @@ def test_one_scale_is_judged_too(tmp_path):
         workers=0,
         quiet=True,
     )
-    assert {claim.id for claim in result.claims} == {"trained", "zero-shot", "shared", "stage-like"}
+    assert {claim.id for claim in result.claims} == {
+        "trained",
+        "zero-shot",
+        "shared",
+        "stage-like",
+        "stage-times",
+    }
 
 
 def test_refuses_a_kernel_that_would_take_hours():

@@ -59,8 +59,8 @@ def _loss(simulation, theory, three, where):
             ax.plot(time[: curve.size], curve, **line)
         along = both["time"].values[: both.sizes["step"]]
         for name, text, colour in (
-            ("loss", "reduction, decoupled start", "blue"),
-            ("lazy_loss", "linearised at the start", "green"),
+            ("race_loss", "race, closed form", "blue"),
+            ("lazy_loss", "linearised at its start", "green"),
         ):
             values = both[name].isel(seed=0).values
             ax.plot(along, values, **theory_line(PALETTE[colour], label=text))
@@ -74,9 +74,8 @@ def _loss(simulation, theory, three, where):
     return Drawing(
         figure,
         "Loss while learning, from small to large weights",
-        "Training loss of networks from random weights (every seed drawn), of the reduction from the decoupled start of the "
-        "same scale (of the strongest learned weight, where that is smaller), and of the network linearised at its start "
-        "(first seed)." + where,
+        "Training loss of networks from random weights (every seed drawn), of the race from wide random weights in closed "
+        "form, and of the network linearised at its start (first seed). Nothing is fitted." + where,
     )
 
 
@@ -104,7 +103,8 @@ def _errors(simulation, theory, where):
     )
     axes[0].set(xscale="log", yscale="log", ylabel="Error at the end", ylim=(None, 300))
     for name, text, colour in (
-        ("rich_deviation", "loss against the reduction", "blue"),
+        ("rich_deviation", "loss against the reduction, fitted", "blue"),
+        ("race_deviation", "loss against the race, closed form", "purple"),
         ("lazy_deviation", "loss against the linearised network", "green"),
     ):
         values = theory[name].transpose("seed", "init_scale")
@@ -125,9 +125,9 @@ def _errors(simulation, theory, where):
         "Errors and theories against the initial scale",
         "a: error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training, the "
         "untrained error that the linearised network ends with, and the sixth power of the scale through the first point. "
-        "b: mean deviation of the loss curve from the reduction (its start fitted) and from the linearised network "
-        "(nothing fitted), over the initial loss, the thin line at 5%; and how far the encoders move, over their initial "
-        "size. Medians over seeds in 95% bootstrap intervals." + where,
+        "b: mean deviation of the loss curve from the reduction (its start fitted), and from the race in closed form and the "
+        "linearised network (nothing fitted), over the initial loss, the thin line at 5%; and how far the encoders move, "
+        "over their initial size. Medians over seeds in 95% bootstrap intervals." + where,
     )
 
 

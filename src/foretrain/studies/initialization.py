@@ -85,6 +85,16 @@ VARIABLES = declare(
         source="Jacot et al. (2018)",
     ),
     Variable(
+        "race_loss",
+        ("step",),
+        meaning="Training loss of the race from wide random weights, in closed form.",
+        source="docs/studies/pathway-race.md",
+    ),
+    Variable(
+        "race_deviation",
+        meaning="Mean |loss - race_loss| while the loss falls to 1% of its start, over the start.",
+    ),
+    Variable(
         "lazy_limit", meaning="Error on untrained routes that the linearised network ends with."
     ),
     Variable(

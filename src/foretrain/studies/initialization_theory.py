@@ -12,6 +12,7 @@ from foretrain.streams import generator
 from foretrain.studies import initialization as study
 from foretrain.studies import trained_fraction
 from foretrain.studies.labelled import LabelledRuns
+from foretrain.theory.mixed_race import gains, random_scheme
 from foretrain.theory.pathway_race import half_learning_time, routing_factors
 from foretrain.theory.routing_reduction import RoutingReduction, euler
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
@@ -35,7 +36,7 @@ def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Data
     horizon = math.ceil(max(4 * slowest / study.rate(parameters), 400))
     steps = min(parameters.steps, horizon)
     step = np.arange(0, steps + 1, parameters.observe_every)
-    learned = strongest(parameters)
+    learned, race = strongest(parameters), race_loss(parameters, step)
     per_seed = []
     for seed in range(seeds):
         run = reduction(parameters, root_seed, seed, min(parameters.init_scale, learned), steps)
@@ -47,6 +48,7 @@ def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Data
             xr.Dataset(
                 {
                     "loss": ("step", run.loss()),
+                    "race_loss": ("step", race),
                     "lazy_loss": ("step", loss),
                     "lazy_untrained_error": ("step", untrained),
                     "lazy_limit": ((), float(limit[0])),
@@ -62,6 +64,16 @@ def strongest(parameters) -> float:
     """(S/D)^(1/3) of the first mode: a reduction that starts above it has nothing to learn, and may diverge."""
     data = trained_fraction.task(parameters)
     return float((data.singular_values / data.variances).max() ** (1 / 3))
+
+
+def race_loss(parameters: study.Parameters, step: np.ndarray) -> np.ndarray:
+    """Loss of the race from wide random weights, in closed form, at numbers of steps, shape (step,)."""
+    data, time = trained_fraction.task(parameters), step * study.rate(parameters)
+    scheme = [random_scheme(parameters.init_scale, routing_factors(parameters.domains))]
+    loss = np.full(len(step), data.unexplained_power / 2)
+    for s, d in zip(data.singular_values, data.variances, strict=True):
+        loss += 0.5 * (s - d * gains(time, scheme, s, d)[:, 0]) ** 2 / d
+    return loss
 
 
 def reduction(parameters, root_seed: int, seed: int, start, steps: int) -> RoutingReduction:
@@ -115,17 +127,23 @@ def fit(runs: LabelledRuns) -> xr.Dataset:
     p, parts = runs.parameters, []
     for seed in range(runs.seeds):
         loss = runs.simulation["loss"].isel(seed=seed).dropna("step").values
-        rich = lazy = start = np.nan
+        rich = lazy = start = race = np.nan
         if loss.size > 1 and np.isfinite(loss).all():
             window = falling(loss)
             step = np.arange(window.size) * p.observe_every
             kernel = kernel_of_seed(p, runs.root_seed, seed)
             linear, _ = kernel.errors(step, study.rate(p), p.init_scale)
             lazy = np.abs(linear - window).mean() / window[0]
+            race = np.abs(race_loss(p, step) - window).mean() / window[0]
             start, rich = _closest_reduction(p, runs.root_seed, seed, window)
         parts.append(
             xr.Dataset(
-                {"rich_deviation": rich, "lazy_deviation": lazy, "fitted_start": start},
+                {
+                    "rich_deviation": rich,
+                    "race_deviation": race,
+                    "lazy_deviation": lazy,
+                    "fitted_start": start,
+                },
             )
         )
     return xr.concat(parts, "seed")

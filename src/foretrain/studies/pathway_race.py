@@ -16,7 +16,7 @@ from foretrain.theory.pathway_race import RaceFactors, race_factors
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
-COST = "2 min"
+COST = "1 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 4
 AXES = {"paths": (1, 4, 9, 16, 36, 144)}

@@ -9,8 +9,10 @@ from foretrain.studies.labelled import LabelledRuns
 from foretrain.studies.masked_flow_claims import OURS, invariants, lines, outcomes
 
 NOTE = "Note on shared representations, section 3"
-# Scales from here on down are fitted: above, modes beyond the second have not yet fallen behind.
-FITTED = 1e-4
+# What the note could reach.
+REACHED = 1e-8
+# A law for small misalignment is fitted where it says less than a tenth, and more than rounding, 1e-16, can blur.
+FITTED = (1e-10, 0.1)
 
 
 def judge_grid(runs: LabelledRuns) -> list[Claim]:
@@ -30,42 +32,50 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
 
 def _line(data, theory, parameters, label) -> list[Claim]:
     scales = data["init_scale"].values
-    claims = [_generalises(data, label)] if parameters.width > 1 else []
+    claims = _generalises(data, theory, label) if parameters.width > 1 else []
+    if parameters.width == parameters.domains:
+        return claims
     small = scales[scales <= 1e-2]
-    if small.size and parameters.width < parameters.domains:
+    if small.size:
         near = data.sel(init_scale=small), theory.sel(init_scale=small)
         claims.append(_predicted_misalignment(*near, label))
         claims.append(_predicted_outcome(*near, label))
-    fitted = scales[scales <= FITTED * (1 + 1e-9)]
-    if fitted.size > 1 and parameters.width < parameters.domains:
-        claims.append(_exponent(data.sel(init_scale=fitted), theory.sel(init_scale=fitted), label))
+    exponent = float(theory["alignment_exponent"].values.ravel()[0])
+    law = scales**exponent
+    fitted = scales[(law >= FITTED[0]) & (law <= FITTED[1])]
+    if fitted.size > 1:
+        claims.append(_exponent(data.sel(init_scale=fitted), exponent, label))
     return claims
 
 
-def _generalises(data, label) -> Claim:
+def _generalises(data, theory, label) -> list[Claim]:
     done = (data["outcome"] == CONVERGED).values & (data["final_untrained_error"].values < 1e-6)
+    told = theory["predicted_agreement"].isel(stage=toy.ESCAPE).values[0].mean()
+    smallest = float(data["init_scale"][0])
     shares = ", ".join(
         f"{scale:g}: {share:.2f}"
         for scale, share in zip(data["init_scale"].values, done.mean(1), strict=True)
     )
-    return judge(
-        "generalises" + label,
-        "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
-        NOTE,
-        done[0].astype(float),
-        # A limit looked at from a finite sigma: one seed in twenty may not be there yet.
-        (0.95, 1),
-        predicted=1,
-        note=f"Fraction of seeds at the smallest init_scale; by init_scale: {shares}.",
-    )
+    return [
+        judge(
+            "generalises" + label,
+            "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
+            NOTE,
+            done[0].astype(float),
+            # A limit looked at from a finite sigma: one seed in twenty may not be there yet.
+            (0.95, 1),
+            predicted=1,
+            note=f"Fraction of seeds at init_scale = {smallest:g}, where the linearised flow tells {told:.2f}; by "
+            f"init_scale: {shares}.",
+        )
+    ]
 
 
-def _exponent(data, theory, label) -> Claim:
+def _exponent(data, predicted, label) -> Claim:
     logs = np.log(data["init_scale"].values)
     left = data["stage_misalignment"].isel(stage=toy.ESCAPE).values
     centred = logs - logs.mean()
     slopes = centred @ np.log(left) / (centred**2).sum()
-    predicted = float(theory["alignment_exponent"].values.ravel()[0])
     return judge(
         "alignment-exponent" + label,
         "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
@@ -74,26 +84,27 @@ def _exponent(data, theory, label) -> Claim:
         # The exponents of neighbouring widths differ by more than a tenth of themselves.
         (0.9 * predicted, 1.1 * predicted),
         predicted=predicted,
-        statistic=np.median,
-        note=f"Slope of log misalignment, when half of the loss is gone, against log sigma, init_scale <= {FITTED:g}, "
-        f"median over seeds. The misalignment itself falls from {np.median(left[-1]):.2g} to {np.median(left[0]):.2g} "
-        "(medians); it cannot exceed 1, so that near 1 it bends away from the law.",
+        note="Slope of log misalignment, when half of the loss is gone, against log sigma, "
+        f"init_scale = {np.exp(logs[-1]):.3g} to {np.exp(logs[0]):.3g}; the misalignment itself falls from "
+        f"{np.median(left[-1]):.2g} to {np.median(left[0]):.2g} (medians).",
     )
 
 
 def _predicted_misalignment(data, theory, label) -> Claim:
     measured = data["stage_misalignment"].isel(stage=toy.DEPARTURE).values
     predicted = theory["predicted_misalignment"].isel(stage=toy.DEPARTURE).values
+    seen = predicted >= FITTED[0]
     return judge(
         "misalignment" + label,
         "The linearised flow tells the misalignment of every run when it departs from zero.",
         OURS,
-        np.exp(np.log(measured / predicted).mean(0)),
+        np.exp(np.nanmean(np.log(np.where(seen, measured / predicted, np.nan)), 0)),
         # The run is seen at the end of a step, in which s u v^T grows by a quarter at most, and the misalignment falls
         # with a power of it that is below 1/3.
         (0.9, 1.1),
         predicted=1,
-        note="Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= 0.01.",
+        note="Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= 0.01, where "
+        f"{FITTED[0]:g} or more is predicted.",
     )
 
 
@@ -120,6 +131,9 @@ def _across_widths(runs: LabelledRuns) -> list[Claim]:
     done = (runs.simulation["outcome"] == CONVERGED).sortby("width")
     others = [name for name in done.dims if name not in ("width", "seed")]
     share = done.mean(others)
+    reached = done.isel(width=0)
+    if "init_scale" in done.dims:
+        reached = reached.sel(init_scale=done["init_scale"] >= REACHED)
     return [
         exact(
             "gap-grows",
@@ -130,6 +144,15 @@ def _across_widths(runs: LabelledRuns) -> list[Claim]:
             0.0,
             seeds=runs.seeds,
             note="Number of neighbouring widths at which s_2/s_1 does not fall.",
+        ),
+        judge(
+            "not-always",
+            "The initialization scale cannot be made small enough to get it to always work.",
+            NOTE,
+            reached.mean([name for name in reached.dims if name != "seed"]).values,
+            # "Not always": less than nineteen times in twenty.
+            (0, 0.95),
+            note=f"Fraction of runs that generalise at the narrowest width and init_scale from {REACHED:g} up.",
         ),
         judge(
             "only-wide",

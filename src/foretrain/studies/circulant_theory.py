@@ -58,7 +58,7 @@ def weights_at(
 
     if not turns and excess(0.0) >= 0:
         return weights(0.0)
-    far = step = 1 / early.singular_values[0]
+    near, far = 0.0, 1 / early.singular_values[0]
     while excess(far) < 0:
-        far += step
-    return weights(brentq(excess, far - step, far, rtol=1e-12))
+        near, far = far, 2 * far
+    return weights(brentq(excess, near, far, rtol=1e-12))

@@ -17,7 +17,7 @@ from foretrain.vocabulary import Variable, declare
 SOURCE = "Note on shared representations, section 3"
 COST = "30 s"
 REFERENCES = ("saxe2022", "benaych2012", "johnstone2001")
-SEEDS = 20
+SEEDS = 40
 AXES = {"mask_size": (100, 200, 400, 800)}
 PRESETS = {
     "paper": {

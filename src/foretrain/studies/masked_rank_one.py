@@ -18,7 +18,7 @@ from foretrain.vocabulary import TIME_UNIT, Variable, declare
 SOURCE = "Note on shared representations, section 3"
 COST = "40 s"
 REFERENCES = ("saxe2022",)
-SEEDS = 200
+SEEDS = 400
 AXES = {"init_scale": (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)}
 PRESETS = {
     "paper": {

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.measures.plateaus import plateau_length, plateaus, time_rescaling
+from foretrain.measures.plateaus import (
+    count_plateaus,
+    plateau_length,
+    plateaus,
+    time_rescaling,
+)
 from foretrain.theory import s_curve
 from foretrain.theory.deep_linear import mode_strength
 from foretrain.theory.s_curve_plateau import typical_start
@@ -98,6 +103,7 @@ def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange(
     found = time_rescaling(TIMES, losses, *slow)
     assert found.factor == pytest.approx(2.5, rel=1e-12)
     assert found.residual < 1e-12
+    assert found.explained == pytest.approx(1.0, abs=1e-12)
     other = time_rescaling(*slow, TIMES, losses)
     assert other.factor == pytest.approx(0.4, rel=1e-12)
 
@@ -107,8 +113,19 @@ def test_a_curve_of_another_shape_has_a_residual_that_exchange_keeps():
     there = time_rescaling(TIMES, one / one[0], TIMES, other / other[0])
     back = time_rescaling(TIMES, other / other[0], TIMES, one / one[0])
     assert there.residual > 0.05
+    assert there.explained < 1 - 1e-3
     assert back.residual == pytest.approx(there.residual, rel=1e-9)
     assert back.factor * there.factor == pytest.approx(1.0, rel=1e-9)
+
+
+def test_counting_runs_leaves_out_what_diverged_and_reads_what_ended_early():
+    whole = modes_loss((1, 0.3))
+    ended = np.where(np.arange(TIMES.size) > 3000, np.nan, whole)
+    diverged = np.where(np.arange(TIMES.size) > 10, np.nan, np.exp(TIMES))
+    counts = count_plateaus(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
+    assert counts[0] == len(plateaus(TIMES, whole))
+    assert counts[1] == len(plateaus(TIMES[:3001], whole[:3001]))
+    assert np.isnan(counts[2:]).all()
 
 
 def test_user_errors_name_the_argument():

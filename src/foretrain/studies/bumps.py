@@ -25,7 +25,7 @@ PRESETS = {
         "seeds": 100,
         "optimiser": ("sgd", "sgd_decay", "adam", "adamw"),
         "init_scale": (1.0, 0.3, 0.1),
-        "relative_rate": (0.1, 0.25, 1.0, 2.5, 5.0, 10.0),
+        "relative_rate": (0.25, 1.0, 2.5, 5.0, 10.0),
         "steps": 2000,
     }
 }
@@ -40,7 +40,7 @@ class Parameters(s_curves.Parameters):
         "the second component starts reflected so that its overlaps with the first two targets change places",
     )
     steps: int = parameter(1000, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
+    observe_every: int = parameter(2, "stride in steps of what is stored", minimum=1, static=True)
     loss_tolerance: float = parameter(
         1e-4, "a run ends when its loss is at most this times that of zero weights", minimum=0
     )

@@ -1,7 +1,7 @@
 """What the thread says of bumps, and whether it is so. Tolerances stand beside their reasons.
 
-A cell is stable where no run diverged and half of the runs leave at most a percent of the loss; sentences that name no
-learning rate are judged over all stable rates of an optimiser.
+A cell is stable where no run diverged and half of the runs leave at most a percent of the loss and never rise again by
+more than a tenth of it; sentences that name no learning rate are judged over all stable rates of an optimiser.
 """
 
 from collections.abc import Callable
@@ -11,8 +11,8 @@ import xarray as xr
 
 from foretrain.claims import Claim
 from foretrain.claims import judge as judge_seeds
-from foretrain.dynamics.program import DIVERGED
 from foretrain.measures.plateaus import count_plateaus
+from foretrain.measures.stability import is_stable
 from foretrain.measures.trajectory import at_end
 from foretrain.studies import bumps as study
 from foretrain.studies.labelled import LabelledRuns
@@ -27,7 +27,7 @@ ALWAYS, NEVER = (0.9, 1.0), (0.0, 0.1)
 def judge(runs: LabelledRuns) -> list[Claim]:
     """Every sentence whose cells are in the grid."""
     cells = [cell for _, cell in runs.cells()]
-    stable = [cell for cell in cells if is_stable(cell.simulation)]
+    stable = [cell for cell in cells if _stable(cell)]
     return [
         *_adam_more(stable),
         *_varies(stable),
@@ -40,10 +40,8 @@ def judge(runs: LabelledRuns) -> list[Claim]:
     ]
 
 
-def is_stable(data: xr.Dataset) -> bool:
-    """Whether no run of a cell diverged and the median run leaves at most a percent of the loss."""
-    end = at_end(data["relative_loss"]).values
-    return bool((data["outcome"] != DIVERGED).all()) and float(np.median(end)) <= 0.01
+def _stable(cell: LabelledRuns) -> bool:
+    return is_stable(cell.simulation["relative_loss"].transpose("seed", "step").values)
 
 
 def bumps_per_component(data: xr.Dataset) -> np.ndarray:
@@ -153,14 +151,13 @@ def _one_target(stable) -> list[Claim]:
         cells = _select(stable, rank=rank)
         if not cells:
             continue
-        mostly = lambda cell: _per_component(cell, "final_alignment") >= 0.8  # noqa: E731
         best = np.nanmean([_per_component(cell, "final_alignment") for cell in cells])
         claims.append(
             judge_seeds(
                 f"one-target[rank={rank}]",
                 "Usually each vector grows primarily towards one target.",
                 THREAD,
-                _mean(cells, lambda cell: mostly(cell).mean(1)),
+                _mean(cells, _mostly_one),
                 # Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four. Were two
                 # components an orthogonal mixture of two targets at a uniform angle, 59% would be that close.
                 (0.75, 1),
@@ -168,6 +165,10 @@ def _one_target(stable) -> list[Claim]:
             )
         )
     return claims
+
+
+def _mostly_one(cell) -> np.ndarray:
+    return (_per_component(cell, "final_alignment") >= 0.8).mean(1)
 
 
 def _per_component(cell, name) -> np.ndarray:
@@ -214,7 +215,7 @@ def _which_target(stable) -> list[Claim]:
     ]
 
 
-def _shares(first: np.ndarray) -> np.ndarray:
+def shares_first_target(first: np.ndarray) -> np.ndarray:
     """Which components first aligned with the same target as another one, shape (seed, component)."""
     same = (first[:, :, None] == first[:, None, :]) & (first >= 0)[:, :, None]
     return same.sum(-1) > 1
@@ -238,8 +239,7 @@ def _competition(stable) -> list[Claim]:
                     ALWAYS,
                     predicted=1,
                     note="Fraction of components with a bump that shared their first target; of all components "
-                    f"{np.nanmean(_mean(cells, lambda cell: _shares(_per_component(cell, 'first_target')).mean(1))):.2f}"
-                    " do.",
+                    f"{np.nanmean(_mean(cells, _sharing)):.2f} do.",
                 ),
                 judge_seeds(
                     f"competition-makes-bumps{where}",
@@ -256,10 +256,14 @@ def _competition(stable) -> list[Claim]:
     return claims
 
 
+def _sharing(cell) -> np.ndarray:
+    return shares_first_target(_per_component(cell, "first_target")).mean(1)
+
+
 def _share_of(cell, bumped: bool) -> np.ndarray:
     """Per seed the fraction sharing their first target among the components with (without) a bump."""
     has = (_per_component(cell, "component_bumps") > 0) == bumped
-    shares = _shares(_per_component(cell, "first_target"))
+    shares = shares_first_target(_per_component(cell, "first_target"))
     count = has.sum(1)
     return np.where(count > 0, (shares & has).sum(1) / np.maximum(count, 1), np.nan)
 
@@ -326,7 +330,7 @@ def _exchange_effect(cell) -> np.ndarray:
 
 
 def _within_effect(cell) -> np.ndarray:
-    shares = _shares(_per_component(cell, "first_target"))
+    shares = shares_first_target(_per_component(cell, "first_target"))
     count = _per_component(cell, "component_bumps")
     both = shares.any(1) & ~shares.all(1)
     mean = lambda mask: (count * mask).sum(1) / np.maximum(mask.sum(1), 1)  # noqa: E731
@@ -348,6 +352,8 @@ def _plateaus(cells) -> list[Claim]:
         end = float(np.nanmedian(at_end(data["relative_loss"]).values))
         note = f"Fraction of runs with a plateau; median loss left {end:.2g}"
         if p.optimiser == "sgd":
+            if not _stable(cell):
+                continue
             claims.append(
                 judge_seeds(
                     f"low-rank-needed{where}",

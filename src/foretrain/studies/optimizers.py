@@ -13,7 +13,7 @@ from foretrain.studies.parameters import parameter
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW at rank one"
 COST = "30 s"
 REFERENCES = ("jermyn2022",)
-SEEDS = 50
+SEEDS = 30
 AXES = {
     "optimiser": ("sgd", "adam", "adamw"),
     "init_scale": (1.0, 0.1),
@@ -49,7 +49,7 @@ class Parameters:
         0.01, "lambda, used by sgd_decay and adamw only", minimum=0, maximum=100
     )
     steps: int = parameter(6000, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(4, "stride in steps of what is stored", minimum=1, static=True)
+    observe_every: int = parameter(1, "stride in steps of what is stored", minimum=1, static=True)
     loss_tolerance: float = parameter(
         5e-4, "a run ends when its loss is at most this; that of zero weights is 1", minimum=0
     )

@@ -76,7 +76,7 @@ class Parameters:
         0.25, "alignment from which a component counts as aligned", above=0, maximum=1
     )
     steps: int = parameter(600, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(5, "stride in steps of what is stored", minimum=1, static=True)
+    observe_every: int = parameter(2, "stride in steps of what is stored", minimum=1, static=True)
     loss_tolerance: float = parameter(
         0.0, "a run ends when its loss is at most this times that of zero weights", minimum=0
     )
@@ -144,14 +144,14 @@ def check(parameters: Parameters) -> None:
 def learning_rate(parameters: Parameters) -> float:
     """The learning rate: `relative_rate` times the reference rate of the optimiser and the loss.
 
-    A target s times as large makes weights sqrt(s) times as large and the squared error s times as steep: the
-    reference of descent is divided by s, that of Adam multiplied by sqrt(s). Cross-entropy of small logits is the
-    squared error divided by 2 n^2, which descent gets back as a factor; large logits concentrate the probability on
-    few entries, where it is steeper yet: there the reference is divided by s^2.
+    A target s times as large makes the squared error s times as steep near the solution: the reference of descent is
+    divided by s, while Adam does not see it. Cross-entropy of small logits is the squared error divided by 2 n^2, which
+    descent gets back as a factor; large logits concentrate the probability on few entries, where it is steeper yet:
+    there the reference is divided by s^2.
     """
     rate = parameters.relative_rate * REFERENCE_RATES[parameters.optimiser]
     if parameters.optimiser.startswith("adam"):
-        return rate * parameters.target_scale**0.5
+        return rate
     if parameters.loss_kind == "cross_entropy":
         return rate * 2 * parameters.dimension**2 / parameters.target_scale**2
     return rate / parameters.target_scale

@@ -1,0 +1,174 @@
+"""Figures of the study ``bumps``."""
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims import bootstrap_interval
+from foretrain.figures import Drawing
+from foretrain.figures.style import (
+    PALETTE,
+    legend_below,
+    panel_letters,
+    panels,
+    simulation_line,
+)
+from foretrain.measures.stability import is_stable
+
+_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
+_COLOURS = {"sgd": "blue", "sgd_decay": "green", "adam": "orange", "adamw": "vermillion"}
+_AXES = ("optimiser", "rank", "init_scale", "relative_rate")
+
+
+def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+    """Bumps against everything, what competition does, and the loss at full rank."""
+    data = _full(tree["simulation"].to_dataset())
+    drawings = {"bumps": _bumps(data)}
+    if "exchanged" in tree.get("variants", {}) and 2 in data["rank"].values:
+        partner = _full(tree["variants/exchanged"].to_dataset())
+        drawings["competition"] = _competition(data, partner)
+    if 100 in data["rank"].values:
+        drawings["full-rank"] = _full_rank(data)
+    return drawings
+
+
+def _full(data):
+    for name in _AXES:
+        if name not in data.dims:
+            data = data.expand_dims({name: [""]})
+    return data.isel({n: 0 for n in data.dims if n not in (*_AXES, "seed", "step", "component")})
+
+
+def _text(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _point(ax, x, samples, **style):
+    samples = samples[np.isfinite(samples)]
+    if not samples.size:
+        return
+    mean = samples.mean()
+    low, high = bootstrap_interval(samples) if samples.size > 1 else (mean, mean)
+    ax.errorbar(x, mean, [[max(mean - low, 0)], [max(high - mean, 0)]], **style)
+
+
+def _bumps(data):
+    ranks, scales = data["rank"].values, data["init_scale"].values
+    figure, axes = panels(1, len(ranks), height=4.2, sharey=True, squeeze=False)
+    rates = data["relative_rate"].values
+    places = np.arange(len(rates)) if rates.dtype.kind not in "fi" else np.log10(rates)
+    count = data["component_bumps"].mean("component")
+    for ax, rank in zip(axes[0], ranks, strict=True):
+        for name in data["optimiser"].values:
+            for number, scale in enumerate(scales):
+                colour = PALETTE[_COLOURS.get(str(name), "black")]
+                label = f"{_NAMES.get(str(name), name)}, σ = {_text(scale)}"
+                marker = "osD^v"[number % 5]
+                for index, place in enumerate(places):
+                    cell = count.sel(optimiser=name, rank=rank, init_scale=scale)
+                    samples = cell.isel(relative_rate=index).values
+                    losses = data["relative_loss"].sel(optimiser=name, rank=rank, init_scale=scale)
+                    losses = losses.isel(relative_rate=index).transpose("seed", "step").values
+                    if not is_stable(losses):
+                        continue
+                    style = {
+                        "color": colour,
+                        "marker": marker,
+                        "markersize": 5,
+                        "capsize": 2,
+                        "linestyle": "none",
+                        "label": label if rank == ranks[0] else "_nolegend_",
+                    }
+                    _point(ax, place + 0.04 * (number - 0.5), samples, **style)
+        ax.set_title(f"rank {rank}", loc="left")
+        ax.set_xticks(places, [f"{rate:g}" if rates.dtype.kind in "fi" else rate for rate in rates])
+    axes[0, 0].set_ylabel("Bumps per component")
+    axes[0, 0].set_ylim(0, None)
+    axes[0, len(ranks) // 2].set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
+    panel_letters(axes)
+    legend_below(figure, 2)
+    return Drawing(
+        figure,
+        "Bumps per component",
+        "Alignments of a component with a target that rise and fall by .1 or more and are given up, per component; mean "
+        "over seeds with its 95% bootstrap interval. Learning rates outside an optimiser's stable range are left out.",
+    )
+
+
+def _competition(data, partner):
+    figure, ax = panels(height=3.6)
+    names = data["optimiser"].values
+    for place, name in enumerate(names):
+        sides = [_rank_two(item, name) for item in (data, partner)]
+        (shared, _, stable), (shared_too, _, stable_too) = sides
+        decides = (shared != shared_too) & stable & stable_too
+        for shift, wanted, colour, label in (
+            (-0.12, True, "vermillion", "both first align with one target"),
+            (0.12, False, "blue", "each first aligns with its own"),
+        ):
+            # Of every deciding pair the one run that is as wanted.
+            count = sum(
+                np.where(decides & (share == wanted), bumps, 0) for share, bumps, _ in sides
+            )
+            pairs = decides.sum((0, 1))
+            _point(
+                ax,
+                place + shift,
+                np.where(pairs > 0, count.sum((0, 1)) / np.maximum(pairs, 1), np.nan),
+                color=PALETTE[colour],
+                marker="o",
+                capsize=4,
+                linestyle="none",
+                label=label if place == 0 else "_nolegend_",
+            )
+    ax.set_xticks(np.arange(len(names)), [_NAMES.get(str(name), str(name)) for name in names])
+    ax.set(ylabel="Bumps per run, rank two", ylim=(0, None), xlim=(-0.5, len(names) - 0.5))
+    legend_below(figure, 2)
+    return Drawing(
+        figure,
+        "Competition for a target",
+        "Pairs of runs that differ in one thing: the second component's starting overlaps with the two targets are "
+        "exchanged. Of the pairs in which this decides whether both components first align with the same target, the "
+        "bumps of either run; mean over seeds with its 95% bootstrap interval, all stable learning rates and start scales.",
+    )
+
+
+def _rank_two(data, name):
+    """Whether both components share their first target, bumps, and stability, shape (scale, rate, seed)."""
+    cell = data.sel(optimiser=name, rank=2).transpose("init_scale", "relative_rate", "seed", ...)
+    first = cell["first_target"].values[..., :2]
+    losses = cell["relative_loss"].values
+    stable = np.array([[is_stable(rate) for rate in scale] for scale in losses])
+    shared = (first[..., 0] == first[..., 1]) & (first[..., 0] >= 0)
+    return shared, cell["component_bumps"].values[..., :2].sum(-1), stable[..., None]
+
+
+def _full_rank(data):
+    rates, scales = data["relative_rate"].values, data["init_scale"].values
+    names = [name for name in data["optimiser"].values if str(name) in ("sgd", "adam")]
+    figure, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
+    colours = [PALETTE[name] for name in ("sky", "blue", "green", "orange", "vermillion", "purple")]
+    for row, scale in enumerate(scales):
+        for column, name in enumerate(names):
+            ax = axes[row, column]
+            for rate, colour in zip(rates, colours, strict=False):
+                cell = data.sel(optimiser=name, rank=100, init_scale=scale, relative_rate=rate)
+                step = cell["step"].values
+                curves = cell["relative_loss"].transpose("seed", "step").values
+                time = step[1:] * (rate if rates.dtype.kind in "fi" else 1)
+                for seed, curve in enumerate(curves[:6]):
+                    label = f"relative rate {_text(rate)}" if seed == row == column == 0 else None
+                    style = simulation_line(colour, linewidth=1.1, alpha=0.7, label=label)
+                    ax.plot(time, curve[1:], **style)
+            ax.set(xscale="log", ylim=(0, 1.3))
+            ax.set_title(f"{_NAMES[str(name)]}, σ = {_text(scale)}", loc="left")
+        axes[row, 0].set_ylabel("Loss over |C|²")
+    for ax in axes[-1]:
+        ax.set_xlabel("Step × relative rate")
+    panel_letters(axes)
+    legend_below(figure, 3)
+    return Drawing(
+        figure,
+        "Full rank",
+        "Loss at rank 100 over that of the zero matrix, six seeds, for every learning rate. A plateau is a stretch on "
+        "which the loss stands still before it falls.",
+    )

@@ -1,0 +1,141 @@
+"""The S-curve study: rates, symmetries, exact limits, and a small run from end to end."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.dynamics.lanes import Passenger, ride
+from foretrain.errors import ArgumentError
+from foretrain.measures.bumps import bumps_per_component
+from foretrain.networks.factorization import Factors
+from foretrain.studies import s_curves as study
+from foretrain.studies import s_curves_theory
+from foretrain.studies.plan import make_plan
+
+SMALL = study.Parameters(dimension=12, rank=2, steps=120, observe_every=1, precision="float64")
+
+
+def train(parameters, factors):
+    """Finished runs of the study's program from given (target, start) pairs, in order."""
+    passengers = []
+    for number, (target, start) in enumerate(factors):
+        inputs = study.make_inputs(parameters, target, start)
+        extra = {"root_seed": 0, "seed": number, "max_steps": parameters.steps}
+        passengers.append(Passenger(str(number), {**inputs, **extra}))
+    runs = ride(study.program(parameters), passengers, {}, 3)
+    return sorted(runs, key=lambda run: int(run.identity))
+
+
+def rotated(factors, left, right):
+    return Factors(left @ factors.left, right @ factors.right)
+
+
+def test_rotating_target_and_start_together_changes_nothing_for_descent():
+    drawn = [study.draw(SMALL, 0, seed) for seed in range(3)]
+    turns = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 12, 12)))[0]
+    turned = [tuple(rotated(factors, *turns) for factors in pair) for pair in drawn]
+    for one, other in zip(train(SMALL, drawn), train(SMALL, turned), strict=True):
+        # float64, 120 steps.
+        np.testing.assert_allclose(one.curves["loss"], other.curves["loss"], rtol=1e-9)
+        np.testing.assert_array_equal(
+            one.finals["component_bumps"], other.finals["component_bumps"]
+        )
+        np.testing.assert_array_equal(one.finals["first_target"], other.finals["first_target"])
+
+
+def test_relabelling_components_relabels_their_bumps():
+    drawn = [study.draw(SMALL, 0, seed) for seed in range(3)]
+    swapped = [(t, Factors(s.left[:, ::-1], s.right[:, ::-1])) for t, s in drawn]
+    for one, other in zip(train(SMALL, drawn), train(SMALL, swapped), strict=True):
+        np.testing.assert_array_equal(
+            one.finals["component_bumps"], other.finals["component_bumps"][::-1]
+        )
+
+
+def test_bumps_counted_while_training_are_those_of_the_whole_record():
+    parameters = dataclasses.replace(SMALL, optimiser="sgd", steps=200)
+    drawn = [study.draw(parameters, 0, seed) for seed in range(8)]
+    counted = [run.finals["component_bumps"] for run in train(parameters, drawn)]
+    rate = study.learning_rate(parameters)
+    for (target, start), found in zip(drawn, counted, strict=True):
+        (a, b), (x, y) = target, start
+        record = [_aligned(x, y, a, b)]
+        for _ in range(parameters.steps):
+            error = a @ b.T - x @ y.T
+            x, y = x + 2 * rate * error @ y, y + 2 * rate * error.T @ x
+            record.append(_aligned(x, y, a, b))
+        np.testing.assert_array_equal(found, bumps_per_component(np.array(record)))
+    assert sum(found.sum() for found in counted) > 0
+
+
+def _aligned(x, y, a, b):
+    unit = lambda matrix: matrix / np.linalg.norm(matrix, axis=0)  # noqa: E731
+    return (unit(a).T @ unit(x)) * (unit(b).T @ unit(y))
+
+
+def test_small_logits_make_cross_entropy_the_squared_error():
+    squared = study.Parameters(dimension=60, rank=2, steps=60)
+    crossed = dataclasses.replace(squared, loss_kind="cross_entropy")
+    drawn = [study.draw(squared, 0, seed) for seed in range(3)]
+    for one, other in zip(train(squared, drawn), train(crossed, drawn), strict=True):
+        # Centring removes one of 3600 directions, logits of order 1/60 make corrections of that order.
+        gap = np.abs(one.curves["relative_loss"] - other.curves["relative_loss"])
+        assert gap.max() < 0.05 * one.curves["relative_loss"][0]
+
+
+def test_a_scaled_target_of_descent_is_the_same_problem_in_other_units():
+    one = dataclasses.replace(SMALL, steps=60)
+    four = dataclasses.replace(one, target_scale=4.0, init_scale=2.0)
+    drawn = [[study.draw(p, 0, seed) for seed in range(3)] for p in (one, four)]
+    for small, large in zip(train(one, drawn[0]), train(four, drawn[1]), strict=True):
+        # Weights twice as large fit a target four times as large in steps four times as small: exact up to rounding.
+        relative = large.curves["relative_loss"]
+        np.testing.assert_allclose(small.curves["relative_loss"], relative, rtol=1e-9)
+
+
+def test_logits_trained_directly_have_a_convex_falling_loss():
+    parameters = study.Parameters(dimension=10, loss_kind="cross_entropy", steps=200)
+    losses = s_curves_theory.direct_loss(parameters, 0, 0)
+    assert (np.diff(losses) < 0).all()
+    # Of the first loss; rounding of a sum of 100 terms.
+    assert np.diff(losses, 2).min() > -1e-12 * losses[0]
+
+
+def test_prediction_is_the_reduction_at_rank_one_and_silent_elsewhere():
+    one = study.Parameters(rank=1, dimension=8, steps=20, observe_every=5)
+    theory = s_curves_theory.predict(one, 0, 2)
+    assert np.isfinite(theory["loss"].values).all()
+    target, start = study.draw(one, 0, 1)
+    first = np.sum((target.left @ target.right.T - start.left @ start.right.T) ** 2)
+    assert float(theory["loss"][1, 0]) == pytest.approx(first, rel=1e-12)
+    two = s_curves_theory.predict(dataclasses.replace(one, rank=2), 0, 2)
+    assert np.isnan(two["loss"].values).all()
+
+
+def test_from_a_grid_to_claims_and_figures(tmp_path):
+    result = foretrain.run(
+        "s-curves",
+        seeds=3,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+        dimension=12,
+        rank=(1, 2),
+        optimiser="sgd",
+        steps=60,
+    )
+    verdicts = {claim.id: claim.verdict for claim in result.claims}
+    assert verdicts["rank-one-reduction"] == "holds"
+    assert verdicts["softmax-alone.corrected"] == "holds"
+    assert "cross-entropy-two-plateaus[target_scale=100, optimiser=sgd]" in verdicts
+    drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
+    assert drawn == {"mse", "cross-entropy", "large-logits"}
+
+
+def test_bad_input_names_the_argument():
+    with pytest.raises(ArgumentError, match="`rank` must be at most `dimension` = 100 for orthon"):
+        make_plan("s-curves", {"rank": 101, "target_law": "orthonormal"})
+    with pytest.raises(ArgumentError, match="`optimiser` must be one of"):
+        make_plan("s-curves", {"optimiser": "adagrad"})

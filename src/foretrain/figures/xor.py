@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.figures import Drawing
+from foretrain.figures.gating_bars import draw_gating_bars
 from foretrain.figures.style import (
     INK,
     PALETTE,
@@ -155,30 +156,10 @@ def _pathways(run, theory, where):
 
 
 def _gatings(theory, where):
-    table = theory[["gating_time", "gating_final_loss", "gating_consistent"]]
-    table = table.sortby("gating_time").isel(gating=slice(None, None, -1))
-    figure, ax = panels(height=5.4)
-    place = np.arange(table.sizes["gating"])
-    times = table["gating_time"].values
-    longest = times[np.isfinite(times)].max()
-    agree = None
+    table = theory[["gating_time", "gating_final_loss"]]
     if "gating_agreement" in theory:
-        agree = theory["gating_agreement"].mean("seed").sel(gating=table["gating"]).values
-    for y, (time, consistent) in enumerate(
-        zip(times, table["gating_consistent"].values.astype(bool), strict=True)
-    ):
-        colour = PALETTE["green"] if consistent else "#b9c0c7"
-        if np.isfinite(time):
-            ax.barh(y, time, color=colour, height=0.7)
-        else:
-            ax.text(0.01 * longest, y, "never", va="center", fontsize=11)
-        if agree is not None:
-            ax.text(1.09 * longest, y, f"{agree[y]:.2f}", va="center", ha="center", fontsize=11)
-    if agree is not None:
-        ax.text(1.09 * longest, len(place) - 0.3, "agreement", ha="center", fontsize=11)
-    ax.set_yticks(place, table["gating"].values)
-    ax.set(xlabel="Predicted time to half the loss (step × learning rate)")
-    ax.set(xlim=(0, 1.16 * longest), ylim=(-0.6, len(place) + 0.2))
+        table = table.assign(gating_agreement=theory["gating_agreement"].mean("seed"))
+    figure = draw_gating_bars(table, theory["gating_consistent"].values.astype(bool))
     return Drawing(
         figure,
         "Candidate gatings",

@@ -13,7 +13,7 @@ from foretrain.studies.labelled import LabelledRuns, judge_cells
 from foretrain.studies.parameters import parameter
 from foretrain.tasks.logic import pathways_graph
 from foretrain.tasks.logic import xor as xor_data
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
+from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "20 s"
@@ -115,24 +115,6 @@ VARIABLES = declare(
         ("step",),
         meaning="Eqs. (21)-(23) from the fitted a_0.",
         source="Saxe, Sodhani & Lewallen (2022), eqs. (21)-(23)",
-    ),
-    Variable(
-        "gating_time",
-        ("gating",),
-        unit=TIME_UNIT,
-        meaning="Predicted time to half of the best final loss of a candidate gating; infinite if never.",
-    ),
-    Variable("gating_final_loss", ("gating",), meaning="Loss that a candidate gating ends at."),
-    Variable(
-        "gating_consistent",
-        ("gating",),
-        kind="bool",
-        meaning="Whether ReLU units along the weights that a gating's pathways learn have the gating's gates.",
-    ),
-    Variable(
-        "gating_agreement",
-        ("gating",),
-        meaning="Agreement of the gates of the trained ReLU network with those of a candidate gating.",
     ),
 )
 

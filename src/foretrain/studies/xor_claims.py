@@ -201,8 +201,8 @@ def _gated(runs: LabelledRuns) -> list[Claim]:
 
 def _gates(runs: LabelledRuns) -> list[Claim]:
     table = runs.theory[["gating_time", "gating_final_loss", "gating_consistent"]]
-    # Zero but for what is left at the end of a flow followed for a hundred learning times.
-    solving = table.isel(gating=np.flatnonzero(table["gating_final_loss"].values < 1e-6))
+    # Least squares in float64 reach zero to rounding.
+    solving = table.isel(gating=np.flatnonzero(table["gating_final_loss"].values < 1e-12))
     times = solving["gating_time"].to_series()
     # Gatings that are mirror images of each other are equally fast but for rounding.
     fastest = list(times.index[times < times.min() * (1 + 1e-6)])

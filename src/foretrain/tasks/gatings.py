@@ -58,3 +58,16 @@ def pathways_data(
     graph = pathways_graph(len(gates), hidden_width, input_width=inputs.shape[1])
     named = {f"h{number + 1}": gate for number, gate in enumerate(gates)}
     return GatedData(graph, {"x": inputs}, {"y": targets}, named)
+
+
+def least_loss(inputs: np.ndarray, targets: np.ndarray, gates: np.ndarray) -> float:
+    """Lowest mean of 1/2 |y - h|^2 that parallel linear pathways with these gates can reach, by least squares.
+
+    Args:
+        inputs: Shape (sample, input).
+        targets: Shape (sample, output).
+        gates: Shape (pathway, sample), real; pathways may overlap.
+    """
+    gated = np.concatenate([gate[:, None] * inputs for gate in gates], axis=1)
+    weights, *_ = np.linalg.lstsq(gated, targets, rcond=None)
+    return float(((targets - gated @ weights) ** 2).sum(1).mean() / 2)

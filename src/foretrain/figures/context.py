@@ -1,0 +1,110 @@
+"""Figures of the study ``context``, after Saxe, Sodhani & Lewallen (2022), appendix A.2."""
+
+import numpy as np
+import xarray as xr
+
+from foretrain.figures import Drawing
+from foretrain.figures.gating_bars import draw_gating_bars
+from foretrain.figures.style import (
+    PALETTE,
+    axis_label,
+    legend_below,
+    panel_letters,
+    panels,
+    simulation_line,
+    theory_line,
+)
+
+_GATINGS = {"always-on": "vermillion", "per-context": "blue"}
+
+
+def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+    """Learning curves of both gatings, the gates of ReLU units, and the candidate gatings."""
+    axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
+    where = "".join(f" {name} = {tree['simulation'][name].values[0]}." for name in axes)
+
+    def first(name):
+        data = tree[name].to_dataset()
+        return data.isel({axis: 0 for axis in axes if axis in data.dims})
+
+    theory, relu = first("theory"), first("variants/relu")
+    networks = {name: first(f"variants/{name}") for name in theory["condition"].values.tolist()}
+    return {
+        "learning-curve": _learning_curve(networks, theory, where),
+        "relu-gates": _relu_gates(relu, where),
+        "gatings": _gatings(theory, where),
+    }
+
+
+def _learning_curve(networks, theory, where):
+    figure, axes = panels(1, 2, sharey=True, height=4)
+    ends = []
+    for ax, ending, title in zip(axes, ("", "-samples"), ("exact moments", "samples"), strict=True):
+        for name, colour in _GATINGS.items():
+            data, predicted = networks[name + ending], theory["loss"].sel(condition=name + ending)
+            time, losses = data["time"].values, data["loss"].transpose("seed", "step").values
+            for number, curve in enumerate(losses):
+                label = name.replace("-", " ") if number == 0 else None
+                ax.plot(time, curve, **simulation_line(PALETTE[colour], label=label, linewidth=1.4))
+            for number, curve in enumerate(predicted.transpose("seed", "step").values):
+                label = "reduction, start derived" if number == 0 else None
+                ax.plot(time, curve, **theory_line(PALETTE[colour], label=label, linewidth=0.8))
+            left = np.nanmin(losses, axis=1, keepdims=True)
+            learning = losses > left + 0.001 * (losses[:, :1] - left)
+            ends.append(time[learning.any(0)].max())
+        ax.set_title(title, loc="left")
+        ax.set(xlabel=axis_label(theory["time"], "Time"))
+        ax.xaxis.label.set_size(11.5)
+    for ax in axes:
+        ax.set(xlim=(0, 1.2 * max(ends)), ylim=(0, None))
+    axes[0].set_ylabel("Loss")
+    panel_letters(axes)
+    legend_below(figure, 3)
+    return Drawing(
+        figure,
+        "One pathway, or one per context",
+        "Loss of linear networks from small random weights, every seed drawn, with the general reduction from the start "
+        "that its weights have (dashed), nothing fitted. One pathway that is always on learns the best linear answer and "
+        "keeps half of the loss; one per context learns the task. a: inputs with the exact moments of the uniform law. "
+        "b: random samples, whose statistics do not commute exactly; every seed has its own."
+        + where,
+    )
+
+
+def _relu_gates(relu, where):
+    figure, ax = panels(height=5.2)
+    opened = relu["context_open"].transpose("seed", "unit", "context").values.reshape(-1, 2)
+    part = relu["unit_contribution"].transpose("seed", "unit").values.ravel()
+    kept = np.isfinite(opened).all(1) & np.isfinite(part)
+    area = 1200 * part[kept]
+    options = {"color": PALETTE["purple"], "alpha": 0.45, "linewidth": 0}
+    ax.scatter(*opened[kept].T, s=area, clip_on=False, **options)
+    for text, at, side in (
+        ("first context only", (0.93, 0), "right"),
+        ("second context only", (-0.02, 0.88), "left"),
+        ("always", (1, 1.05), "right"),
+        ("never", (0, 0), "left"),
+    ):
+        ax.text(*at, text, ha=side, va="center", fontsize=11.5)
+    ax.set(xlabel="Open in the first context", ylabel="Open in the second context")
+    ax.set(xlim=(-0.06, 1.08), ylim=(-0.06, 1.08), aspect="equal")
+    return Drawing(
+        figure,
+        "Gates of ReLU units",
+        f"Every hidden unit of the trained ReLU networks ({relu.sizes['seed']} seeds): the fraction of inputs on which it is "
+        "open in each context. The area is its part in the answer. Most of what the networks compute passes through "
+        "units that are open in one context alone." + where,
+    )
+
+
+def _gatings(theory, where):
+    names = ["gating_time", "gating_final_loss", "gating_agreement"]
+    table = theory[names].mean("seed")
+    solves = table["gating_final_loss"].values < 1e-12
+    return Drawing(
+        draw_gating_bars(table, solves),
+        "Candidate gatings",
+        "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
+        "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "
+        "Means over seeds." + where,
+    )

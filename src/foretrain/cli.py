@@ -88,11 +88,18 @@ def _add_arguments(made, argv):
         parser.add_argument(
             "--shard", help="i/n: only the i-th of n parts, for many machines on one folder"
         )
+        parser.add_argument("--scheduler", help="address of a dask scheduler that runs the grid")
         parser.add_argument(
             "--yes", action="store_true", help="start a very large grid without asking"
         )
         parser.add_argument("--quiet", action="store_true", help="no progress, no table")
         parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
+    sweep.add_argument(
+        "--emit-sbatch",
+        type=int,
+        metavar="n",
+        help="print a SLURM array script of n shards and leave",
+    )
     for name in ("show", "report", "export"):
         made[name].add_argument("folder", type=Path, help="folder of results")
     made["show"].add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
@@ -166,8 +173,14 @@ def _run(arguments):
 
 
 def _sweep(arguments):
-    from foretrain.experiment import sweep
+    from foretrain.experiment import read_sweep, sweep
 
+    if arguments.emit_sbatch is not None:
+        from foretrain.dynamics.cluster import sbatch_script
+
+        plan, out = read_sweep(arguments.config, arguments.out)
+        print(sbatch_script(plan.study, arguments.config, out, arguments.emit_sbatch), end="")
+        return 0
     return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
 
 
@@ -177,6 +190,7 @@ def _engine_options(arguments):
         "workers": arguments.workers,
         "checkpoint_every": arguments.checkpoint_every,
         "shard": arguments.shard,
+        "scheduler": arguments.scheduler,
         "yes": arguments.yes,
         "quiet": arguments.quiet,
     }

@@ -3,6 +3,7 @@
 import itertools
 import shlex
 import sys
+import time
 import tomllib
 from collections import Counter
 from dataclasses import asdict, replace
@@ -13,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain import figures, references, studies
+from foretrain.dynamics.cluster import execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.errors import FolderError, argument_error, integer, nearest, real
 from foretrain.results.folding import MISSING, Layout, fold
@@ -55,6 +57,7 @@ def run(
     workers: int | None = None,
     checkpoint_every: float = 60.0,
     shard: str | None = None,
+    scheduler: str | None = None,
     yes: bool = False,
     quiet: bool = False,
     **parameters,
@@ -71,6 +74,7 @@ def run(
         workers: Number of processes, each pinned to one core; by default one per core. 0 runs in this process.
         checkpoint_every: Seconds between checkpoints of runs in flight.
         shard: "i/n": run only the i-th of n parts of the grid.
+        scheduler: Address of a dask scheduler whose workers run the grid and share the folder.
         yes: Start even if the grid has more than ten million runs.
         quiet: Show no progress.
         **parameters: Parameters of the study; several values (a list or tuple) make an axis.
@@ -89,6 +93,7 @@ def run(
         workers=workers,
         checkpoint_every=checkpoint_every,
         shard=shard,
+        scheduler=scheduler,
         yes=yes,
         quiet=quiet,
     )
@@ -100,6 +105,12 @@ def sweep(config: str | Path, *, out: str | Path | None = None, **options) -> Re
     The file names a ``study`` and may hold ``preset``, ``seeds``, ``root_seed``, ``out``, a table ``[parameters]`` of
     fixed values, and a table ``[axes]`` whose entries are lists, or ``{from, to, number, scale = "linear" | "log"}``.
     """
+    plan, folder = read_sweep(config, out)
+    return conduct(plan, folder, **options)
+
+
+def read_sweep(config: str | Path, out: str | Path | None = None) -> tuple[Plan, Path]:
+    """The plan and the folder of results that a TOML file describes; `out` takes precedence over the file's."""
     fields = _read_toml(Path(config))
     known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
     _known_keys(fields, known, config)
@@ -115,7 +126,11 @@ def sweep(config: str | Path, *, out: str | Path | None = None, **options) -> Re
         root_seed=fields.get("root_seed", 0),
         preset=fields.get("preset", "quick"),
     )
-    return conduct(plan, out or fields.get("out"), **options)
+    return plan, _folder(plan, out or fields.get("out"))
+
+
+def _folder(plan: Plan, out: str | Path | None) -> Path:
+    return Path(out) if out else Path("runs") / f"{plan.study}-{plan.hash}"
 
 
 def read_config(path: Path, study: str) -> dict:
@@ -174,6 +189,7 @@ def conduct(
     workers: int | None = None,
     checkpoint_every: float = 60.0,
     shard: str | None = None,
+    scheduler: str | None = None,
     yes: bool = False,
     quiet: bool = False,
 ) -> Result | None:
@@ -184,10 +200,15 @@ def conduct(
             "axes", f"make at most {MOST_RUNS:,} runs", f"make {total:,}", "Try --yes."
         )
     part = _shard(shard)
-    folder = claim_folder(Path(out) if out else Path("runs") / f"{plan.study}-{plan.hash}")
+    folder = claim_folder(_folder(plan, out))
     plan = _enter(folder, plan)
     if _finished(folder, plan):
         return open_result(folder)
+    if scheduler is not None:
+        began = time.monotonic()
+        shards = execute_on(scheduler, plan, folder, checkpoint_every=checkpoint_every)
+        device = next((shard["device"] for shard in shards if shard["device"]), "")
+        return conclude(folder, plan, device, time.monotonic() - began)
     from foretrain.dynamics.progress import terminal_progress
     from foretrain.dynamics.sweep import execute
 

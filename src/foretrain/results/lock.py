@@ -14,6 +14,10 @@ from foretrain.results.files import refused
 _ATTEMPTS = 5
 
 
+class LockedError(FolderError):
+    """Another process, which lives or may live, holds the lock."""
+
+
 @contextlib.contextmanager
 def lock(folder: Path, name: str) -> Iterator[Path]:
     """Hold ``<folder>/<name>.lock`` while the block runs.
@@ -25,7 +29,7 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
         name: What is locked, such as ``sweep`` or ``shard-3-of-8``.
 
     Raises:
-        FolderError: a living process of this host holds the lock (named with host and process id), or one of another
+        LockedError: a living process of this host holds the lock (named with host and process id), or one of another
             host does, whose life cannot be told from here.
     """
     path = Path(folder) / f"{name}.lock"
@@ -84,12 +88,12 @@ def _refuse_living(path):
             f"If no other process works on the folder, delete {path}."
         ) from None
     if host != socket.gethostname():
-        raise FolderError(
+        raise LockedError(
             f"{path.parent} is in use by process {pid} on host {host}, which cannot be asked from here. "
             f"If that process is gone, delete {path}."
         )
     if _holder(pid) == holder:
-        raise FolderError(
+        raise LockedError(
             f"{path.parent} is in use by process {pid} on host {host}. Wait for it, or stop it."
         )
 

@@ -151,7 +151,8 @@ def _add_prediction(parser):
 
 
 def _run(arguments):
-    from foretrain.experiment import read_config, run
+    from foretrain.experiment import run
+    from foretrain.plans.config import read_config
 
     values = read_config(arguments.config, arguments.study) if arguments.config else {}
     seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
@@ -173,13 +174,15 @@ def _run(arguments):
 
 
 def _sweep(arguments):
-    from foretrain.experiment import read_sweep, sweep
+    from foretrain.experiment import folder_of, sweep
 
     if arguments.emit_sbatch is not None:
         from foretrain.dynamics.cluster import sbatch_script
+        from foretrain.plans.config import read_sweep
 
-        plan, out = read_sweep(arguments.config, arguments.out)
-        print(sbatch_script(plan.study, arguments.config, out, arguments.emit_sbatch), end="")
+        plan, out = read_sweep(arguments.config)
+        folder = folder_of(plan, arguments.out or out)
+        print(sbatch_script(plan.study, arguments.config, folder, arguments.emit_sbatch), end="")
         return 0
     return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
 

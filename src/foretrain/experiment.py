@@ -4,7 +4,6 @@ import itertools
 import shlex
 import sys
 import time
-import tomllib
 from collections import Counter
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -13,10 +12,13 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from foretrain import figures, references, studies
+from foretrain import references, studies
 from foretrain.dynamics.cluster import execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
-from foretrain.errors import FolderError, argument_error, integer, nearest, real
+from foretrain.dynamics.progress import terminal_progress
+from foretrain.dynamics.sweep import execute
+from foretrain.errors import FolderError, argument_error, integer
+from foretrain.plans.config import read_sweep
 from foretrain.results.folding import MISSING, Layout, fold
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
@@ -100,86 +102,14 @@ def run(
 
 
 def sweep(config: str | Path, *, out: str | Path | None = None, **options) -> Result | None:
-    """Run the grid that a TOML file describes; `options` are those of `run`.
-
-    The file names a ``study`` and may hold ``preset``, ``seeds``, ``root_seed``, ``out``, a table ``[parameters]`` of
-    fixed values, and a table ``[axes]`` whose entries are lists, or ``{from, to, number, scale = "linear" | "log"}``.
-    """
-    plan, folder = read_sweep(config, out)
-    return conduct(plan, folder, **options)
+    """Run the grid that a TOML file describes, see `foretrain.plans.config.read_sweep`; `options` are those of `run`."""
+    plan, folder = read_sweep(config)
+    return conduct(plan, out or folder, **options)
 
 
-def read_sweep(config: str | Path, out: str | Path | None = None) -> tuple[Plan, Path]:
-    """The plan and the folder of results that a TOML file describes; `out` takes precedence over the file's."""
-    fields = _read_toml(Path(config))
-    known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
-    _known_keys(fields, known, config)
-    if "study" not in fields:
-        raise argument_error("config", "name a `study`", f"{config} does not")
-    values = dict(fields.get("parameters", {}))
-    for name, axis in fields.get("axes", {}).items():
-        values[name] = _axis(name, axis)
-    plan = make_plan(
-        fields["study"],
-        values,
-        seeds=fields.get("seeds"),
-        root_seed=fields.get("root_seed", 0),
-        preset=fields.get("preset", "quick"),
-    )
-    return plan, _folder(plan, out or fields.get("out"))
-
-
-def _folder(plan: Plan, out: str | Path | None) -> Path:
+def folder_of(plan: Plan, out: str | Path | None) -> Path:
+    """Folder of the results of a plan: `out`, or ``runs/<study>-<hash>``."""
     return Path(out) if out else Path("runs") / f"{plan.study}-{plan.hash}"
-
-
-def read_config(path: Path, study: str) -> dict:
-    """Parameters of a study from a flat TOML file, with ``seeds`` among them if it is there."""
-    module = studies.load(study)
-    fields = _read_toml(path)
-    _known_keys(fields, {"seeds", *rules(module.Parameters)}, path)
-    return fields
-
-
-def _read_toml(path: Path) -> dict:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise argument_error("config", "be a TOML file", f"{path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise argument_error(
-            "config", "be a TOML file", f"{path} cannot be read: {error}"
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise argument_error("config", "be valid TOML", f"{path} is not: {error}") from None
-
-
-def _known_keys(fields, known, path):
-    for name in fields:
-        if name not in known:
-            raise argument_error(
-                "config", "hold known entries", f"{path} holds `{name}`", nearest(name, known)
-            )
-
-
-def _axis(name: str, axis) -> list:
-    if isinstance(axis, list):
-        return axis
-    if not isinstance(axis, dict) or not {"from", "to", "number"} <= set(axis):
-        raise argument_error(name, "be a list, or {from, to, number, scale}", f"is {axis!r}")
-    number = integer(f"{name}.number", axis["number"], minimum=1)
-    scale = axis.get("scale", "linear")
-    if scale == "log":
-        ends = [real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to")]
-        values = np.geomspace(*ends, number)
-    elif scale == "linear":
-        values = np.linspace(
-            real(f"{name}.from", axis["from"]), real(f"{name}.to", axis["to"]), number
-        )
-    else:
-        raise argument_error(f"{name}.scale", "be one of `linear`, `log`", f"is {scale!r}")
-    # Twelve digits: an axis is read by people and selected by value.
-    return [float(f"{value:.12g}") for value in values]
 
 
 def conduct(
@@ -200,7 +130,7 @@ def conduct(
             "axes", f"make at most {MOST_RUNS:,} runs", f"make {total:,}", "Try --yes."
         )
     part = _shard(shard)
-    folder = claim_folder(_folder(plan, out))
+    folder = claim_folder(folder_of(plan, out))
     plan = _enter(folder, plan)
     if _finished(folder, plan):
         return open_result(folder)
@@ -209,9 +139,6 @@ def conduct(
         shards = execute_on(scheduler, plan, folder, checkpoint_every=checkpoint_every)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
-    from foretrain.dynamics.progress import terminal_progress
-    from foretrain.dynamics.sweep import execute
-
     execution = execute(
         plan,
         folder,
@@ -400,6 +327,7 @@ def command(plan: Plan) -> str:
 
 def write_page(result: Result) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``."""
+    from foretrain import figures
     from foretrain.report.page import PageFigure, write
 
     summary = read_summary(result.path)

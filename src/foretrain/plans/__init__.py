@@ -1,0 +1,1 @@
+"""Plans: what is to be run, from parameters and files to a grid of runs."""

@@ -74,6 +74,15 @@ _ENTRIES = {
   pages = {295--327},
   year = {2001}
 }""",
+    "sommeijer1998": """@article{sommeijer1998,
+  title = {RKC: An explicit solver for parabolic PDEs},
+  author = {Sommeijer, B. P. and Shampine, L. F. and Verwer, J. G.},
+  journal = {Journal of Computational and Applied Mathematics},
+  volume = {88},
+  number = {2},
+  pages = {315--326},
+  year = {1998}
+}""",
 }
 
 

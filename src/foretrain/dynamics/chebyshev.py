@@ -2,7 +2,7 @@
 
 The Hessian of a loss is symmetric, so the flow's stiffness is real: directions that were learned early limit the step of a
 classical explicit method long after nothing happens along them. The second-order method of Sommeijer, Shampine & Verwer
-(1997) spends its stages on stability: s evaluations reach along the negative real axis to about 2/3 s^2, where Tsitouras'
+(1998) spends its stages on stability: s evaluations reach along the negative real axis to about 2/3 s^2, where Tsitouras'
 fifth-order method with its six reaches 3.3. The step is limited by the error estimate of the method and by the
 curvature, the largest eigenvalue of the Hessian, followed by one step of power iteration per step of the flow.
 
@@ -152,8 +152,7 @@ def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> F
 
 def reach(stages: int) -> float:
     """Length of the negative real axis on which a step of so many stages is stable, in units of 1 / step size."""
-    damped, _, second, ratio = _polynomials(stages)
-    del second
+    damped, _, _, ratio = _polynomials(stages)
     return float((1 + damped) / ratio)
 
 

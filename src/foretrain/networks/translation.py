@@ -1,0 +1,110 @@
+"""The translation network: routing between L languages of D one-hot words, written for one-hot inputs.
+
+Language i reaches language j through C_j B A_i. A one-hot word picks a column of A_i, so that no product with inputs is
+left: with trained pairs T the loss is
+
+    L = 1/(2 D |T|) sum_ij T_ij |(C_j B A_i - I) o mask|_F^2,
+
+the mean over words and trained pairs of 1/2 |error|^2, where the loss mask keeps all entries of a block (``full``) or,
+as in the figure of the note, the diagonal ones only (``diagonal_only``). The same loss follows from inputs x ~ N(0, I/D)
+in place of words. Permutations of the words of each language are left out: a start with independent normal weights
+absorbs them. The stacked products are three large matrix products whatever is trained; errors of untrained pairs are zero.
+
+All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
+Source: note on shared representations, eq. (1), with T^T kron J_D for its T kron J_L.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from foretrain.networks.routing import Weights
+
+LOSS_MASKS = ("full", "diagonal_only")
+
+
+def random_weights(
+    key, languages: int, words: int, hidden_width: int, init_scale, dtype
+) -> Weights:
+    """Weights with independent normal entries of standard deviation `init_scale`, which only multiplies one draw.
+
+    The draw is made in single precision, so that it is the same in both.
+
+    Returns:
+        Encoders A (input_domain, hidden, word), hidden matrix B and decoders C (output_domain, word, hidden).
+    """
+    keys = jax.random.split(key, 3)
+    shapes = (
+        (languages, hidden_width, words),
+        (hidden_width, hidden_width),
+        (languages, words, hidden_width),
+    )
+    scale = jnp.asarray(init_scale, dtype)
+    draws = (
+        jax.random.normal(k, shape, jnp.float32).astype(dtype)
+        for k, shape in zip(keys, shapes, strict=True)
+    )
+    return Weights(*(scale * draw for draw in draws))
+
+
+def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") -> Weights:
+    """-dL/dW: the right side of the gradient flow.
+
+    Args:
+        weights: The weights.
+        trained_pairs: T, shape (input_domain, output_domain), 0/1 in the dtype of the weights.
+        loss_mask: "full" or "diagonal_only".
+
+    Returns:
+        The negative gradient, shaped as the weights.
+
+    Cost: 3 (L D)^2 h + 3 L D h^2 multiply-adds for hidden width h; with the diagonal alone 3 L^2 D h + 3 L D h^2.
+    """
+    encoders, hidden, decoders = weights
+    languages, width, words = encoders.shape
+    share = trained_pairs / (trained_pairs.sum() * words)
+    stacked = encoders.transpose(1, 0, 2).reshape(width, languages * words)
+    second = hidden @ stacked
+    if loss_mask == "diagonal_only":
+        by_word = second.reshape(width, languages, words)
+        given = jnp.einsum("jdg,gid->ijd", decoders, by_word)
+        error = share[:, :, None] * (1 - given)
+        pull = jnp.einsum("ijd,jdg->gid", error, decoders).reshape(width, languages * words)
+        decoder_slope = jnp.einsum("ijd,gid->jdg", error, by_word)
+    else:
+        readout = decoders.reshape(languages * words, width)
+        given = (readout @ second).reshape(languages, words, languages, words)
+        target = jnp.eye(words, dtype=hidden.dtype)[None, :, None, :]
+        error = share.T[:, None, :, None] * (target - given)
+        error = error.reshape(languages * words, languages * words)
+        pull = readout.T @ error
+        decoder_slope = (error @ second.T).reshape(languages, words, width)
+    encoder_slope = (hidden.T @ pull).reshape(width, languages, words).transpose(1, 0, 2)
+    return Weights(encoder_slope, pull @ stacked.T, decoder_slope)
+
+
+def maps(weights: Weights) -> jax.Array:
+    """The map of every pair, C_j B A_i, shape (input_domain, output_domain, output word, input word)."""
+    second = jnp.einsum("gh,ihd->igd", weights.hidden, weights.encoders)
+    return jnp.einsum("jeg,igd->ijed", weights.decoders, second)
+
+
+def pair_errors(every_map) -> jax.Array:
+    """Mean over words of 1/2 |error|^2 for every pair, all entries counted; `every_map` as of `maps`."""
+    words = every_map.shape[-1]
+    return ((every_map - jnp.eye(words, dtype=every_map.dtype)) ** 2).sum((2, 3)) / (2 * words)
+
+
+def pair_diagonal_errors(every_map) -> jax.Array:
+    """The same with the diagonal entries of every block alone: what the loss mask ``diagonal_only`` sees."""
+    words = every_map.shape[-1]
+    return ((jnp.einsum("ijdd->ijd", every_map) - 1) ** 2).sum(-1) / (2 * words)
+
+
+def orientations(every_map) -> jax.Array:
+    """Sign of the determinant of every pair's map: +1, -1, or 0 where it is singular, shape (input_domain, output_domain).
+
+    With square factors it is the product of the signs of C_j, B and A_i. The identity has sign +1 and its distance from
+    any map of sign -1 is more than 1, so that such a pair has an error above 1/(2 D), whatever else it does.
+    """
+    sign, _ = jnp.linalg.slogdet(every_map)
+    return sign

@@ -1,0 +1,255 @@
+"""What lanes and workers gain over plain ways of training many small networks, ratios side by side in one run.
+
+``python benchmarks/lanes.py`` prints tables in Markdown; each number is the median of five, compilation excluded. The
+network is a perceptron 1-200-200-30 (tanh) trained on 45 examples with AdamW, full batch; run lengths are log-uniform
+over two decades. PyTorch is needed for the last comparison only and is left out where it is not installed.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+REPEATS = 5
+RUNS, SHORTEST, LONGEST = 256, 20, 2000
+
+
+def perceptron(hidden: int):
+    """A `Program` of the perceptron with two hidden layers of that width; its inputs hold only the rates."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent
+    from foretrain.dynamics.program import RUNNING, Program
+    from foretrain.streams import key, normals
+
+    x = jnp.linspace(-1, 1, 45, dtype=jnp.float32)[:, None]
+    y = jnp.asarray(np.random.default_rng(0).normal(size=(45, 30)), jnp.float32)
+    shapes = [(1, hidden), (hidden, hidden), (hidden, 30)]
+
+    def loss(weights, offsets):
+        a = jnp.tanh(x @ weights[0] + offsets[0])
+        a = jnp.tanh(a @ weights[1] + offsets[1])
+        return ((a @ weights[2] + offsets[2] - y) ** 2).mean()
+
+    def init(inputs):
+        draws = normals(key(inputs["root_seed"], inputs["seed"], "weights"), shapes, jnp.float32)
+        weights = [w / np.sqrt(w.shape[0]) for w in draws]
+        parameters = (weights, [jnp.zeros(shape[1], jnp.float32) for shape in shapes])
+        return parameters, descent.start("adamw", parameters)
+
+    def step(inputs, state):
+        parameters, memory = state
+        slope = jax.grad(lambda p: loss(*p))(parameters)
+        return descent.step("adamw", parameters, slope, memory, inputs["rate"], 0.01)
+
+    return Program(
+        init,
+        step,
+        lambda inputs, state: {"loss": loss(*state[0])},
+        lambda inputs, state, observed: jnp.int8(RUNNING),
+        lambda inputs, state: {},
+        observe_every=20,
+    )
+
+
+def lengths(runs=RUNS) -> np.ndarray:
+    """Run lengths in steps, multiples of the stride of observation."""
+    draw = np.geomspace(SHORTEST, LONGEST, runs)
+    return np.random.default_rng(1).permutation((draw // 20).astype(int) * 20)
+
+
+def inputs_of(seed: int, steps: int) -> dict:
+    """Inputs of one run."""
+    return {
+        "root_seed": np.uint32(0),
+        "seed": np.uint32(seed),
+        "max_steps": np.int32(steps),
+        "rate": np.float32(1e-3),
+    }
+
+
+def ride(program, steps, lanes: int):
+    """Train runs of these lengths in lanes; returns seconds without compilation, and the occupancy."""
+    from foretrain.dynamics.lanes import Lanes, Passenger
+
+    times, occupancy = [], 0.0
+    engine = Lanes(program, {}, lanes)
+    for repeat in range(REPEATS + 1):
+        done, paid = engine.strides_done, engine.strides_paid
+        engine.board(Passenger(str(n), inputs_of(n, s)) for n, s in enumerate(steps))
+        began = time.perf_counter()
+        finished = 0
+        while engine.busy:
+            finished += len(engine.advance())
+        assert finished == len(steps)
+        if repeat:
+            times.append(time.perf_counter() - began)
+            occupancy = (engine.strides_done - done) / (engine.strides_paid - paid)
+    return float(np.median(times)), occupancy
+
+
+def whole_batch(program, steps):
+    """The plain way: one `vmap` of `while_loop` over all runs; seconds without compilation."""
+    import jax
+    import jax.numpy as jnp
+
+    stacked = {
+        name: jnp.stack([inputs_of(n, s)[name] for n, s in enumerate(steps)])
+        for name in inputs_of(0, 0)
+    }
+    train = jax.jit(jax.vmap(lambda inputs: _train(program, inputs)))
+    return median(lambda: jax.block_until_ready(train(stacked)))
+
+
+def one_by_one(program, steps):
+    """A Python loop over single jitted runs."""
+    import jax
+
+    train = jax.jit(lambda inputs: _train(program, inputs))
+    return median(
+        lambda: [jax.block_until_ready(train(inputs_of(n, s))) for n, s in enumerate(steps)]
+    )
+
+
+def _train(program, inputs):
+    import jax
+
+    def stride(carry):
+        step, state = carry
+        state = jax.lax.fori_loop(
+            0, program.observe_every, lambda _, s: program.step(inputs, s), state
+        )
+        return step + program.observe_every, state
+
+    start = (0, program.init(inputs))
+    _, state = jax.lax.while_loop(lambda c: c[0] < inputs["max_steps"], stride, start)
+    return program.observe(inputs, state)["loss"]
+
+
+def median(work) -> float:
+    """Median seconds of a call, after one that compiles."""
+    work()
+    times = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+def torch_steps_per_second(threads: int, steps: int = 400) -> float:
+    """Steps per second of a plain PyTorch loop of the same training in this process."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    x, y = torch.linspace(-1, 1, 45)[:, None], torch.randn(45, 30)
+    layers = [torch.nn.Linear(1, 200), torch.nn.Tanh(), torch.nn.Linear(200, 200), torch.nn.Tanh()]
+    network = torch.nn.Sequential(*layers, torch.nn.Linear(200, 30))
+    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
+
+    def train():
+        for _ in range(steps):
+            optimizer.zero_grad(set_to_none=True)
+            torch.nn.functional.mse_loss(network(x), y).backward()
+            optimizer.step()
+
+    return steps / median(train)
+
+
+def ours_steps_per_second(lanes: int = 8) -> float:
+    """Steps per second of one pinned process with lanes, on runs of skewed length."""
+    steps = lengths(64)
+    seconds, _ = ride(perceptron(200), steps, lanes)
+    return steps.sum() / seconds
+
+
+def processes(what: str, number: int) -> float:
+    """Summed rate of that many processes of this file at once, each on a core of its own where pinned."""
+    command = [sys.executable, __file__, "--rate", what]
+    running = [
+        subprocess.Popen([*command, "--core", str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(number)
+    ]
+    return sum(json.loads(process.communicate()[0].splitlines()[-1]) for process in running)
+
+
+def workers():
+    """Wall time of the same sweep with one worker and with two, start and compilation of the first excluded."""
+    from foretrain.dynamics.sweep import execute
+    from foretrain.studies.plan import make_plan
+
+    values = {"domains": 10, "steps": 4000, "observe_every": 100}
+    plan = make_plan("routing", values, seeds=48)
+    seconds = {1: [], 2: []}
+    with tempfile.TemporaryDirectory() as folder:
+        for repeat in range(4):
+            for number in (1, 2):
+                done = execute(plan, Path(folder) / f"{repeat}-{number}", workers=number)
+                if repeat:
+                    seconds[number].append(done.wall_time_s)
+    return {number: float(np.median(times)) for number, times in seconds.items()}
+
+
+def main():
+    """Print every table."""
+    from foretrain.dynamics.cores import pin_to_one_core
+
+    every_core = os.sched_getaffinity(0)
+    pin_to_one_core()
+    steps = lengths()
+    print(f"\n{RUNS} runs of {SHORTEST} to {LONGEST} steps, log-uniform, one core\n")
+    print(
+        "| hidden width | lanes | occupancy | against one vmap of while_loop | against a loop of single runs |"
+    )
+    print("|---:|---:|---:|---:|---:|")
+    for hidden, lanes in ((8, 16), (64, 8), (200, 8)):
+        program = perceptron(hidden)
+        ours, occupancy = ride(program, steps, lanes)
+        plain, single = whole_batch(program, steps), one_by_one(program, steps)
+        print(
+            f"| {hidden} | {lanes} | {occupancy:.0%} | {plain / ours:.1f}x | {single / ours:.1f}x |"
+        )
+
+    os.sched_setaffinity(0, every_core)
+    times = workers()
+    print(f"\nTwo workers against one, routing with M = 10, 48 seeds: {times[1] / times[2]:.2f}x\n")
+    if importlib.util.find_spec("torch") is None:
+        print("PyTorch is not installed: its comparison is left out.")
+        return
+    ours, one, two = processes("ours", 2), processes("torch1", 1), processes("torch2", 1)
+    both = processes("torch1", 2)
+    print("Perceptron 1-200-200-30 on 45 examples, AdamW, steps per second\n\n| | |\n|---|---:|")
+    print(f"| foretrain, two workers | {ours:.0f} |")
+    print(f"| PyTorch, one process, 1 or 2 threads | {one:.0f}, {two:.0f} |")
+    print(f"| PyTorch, two processes of one thread | {both:.0f} |")
+    print(f"| against the better one process | {ours / max(one, two):.1f}x |")
+    print(f"| against two processes | {ours / both:.1f}x |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", choices=("ours", "torch1", "torch2"))
+    parser.add_argument("--core", type=int, default=0)
+    chosen = parser.parse_args()
+    if chosen.rate is None:
+        main()
+    else:
+        if chosen.rate != "torch2":
+            from foretrain.dynamics.cores import pin_to_one_core
+
+            pin_to_one_core(chosen.core)
+        rate = {
+            "ours": ours_steps_per_second,
+            "torch1": lambda: torch_steps_per_second(1),
+            "torch2": lambda: torch_steps_per_second(2),
+        }[chosen.rate]()
+        print(json.dumps(float(rate)))

@@ -8,6 +8,7 @@ from foretrain.prediction import Prediction, Ranking
 
 _UNIT = "Time (step × learning rate)"
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+_DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]  # equal curves are all seen
 _MOST = 20  # modes drawn as bars; more cannot be read
 
 
@@ -51,10 +52,11 @@ def _ranking(ranking):
     end = max(prediction.times[-1] for prediction in ranking.predictions)
     for place, prediction in enumerate(ranking.predictions):
         times, losses = prediction.history
+        # Beyond its horizon nothing changes any more.
+        times, losses = np.append(times, max(end, times[-1])), np.append(losses, losses[-1])
         inside = times <= end
-        colour = _COLOURS[place % len(_COLOURS)]
-        label = f"{place + 1}. {prediction.label}"
-        ax.plot(times[inside], losses[inside], color=colour, label=label)
+        style = {"color": _COLOURS[place % len(_COLOURS)], "linestyle": _DASHES[place % 3]}
+        ax.plot(times[inside], losses[inside], label=f"{place + 1}. {prediction.label}", **style)
     ax.axhline(ranking.target_loss, color=INK, linewidth=0.8, linestyle=":")
     ax.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, end))
     ax.legend()

@@ -1,0 +1,29 @@
+import numpy as np
+
+from foretrain.networks import gated, rectified
+from foretrain.tasks.logic import pathways_graph
+
+
+def test_a_rectified_network_is_a_gated_one_whose_gates_are_its_units_signs():
+    generator = np.random.default_rng(0)
+    weights = {"in1": generator.standard_normal((5, 3)), "out1": generator.standard_normal((2, 5))}
+    x = generator.standard_normal((7, 3))
+    answer = rectified.forward(weights, x)
+    for sample, expected in zip(x, answer, strict=True):
+        is_open = weights["in1"] @ sample > 0
+        np.testing.assert_allclose(
+            weights["out1"][:, is_open] @ weights["in1"][is_open] @ sample, expected, rtol=1e-12
+        )
+
+
+def test_where_all_units_are_open_it_is_linear():
+    generator = np.random.default_rng(1)
+    graph = pathways_graph(1, 4, input_width=3)
+    weights = {
+        "in1": np.abs(generator.standard_normal((4, 3))),
+        "out1": generator.standard_normal((1, 4)),
+    }
+    x = np.abs(generator.standard_normal((6, 3)))
+    np.testing.assert_allclose(
+        rectified.forward(weights, x), gated.forward(graph, weights, {"x": x}, {})["y"], rtol=1e-12
+    )

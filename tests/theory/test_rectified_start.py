@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks.logic import xor
+from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units
+
+X, Y = xor(1).inputs["x"], xor(1).targets["y"][:, 0]
+
+
+def units(number, seed=0):
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((number, 2)), generator.standard_normal(number)
+
+
+def simulate(weights, v, time, step):
+    """The flow of small rectified units, by Euler: dw/dt = v <y x>_open, dv/dt = <y w.x>_open."""
+    for _ in range(round(time / step)):
+        arriving = weights @ X.T
+        is_open = arriving > 0
+        drive = (is_open * Y / 4) @ X
+        output = (is_open * arriving * Y / 4).sum(1)
+        weights, v = weights + step * v[:, None] * drive, v + step * output
+    return weights, v
+
+
+def test_small_units_turn_to_the_example_and_grow_from_the_amplitude_derived():
+    weights, v = units(400)
+    example, amplitude = sort_rectified_units(weights, v)
+    time, step = 20.0, 2e-3
+    later, output = simulate(weights, v, time, step)
+    np.testing.assert_array_equal(X[(later @ X.T).argmax(1)], example)
+    assert (np.sign(output) == Y[(later @ X.T).argmax(1)]).all()
+    # Growth of Euler's scheme, and what is left of the decaying part, e^(-2 s t) = 1e-6 of the growing one at unit size.
+    growth = (1 + step * np.sqrt(2) / 4) ** round(time / step)
+    size = np.sqrt(np.linalg.norm(later, axis=1) * np.abs(output))
+    strong = amplitude > 0.05  # smaller ones are resolved no better than the finite step turns them
+    np.testing.assert_allclose(size[strong] / growth, amplitude[strong], rtol=0.01)
+    assert strong.mean() > 0.9
+
+
+def test_doubling_the_weights_doubles_the_amplitude_and_changes_no_fate():
+    weights, v = units(100)
+    example, amplitude = sort_rectified_units(weights, v)
+    again, doubled = sort_rectified_units(2 * weights, 2 * v)
+    np.testing.assert_array_equal(again, example)
+    np.testing.assert_allclose(doubled, 2 * amplitude, rtol=1e-12)
+
+
+def test_symmetries_of_the_task_carry_over_to_the_fates():
+    weights, v = units(100)
+    example, amplitude = sort_rectified_units(weights, v)
+    # Exchanging the inputs leaves the targets, flipping one of them flips the targets.
+    exchanged, same = sort_rectified_units(weights[:, ::-1], v)
+    np.testing.assert_array_equal(exchanged, example[:, ::-1])
+    np.testing.assert_allclose(same, amplitude, rtol=1e-12)
+    flipped, same = sort_rectified_units(weights * [-1, 1], -v)
+    np.testing.assert_array_equal(flipped, example * [-1, 1])
+    np.testing.assert_allclose(same, amplitude, rtol=1e-12)
+
+
+def test_a_unit_along_an_example_with_its_sign_stays_and_is_the_gated_pathway():
+    example, amplitude = sort_rectified_units(np.array([[1.0, -1.0]]), np.array([0.4]))
+    np.testing.assert_array_equal(example, [[1, -1]])  # its target is +1
+    np.testing.assert_allclose(amplitude, (np.sqrt(2) + 0.4) / 2, rtol=1e-12)
+
+
+def test_mean_over_starts_is_that_of_random_draws():
+    weights, v = units(200_000, seed=1)
+    squares = sort_rectified_units(weights, v)[1] ** 2 / 4
+    error = squares.std() / np.sqrt(squares.size)
+    assert mean_rectified_start() == pytest.approx(squares.mean(), abs=4 * error)
+
+
+def test_units_that_do_not_fit_or_stay_closed_are_refused():
+    with pytest.raises(ArgumentError, match=r"`input_weights` must have shape \(3, 2\)"):
+        sort_rectified_units(np.ones((2, 2)), np.ones(3))
+    with pytest.raises(ArgumentError, match="`input_weights` must not be zero"):
+        sort_rectified_units(np.array([[0.0, 0.0]]), np.ones(1))

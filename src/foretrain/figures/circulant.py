@@ -86,7 +86,7 @@ def _generalisation(simulation, theory, where):
         ax.plot(decades, told.sel(width=width).mean("seed"), **theory_line(colour, label=name))
     ax.set(ylabel="Fraction of seeds that generalise", xscale="log", ylim=(-0.03, 1.03))
     ax.invert_xaxis()
-    ticks = decades[decades >= 1]
+    ticks = [decade for decade in decades if decade >= 1 and np.log2(decade) % 1 == 0]
     ax.set_xticks(ticks, [f"$10^{{-{decade:.0f}}}$" for decade in ticks])
     ax.minorticks_off()
     ax.set_xlabel("init_scale sigma (its number of decades on a logarithmic axis)")

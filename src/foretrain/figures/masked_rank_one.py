@@ -1,5 +1,7 @@
 """Figures of the study ``masked-rank-one``: escape from small weights, in closed form and simulated."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -45,7 +47,7 @@ def along(tree: xr.DataTree, name: str, *kept: str) -> tuple[xr.Dataset, xr.Data
             if axis in data.dims:
                 data = data.sortby(axis)
             else:
-                value = tree.attrs.get("config", {}).get("parameters", {}).get(axis, np.nan)
+                value = json.loads(tree.attrs["config"])["parameters"][axis]
                 data = data.expand_dims({axis: [value]})
         parts.append(data)
     return parts[0], parts[1], where
@@ -141,7 +143,7 @@ def _escape_time(simulation, theory, where):
         label="log(1/sigma), as in the note",
     )
     ax.set(xlabel="init_scale sigma", ylabel="Escape time", xscale="log", yscale="log")
-    legend_below(figure, 2)
+    legend_below(figure, 1)
     return Drawing(
         figure,
         "Escape takes a time of order 1/sigma",
@@ -174,7 +176,7 @@ def _alignment(simulation, theory, where):
         yscale="log",
         ylim=(None, 1.5),
     )
-    legend_below(figure, 2)
+    legend_below(figure, 1)
     return Drawing(
         figure,
         "Alignment is a power of the initial scale",

@@ -1,0 +1,60 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.dynamics.adaptive import Clock, attempt
+
+
+def go(velocity, position, inputs, attempts, *, size=1e-2, relative=1e-8, absolute=1e-12):
+    def one(held, _):
+        held = attempt(velocity, *held[:1], inputs, held[1], relative=relative, absolute=absolute)
+        return held, held
+
+    start = (position, Clock(jnp.zeros(()), jnp.array(size)))
+    return jax.jit(lambda s: jax.lax.scan(one, s, None, length=attempts))(start)
+
+
+def blow_up(position, _):
+    """a' = a^2: a = 1/(1/a_0 - t)."""
+    return position**2
+
+
+def test_the_path_is_the_closed_form_over_many_decades_of_time(x64):
+    _, (path, clock) = go(blow_up, jnp.array(1e-8), None, 300, size=1.0, absolute=1e-20)
+    time, path = np.array(clock.time), np.array(path)
+    # Far enough that a has grown by eight decades, after a time of 1e8.
+    seen = path < 1
+    assert path[seen].max() > 0.1
+    assert time[seen].max() > 0.999e8
+    # Errors grow like a/a_0 relative to those of time; compared in 1/a, where they add up: one per step of 1e-8.
+    error = np.abs(1 / path[seen] - (1e8 - time[seen])) / 1e8
+    assert error.max() < 1e-8 * seen.sum()
+
+
+def test_rescaling_time_rescales_every_step_exactly(x64):
+    # Powers of two change no digit.
+    _, (one, fast) = go(lambda a, rate: rate * a, jnp.array(1.0), 1.0, 40, size=2.0**-6)
+    _, (other, slow) = go(lambda a, rate: rate * a, jnp.array(1.0), 2.0**-20, 40, size=2.0**14)
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(np.array(fast.time) * 2.0**20, slow.time)
+
+
+@pytest.mark.parametrize("size", [10.0, 1e200])
+def test_a_step_that_is_too_long_is_refused_and_shortened(x64, size):
+    (position, clock), _ = go(blow_up, jnp.array(1.0), None, 1, size=size)
+    assert float(position) == 1.0
+    assert float(clock.time) == 0.0
+    assert float(clock.step_size) == pytest.approx(size / 5)
+
+
+def test_the_error_falls_with_the_tolerance(x64):
+    errors = []
+    for relative in (1e-4, 1e-6, 1e-8, 1e-10):
+        _, (path, clock) = go(lambda a, _: -a, jnp.array(1.0), None, 200, relative=relative)
+        near = np.argmin(np.abs(np.array(clock.time) - 3))
+        errors.append(abs(float(path[near]) / np.exp(-float(clock.time[near])) - 1))
+    # Per step the error is at most the tolerance; to time 3 there are fewer than a hundred.
+    for error, relative in zip(errors, (1e-4, 1e-6, 1e-8, 1e-10), strict=True):
+        assert error < 100 * relative
+    assert errors[3] < 1e-3 * errors[0]

@@ -1,0 +1,96 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.networks import masked_rank_one as network
+from foretrain.tasks import routing
+from foretrain.theory import masked_rank_one as theory
+
+
+def place(seed, size=6, positive=False):
+    random = np.random.default_rng(seed)
+    left, right, scale = random.normal(size=size), random.normal(size=size), random.normal()
+    if positive:
+        left, right, scale = abs(left), abs(right), abs(scale)
+    return network.Position(jnp.array(left), jnp.array(right), jnp.array(scale), jnp.array(0.5))
+
+
+def mask(seed, size=6, pairs=14):
+    return jnp.array(routing.nested(size, pairs, np.random.default_rng(seed)).astype(float))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_velocity_is_minus_the_gradient_and_s(x64, seed):
+    position, trained = place(seed), mask(seed)
+    moving = network.velocity(position, trained)
+    slope = jax.grad(network.loss)(position, trained)
+    for name in ("left", "right", "scale"):
+        np.testing.assert_allclose(getattr(moving, name), -getattr(slope, name), rtol=1e-12)
+    assert float(moving.progress) == float(position.scale)
+
+
+def test_loss_and_velocity_are_those_of_the_theory(x64):
+    position, trained = place(5), mask(5)
+    u, v, s, _ = (np.array(part) for part in position)
+    assert float(network.loss(position, trained)) == pytest.approx(
+        theory.loss(u, v, float(s), np.array(trained)), rel=1e-13
+    )
+    for ours, theirs in zip(
+        network.velocity(position, trained)[:3],
+        theory.velocity(u, v, float(s), np.array(trained)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+
+
+def test_the_flow_is_along_the_level_sets_of_what_is_conserved(x64):
+    position, trained = place(2), mask(2)
+    moving = network.velocity(position, trained)
+    rate = jax.jvp(network.conserved, (position,), (moving,))[1]
+    np.testing.assert_allclose(rate, 0, atol=1e-12)
+
+
+def test_the_untrained_error_is_of_the_pairs_that_are_not_trained(x64):
+    trained = jnp.array([[1.0, 0.0], [1.0, 1.0]])
+    position = network.Position(jnp.array([1.0, 2.0]), jnp.array([1.0, 4.0]), jnp.array(1.0), 0.0)
+    assert float(network.untrained_error(position, trained)) == pytest.approx(9 / 2)
+    assert float(network.untrained_error(position, jnp.ones((2, 2)))) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_of_one_sign_cannot_leave_it(x64, seed):
+    # On each face of the region s, u_i, v_j > 0 the flow points inward.
+    trained, position = mask(seed), place(seed, positive=True)
+    assert bool(network.signs_agree(position))
+    for index in range(6):
+        on_left = position._replace(left=position.left.at[index].set(0.0))
+        assert float(network.velocity(on_left, trained).left[index]) > 0
+        on_right = position._replace(right=position.right.at[index].set(0.0))
+        assert float(network.velocity(on_right, trained).right[index]) > 0
+    assert float(network.velocity(position._replace(scale=jnp.array(0.0)), trained).scale) > 0
+
+
+def test_signs_agree_in_every_gauge_and_not_with_one_sign_changed():
+    position = place(1, positive=True)
+    for a, b, c in ((-1, -1, 1), (-1, 1, -1), (1, -1, -1)):
+        gauged = network.Position(a * position.left, b * position.right, c * position.scale, 0.0)
+        assert bool(network.signs_agree(gauged))
+    assert not bool(network.signs_agree(position._replace(left=position.left.at[2].multiply(-1))))
+    assert not bool(network.signs_agree(position._replace(scale=-position.scale)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_critical_point_of_one_sign_has_zero_loss_on_a_connected_mask(x64, seed):
+    # Alternating exact minimisation over u and v keeps positive weights positive and ends at a critical point.
+    trained = mask(seed)
+    assert routing.is_connected(np.array(trained))
+    position = place(seed, positive=True)
+    u, v = np.array(position.left), np.array(position.right)
+    pairs = np.array(trained)
+    for _ in range(4000):
+        u = (pairs @ v) / (pairs @ v**2)
+        v = (u @ pairs) / (u**2 @ pairs)
+    found = network.Position(jnp.array(u), jnp.array(v), jnp.array(1.0), 0.0)
+    assert max(float(abs(part).max()) for part in network.velocity(found, trained)[:2]) < 1e-9
+    np.testing.assert_allclose(np.outer(u, v), 1, atol=1e-6)

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.errors import ArgumentError
+from foretrain.studies import mask_spectrum as study
+from foretrain.studies.mask_spectrum_claims import _distance, _fluctuation
+from foretrain.theory.random_matrix import bernoulli_edge, bernoulli_second_value
+
+
+def test_masks_are_of_zeros_and_ones_at_the_density_asked_for():
+    trained = study.mask(study.Parameters(mask_size=400, density=0.3), 0, 1)
+    assert set(np.unique(trained)) == {0.0, 1.0}
+    # Four standard errors of 160000 independent entries.
+    assert trained.mean() == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 160000))
+    denser = study.mask(study.Parameters(mask_size=400, density=0.4), 0, 1)
+    assert (trained <= denser).all()
+
+
+def test_the_spectrum_that_is_fed_is_that_of_the_mask():
+    parameters = study.Parameters(mask_size=30)
+    fed = study.inputs(parameters, 0, 2)["mask_singular_values"]
+    assert (fed**2).sum() == pytest.approx(study.mask(parameters, 0, 2).sum(), rel=1e-12)
+    assert (np.diff(fed) <= 0).all()
+
+
+def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
+    from scipy.optimize import brentq
+
+    from foretrain.theory.random_matrix import bulk_distribution
+
+    edge = bernoulli_edge(100, 0.3)
+    levels = (np.arange(50) + 0.5) / 50
+    quantiles = [brentq(lambda x, q=q: bulk_distribution(x, 100, 0.3) - q, 0, edge) for q in levels]
+    # Midpoint quantiles are half a step from the law, whichever way; the others miss by a half at least.
+    assert _distance(np.array([quantiles]), 100, 0.3)[0] == pytest.approx(0.01, abs=1e-9)
+    assert _distance(np.array([quantiles]) / 10, 100, 0.3)[0] > 0.5
+
+
+def test_the_scatter_of_the_second_value_is_that_of_gaussian_noise():
+    random = np.random.default_rng(0)
+    tops = [np.linalg.svd(random.normal(size=(60, 60)), compute_uv=False)[0] for _ in range(400)]
+    # p(1 - p) is one quarter at most; Gaussian noise of variance one is twice that in size.
+    assert np.std(tops) == pytest.approx(2 * _fluctuation(60, 0.5), rel=0.15)
+    assert np.mean(tops) == pytest.approx(2 * bernoulli_second_value(60, 0.5), abs=0.1)
+
+
+def test_small_study_judges_spectra_and_training_and_draws(tmp_path):
+    result = foretrain.run(
+        "mask-spectrum",
+        mask_size=(64, 100),
+        density=0.4,
+        seeds=6,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+    )
+    claims = {claim.id: claim for claim in result.claims}
+    assert claims["bulk-edge"].verdict == "fails"
+    for id in (
+        "outlier",
+        "dominates-by-a-lot",
+        "bulk-edge.corrected",
+        "quarter-circle",
+        "outlier-in-training",
+        "zero-loss-generalises",
+        "agreeing-signs",
+        "invariants",
+    ):
+        assert claims[id].verdict == "holds", claims[id]
+    values = result.simulation["mask_singular_values"].sel(mask_size=64).isel(seed=0)
+    assert int(values.notnull().sum()) == 64
+    assert result.variant("trained").sizes["input_domain"] == 64
+    for name in ("bulk", "sizes", "training"):
+        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
+
+
+def test_training_alone_can_be_the_study(tmp_path):
+    result = foretrain.run(
+        "mask-spectrum",
+        mask_size=20,
+        density=0.5,
+        network="rank_one",
+        seeds=3,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+    )
+    assert {"outlier-in-training", "invariants"} <= {claim.id for claim in result.claims}
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(ArgumentError, match="`mask_size` must be at most 1000 where a network"):
+        study.check(study.Parameters(mask_size=2000, network="rank_one"))
+    with pytest.raises(ArgumentError, match=r"`density` must be at most 0\.99"):
+        foretrain.run("mask-spectrum", density=1.0)

@@ -86,29 +86,38 @@ class CompilationCache:
     def _link_whole_entries(self):
         """Link the newest entries into the folder of this process; returns their names as JAX knows them."""
         known, total = set(), 0
-        paths = sorted(self._entries.glob("[!.]*"), key=lambda path: -path.stat().st_mtime)
-        for path in paths:
+        for path in sorted(self._entries.glob("[!.]*"), key=_age):
             name, _, digest = path.name.rpartition(".")
-            content = path.read_bytes()
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:  # another worker has just deleted it
+                continue
             total += len(content)
             if total > _MOST_BYTES or digest != _digest(content):
                 path.unlink(missing_ok=True)
             elif name not in known:
-                _link(path, self._own / name)
+                _link(path, content, self._own / name)
                 known.add(name)
         return known
 
     def _remove_abandoned(self):
         for path in self._own.parent.iterdir():
-            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+            if time.time() + _age(path) > _ABANDONED_S:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def _link(path, link):
+def _age(path):
+    try:
+        return -path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _link(path, content, link):
     try:
         os.link(path, link)
-    except OSError:  # a file system without hard links
-        shutil.copyfile(path, link)
+    except OSError:  # a file system without hard links, or deleted just now
+        link.write_bytes(content)
 
 
 def _digest(content):

@@ -20,6 +20,10 @@ _LONG_S = 60.0  # a shorter sweep does not repay measuring
 _TRIAL_S = 0.3
 
 
+class TooLarge(ForetrainError):
+    """Not even the fewest lanes fit into memory."""
+
+
 def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> tuple[Any, Any]:
     """Shapes and dtypes of the state and of an observation of one run, found without running anything."""
     given = {**inputs, **shared}
@@ -73,7 +77,7 @@ def choose_lanes(
         workers: Number of workers of the sweep.
 
     Raises:
-        ForetrainError: not even three lanes fit into memory, with the estimate.
+        TooLarge: not even three lanes fit into memory, with the estimate.
     """
     kind = "cpu" if jax.default_backend() == "cpu" else "gpu"
     per_worker = -(-runs // workers)
@@ -87,7 +91,7 @@ def choose_lanes(
     free = free_memory()
     fitting = int(_SHARE * free / workers / per_lane)
     if fitting < FEWEST:
-        raise ForetrainError(
+        raise TooLarge(
             f"A run needs about {per_lane / 1e9:.2g} GB, and {workers} workers with {FEWEST} lanes each "
             f"{workers * FEWEST * per_lane / 1e9:.2g} GB, but {free / 1e9:.2g} GB are free. "
             f"Try fewer workers, or observe less often: {strides} observations take {size(observed) / 1e6:.2g} MB each."

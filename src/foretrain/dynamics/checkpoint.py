@@ -1,6 +1,6 @@
 """Runs under way, on disk: one file per worker, replaced as a whole, that only ever saves time.
 
-A checkpoint that is damaged or does not fit the program is not used, and its run begins anew.
+A checkpoint that is damaged or does not fit the program is not used, and its runs begin anew.
 """
 
 import io
@@ -15,6 +15,7 @@ import numpy as np
 from foretrain.results.files import refused, write_atomic
 
 FOLDER = "checkpoints"
+_DAMAGE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,23 @@ class InFlight:
 
 
 def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
-    """Replace the checkpoint of a worker; raises `FolderError` if the disk refuses it."""
+    """Replace the checkpoint of a worker; raises `FolderError` if the disk refuses it.
+
+    Args:
+        folder: The folder of results.
+        worker: Name of the worker.
+        runs: At least one run; all of one program, so that their states have the same shapes.
+    """
+    first = runs[0]
     arrays = {
         "identity": np.array([run.identity.encode() for run in runs], np.bytes_),
         "step": np.array([run.step for run in runs], np.int64),
+        "observations": np.array([_observations(run) for run in runs], np.int64),
     }
-    for number, run in enumerate(runs):
-        for leaf, value in enumerate(run.state):
-            arrays[f"{number}/state/{leaf}"] = value
-        for name, value in run.curves.items():
-            arrays[f"{number}/curves/{name}"] = value
+    for leaf in range(len(first.state)):
+        arrays[f"state/{leaf}"] = np.stack([run.state[leaf] for run in runs])
+    for name in first.curves:
+        arrays[f"curves/{name}"] = np.concatenate([run.curves[name] for run in runs])
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     path = Path(folder) / FOLDER / f"{worker}.npz"
@@ -58,29 +66,39 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
 def find(folder: Path) -> dict[str, str]:
     """Identity of every run with a checkpoint to the name of its file, the newest where there are several."""
     found = {}
-    paths = (Path(folder) / FOLDER).glob("[!.]*.npz")
-    for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns):
-        members = _open(path)
-        if members is not None:
-            with members:
-                found.update(dict.fromkeys(members["identity"].astype(str).tolist(), path.name))
+    for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=_written_at):
+        try:
+            with np.load(path, allow_pickle=False) as members:
+                identities = members["identity"].astype(str).tolist()
+        except _DAMAGE:
+            continue
+        found.update(dict.fromkeys(identities, path.name))
     return found
 
 
 def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlight]:
-    """Those of the runs that the file holds whole."""
-    members = _open(Path(folder) / FOLDER / file)
-    if members is None:
+    """Those of the runs that the file holds; none if it is damaged anywhere, which the CRC of each member tells."""
+    try:
+        with np.load(Path(folder) / FOLDER / file, allow_pickle=False) as members:
+            arrays = {name: members[name] for name in members.files}
+        held = arrays["identity"].astype(str).tolist()
+        steps, ends = arrays["step"].tolist(), np.cumsum(arrays["observations"]).tolist()
+        leaves = sum(name.startswith("state/") for name in arrays)
+        states = [arrays[f"state/{leaf}"] for leaf in range(leaves)]
+    except _DAMAGE:
         return {}
-    runs = {}
-    with members:
-        numbers = {name: n for n, name in enumerate(members["identity"].astype(str).tolist())}
-        steps = members["step"]
-        for identity in set(identities) & set(numbers):
-            run = _read_run(members, numbers[identity], identity, int(steps[numbers[identity]]))
-            if run is not None:
-                runs[identity] = run
-    return runs
+    curves = {n.removeprefix("curves/"): v for n, v in arrays.items() if n.startswith("curves/")}
+    wanted, begins = set(identities), [0, *ends]
+    return {
+        identity: InFlight(
+            identity,
+            steps[row],
+            tuple(leaf[row] for leaf in states),
+            {name: values[begins[row] : ends[row]] for name, values in curves.items()},
+        )
+        for row, identity in enumerate(held)
+        if identity in wanted
+    }
 
 
 def remove(folder: Path, prefix: str) -> None:
@@ -89,25 +107,12 @@ def remove(folder: Path, prefix: str) -> None:
         path.unlink(missing_ok=True)
 
 
-def _read_run(members, number, identity, step):
-    state, curves = {}, {}
+def _written_at(path):
     try:
-        for key in members.files:
-            head, _, tail = key.partition("/")
-            if head == str(number):
-                kind, _, name = tail.partition("/")
-                (state if kind == "state" else curves)[name] = members[key]
-    except (ValueError, OSError, zipfile.BadZipFile, zlib.error):
-        return None
-    leaves = tuple(state[str(leaf)] for leaf in range(len(state)))
-    return InFlight(identity, step, leaves, curves)
+        return path.stat().st_mtime_ns
+    except OSError:  # its shard has just ended
+        return 0
 
 
-def _open(path):
-    """The members of a file, or None if it cannot be used; each is checked by its CRC when it is read."""
-    try:
-        members = np.load(path, allow_pickle=False)
-        members["identity"], members["step"]
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, zlib.error):
-        return None
-    return members
+def _observations(run):
+    return len(next(iter(run.curves.values()), ()))

@@ -27,13 +27,14 @@ from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import Here, Process, count_workers, gpu_present
 from foretrain.errors import FolderError, ForetrainError
-from foretrain.results.journal import FinishedRun, Writer
+from foretrain.results.journal import FinishedRun, Writer, scan
 from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.studies.plan import Plan, Run
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
+_MOST_KILLERS = 10  # runs that may take their workers with them before any other has ended
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Coordinator:
         workers, checkpoint_every, shard, tell: As in `foretrain.dynamics.sweep.execute`; `tell` is its `progress`.
         began: Monotonic time of the start.
         device: What the workers compute on, once known.
+        compiled, from_cache: Programs that the workers compiled, and that they read from the cache instead.
         outcomes, failures: What became of the runs that are done.
         groups: The runs by static signature.
         desks: The living workers by number.
@@ -62,6 +64,8 @@ class Coordinator:
     tell: Callable[[Progress], None]
     began: float
     device: str = ""
+    compiled: int = 0
+    from_cache: int = 0
     outcomes: Counter = field(default_factory=Counter)
     failures: list = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)
@@ -95,17 +99,17 @@ class Coordinator:
         self._saved = checkpoint.find(self.folder)
         self._deaths: dict[int, int] = {}
         self._left = len(self.runs)
-        self._barren = 0
+        self._barren = self._killers = 0
         stored = (read_manifest(self.folder) or {}).get("lanes", {})
         for group in self.groups:
             group.lanes = stored.get(group.name)
-        for _ in range(max(1, self.workers)):
-            self._hire()
+        for slot in range(max(1, self.workers)):
+            self._hire(slot)
 
-    def _hire(self):
+    def _hire(self, slot):
         number = len(self.all_desks)
         on_cpu = self.workers == 0 or not gpu_present()
-        core = (self.shard[0] - 1) * max(1, self.workers) + number
+        core = (self.shard[0] - 1) * max(1, self.workers) + slot
         setup = {
             "module": self._module.__name__,
             "root_seed": self.plan.root_seed,
@@ -118,7 +122,7 @@ class Coordinator:
             hand = Here(number, setup, self._answers)
         else:
             hand = Process(number, setup, self._answers, on_cpu=on_cpu)
-        desk = Desk(hand)
+        desk = Desk(hand, slot)
         self.desks[number] = desk
         self.all_desks.append(desk)
 
@@ -167,14 +171,17 @@ class Coordinator:
 
     def _assign(self, desk, group):
         desk.group, desk.ready = group, False
-        sample = group.waiting[0] if group.waiting else group.suspects[0]
+        # The longest, a middle and the shortest run: what is measured is the first of them that can be made.
+        waiting = group.waiting or group.suspects
+        samples = [waiting[0], waiting[len(waiting) // 2], waiting[-1]]
+        desk.sample = samples[0] if group.lanes is None else None
         desk.hand.send(
             {
                 "do": "group",
                 "group": self._number(group),
                 "parameters": overrides(group.parameters, Group(type(group.parameters)(), "")),
                 "lanes": group.lanes,
-                "sample": self._row(sample, group),
+                "samples": [self._row(number, group) for number in samples],
                 "count": group.count,
                 "steps": group.steps,
                 "workers": max(1, self.workers),
@@ -194,7 +201,7 @@ class Coordinator:
         self.device = message["device"]
 
     def _on_lanes(self, desk, message):
-        group, desk.ready = self.groups[message["group"]], True
+        group, desk.ready, desk.sample = self.groups[message["group"]], True, None
         if group.lanes is None:
             group.lanes = self._settle_lanes(group.name, message["lanes"])
         if group.lanes != message["lanes"]:
@@ -238,40 +245,63 @@ class Coordinator:
         self._actual_done += steps
 
     def _on_fatal(self, desk, message):
-        raise getattr(errors, message["kind"])(message["line"])
-
-    def _on_stopped(self, desk, message):
-        """A worker that was told to stop has."""
+        raise getattr(errors, message["kind"], ForetrainError)(message["line"])
 
     def _on_death(self, number, desk):
         reason = desk.hand.reason()
         desk.hand.kill()
         del self.desks[number]
         # A worker that dies before it begins any run says something about the machine, not about a run.
-        self._barren = 0 if desk.entered else self._barren + 1
+        begun = desk.entered or desk.sample is not None
+        self._barren = 0 if begun else self._barren + 1
         if self._barren >= DEATHS:
             raise ForetrainError(f"Workers die before they begin ({reason}).")
         if desk.group is not None:
-            failed = recall(desk, self._deaths)
-            for lost in failed:
+            for lost in recall(desk, self._deaths, self._found_durable(desk)):
                 self._fail(lost, f"its worker died {DEATHS} times with it ({reason})")
+        if set(self.outcomes) == {OUTCOMES[FAILED]} and self._killers >= _MOST_KILLERS:
+            raise ForetrainError(
+                f"The first {self._killers} runs to end took their workers with them ({reason})."
+            )
         self._saved.update(checkpoint.find(self.folder))
         if self._left:
-            self._hire()
+            self._hire(desk.slot)
+
+    def _found_durable(self, desk):
+        """Runs that a dead worker has written without having come to say so."""
+        held = desk.entered | desk.left
+        if not held:
+            return set()
+        journal = scan(self.folder)
+        outcomes = dict(zip(journal.identities, journal.outcomes.tolist(), strict=True))
+        durable = {number for number in held if self.runs[number].identity in outcomes}
+        for number in durable:
+            run = self.runs[number]
+            note = journal.notes.get(run.identity, "")
+            self._count(number, outcomes[run.identity], self._estimate(run.parameters), note)
+        return durable
 
     def _fail(self, number, note):
         run = self.runs[number]
         writer = Writer(self.folder, f"{self._prefix}c-{self._token}")
         writer.append([FinishedRun(run.identity, FAILED, 0, np.zeros(0, np.int64), note=note)])
         self._count(number, FAILED, 0, note)
+        self._killers += 1
 
     def _end(self):
+        hands = [desk.hand for desk in self.desks.values()]
         orderly = sys.exc_info()[0] is None or sys.exc_info()[0] is KeyboardInterrupt
-        for desk in self.desks.values():
-            if orderly:
-                desk.hand.stop()
-            else:
-                desk.hand.kill()
+        for hand in hands:
+            hand.stop() if orderly else hand.kill()
+        if not orderly:
+            return
+        for hand in hands:
+            hand.wait()
+        while not self._answers.empty():
+            _, message = self._answers.get()
+            if message and message["say"] == "stopped":
+                self.compiled += message["misses"]
+                self.from_cache += message["hits"]
 
     def _number(self, group):
         return next(n for n, other in enumerate(self.groups) if other is group)

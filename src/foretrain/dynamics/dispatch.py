@@ -1,7 +1,7 @@
 """Who runs what: groups of runs, what each worker holds, and what becomes of the runs of a worker that dies."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -46,8 +46,10 @@ class Desk:
 
     Attributes:
         hand: The worker.
+        slot: Its number among those that live at once, which fixes its core.
         group: Group it is at.
         ready: Whether it has started and knows the lanes of its group.
+        sample: Number of the run with which it settles the lanes of its group, if it does.
         queued: Numbers of runs it was given and has not begun.
         entered: Numbers of runs that wait for or ride in a lane.
         left: Numbers of runs that are done and not yet durable.
@@ -56,8 +58,10 @@ class Desk:
     """
 
     hand: Any
+    slot: int = 0
     group: Group | None = None
     ready: bool = False
+    sample: int | None = None
     queued: set = field(default_factory=set)
     entered: set = field(default_factory=set)
     left: set = field(default_factory=set)
@@ -138,15 +142,15 @@ def next_group(groups: Sequence[Group], desks: Sequence[Desk]) -> Group | None:
     return max(open_groups, key=lambda group: group.left, default=None)
 
 
-def recall(desk: Desk, deaths: dict[int, int]) -> list[int]:
-    """Take back the runs of a worker that has died; returns those that have now failed.
+def recall(desk: Desk, deaths: dict[int, int], durable: Container[int] = ()) -> list[int]:
+    """Take back the runs of a worker that has died, but for those that it made durable; returns those that have failed.
 
     Runs it had begun are redone from their checkpoints; if a second worker dies with one, it is set apart and done
     alone, so that it takes no other down with it; a third time it has failed.
     """
     group, failed = desk.group, []
-    again = sorted(desk.queued | desk.left)
-    for number in sorted(desk.entered):
+    again = sorted(number for number in desk.queued | desk.left if number not in durable)
+    for number in sorted(number for number in desk.entered if number not in durable):
         deaths[number] = deaths.get(number, 0) + 1
         if deaths[number] >= DEATHS:
             failed.append(number)
@@ -155,6 +159,11 @@ def recall(desk: Desk, deaths: dict[int, int]) -> list[int]:
         else:
             again.append(number)
     group.waiting.extendleft(reversed(again))
+    if desk.sample in group.waiting:  # it may have died of the run it measured, which then waits for the next
+        deaths[desk.sample] = deaths.get(desk.sample, 0) + 1
+        if deaths[desk.sample] >= DEATHS:
+            group.waiting.remove(desk.sample)
+            failed.append(desk.sample)
     desk.queued, desk.entered, desk.left = set(), set(), set()
     return failed
 

@@ -195,16 +195,17 @@ class Lanes:
         """Whether the checkpoint has the shapes of this program's state; one that has not is not used."""
         if checkpoint is None:
             return False
-        leaves = jax.tree.leaves(self._state_shape)
-        return len(leaves) == len(checkpoint.state) and all(
-            _plain_shape(leaf) == (held.shape, held.dtype)
-            for leaf, held in zip(leaves, checkpoint.state, strict=True)
-        )
+        state = [_plain_shape(leaf) for leaf in jax.tree.leaves(self._state_shape)]
+        rows = checkpoint.step // self.program.observe_every + 1
+        curves = {n: ((rows, *x.shape), x.dtype) for n, x in self._observed_shape.items()}
+        return state == [(leaf.shape, leaf.dtype) for leaf in checkpoint.state] and curves == {
+            name: (curve.shape, curve.dtype) for name, curve in checkpoint.curves.items()
+        }
 
     def _open(self, inputs, shapes):
         """Prepare the lanes for inputs like these."""
-        self._state_shape, observed = shapes_of(self.program, inputs, self._shared)
-        rows = _RECORD_BYTES // max(1, size(observed) * self.lanes)
+        self._state_shape, self._observed_shape = shapes_of(self.program, inputs, self._shared)
+        rows = _RECORD_BYTES // max(1, size(self._observed_shape) * self.lanes)
         rows = int(np.clip(rows, 1, _MOST_ROWS))
         self._kernel, self._shapes = Kernel(self.program, rows), shapes
         self._every = np.arange(self.lanes)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PATIENCE_S = 2.0
+_LONG_S = 60.0  # what a sweep must take before a log hears of it
+_LOG_EVERY_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -70,20 +72,42 @@ def describe(now: Progress) -> str:
     return text + "."
 
 
-def terminal_progress() -> Callable[[Progress], None] | None:
-    """A callback that draws a bar once a sweep takes over two seconds; None if standard error is no terminal."""
-    if not sys.stderr.isatty():
-        return None
-    return _Bar()
+def terminal_progress() -> Callable[[Progress], None]:
+    """A callback that says what is to be done and draws a bar once that takes over two seconds.
+
+    Where standard error is no terminal it writes a line at the start of a sweep of over a minute, and one every ten
+    minutes.
+    """
+    return _Bar() if sys.stderr.isatty() else _Log()
+
+
+class _Log:
+    """Lines for a file."""
+
+    def __init__(self):
+        self._told_at = None
+
+    def __call__(self, now: Progress) -> None:
+        if now.phase != "running" or now.remaining_s is None:
+            return
+        if self._told_at is None and now.elapsed_s + now.remaining_s > _LONG_S:
+            print(describe(now), file=sys.stderr, flush=True)
+            self._told_at = now.elapsed_s
+        elif self._told_at is not None and now.elapsed_s - self._told_at > _LOG_EVERY_S:
+            line = f"{now.found + now.finished} of {now.total} runs done"
+            print(f"{line}, {duration(now.remaining_s)} left.", file=sys.stderr, flush=True)
+            self._told_at = now.elapsed_s
 
 
 class _Bar:
-    """A rich progress bar that appears late and says first what is to be done."""
+    """A rich progress bar that appears late; what is to be done is said first, and again with its time."""
 
     def __init__(self):
         self._began, self._bar, self._task, self._told = time.monotonic(), None, None, False
 
     def __call__(self, now: Progress) -> None:
+        if now.phase == "starting" and now.total > now.found:
+            print(describe(now), file=sys.stderr)
         if now.phase == "done":
             if self._bar is not None:
                 self._update(now)

@@ -13,6 +13,7 @@ from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import count_workers
 from foretrain.errors import integer, real
+from foretrain.results.files import refused
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
 from foretrain.studies.plan import Plan, runs
@@ -37,6 +38,8 @@ class Execution:
         wall_time_s: Seconds it took.
         occupancy: Share of the lanes' work that moved a run.
         steps: Steps done by all runs together.
+        compiled: Programs that were compiled, none where all of them were in the cache of an earlier start.
+        from_cache: Programs that were read from that cache.
     """
 
     found: int
@@ -51,6 +54,8 @@ class Execution:
     wall_time_s: float
     occupancy: float
     steps: int
+    compiled: int
+    from_cache: int
 
 
 def execute(
@@ -89,7 +94,10 @@ def execute(
     real("checkpoint_every", checkpoint_every, above=0)
     count_workers(workers, 1)
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(folder, error) from error
     with lock(folder, "sweep" if parts == 1 else f"shard-{part}-of-{parts}"):
         mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
         held = scan(folder)
@@ -125,6 +133,8 @@ def execute(
         wall_time_s=time.monotonic() - began,
         occupancy=last.occupancy,
         steps=last.steps,
+        compiled=sweep.compiled,
+        from_cache=sweep.from_cache,
     )
 
 

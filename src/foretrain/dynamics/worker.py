@@ -29,7 +29,7 @@ from typing import Any
 from foretrain.dynamics import checkpoint
 from foretrain.dynamics.cores import pin_to_one_core
 from foretrain.dynamics.program import FAILED
-from foretrain.errors import ForetrainError
+from foretrain.errors import FolderError, ForetrainError
 
 _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
@@ -58,6 +58,7 @@ class Session:
         self._lanes = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
         self._reported = self._saved = time.monotonic()
+        self._turn_s = 0.0
         self._entered, self._left = [], []
         self._work = {"steps": 0, "done": 0, "paid": 0}
 
@@ -77,17 +78,19 @@ class Session:
         """Move everything on by one chunk, and write what is due."""
         if self._lanes is None:
             return
+        began = time.monotonic()
         if self._queue or self._lanes.busy:
             try:
                 self._board()
                 self._keep(self._lanes.advance())
-            except ForetrainError:
+            except FolderError:
                 raise
             except Exception as error:
                 self._fail_all(error)
         now = time.monotonic()
+        self._turn_s = now - began
         idle = not self._queue and not self._lanes.busy
-        if self._unwritten and (idle or self._due(now)):
+        if idle or self._due(now):
             self.flush()
         if now - self._saved > self._every_s:
             self.save()
@@ -99,7 +102,11 @@ class Session:
         if not self._unwritten:
             return
         runs, self._unwritten, self._unwritten_bytes = self._unwritten, [], 0
-        self._writer.append(runs)
+        try:
+            self._writer.append(runs)
+        except ValueError as error:  # what the study observed cannot be stored
+            runs = [_failed(run.identity, error) for run in runs]
+            self._writer.append(runs)
         self._report()
         rows = [
             [self._numbers.pop(run.identity), run.outcome, run.steps_taken, run.note]
@@ -120,11 +127,12 @@ class Session:
         self.save()
 
     def _due(self, now):
+        """Whether to write now; a turn may take long, and what is done is to be on disk within seconds."""
         full = len(self._unwritten) >= _FLUSH_RUNS or self._unwritten_bytes >= _FLUSH_BYTES
-        return full or now - self._oldest > _FLUSH_S
+        return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.dynamics.capacity import choose_lanes
+        from foretrain.dynamics.capacity import TooLarge, choose_lanes
         from foretrain.dynamics.lanes import Lanes
 
         self._bring_down_lanes()
@@ -138,25 +146,27 @@ class Session:
             if message["lanes"] is None:
                 lanes = choose_lanes(
                     self._program,
-                    self._sample(message["sample"]),
+                    self._sample(message["samples"]),
                     shared,
                     runs=message["count"],
                     steps=message["steps"],
                     workers=message["workers"],
                 )
             self._lanes = Lanes(self._program, shared, lanes)
-        except ForetrainError:
+        except TooLarge:
             raise
         except Exception as error:
             # Every run of the group fails with this text when it comes; nothing else does.
-            self._error, self._lanes = error, _Nothing()
+            self._give_up_group(error)
         self._say({"say": "lanes", "group": message["group"], "lanes": lanes})
 
-    def _sample(self, run):
-        try:
-            return self._passenger(*run[1:4])
-        except Exception:  # this run will fail when its turn comes; others may be sound
-            return None
+    def _sample(self, runs):
+        for _, identity, overrides, seed, _ in runs:
+            try:
+                return self._passenger(identity, overrides, seed)
+            except Exception:  # this run will fail when its turn comes; others may be sound
+                continue
+        return None
 
     def _bring_down_lanes(self):
         if self._lanes is not None:
@@ -177,13 +187,16 @@ class Session:
             self._report()  # before anything of these runs can bring the process down
             saved = self._checkpoints(batch)
             for _, identity, overrides, seed, _ in batch:
+                if self._error:
+                    self._keep([_failed(identity, self._error)])
+                    continue
                 try:
-                    if self._error:
-                        raise self._error
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except Exception as error:
                     self._keep([_failed(identity, error)])
+                if self._due(time.monotonic()):  # the inputs of a run may take long to make
+                    self.flush()
 
     def _checkpoints(self, batch):
         files = {}
@@ -215,9 +228,18 @@ class Session:
 
     def _fail_all(self, error):
         """The program itself raised: every run that has entered and not left has failed."""
-        self._error, self._lanes = error, _Nothing()
+        if _out_of_memory(error):
+            raise ForetrainError(
+                f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
+                "try fewer workers, or a machine with more memory."
+            ) from error
+        self._bring_down_lanes()
+        self._give_up_group(error)
         written = {run.identity for run in self._unwritten}
         self._keep([_failed(name, error) for name in self._numbers if name not in written])
+
+    def _give_up_group(self, error):
+        self._error, self._lanes = error, _Nothing()
 
     def _report(self):
         self._reported = time.monotonic()
@@ -229,7 +251,7 @@ class Session:
 
 
 class _Nothing:
-    """Lanes of a group whose program cannot be made: nothing ever rides."""
+    """Lanes of a group whose program cannot be made or run: nothing ever rides."""
 
     lanes, waiting, strides_done, strides_paid, busy = 3, 0, 0, 0, False
 
@@ -248,6 +270,10 @@ def _failed(identity, error):
     text = " ".join(str(error).split())[:500]
     note = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
+
+
+def _out_of_memory(error):
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
 
 
 def device() -> str:

@@ -32,7 +32,10 @@ class Hand(Protocol):
         """Tell it something."""
 
     def stop(self) -> None:
-        """Let it write what is due and end."""
+        """Let it write what is due and end; does not wait for it."""
+
+    def wait(self) -> None:
+        """Return when it has ended."""
 
     def kill(self) -> None:
         """End it without its help."""
@@ -79,8 +82,11 @@ class Process:
             self._process.stdin.flush()
 
     def stop(self) -> None:
-        """Let it write what is due and end; kill it if that takes longer than half a minute."""
+        """Let it write what is due and end; does not wait for it."""
         self.send({"do": "stop"})
+
+    def wait(self) -> None:
+        """Return when it has ended; kill it if that takes longer than half a minute."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_S)
         self.kill()
@@ -138,6 +144,9 @@ class Here:
     def stop(self) -> None:
         """Write what is due."""
         self._session.close()
+
+    def wait(self) -> None:
+        """It has nothing more to do."""
 
     def kill(self) -> None:
         """There is nothing to end."""

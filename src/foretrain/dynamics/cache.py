@@ -55,6 +55,8 @@ class CompilationCache:
             return
         jax.config.update("jax_compilation_cache_dir", str(self._own))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        # XLA's own caches would lie inside the folder, whose name would then be part of every key.
+        jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
     def publish(self) -> None:

@@ -70,6 +70,7 @@ def test_small_study_judges_both_ends_and_draws(tmp_path):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 
+@pytest.mark.slow
 def test_one_scale_is_judged_too(tmp_path):
     result = foretrain.run(
         "initialization",

@@ -76,31 +76,42 @@ def test_adaptive_steps_follow_the_flow(x64):
     assert measured == pytest.approx(expected, rel=0.01)
 
 
-def test_small_study_holds_to_the_closed_forms_and_draws(tmp_path):
+def _run(folder, **values):
     result = foretrain.run(
         "pathway-race",
-        domains=4,
         hidden_width=32,
-        paths=(1, 16),
-        seeds=3,
         loss_tolerance=0.05,
         step_fraction=0.05,
-        out=tmp_path / "run",
+        out=folder,
         workers=0,
         quiet=True,
+        **values,
     )
-    claims = {claim.id: claim for claim in result.claims}
+    return {claim.id: claim for claim in result.claims}
+
+
+def test_modules_in_one_network_with_full_sharing_lose_or_win_as_predicted(tmp_path):
+    claims = _run(tmp_path / "run", domains=4, paths=1, seeds=2)
+    assert claims["decoupled"].verdict == "holds"
+    # Wide layers are asked for; at 32 units the overlaps vary by a sixth.
+    assert claims["half-time"].measured == pytest.approx(claims["half-time"].predicted, rel=0.3)
+    assert claims["full-sharing-wins"].measured > 0.9
+    assert claims["head-start"].measured < 0.1
+    assert "sharing-faster" not in claims
+    for name in ("strengths", "mixed"):
+        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
+
+
+@pytest.mark.slow
+def test_grid_of_sharing_is_judged_as_a_whole(tmp_path):
+    claims = _run(tmp_path / "run", domains=4, paths=(1, 16), seeds=3)
     for paths in (1, 16):
         assert claims[f"decoupled[paths={paths}]"].verdict == "holds"
-        # Wide layers are asked for; at 32 units the overlaps vary by a sixth.
-        claim = claims[f"half-time[paths={paths}]"]
-        assert claim.measured == pytest.approx(claim.predicted, rel=0.3)
     assert claims["sharing-faster"].verdict == "holds"
-    assert claims["full-sharing-wins[paths=1]"].measured > 0.9
-    assert claims["head-start[paths=1]"].measured < 0.1
+    # From equal starts full sharing would be faster by more than it is from random ones.
+    assert claims["speed-up.corrected"].predicted < claims["speed-up"].predicted
     assert "full-sharing-wins[paths=16]" not in claims
-    for name in ("strengths", "half-times", "mixed"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
+    assert (tmp_path / "run" / "figures" / "half-times.svg").exists()
 
 
 def test_refuses_modules_that_do_not_fit():

@@ -191,8 +191,10 @@ def predict(
     initial, final = float(losses[0]), float(losses[-1])
     if times is None:
         # To the point where all but 1% is learned, and a quarter beyond, so that the end is seen to be flat.
-        until = 1.25 * _first_below(followed, losses, final + 0.01 * (initial - final))
-        times = np.linspace(0, min(until, horizon), 201)
+        drop = initial - final
+        until = 1.25 * _first_below(followed, losses, final + 0.01 * drop)
+        learns = drop > _ROUNDING * initial
+        times = np.linspace(0, min(until, horizon) if learns else horizon, 201)
     times = finite_array("times", times, ndim=1).astype(float)
     loss = reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times))
     return Prediction(

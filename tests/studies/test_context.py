@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.networks.gated import statistics_gradient
+from foretrain.studies import context as study
+from foretrain.studies import context_theory
+from foretrain.studies.plan import make_plan
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.reduction import find_reduction
+
+
+def parameters(**values):
+    return make_plan("context", values).parameters
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    values = {"hidden_width": 32, "samples": 100, "learning_rate": 0.1, "steps": 1500}
+    out = tmp_path_factory.mktemp("runs") / "context"
+    return foretrain.run("context", seeds=2, workers=0, quiet=True, out=out, **values)
+
+
+@pytest.mark.parametrize("gating", ["per_context", "always_on"])
+def test_the_grown_start_is_where_small_weights_are_found_later(gating):
+    p = parameters(gating=gating, init_scale=1e-6, hidden_width=8)
+    statistics = gather_statistics(study.data(p, 0, 0))
+    reduction = find_reduction(statistics)
+    weights = study.start_weights(p, 0, 0)
+    state = context_theory.grown_start(reduction, weights)
+    rate, steps = 0.02, 2000
+    for _ in range(steps):
+        gradient = statistics_gradient(statistics, weights)
+        weights = {name: weights[name] - rate * gradient[name] for name in weights}
+    for group, strength in zip(reduction.groups, reduction.singular_values[:, 0], strict=True):
+        grown = (1 + rate * strength) ** steps
+        for edge in group.edges:
+            row = [e.name for e in reduction.graph.edges].index(edge)
+            # The decaying part is left, e^(-2 s t) = 1e-6 of it, and weights are far from saturation.
+            assert np.linalg.norm(weights[edge], 2) == pytest.approx(
+                state[row, 0] * grown, rel=1e-3
+            )
+
+
+def test_least_squares_are_the_paper_s_solutions():
+    for gating, solution in (("per_context", np.eye(2)), ("always_on", [[0.5, 0.5]])):
+        statistics = gather_statistics(study.data(parameters(gating=gating), 0, 0))
+        np.testing.assert_allclose(context_theory.least_squares(statistics), solution, atol=1e-12)
+
+
+def test_samples_are_those_of_the_seed_and_all_networks_see_the_same():
+    sampled = {"moments": "samples", "samples": 30}
+    first = study.data(parameters(**sampled), 0, 1)
+    relu = study.data(parameters(network="relu", samples=30), 0, 1)
+    always = study.data(parameters(**sampled, gating="always_on"), 0, 1)
+    np.testing.assert_array_equal(first.inputs["x"], relu.inputs["x"])
+    np.testing.assert_array_equal(first.inputs["x"], always.inputs["x"])
+    assert (study.data(parameters(**sampled), 0, 2).inputs["x"] != first.inputs["x"]).any()
+
+
+def test_cues_tell_the_context_and_nothing_else():
+    shown = study.data(parameters(network="relu", samples=10), 0, 0)
+    cued = study.cued_inputs(shown)
+    np.testing.assert_array_equal(cued[:, 2:].sum(1), 1)
+    asked = np.where(cued[:, 2] == 1, cued[:, 0], cued[:, 1])
+    np.testing.assert_array_equal(asked, shown.targets["y"][:, 0])
+
+
+def test_candidate_gates_divide_the_examples_and_those_that_know_the_context_solve():
+    p = parameters(samples=50)
+    for gates in context_theory.candidate_gates(p, 0, 0).values():
+        np.testing.assert_array_equal(gates.sum(0), 1)
+    table = context_theory.predict(parameters(samples=50, steps=20), 0, 1).isel(seed=0)
+    for name in context_theory.GATINGS:
+        one = table.sel(gating=name)
+        solves = float(one["gating_final_loss"]) < 1e-12
+        assert solves == name.startswith("context")
+        assert solves or float(one["gating_final_loss"]) > 0.01
+        assert np.isfinite(float(one["gating_time"])) or not solves
+    assert str(table["gating"].values[table["gating_time"].values.argmin()]) == "context"
+
+
+def test_small_networks_bear_out_the_document(result):
+    claims = result.claims
+    for claim in claims:
+        if claim.id.startswith(("weights", "loss", "gates")):
+            assert claim.verdict == "holds", claim.id
+    for name in ("curve-per-context", "curve-always-on"):
+        assert claims[name].verdict == "holds"
+    residual = result.theory["reduction_residual"]
+    assert float(residual.sel(condition="per-context").max()) < 1e-12
+    assert float(residual.sel(condition="per-context-samples").min()) > 1e-4
+    for name in ("learning-curve", "relu-gates", "gatings"):
+        assert (result.path / "figures" / f"{name}.svg").exists()
+
+
+def test_one_run_serves_the_study_and_its_first_network(result):
+    own, first = result.simulation["loss"], result.tree["variants/per-context"]["loss"]
+    np.testing.assert_array_equal(own.values, first.values)

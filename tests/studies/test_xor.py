@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+import foretrain
+from foretrain.errors import ArgumentError
+from foretrain.studies import xor as study
+from foretrain.studies import xor_theory
+from foretrain.studies.plan import make_plan
+from foretrain.studies.xor_gatings_theory import SINGLE, gatings, predict
+from foretrain.theory.rectified_start import mean_rectified_start
+
+
+def parameters(**values):
+    return make_plan("xor", values).parameters
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    values = {"hidden_width": 48, "learning_rate": 0.04, "steps": 1000, "observe_every": 10}
+    out = tmp_path_factory.mktemp("runs") / "xor"
+    return foretrain.run("xor", seeds=3, workers=0, quiet=True, out=out, **values)
+
+
+def test_the_derived_start_is_that_of_the_paper_s_reduction_for_balanced_weights():
+    p = parameters(network="gated", init_law="decoupled", hidden_width=6)
+    weights = study.start_weights(p, 0, 0)
+    np.testing.assert_allclose(
+        xor_theory.gated_strengths(weights), study.decoupled_strength(p) ** 2, rtol=1e-12
+    )
+
+
+def test_derived_starts_have_the_means_they_are_said_to_have():
+    width, scale, draws = 128, 2e-4, 200
+    relu, gated = (parameters(network=name, hidden_width=width) for name in ("relu", "gated"))
+    unit = width * scale**2
+    for p, function, mean in (
+        (relu, xor_theory.rectified_strengths, mean_rectified_start()),
+        (gated, xor_theory.gated_strengths, 0.5),
+    ):
+        found = np.array([function(study.start_weights(p, 0, seed)) for seed in range(draws)])
+        error = found.std() / unit / np.sqrt(found.size)
+        assert found.mean() / unit == pytest.approx(mean, abs=4 * error)
+
+
+def test_weights_are_paired_over_scales():
+    small, large = (
+        study.start_weights(parameters(init_scale=s), 0, 3)["in1"] for s in (1e-4, 1e-2)
+    )
+    np.testing.assert_allclose(100 * small, large, rtol=1e-12)
+
+
+def test_descent_of_the_reduction_tends_to_the_closed_form():
+    start, time = np.array([1e-3]), 12.0
+    exact = xor_theory.closed_form(np.array([time]), start)[0, 0]
+    errors = []
+    for rate in (0.04, 0.02, 0.01):
+        strengths = xor_theory.descend(start, rate, round(time / rate), round(time / rate))
+        errors.append(abs(xor_theory.loss_of(np.repeat(strengths[-1], 4)) - exact))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
+
+
+@pytest.mark.parametrize("start", [0.03, 0.1654, 0.7])
+def test_fits_find_the_start_a_curve_came_from(start):
+    p = parameters(steps=1000, learning_rate=0.04)
+    fits = xor_theory.Fits(p)
+    a0 = start * p.hidden_width * p.init_scale**2
+    times = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
+    loss = xor_theory.closed_form(times, np.array([a0]))[:, 0]
+    assert fits.best(fits.flow, loss) == pytest.approx(a0, rel=2e-3)
+    # Euler's scheme is late, so that its curve with the same loss starts higher.
+    assert fits.best(fits.descent, loss) > 1.02 * a0
+
+
+def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
+    table = predict(parameters())
+    solves = table["gating_final_loss"].values < 1e-12
+    consistent = table["gating_consistent"].values.astype(bool)
+    assert len(gatings()) == 15
+    assert solves.sum() == 7
+    names = table["gating"].values[consistent]
+    assert SINGLE in names
+    assert not (consistent & solves & (table["gating"].values != SINGLE)).any()
+
+
+def test_theory_has_the_labels_of_the_simulation(result):
+    for name in ("loss", "example_strength"):
+        measured, predicted = xr.align(result.simulation[name], result.theory[name], join="exact")
+        assert measured.dims == predicted.dims
+    assert float(result.simulation["paper_time"][-1]) == pytest.approx(2.5 * 40)
+
+
+def test_small_networks_bear_out_the_document_and_its_correction(result):
+    claims = result.claims
+    for name in (
+        "relu-tracks-closed-form",
+        "relu-unfitted",
+        "cell-types",
+        "cell-types-foreseen",
+        "decoupled",
+        "closed-form",
+        "gated-unfitted",
+        "gates-one-per-example",
+        "gates-fastest.corrected",
+    ):
+        assert claims[name].verdict == "holds", name
+    assert claims["gates-fastest"].verdict == "fails"
+    assert (result.path / "figures" / "cell-types.svg").exists()
+    assert (result.path / "figures" / "gatings.svg").exists()
+
+
+@pytest.mark.slow
+def test_a_gated_network_may_be_the_study_s_own(tmp_path):
+    values = {"network": "gated", "hidden_width": 8, "learning_rate": 0.1, "steps": 300}
+    found = foretrain.run("xor", seeds=2, workers=0, quiet=True, out=tmp_path / "a", **values)
+    assert {claim.id for claim in found.claims} == {
+        "decoupled",
+        "closed-form",
+        "gated-start",
+        "gated-unfitted",
+    }
+    assert not (found.path / "figures" / "cell-types.svg").exists()
+
+
+def test_a_decoupled_relu_network_is_refused():
+    with pytest.raises(ArgumentError, match="`init_law` must be `normal` with `network` = relu"):
+        parameters(init_law="decoupled")

@@ -1,0 +1,328 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import ArgumentError, FolderError
+from foretrain.networks.gated import statistics_gradient, statistics_loss
+from foretrain.prediction import predict, rank
+from foretrain.prediction_files import read_candidates, read_times, write
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import partitions, pathways_data
+from foretrain.tasks.logic import contextual, pathways_graph, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
+from foretrain.theory.reduction import ReductionError
+
+TOML = """
+[nodes]
+x = 2
+h1 = 8
+h2 = 8
+y = 1
+[edges]
+in1 = ["x", "h1"]
+out1 = ["h1", "y"]
+in2 = ["x", "h2"]
+out2 = ["h2", "y"]
+"""
+
+RACE = {
+    "nodes": {"x": 3, "shared": 3, "own1": 3, "own2": 3, "y1": 3, "y2": 3},
+    "edges": {
+        "x-shared": ["x", "shared"],
+        "shared-y1": ["shared", "y1"],
+        "shared-y2": ["shared", "y2"],
+        "x-own1": ["x", "own1"],
+        "own1-y1": ["own1", "y1"],
+        "x-own2": ["x", "own2"],
+        "own2-y2": ["own2", "y2"],
+    },
+}
+
+
+def of(data, **options):
+    return predict(data.graph, data, **options)
+
+
+def candidates(**named):
+    return {name: (data.graph, data) for name, data in named.items()}
+
+
+def race():
+    graph = foretrain.graph.graph_from_dict(RACE)
+    y = np.diag([3.0, 2.0, 1.0])
+    return GatedData(graph, {"x": np.eye(3)}, {"y1": y, "y2": y})
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A graph, two gatings of exclusive-or on it, and another task."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "graph.toml").write_text(TOML)
+    data = xor(1)
+    x, y = data.inputs["x"], data.targets["y"]
+    half = (x[:, 0] > 0).astype(float)
+    arrays = {"x.x": x, "y.y": y}
+    np.savez("halves.npz", **arrays, **{"gate.h1": half, "gate.h2": 1 - half})
+    np.savez("open.npz", **arrays)
+    np.savez("double.npz", **{"x.x": x, "y.y": 2 * y})
+    noise = np.random.default_rng(0).standard_normal((20, 2))
+    np.savez("noisy.npz", **{"x.x": noise, "y.y": noise[:, :1]})
+    return tmp_path
+
+
+@pytest.mark.parametrize("init_scale", [1e-4, 0.01, 0.3])
+def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
+    s, d = np.sqrt(2) / 4, 0.5
+    found = of(xor(2), init_scale=init_scale)
+    half = np.log((s / d) / init_scale**2 - 1) / (2 * s)
+    assert len(found.modes) == 4
+    for mode in found.modes:
+        # Read off points 0.7% apart by linear interpolation; that errs by its square over eight, times rate x time.
+        assert mode.half_learning_time == pytest.approx(half, rel=1e-4)
+        assert mode.singular_value == pytest.approx(s)
+        assert mode.outcome == "learned"
+    a = mode_strength(found.times, np.array([s]), init_scale**2, input_variances=d)[:, 0]
+    np.testing.assert_allclose(found.loss, 0.5 - np.sqrt(2) * a + a**2, atol=1e-8)
+    assert found.exact
+    assert found.final_loss == pytest.approx(0, abs=1e-9)
+    assert found.loss[-1] < 0.01 * found.initial_loss
+
+
+def test_the_expected_loss_is_that_of_the_decoupled_network_under_small_steps():
+    data = race()
+    found = of(data, init_scale=0.1, times=np.array([0.0, 1.0, 4.0]))
+    statistics = gather_statistics(data)
+    state = decoupled_start(found.reduction, 0.1)
+    frames = hidden_frames(found.reduction, np.random.default_rng(0))
+    weights = decoupled_weights(found.reduction, state, frames)
+    steps = 2000
+    for _ in range(steps):
+        gradient = statistics_gradient(statistics, weights)
+        weights = {name: weights[name] - 4.0 / steps * gradient[name] for name in weights}
+    # Euler's scheme lags by half a step relative to the time of a rise, here by 0.1% of the loss.
+    assert found.loss[-1] == pytest.approx(statistics_loss(statistics, weights), rel=0.01)
+
+
+def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
+    shares = {}
+    for scale in (0.1, 1e-2, 1e-3):
+        modes = of(race(), init_scale=scale).modes
+        first = {mode.path: mode for mode in modes if mode.mode == 1}
+        assert len(first) == 4
+        shared, own = first["x-shared>shared-y1"], first["x-own1>own1-y1"]
+        assert shared.share + own.share == pytest.approx(1, abs=1e-6)
+        shares[scale] = shared.share
+    assert 0.5 < shares[0.1] < shares[1e-2] < shares[1e-3]
+    assert shared.outcome == "wins"
+    assert own.outcome == "loses"
+
+
+def test_stronger_modes_are_expected_first():
+    modes = of(race()).modes
+    times = [mode.half_learning_time for mode in modes]
+    strengths = [mode.singular_value for mode in modes]
+    assert times == sorted(times)
+    assert strengths == sorted(strengths, reverse=True)
+
+
+def test_a_task_and_its_negation_are_equally_fast():
+    data = xor(2)
+    negated = pathways_data(data.inputs["x"], -data.targets["y"], np.eye(4), hidden_width=2)
+    assert of(negated).learning_time == pytest.approx(of(data).learning_time, rel=1e-9)
+
+
+def test_paths_that_disagree_in_sign_start_so_that_they_learn():
+    graph = foretrain.graph.graph_from_dict(
+        {
+            "nodes": {"x": 2, "h": 2, "y": 2},
+            "edges": {"same": ["x", "h"], "other": ["x", "h"], "out": ["h", "y"]},
+        }
+    )
+    x = np.concatenate([np.eye(2), np.eye(2)])
+    sign = np.repeat([1.0, -1.0], 2)
+    gates = {"same": sign > 0, "other": sign < 0}
+    found = predict(graph, GatedData(graph, {"x": x}, {"y": sign[:, None] * x}, gates))
+    assert {mode.singular_value > 0 for mode in found.modes} == {True, False}
+    assert {mode.outcome for mode in found.modes} == {"learned"}
+    assert found.final_loss < 1e-9
+
+
+def test_gatings_are_ranked_by_the_time_to_a_common_loss():
+    per_context, always_on = contextual(2), contextual(2, gating="always_on")
+    ranking = rank(candidates(always=always_on, context=per_context))
+    # The single pathway is the faster one, but to a loss that is not half way to what can be learned.
+    assert of(always_on).learning_time < of(per_context).learning_time
+    assert [one.label for one in ranking.predictions] == ["context", "always"]
+    assert ranking.target_loss == pytest.approx(1 / 12, rel=1e-3)
+    assert math.isinf(ranking.learning_times[1])
+    assert ranking.learning_times[0] == pytest.approx(of(per_context).time_to(ranking.target_loss))
+
+
+def test_fewer_pathways_learn_exclusive_or_faster_where_they_can_learn_it():
+    x, y = xor(1).inputs["x"], xor(1).targets["y"]
+    made = {}
+    for groups in partitions(range(4)):
+        gates = np.array([[float(e in group) for e in range(4)] for group in groups])
+        made[str(groups)] = pathways_data(x, y, gates, hidden_width=2)
+    ranking = rank(candidates(**made), approximate=True)
+    finite = np.isfinite(ranking.learning_times)
+    assert finite.sum() == 7  # two pairs of neighbours, a pair and two singles, four singles
+    pathways = [one.label.count("(") - 1 for one in ranking.predictions]
+    assert pathways[:7] == [2, 2, 3, 3, 3, 3, 4]
+
+
+def test_samples_are_refused_with_their_residual_and_taken_when_asked():
+    data = contextual(2, gating="always_on", samples=200, generator=np.random.default_rng(0))
+    with pytest.raises(ReductionError, match=r"off-diagonal mass is 0\.0\d+, above the tolerance"):
+        of(data)
+    found = of(data, approximate=True)
+    assert 1e-3 < found.residual < 0.1
+    assert not found.exact
+    assert f"Residual {found.residual:.3g}" in str(found)
+    with pytest.raises(ReductionError, match=r"Candidate `sampled`: The statistics cannot"):
+        rank(candidates(sampled=data))
+
+
+def test_nothing_to_learn_is_said_and_ranked_last():
+    points = xor(1)
+    nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
+    found = of(nothing)
+    assert found.modes == ()
+    np.testing.assert_allclose(found.loss, 0.5)
+    assert "Nothing to learn" in str(found)
+    ranking = rank(candidates(nothing=nothing, single=points))
+    assert [one.label for one in ranking.predictions] == ["single", "nothing"]
+    assert "never" in str(ranking)
+
+
+def test_what_is_learned_only_to_rounding_has_a_curve_all_the_same():
+    x, y = xor(1).inputs["x"], xor(1).targets["y"]
+    contradictory = pathways_data(x, y, [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]])
+    for scale in np.geomspace(1e-6, 0.03, 10):
+        for gates in ([[1, 0, 0, 1], [0, 1, 1, 0]], [[1, 1, 1, 1]]):
+            found = of(pathways_data(x, y, gates), init_scale=scale)
+            assert found.times[-1] > 0
+            assert found.loss[-1] == pytest.approx(0.5, abs=1e-3)
+        assert of(contradictory, init_scale=scale).final_loss == pytest.approx(0.25, abs=1e-3)
+
+
+def test_deep_paths_are_followed_until_they_are_learned():
+    graph = foretrain.graph.graph_from_dict(
+        {
+            "nodes": {"x": 2, "a": 2, "b": 2, "c": 2, "y": 2},
+            "edges": {"1": ["x", "a"], "2": ["a", "b"], "3": ["b", "c"], "4": ["c", "y"]},
+        }
+    )
+    data = GatedData(graph, {"x": np.eye(2)}, {"y": np.diag([2.0, 0.02])})
+    scale = 0.01
+    modes = of(data, init_scale=scale).modes
+    # dB/dt = S B^3 from B = scale escapes after 1 / (2 S scale^2), to a few parts in a hundred of that.
+    for mode in modes:
+        escape = 1 / (2 * mode.singular_value * scale**2)
+        assert mode.half_learning_time == pytest.approx(escape, rel=0.1)
+
+
+def test_options_and_data_that_do_not_fit_are_refused():
+    data = xor(1)
+    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0, but is 0"):
+        of(data, init_scale=0)
+    with pytest.raises(ArgumentError, match="`times` must ascend from a time that is not negative"):
+        of(data, times=[3.0, 2.0])
+    with pytest.raises(ArgumentError, match="`data` must be made for `graph`"):
+        predict(pathways_graph(1, 1), data)
+    with pytest.raises(ArgumentError, match="`candidates` must hold at least one candidate"):
+        rank({})
+    with pytest.raises(ArgumentError, match=r"must be gatings of one task, .*`context` has 0\.333"):
+        rank(candidates(xor=data, context=contextual(1)))
+
+
+def test_prediction_from_files_is_that_of_the_data(files):
+    found = foretrain.predict("graph.toml", "halves.npz")
+    data = pathways_data(
+        xor(1).inputs["x"], xor(1).targets["y"], [[1, 1, 0, 0], [0, 0, 1, 1]], hidden_width=8
+    )
+    np.testing.assert_array_equal(found.loss, of(data).loss)
+
+
+def test_the_command_prints_who_wins_when_and_how_far_to_trust(files, capsys):
+    assert main("predict graph.toml halves.npz --until 20 --init-scale 0.001".split()) == 0
+    printed = capsys.readouterr().out
+    assert "halves.npz: 2 trained paths in 2 independent groups" in printed
+    assert "Residual 0: the reduction is exact for decoupled starts." in printed
+    half = np.log(1e6 - 1) / (2 * 0.5)
+    assert printed.count(f"{half:.4g}") >= 2
+    assert "learned" in printed
+    assert printed.rstrip().splitlines()[-1].split()[0] == "20"
+
+
+def test_the_command_ranks_several_and_writes_what_it_found(files, capsys):
+    assert main("predict graph.toml open.npz halves.npz --times 0 5 --out found".split()) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[1].split()[:2] == ["1", "halves.npz"]
+    assert printed[2].split()[:3] == ["2", "open.npz", "never"]
+    stored = json.loads((files / "found" / "prediction.json").read_text())
+    assert [one["label"] for one in stored["candidates"]] == ["halves.npz", "open.npz"]
+    assert stored["learning_times"][1] is None
+    assert stored["candidates"][0]["times"] == [0, 5]
+    assert (files / "found" / "ranking.svg").stat().st_size > 1000
+
+
+def test_a_written_prediction_is_what_was_printed(files):
+    found = foretrain.predict("graph.toml", "halves.npz", times=np.linspace(0, 10, 3))
+    written = write(found, files / "one")
+    assert [path.name for path in written] == ["prediction.json", "prediction.svg"]
+    stored = json.loads(written[0].read_text())
+    assert stored["loss"] == found.loss.tolist()
+    assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
+
+
+def test_a_data_file_may_stand_under_two_graphs(files):
+    (files / "wide.toml").write_text(TOML.replace("= 8", "= 16"))
+    found = read_candidates(["graph.toml", "halves.npz", "wide.toml", "halves.npz", "open.npz"])
+    assert list(found) == ["graph.toml halves.npz", "wide.toml halves.npz", "open.npz"]
+    assert found["wide.toml halves.npz"][0].width["h1"] == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("halves.npz", "`files` must begin with a graph, a TOML file, but begins with"),
+        ("graph.toml", "`files` must hold at least one data file for every graph"),
+        ("graph.toml halves.npz graph2.toml", "but `graph2.toml` has none"),
+        ("graph.toml halves.npz halves.npz", "`files` must be distinct"),
+        ("graph.toml none.npz", "`none.npz` does not exist"),
+        ("none.toml halves.npz", "`graph` must name a TOML file"),
+        ("graph.toml graph.npz", "`graph.npz` does not exist"),
+        ("graph.toml halves.npz --times 1 two", "`times` must be a number, but is 'two'"),
+        ("graph.toml halves.npz --times 2 1", "`times` must ascend"),
+        ("graph.toml halves.npz --until -1", "`until` must be greater than 0"),
+        ("graph.toml halves.npz --until 1 --times 1", "`until` must be given without `times`"),
+        ("graph.toml halves.npz --init-scale 0", "`init_scale` must be greater than 0"),
+        ("graph.toml halves.npz --init-scale x", "`init_scale` must be a number"),
+        ("graph.toml halves.npz double.npz", "`candidates` must be gatings of one task"),
+        ("graph.toml noisy.npz", "off-diagonal mass is"),
+        ("graph.toml halves.npz --out graph.toml", "`out` must be a folder to write"),
+    ],
+)
+def test_bad_input_gets_one_line(files, capsys, arguments, message):
+    assert main(["predict", *arguments.split()]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_times_and_until_are_read():
+    assert read_times(None, None) is None
+    np.testing.assert_array_equal(read_times(["0", "2.5"], None), [0, 2.5])
+    assert read_times(None, "4")[[0, -1]].tolist() == [0, 4]
+
+
+def test_a_folder_that_cannot_be_made_is_named(files):
+    with pytest.raises(FolderError, match=r"`out` must be a folder to write, but `graph\.toml/x`"):
+        write(foretrain.predict("graph.toml", "halves.npz"), "graph.toml/x")

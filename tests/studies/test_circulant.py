@@ -113,5 +113,5 @@ def test_small_study_separates_stuck_runs_and_draws(tmp_path):
 def test_bad_arguments_are_refused():
     with pytest.raises(ArgumentError, match="`width` must be at most `domains` = 10, but is 11"):
         study.check(study.Parameters(width=11))
-    with pytest.raises(ArgumentError, match="`init_scale` must be at least 1e-80"):
+    with pytest.raises(ArgumentError, match="`init_scale` must be at least 1e-64"):
         foretrain.run("circulant", init_scale=1e-100)

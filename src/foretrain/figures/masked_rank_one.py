@@ -88,7 +88,7 @@ def _escape(simulation, theory, where):
 
 
 def _scale_curve(ax, run, predicted, seed, sigma, colour, name):
-    time = run["flow_time"].isel(seed=seed).values * sigma
+    time = run["solver_time"].isel(seed=seed).values * sigma
     shown = predicted["early_scale"].isel(seed=seed).values / sigma
     until = np.isfinite(shown)
     until[: until.size] |= np.concatenate([[False], until[:-1]])

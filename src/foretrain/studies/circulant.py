@@ -46,7 +46,7 @@ class Parameters:
         5, "w, number of consecutive outputs that every input is trained with", minimum=1
     )
     init_scale: float = parameter(
-        1e-2, "sigma, standard deviation of every initial weight", minimum=1e-80
+        1e-2, "sigma, standard deviation of every initial weight", minimum=1e-64
     )
     loss_tolerance: float = parameter(
         1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
@@ -55,7 +55,7 @@ class Parameters:
         1e-9, "error of a step, relative to every weight", minimum=1e-13, maximum=1e-2, static=True
     )
     steps: int = parameter(
-        3000,
+        4000,
         "largest number of attempted solver steps; a run above the tolerance is then stuck",
         minimum=1,
         maximum=10**9,

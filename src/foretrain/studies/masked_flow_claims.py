@@ -89,8 +89,12 @@ def outcomes(data, parameters, label: str) -> list[Claim]:
             0.0,
             seeds=seeds,
             note=f"Number of runs that end with a loss between {parameters.loss_tolerance:g} and 1/2. "
-            f"{int(stuck.sum())} of {int(connected.sum())} runs on connected masks are stuck; their untrained error is "
-            f"{np.median(untrained[stuck]) if stuck.any() else np.nan:.3g} (median).",
+            f"{int(stuck.sum())} of {int(connected.sum())} runs on connected masks are stuck"
+            + (
+                f"; their untrained error is {np.median(untrained[stuck]):.3g} (median)."
+                if stuck.any()
+                else "."
+            ),
         ),
         exact(
             "agreeing-signs" + label,

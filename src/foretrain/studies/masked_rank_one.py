@@ -68,7 +68,12 @@ class Parameters:
 
 
 VARIABLES = declare(
-    Variable("flow_time", ("step",), TIME_UNIT, meaning="Time of the flow at every stored step."),
+    Variable(
+        "solver_time",
+        ("step",),
+        TIME_UNIT,
+        meaning="Time of the flow after the steps attempted so far.",
+    ),
     Variable("shared_scale", ("step",), meaning="s, the weight that all pairs share."),
     Variable(
         "progress",
@@ -294,7 +299,7 @@ def flight_program(solver_tolerance: float, observe_every: int, precision: str) 
         right = inputs["right_modes"].T @ position.right
         return {
             "loss": network.loss(position, inputs["trained_pairs"]),
-            "flow_time": state.clock.time,
+            "solver_time": state.clock.time,
             "shared_scale": position.scale,
             "progress": position.progress,
             "mode_amplitude": jnp.sqrt((left**2 + right**2) / 2),

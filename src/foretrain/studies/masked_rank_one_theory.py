@@ -65,7 +65,7 @@ def fit(runs: LabelledRuns) -> xr.Dataset:
             drawn.trained_pairs, sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
         )
         run = data.isel(seed=seed)
-        before = run["flow_time"].values <= run["stage_time"].values[study.ESCAPE]
+        before = run["solver_time"].values <= run["stage_time"].values[study.ESCAPE]
         for step in np.flatnonzero(before):
             progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
             left, right, scale[seed, step] = closed_form(early, progress, now)

@@ -376,5 +376,12 @@ def _plain_shape(leaf):
 def _like(shape, array: np.ndarray):
     """`array` as a device array of the dtype of `shape`, which may be that of a random key."""
     if jax.dtypes.issubdtype(shape.dtype, jax.dtypes.prng_key):
-        return jax.random.wrap_key_data(array, impl=jax.random.key_impl(shape))
+        return jax.random.wrap_key_data(array, impl=_key_impl(shape))
     return jax.device_put(array)
+
+
+def _key_impl(shape):
+    """The generator of a random key of which only the shape is at hand."""
+    found = []
+    jax.eval_shape(lambda random: found.append(jax.random.key_impl(random)), shape)
+    return found[0]

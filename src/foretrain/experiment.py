@@ -21,7 +21,7 @@ from foretrain.errors import FolderError, argument_error, integer
 from foretrain.plans.config import read_sweep
 from foretrain.results.folding import MISSING, Layout, fold
 from foretrain.results.journal import scan
-from foretrain.results.lock import lock
+from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.store import attributes, write_tree
@@ -158,7 +158,7 @@ def conduct(
 
 def _enter(folder: Path, plan: Plan) -> Plan:
     """Write the plan into the folder's manifest, or join what is there; returns the plan of the folder."""
-    with lock(folder, "manifest"):
+    with patient_lock(folder, "manifest", 30):
         manifest = read_manifest(folder) or {}
         if "plan" in manifest:
             plan = join(manifest["plan"], plan)
@@ -212,7 +212,7 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
         claims=claims,
         attrs=attrs,
     )
-    with lock(folder, "fold"):
+    with patient_lock(folder, "fold", 600):
         write_tree(folder, tree)
     entry, fields = studies.entry(plan.study), plan.as_dict()
     counts = Counter()

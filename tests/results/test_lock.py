@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from foretrain.errors import FolderError
-from foretrain.results.lock import lock
+from foretrain.results.lock import LockedError, lock, patient_lock
 
 HOLD = textwrap.dedent(
     """
@@ -167,3 +167,23 @@ def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
         racer.communicate("\n", timeout=20)
     assert answers.count("held\n") == 1
     assert sum("in use by process" in answer for answer in answers) == 3
+
+
+def test_a_patient_lock_waits_for_what_is_held_briefly(tmp_path):
+    holder = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time; from pathlib import Path; from foretrain.results.lock import lock\n"
+            "with lock(Path(sys.argv[1]), 'x'): print('held', flush=True); time.sleep(0.5)",
+            str(tmp_path),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(LockedError, match="in use by process"), patient_lock(tmp_path, "x", 0.0):
+        pass
+    with patient_lock(tmp_path, "x", 30):
+        assert (tmp_path / "x.lock").exists()
+    holder.communicate()

@@ -3,7 +3,8 @@
 A run rides in a lane until it is done (converged, diverged, stalled, out of steps). The lane then freezes, the run is
 harvested with its reason, and the next one takes the lane, without another compilation. Lanes nobody rides in are
 padded; their number never changes. The bits of a run depend on its own inputs only: not on its lane, its neighbours,
-the order of the queue or where the chunks are cut; from 3 lanes on they are the same for every number of lanes.
+the order of the queue or where the chunks are cut. Another number of lanes may round differently, since XLA then
+cuts its loops differently; a folder therefore keeps the number of lanes it began with.
 
 A run is observed at step 0 and every `observe_every` steps. Its `max_steps` is rounded up to a whole stride. A state or
 an observation that is not finite ends it as diverged at that step, so neither may hold infinities on purpose.
@@ -75,7 +76,7 @@ class Lanes:
     Args:
         program: The program of one static signature.
         shared: Inputs common to all runs.
-        lanes: Number of lanes; results are reproducible from 3 on, fewer are refused.
+        lanes: Number of lanes; fewer than 3 are refused, since XLA treats them as another program.
 
     Attributes:
         strides_done: Strides of all runs so far.

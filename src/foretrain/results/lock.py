@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,22 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             if path.read_text() == content:
                 path.unlink()
+
+
+@contextlib.contextmanager
+def patient_lock(folder: Path, name: str, wait_s: float) -> Iterator[Path]:
+    """A `lock` that waits for its holder up to `wait_s` seconds before it refuses; for what is held briefly."""
+    until = time.monotonic() + wait_s
+    with contextlib.ExitStack() as stack:
+        while True:
+            try:
+                path = stack.enter_context(lock(folder, name))
+                break
+            except LockedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+        yield path
 
 
 def _acquire(path, content):

@@ -112,7 +112,7 @@ VARIABLES = declare(
         "invariant_drift",
         meaning="Largest change of |u|^2 - s^2 and |v|^2 - s^2 over the stored steps, over |u|^2 + |v|^2 + s^2.",
     ),
-    Variable("connected", kind="bool", meaning="Whether the trained pairs connect all domains."),
+    Variable("connected", kind="bool", meaning="Whether all domains lie in one component."),
     Variable(
         "start_opposes",
         kind="bool",

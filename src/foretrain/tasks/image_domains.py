@@ -1,0 +1,164 @@
+"""The same images in many domains, rotated or permuted, and all that a linear network can tell of them.
+
+Pixel and label permutations are not carried out: encoders and decoders absorb them exactly, so that with i.i.d. starting
+weights permuted domains are, in law, copies of the plain one. Arrays over domains then have a first axis of length 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from foretrain.errors import argument_error
+from foretrain.tasks import images as image_tools
+from foretrain.tasks.images import LabelledImages
+
+
+class Domains(NamedTuple):
+    """Images in M domains.
+
+    Attributes:
+        inputs: Training images, shape (input_domain or 1, sample, pixel), float32.
+        labels: Shape (sample,), int.
+        heldout_inputs, heldout_labels: The same for the held-out part.
+        maps: None, or the linear map from the common images to those of each domain: (input_domain, pixel, pixel), float32.
+        classes: Number of classes.
+    """
+
+    inputs: np.ndarray
+    labels: np.ndarray
+    heldout_inputs: np.ndarray
+    heldout_labels: np.ndarray
+    maps: np.ndarray | None
+    classes: int
+
+
+class Statistics(NamedTuple):
+    """What a linear network with squared error sees of each domain, in the eigenbasis of its <x x^T>.
+
+    Attributes:
+        scales: Roots of the eigenvalues, largest first, shape (input_domain or 1, pixel).
+        targets: <y x^T> in that basis over `scales`, shape (input_domain or 1, class, pixel); zero where `scales` is.
+        residual: Error of least squares, 1/2 <|y|^2> less what it explains, shape (input_domain or 1,).
+        bases: Eigenvectors as columns, shape (input_domain or 1, pixel, pixel).
+    """
+
+    scales: np.ndarray
+    targets: np.ndarray
+    residual: np.ndarray
+    bases: np.ndarray
+
+
+def permuted(data: LabelledImages) -> Domains:
+    """Domains that differ by permutations of pixels and of labels: the plain images, gathered once."""
+    flat = [_rows(part)[None] for part in (data.train_images, data.heldout_images)]
+    return Domains(flat[0], data.train_labels, flat[1], data.heldout_labels, None, data.classes)
+
+
+def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
+    """Domain i holds the images turned by ``degrees * i / domains``, as linear maps of the pixels.
+
+    Raises:
+        ArgumentError: the data are no images.
+
+    Cost: M d^2 numbers for d pixels.
+    """
+    shape = data.train_images.shape[1:]
+    if len(shape) < 2:
+        raise argument_error(
+            "transform",
+            "be `permutation` for features",
+            "is `rotation`",
+            "Rotate the images first.",
+        )
+    size = int(np.prod(shape))
+    basis = np.eye(size).reshape(size, *shape)
+    # Row p of the turned basis is what pixel p becomes; its transpose maps images.
+    maps = [_rows(image_tools.rotate(basis, degrees * i / domains)).T for i in range(domains)]
+    return permuted(data)._replace(maps=np.stack(maps))
+
+
+def rotated_features(data: LabelledImages, domains: int, degrees: float, features) -> Domains:
+    """Domain i holds features of the images turned by ``degrees * i / domains``.
+
+    Args:
+        data: Images.
+        domains: M.
+        degrees: Angle of the whole range.
+        features: Function from images (sample, height, width, colour) to features (sample, feature).
+
+    Cost: `features` of every image in every domain, and as much memory.
+    """
+    parts = [
+        np.stack(
+            [
+                _rows(features(image_tools.rotate(part, degrees * i / domains)))
+                for i in range(domains)
+            ]
+        )
+        for part in (data.train_images, data.heldout_images)
+    ]
+    return Domains(parts[0], data.train_labels, parts[1], data.heldout_labels, None, data.classes)
+
+
+def _rows(images) -> np.ndarray:
+    return image_tools.flatten(np.asarray(images)).astype(np.float32)
+
+
+def statistics(data: Domains) -> Statistics:
+    """Statistics of the training images of every domain, in float64.
+
+    Cost: sample * pixel^2 once where domains share their images, then pixel^3 a domain.
+    """
+    one_hot = image_tools.one_hot(data.labels, data.classes)
+    found = []
+    moments = [_moments(domain, one_hot) for domain in data.inputs]
+    if data.maps is None:
+        found = [_in_eigenbasis(*moment, one_hot) for moment in moments]
+    else:
+        correlation, association = moments[0]
+        for domain_map in data.maps.astype(float):
+            turned = domain_map @ correlation @ domain_map.T, association @ domain_map.T
+            found.append(_in_eigenbasis(*turned, one_hot))
+    return Statistics(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
+
+
+def _moments(inputs, one_hot, block: int = 4096):
+    """<x x^T> and <y x^T>, summed in blocks so that no copy of all images is made in float64."""
+    correlation, association = 0.0, 0.0
+    for start in range(0, len(inputs), block):
+        x = inputs[start : start + block].astype(float)
+        correlation = correlation + x.T @ x
+        association = association + one_hot[start : start + block].T @ x
+    return correlation / len(inputs), association / len(inputs)
+
+
+def _in_eigenbasis(correlation, association, one_hot):
+    variances, basis = np.linalg.eigh(correlation)
+    variances, basis = variances[::-1], basis[:, ::-1]
+    # Below this fraction of the largest variance is rounding of images stored in float32.
+    varies = variances > 1e-10 * variances[0]
+    scales = np.sqrt(np.where(varies, variances, 0))
+    targets = np.where(varies, association @ basis / np.where(varies, scales, 1), 0)
+    residual = ((one_hot**2).sum() / len(one_hot) - (targets**2).sum()) / 2
+    return scales, targets, max(residual, 0.0), basis
+
+
+def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float, float]:
+    """Loss and held-out accuracy of the least-squares map, mean over domains: where training with squared error ends.
+
+    Args:
+        data: The images.
+        found: Their `statistics`.
+        samples: At most this many held-out images are classified.
+    """
+    inputs, labels = data.heldout_inputs[:, :samples].astype(float), data.heldout_labels[:samples]
+    right = []
+    for domain in range(len(found.scales)):
+        scale = found.scales[domain]
+        inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > 0)
+        solution = (found.targets[domain] * inverse) @ found.bases[domain].T
+        if data.maps is not None:
+            solution = solution @ data.maps[domain]
+        answers = inputs[domain % len(inputs)] @ solution.T
+        right.append((answers.argmax(1) == labels).mean())
+    return float(found.residual.mean()), float(np.mean(right))

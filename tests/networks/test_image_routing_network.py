@@ -1,0 +1,156 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.networks import image_routing as network
+from foretrain.networks import routing
+from foretrain.tasks import routing as masks
+from foretrain.tasks.effective_samples import compress
+
+DOMAINS, WIDTH, INPUTS, CLASSES, SAMPLES = 4, 6, 5, 3, 40
+
+
+def data(shared):
+    draw = np.random.default_rng(0)
+    images = draw.normal(size=(1 if shared else DOMAINS, SAMPLES, INPUTS)) + 0.5
+    return images, draw.integers(0, CLASSES, SAMPLES)
+
+
+def statistics(images, labels):
+    """Eigenvectors, roots of eigenvalues, and targets of each domain."""
+    samples = [compress(domain, np.eye(CLASSES)[labels]) for domain in images]
+    scales = np.stack([np.linalg.norm(s.inputs, axis=0) for s in samples])
+    bases = np.stack([s.inputs / scale for s, scale in zip(samples, scales, strict=True)])
+    residual = np.array([s.residual_power / 2 for s in samples])
+    return bases, jnp.array(scales), jnp.array([s.targets for s in samples]), residual
+
+
+def start(law="xavier"):
+    return network.random_weights(
+        jax.random.key(1), DOMAINS, WIDTH, INPUTS, CLASSES, 0.7, law=law, dtype=jnp.float64
+    )
+
+
+PAIRS = masks.circulant(DOMAINS, 3).astype(float)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("shared", [True, False])
+def test_statistics_give_the_gradient_of_all_samples(shared):
+    images, labels = data(shared)
+    bases, scales, targets, residual = statistics(images, labels)
+    weights = start()
+    turned = weights._replace(
+        encoders=jnp.einsum(
+            "ihd,idr->ihr", weights.encoders, np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
+        )
+    )
+    found = network.negative_gradient(turned, scales, targets, PAIRS)
+    loss = lambda w: network.minibatch_loss((w, None), images, None, labels, PAIRS, 1.0, "squared")  # noqa: E731
+    expected = jax.grad(loss)(weights)
+    encoders = jnp.einsum(
+        "ihr,idr->ihd", found.encoders, np.broadcast_to(bases, (DOMAINS, INPUTS, INPUTS))
+    )
+    for one, other in zip(found._replace(encoders=encoders), expected, strict=True):
+        np.testing.assert_allclose(one, -other, atol=1e-13)
+    mean = routing.mean_over(
+        PAIRS, network.excess_errors(turned, scales, targets) + residual[:, None]
+    )
+    np.testing.assert_allclose(mean, loss(weights), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_eigenbasis_gradient_is_that_of_the_routing_network_on_effective_samples():
+    images, labels = data(False)
+    _, scales, targets, _ = statistics(images, labels)
+    weights, samples = start(), jax.vmap(jnp.diag)(scales)
+    one = network.negative_gradient(weights, scales, targets, PAIRS)
+    other = routing.negative_gradient(weights, samples, targets, PAIRS)
+    for found, expected in zip(one, other, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+    errors = network.excess_errors(weights, scales, targets)
+    np.testing.assert_allclose(errors, routing.pair_errors(weights, samples, targets), rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_permuted_pixels_and_labels_are_absorbed_by_permuted_weights():
+    images, labels = data(True)
+    draw = np.random.default_rng(5)
+    pixels = np.stack([draw.permutation(INPUTS) for _ in range(DOMAINS)])
+    classes = np.stack([draw.permutation(CLASSES) for _ in range(DOMAINS)])
+    weights = start()
+    plain = jax.grad(
+        lambda w: network.minibatch_loss(
+            (w, None), images, None, labels, PAIRS, 0.2, "cross_entropy"
+        )
+    )(weights)
+    moved_images = np.stack([images[0][:, order] for order in pixels])
+    moved = weights._replace(
+        encoders=jnp.stack([weights.encoders[i][:, order] for i, order in enumerate(pixels)]),
+        decoders=jnp.stack([weights.decoders[j][order] for j, order in enumerate(classes)]),
+    )
+
+    def loss(w):  # label permutations differ by output domain: written out route by route
+        activity = network.hidden_activity(w, None, moved_images, None, 0.2)
+        total = 0.0
+        for j, order in enumerate(classes):
+            output = jnp.einsum("og,ing->ino", w.decoders[j], activity)
+            own = np.argsort(order)[labels]
+            total += (
+                PAIRS[:, j] * network.sample_losses(output, own, "cross_entropy").mean(-1)
+            ).sum()
+        return total / PAIRS.sum()
+
+    found = jax.grad(loss)(moved)
+    np.testing.assert_allclose(found.hidden, plain.hidden, atol=1e-14)
+    for i, order in enumerate(pixels):
+        np.testing.assert_allclose(found.encoders[i], plain.encoders[i][:, order], atol=1e-14)
+    for j, order in enumerate(classes):
+        np.testing.assert_allclose(found.decoders[j], plain.decoders[j][order], atol=1e-14)
+
+
+@pytest.mark.usefixtures("x64")
+def test_maps_act_alike_on_images_and_on_encoders():
+    images, labels = data(True)
+    maps = np.random.default_rng(3).normal(size=(DOMAINS, INPUTS, INPUTS))
+    mapped = np.einsum("irp,np->inr", maps, images[0])
+    weights = start()
+    biases = jax.tree.map(lambda b: b + 0.3, network.zero_biases(weights))
+    arguments = (labels, PAIRS, 0.1, "squared")
+    one = network.minibatch_loss((weights, biases), images, maps, *arguments)
+    other = network.minibatch_loss((weights, biases), mapped, None, *arguments)
+    folded, _ = network.evaluate(weights, biases, images, maps, labels, 0.1, "squared")
+    np.testing.assert_allclose(one, other, rtol=1e-13)
+    np.testing.assert_allclose(routing.mean_over(PAIRS, folded), one, rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+def test_evaluation_agrees_with_a_plain_loop_over_routes():
+    images, labels = data(False)
+    weights = start()
+    losses, accuracy = network.evaluate(weights, None, images, None, labels, 0.05, "cross_entropy")
+    leaky = lambda x: np.where(x > 0, x, 0.05 * x)  # noqa: E731
+    for i in range(DOMAINS):
+        for j in range(DOMAINS):
+            output = (
+                leaky(leaky(images[i] @ weights.encoders[i].T) @ weights.hidden.T)
+                @ weights.decoders[j].T
+            )
+            chances = np.exp(output) / np.exp(output).sum(1, keepdims=True)
+            assert losses[i, j] == pytest.approx(
+                -np.log(chances[np.arange(SAMPLES), labels]).mean(), rel=1e-10
+            )
+            assert accuracy[i, j] == pytest.approx((output.argmax(1) == labels).mean())
+
+
+def test_the_authors_decoders_have_the_variance_of_their_fans():
+    domains, width, classes = 20, 128, 10
+    make = lambda law: network.random_weights(  # noqa: E731
+        jax.random.key(0), domains, width, 30, classes, 2.0, law=law, dtype=jnp.float32
+    )
+    mine, theirs = make("xavier"), make("authors")
+    np.testing.assert_array_equal(mine.encoders, theirs.encoders)
+    expected = 2.0 * np.sqrt(2 / ((width + domains) * classes))
+    # 25,600 entries: the standard error of a standard deviation is 0.44%; four of them.
+    assert np.std(theirs.decoders) == pytest.approx(expected, rel=0.018)

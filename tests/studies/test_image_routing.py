@@ -1,0 +1,261 @@
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from foretrain.dynamics.lanes import Lanes, Passenger
+from foretrain.errors import ArgumentError
+from foretrain.studies import image_routing as study
+from foretrain.studies import image_routing_claims as claims
+from foretrain.studies.labelled import LabelledRuns
+from foretrain.studies.plan import make_plan
+from foretrain.tasks import image_domains, images
+
+SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 12, "evaluation_samples": 200}
+
+
+def ride(seeds=3, **values):
+    p = study.Parameters(**{**SMALL, **values})
+    study.check(p)
+    lanes = Lanes(study.program(p), study.shared(p), 3)
+    lanes.board(
+        Passenger(
+            str(seed),
+            {**study.inputs(p, 0, seed), "root_seed": 0, "seed": seed, "max_steps": p.steps},
+        )
+        for seed in range(seeds)
+    )
+    done = []
+    while lanes.busy:
+        done += lanes.advance()
+    return sorted(done, key=lambda run: run.identity)
+
+
+def test_the_flow_ends_at_least_squares_and_only_goes_down():
+    p = study.Parameters(**SMALL)
+    limit = study.predict(p, 0, 1)
+    for run in ride(gain=0.3, excess_tolerance=0.05):
+        assert run.outcome == 1
+        loss = run.curves["loss"]
+        assert (np.diff(loss) < 1e-6).all()
+        power = loss[0] - float(limit["least_squares_loss"])
+        # What was still to learn at the end is the excess; starting outputs add a little to the first loss.
+        assert loss[-1] - float(limit["least_squares_loss"]) <= 0.055 * power
+        # 200 held-out images: three standard errors of an accuracy near .94, and what is still to learn.
+        assert run.curves["trained_accuracy"][-1] == pytest.approx(
+            float(limit["least_squares_accuracy"]), abs=0.06
+        )
+
+
+def test_flow_by_statistics_and_small_steps_of_all_images_agree():
+    # One batch of all images, no momentum: descent, which follows the flow up to the size of its step.
+    rate, steps = 0.05, 600
+    common = {"gain": 1.0, "precision": "float64", "data": "digits", "domains": 2, "seeds": 3}
+    flow = ride(
+        **common,
+        observe_every=5,
+        steps=600,
+        duration=rate * steps,
+        excess_tolerance=1e-9,
+        solver_tolerance=1e-5,
+    )
+    p = study.Parameters(**{**SMALL, "gain": 1.0, "precision": "float64", "domains": 2})
+    data, found = study.domain_data(p)
+    from foretrain.networks import image_routing as network
+
+    with jax.enable_x64(True):
+        inputs = {**study.inputs(p, 0, 0), "root_seed": 0, "seed": 0, **study.shared(p)}
+        weights = study.program(p).init(inputs).position
+        pairs, basis = inputs["trained_pairs"], found.bases[0]
+        weights = weights._replace(encoders=weights.encoders @ basis.T)
+        rows, labels = data.inputs.astype(float), data.labels
+        slope = jax.jit(
+            jax.grad(
+                lambda w: network.minibatch_loss(
+                    (w, None), rows, None, labels, pairs, 1.0, "squared"
+                )
+            )
+        )
+        for _ in range(steps):
+            weights = jax.tree.map(lambda w, g: w - rate * g, weights, slope(weights))
+        loss = network.minibatch_loss((weights, None), rows, None, labels, pairs, 1.0, "squared")
+    run = flow[0]
+    reached = np.interp(rate * steps, run.curves["flow_time"], run.curves["loss"])
+    # Euler's error is of the order of the step times the fastest rate left, below a percent of what has been learned.
+    assert float(loss) == pytest.approx(reached, abs=0.01 * (run.curves["loss"][0] - reached))
+
+
+def test_rotated_domains_have_the_statistics_of_rotated_images():
+    data = images.digits(0.2, np.random.default_rng(0))
+    domains = image_domains.rotated(data, 3, 180.0)
+    turned = images.flatten(images.rotate(data.train_images, 60.0))
+    np.testing.assert_allclose(domains.inputs[0] @ domains.maps[1].T, turned, atol=1e-5)
+    found = image_domains.statistics(domains)
+    correlation = (found.bases[1] * found.scales[1] ** 2) @ found.bases[1].T
+    np.testing.assert_allclose(correlation, turned.T @ turned / len(turned), atol=1e-5)
+    labels = images.one_hot(data.train_labels, 10)
+    solution = np.linalg.lstsq(turned, labels, rcond=1e-6)[0]
+    residual = 0.5 * ((labels - turned @ solution) ** 2).sum() / len(labels)
+    assert found.residual[1] == pytest.approx(residual, rel=1e-3)
+
+
+def test_features_of_rotated_images_are_domains_of_their_own():
+    data = images.digits(0.2, np.random.default_rng(0))
+    halves = lambda pictures: pictures[:, :, :4]  # noqa: E731
+    found = image_domains.rotated_features(data, 2, 360.0, halves)
+    assert found.inputs.shape == (2, 1438, 32)
+    # Half a turn shows the other half of the image, upside down.
+    np.testing.assert_allclose(
+        found.inputs[1].reshape(-1, 8, 4), data.train_images[:, ::-1, ::-1][:, :, :4], atol=1e-6
+    )
+    limit = image_domains.least_squares(found, image_domains.statistics(found), 100)
+    assert 0 < limit[0] < 0.5
+
+
+def test_rotations_need_images():
+    flat = images.split(np.zeros((4, 5)), [0, 1, 0, 1], 0.5, np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match="`transform` must be `permutation` for features"):
+        image_domains.rotated(flat, 3, 180.0)
+
+
+@pytest.mark.parametrize("transform", ["permutation", "rotation"])
+def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
+    runs = ride(
+        training="minibatch", loss="cross_entropy", biases=True, negative_slope=0.01, gain=1.0,
+        learning_rate=0.1, momentum=0.5, steps=400, observe_every=200, transform=transform,
+    )  # fmt: skip
+    for run in runs:
+        assert run.outcome == 4
+        # Ten classes: a network that has learned nothing sits at log 10 and a tenth.
+        assert run.curves["loss"][-1] < 0.5 * np.log(10)
+        assert run.curves["trained_accuracy"][-1] > 0.5
+        np.testing.assert_allclose(run.curves["flow_time"], [0, 40, 80], rtol=1e-6)
+        pairs = run.finals["trained_pairs"]
+        mean = (run.finals["heldout_accuracy"] * pairs).sum() / pairs.sum()
+        assert mean == pytest.approx(run.curves["trained_accuracy"][-1], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        (
+            {"trained_outputs": 4, "domains": 3},
+            r"`trained_outputs` must be between 1 and `domains` = 3",
+        ),
+        ({"loss": "cross_entropy"}, "`loss` must be `squared` from statistics"),
+        ({"negative_slope": 0.5}, "`negative_slope` must be 1 from statistics"),
+        ({"biases": True}, "`biases` must be false from statistics"),
+        ({"features_file": "x.npz"}, "`features_file` must go with data `features`"),
+        ({"resnet_weights": "x.pt"}, "`resnet_weights` must go with data `cifar10`"),
+        ({"data": "features"}, "`features_file` must name a file"),
+        (
+            {"data": "features", "features_file": "x.npz", "transform": "rotation"},
+            "`transform` must be",
+        ),
+    ],
+)
+def test_combinations_that_make_no_network_are_named(values, line):
+    with pytest.raises(ArgumentError, match=line):
+        study.check(study.Parameters(**values))
+
+
+@pytest.mark.parametrize("preset", ["quick", *study.PRESETS])
+def test_every_preset_is_a_plan_whose_steps_are_known(preset):
+    plan = make_plan("image-routing", {}, preset=preset)
+    assert study.estimate(plan.parameters) > 0
+    if preset.startswith("paper"):
+        assert study.estimate(plan.parameters) >= 6_250_000
+        assert plan.seeds == 10
+
+
+def test_thresholds_are_where_the_gap_closes_for_good():
+    fractions = np.array([0.1, 0.2, 0.4, 1.0])
+    gaps = np.array(
+        [
+            [0.5, 0.1, 0.0, np.nan],  # closes between .2 and .4, at a fifth of the gap
+            [0.5, 0.0, 0.1, np.nan],  # opens again
+            [0.0, 0.0, 0.0, np.nan],
+            [np.nan, 0.0, 0.0, np.nan],
+        ]
+    )
+    found = claims.thresholds(fractions, gaps)
+    np.testing.assert_allclose(found, [0.36, 0.4 + 0.8 * 0.6, 0.1, np.nan], atol=1e-12)
+    assert claims.thresholds(fractions[:2], gaps[:1, :2]) == 1.0
+
+
+def made_up_runs(gap, p=None, **axes):
+    """Runs whose trained accuracy is .9 and whose untrained accuracy is that less gap(K/M, gain)."""
+    p = p or study.Parameters()
+    sizes = [len(values) for values in axes.values()]
+    dims = (*axes, "seed", "step")
+    trained = np.full((*sizes, 3, 2), 0.9) + 1e-3 * np.arange(3)[:, None]
+    grid = np.meshgrid(*axes.values(), indexing="ij")
+    both = dict(zip(axes, grid, strict=True))
+    gaps = gap(both["trained_outputs"] / p.domains, both["gain"])
+    untrained = trained - np.asarray(gaps)[..., None, None]
+    simulation = xr.Dataset(
+        {"trained_accuracy": (dims, trained), "untrained_accuracy": (dims, untrained)},
+        coords={**axes, "step": [0, 20]},
+    )
+    theory = xr.Dataset({"least_squares_accuracy": 0.91})
+    first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
+    return LabelledRuns(first, {k: tuple(v) for k, v in axes.items()}, 3, 0, simulation, {}, theory)
+
+
+def test_claims_read_the_threshold_and_the_start_off_the_grid():
+    # The gap closes at 40% for the small start only, and K = 1 answers by chance.
+    def gap(fraction, gain):
+        small = np.where(fraction < 0.15, 0.8, np.clip(0.5 * (0.44 - fraction), 0, None))
+        return np.where(gain < 1, small, 0.5)
+
+    axes = {"trained_outputs": [1, 2, 3, 4, 5, 7], "gain": [0.01, 1.0]}
+    found = {claim.id: claim for claim in claims.judge_all(made_up_runs(gap, **axes))}
+    assert found["forty-percent"].measured == pytest.approx(0.4, abs=1e-9)
+    verdicts = {name: claim.verdict for name, claim in found.items()}
+    assert verdicts == {
+        "trained-high": "holds",
+        "forty-percent": "holds",
+        "connected": "holds",
+        "small-start": "fails",
+        "large-start": "holds",
+        "disconnected": "holds",
+    }
+
+
+def test_the_leaky_network_is_judged_by_its_own_percentage():
+    p = study.Parameters(negative_slope=0.01, training="minibatch")
+    axes = {"trained_outputs": [1, 2, 3, 4, 5], "gain": [0.1, 0.2]}
+    found = claims.judge_all(made_up_runs(lambda f, g: np.where(f < 0.25, 0.5, 0.0), p, **axes))
+    chosen = next(claim for claim in found if claim.id == "twenty-five-percent")
+    assert chosen.verdict == "holds"
+    assert not any(claim.id == "forty-percent" for claim in found)
+
+
+def test_the_authors_numbers_are_judged_only_for_their_network():
+    values = {"training": "minibatch", "loss": "cross_entropy", "init_law": "authors"}
+    p = study.Parameters(data="mnist", domains=40, hidden_width=128, **values)
+    axes = {"trained_outputs": [1, 10, 20], "gain": [0.1, 1.0]}
+    found = {c.id: c for c in claims.judge_all(made_up_runs(lambda f, g: 0 * f, p, **axes))}
+    assert found["authors-trained[gain=0.1]"].verdict == "holds"
+    assert found["authors-untrained[gain=1]"].verdict == "fails"
+    other = made_up_runs(lambda f, g: 0 * f, dataclasses.replace(p, hidden_width=64), **axes)
+    assert not any(claim.id.startswith("authors") for claim in claims.judge_all(other))
+
+
+def test_a_small_run_goes_from_end_to_end(tmp_path):
+    from foretrain.experiment import run
+
+    result = run(
+        "image-routing", out=tmp_path / "run", workers=0, quiet=True, seeds=2, gain=(0.3, 3.0),
+        trained_outputs=(1, 2), domains=3, hidden_width=12, excess_tolerance=0.3, steps=200,
+    )  # fmt: skip
+    names = {claim.id for claim in result.claims}
+    assert {"trained-high", "small-start", "large-start", "disconnected"} <= names
+    assert {path.stem for path in (result.path / "figures").glob("*.png")} == {
+        "fraction",
+        "gain",
+        "learning",
+        "routes",
+    }

@@ -33,7 +33,7 @@ def test_one_step_is_the_damped_chebyshev_polynomial(x64, stages):
     @jax.jit
     @jax.vmap
     def factor(z):
-        flow = start(decay, jnp.ones(1), jax.random.key(0), 1.0)
+        flow = start(decay, jnp.ones(1), 1.0)
         flow = flow._replace(step_size=z, curvature=jnp.asarray(1.0))
         return attempt(decay, flow, 1.0, 1e12, stages).position[0]
 
@@ -64,7 +64,7 @@ def test_error_falls_with_the_tolerance_towards_scipys_solution(x64):
     ).sol
     errors = []
     for tolerance in (1e-3, 1e-5, 1e-7):
-        flow = start(two_layers, begin, jax.random.key(1), 1.0)
+        flow = start(two_layers, begin, 1.0)
         one = jax.jit(functools.partial(attempt, two_layers, inputs=1.0, stages=6))
         while flow.time < 5:
             flow = one(flow, tolerance=jnp.asarray(tolerance))
@@ -79,7 +79,7 @@ def test_error_falls_with_the_tolerance_towards_scipys_solution(x64):
 def test_settled_directions_do_not_slow_the_waiting_ones_down(x64):
     # Curvatures 1 and 1000: a classical method of six evaluations needs steps below 0.0034, this one takes 1/45 of its reach.
     curvatures = jnp.array([1.0, 1000.0])
-    flow = start(decay, jnp.ones(2), jax.random.key(0), curvatures)
+    flow = start(decay, jnp.ones(2), curvatures)
     flow = follow(decay, flow, curvatures, 1e-3, 6, 400)
     assert float(flow.curvature) == pytest.approx(1000, rel=0.01)
     assert float(flow.step_size) <= reach(6) / 1000
@@ -89,7 +89,7 @@ def test_settled_directions_do_not_slow_the_waiting_ones_down(x64):
 
 
 def test_a_step_that_is_too_long_is_refused_and_changes_only_the_step():
-    flow = start(decay, jnp.ones(3), jax.random.key(0), 1.0)
+    flow = start(decay, jnp.ones(3), 1.0)
     flow = flow._replace(step_size=jnp.asarray(500.0))
     refused = attempt(decay, flow, 1.0, 1e-3, 6)
     assert float(refused.time) == 0
@@ -101,7 +101,7 @@ def test_a_step_that_is_too_long_is_refused_and_changes_only_the_step():
 
 def test_an_overflowing_step_is_refused_too():
     steep = lambda x, _: -(x**7)  # noqa: E731
-    flow = start(steep, 10 * jnp.ones(2), jax.random.key(0))._replace(step_size=jnp.asarray(1e6))
+    flow = start(steep, 10 * jnp.ones(2))._replace(step_size=jnp.asarray(1e6))
     refused = attempt(steep, flow, None, 1e-3, 6)
     assert int(refused.accepted) == 0
     assert np.isfinite(refused.position).all()
@@ -112,14 +112,14 @@ def test_an_overflowing_step_is_refused_too():
 
 def test_lanes_do_not_see_each_other():
     curvatures = jnp.array([1.0, 30.0, 1000.0])
-    begin = jax.vmap(lambda k: start(decay, jnp.ones(2), jax.random.key(0), k))(curvatures)
+    begin = jax.vmap(lambda k: start(decay, jnp.ones(2), k))(curvatures)
     one = jax.jit(jax.vmap(lambda f, k: attempt(decay, f, k, 1e-3, 6)))
     together = begin
     for _ in range(50):
         together = one(together, curvatures)
     # In another company the middle lane does the same.
     other = jnp.array([7.0, 30.0, 7.0])
-    apart = jax.vmap(lambda k: start(decay, jnp.ones(2), jax.random.key(0), k))(other)
+    apart = jax.vmap(lambda k: start(decay, jnp.ones(2), k))(other)
     for _ in range(50):
         apart = one(apart, other)
     np.testing.assert_array_equal(together.position[1], apart.position[1])

@@ -47,39 +47,25 @@ class Flow(NamedTuple):
     accepted: jax.Array
 
 
-def start(velocity: Callable, position, key, inputs=None) -> Flow:
+def start(velocity: Callable, position, inputs=None) -> Flow:
     """The start of a flow ``position' = velocity(position, inputs)``.
 
     Args:
         velocity: Minus the gradient of a loss; its result has the structure of `position`.
-        position: Pytree of float arrays of one dtype.
-        key: JAX random key, for the first direction of power iteration.
+        position: Pytree of float arrays of one dtype, where the slope is not zero.
         inputs: Passed on to `velocity`.
 
     Returns:
-        The flow at time 0; the first step moves the position by a hundredth of its norm.
+        The flow at time 0; the first step moves the position by a hundredth of its norm, and power iteration sets out
+        along the slope.
     """
-    leaves, tree = jax.tree.flatten(position)
-    keys = jax.random.split(key, len(leaves))
-    draws = [
-        jax.random.normal(k, leaf.shape, leaf.dtype) for k, leaf in zip(keys, leaves, strict=True)
-    ]
-    probe = _unit(jax.tree.unflatten(tree, draws))
-    slope, stretched = jax.jvp(lambda at: velocity(at, inputs), (position,), (probe,))
-    dtype = leaves[0].dtype
-    tiny = jnp.finfo(dtype).tiny
-    step_size = 0.01 * _norm(position) / jnp.maximum(_norm(slope), tiny)
-    zero = jnp.zeros((), jnp.int32)
-    return Flow(
-        position,
-        slope,
-        _unit(stretched),
-        _norm(stretched),
-        step_size,
-        jnp.zeros((), dtype),
-        zero,
-        zero,
-    )
+    slope = velocity(position, inputs)
+    probe = _unit(slope)
+    _, stretched = jax.jvp(lambda at: velocity(at, inputs), (position,), (probe,))
+    dtype = jax.tree.leaves(position)[0].dtype
+    step_size = 0.01 * _norm(position) / jnp.maximum(_norm(slope), jnp.finfo(dtype).tiny)
+    time, zero = jnp.zeros((), dtype), jnp.zeros((), jnp.int32)
+    return Flow(position, slope, _unit(stretched), _norm(stretched), step_size, time, zero, zero)
 
 
 def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> Flow:

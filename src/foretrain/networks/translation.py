@@ -16,6 +16,7 @@ Source: note on shared representations, eq. (1), with T^T kron J_D for its T kro
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from foretrain.networks.routing import Weights
 
@@ -32,18 +33,15 @@ def random_weights(
     Returns:
         Encoders A (input_domain, hidden, word), hidden matrix B and decoders C (output_domain, word, hidden).
     """
-    keys = jax.random.split(key, 3)
-    shapes = (
-        (languages, hidden_width, words),
-        (hidden_width, hidden_width),
-        (languages, words, hidden_width),
+    encoders = languages * hidden_width * words
+    sizes = (encoders, hidden_width**2, encoders)
+    draw = jax.random.normal(key, (sum(sizes),), jnp.float32).astype(dtype)
+    first, second, third = jnp.split(jnp.asarray(init_scale, dtype) * draw, np.cumsum(sizes)[:-1])
+    return Weights(
+        first.reshape(languages, hidden_width, words),
+        second.reshape(hidden_width, hidden_width),
+        third.reshape(languages, words, hidden_width),
     )
-    scale = jnp.asarray(init_scale, dtype)
-    draws = (
-        jax.random.normal(k, shape, jnp.float32).astype(dtype)
-        for k, shape in zip(keys, shapes, strict=True)
-    )
-    return Weights(*(scale * draw for draw in draws))
 
 
 def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") -> Weights:

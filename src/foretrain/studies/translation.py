@@ -178,8 +178,13 @@ def mask(parameters, root_seed: int, seed: int) -> np.ndarray:
 
 def inputs(parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
     """What one run feeds to the program."""
+    return run_inputs(parameters, mask(parameters, root_seed, seed))
+
+
+def run_inputs(parameters, trained: np.ndarray) -> dict[str, np.ndarray]:
+    """Inputs of `program` for a mask."""
     return {
-        "trained_pairs": mask(parameters, root_seed, seed).astype(float),
+        "trained_pairs": trained.astype(float),
         "init_scale": np.float64(parameters.init_scale),
         "step_tolerance": np.float64(parameters.step_tolerance),
         "loss_tolerance": np.float64(parameters.loss_tolerance),
@@ -213,15 +218,19 @@ def program(parameters) -> Program:
         return matrices.at[..., 0, :].multiply(sign)
 
     def init(inputs):
-        random = key(inputs["root_seed"], inputs["seed"], "solver")
-        return chebyshev.start(velocity, begin(inputs), random, inputs)
+        weights = begin(inputs)
+        # Of the start is kept what is compared with the end; the maps rescaled, so that no determinant underflows.
+        unscaled = jax.tree.map(lambda w: w / inputs["init_scale"], weights)
+        kept = (routing.conserved(weights), network.orientations(network.maps(unscaled)))
+        return chebyshev.start(velocity, weights, inputs), kept
 
-    def step(inputs, flow):
-        return chebyshev.attempt(
-            velocity, flow, inputs, inputs["step_tolerance"], parameters.stages
-        )
+    def step(inputs, state):
+        flow, kept = state
+        tolerance = inputs["step_tolerance"]
+        return chebyshev.attempt(velocity, flow, inputs, tolerance, parameters.stages), kept
 
-    def observe(inputs, flow):
+    def observe(inputs, state):
+        flow, _ = state
         trained, every = inputs["trained_pairs"], network.maps(flow.position)
         return {
             "loss": routing.mean_over(trained, _seen(every)),
@@ -234,23 +243,21 @@ def program(parameters) -> Program:
             return network.pair_errors(every)
         return network.pair_diagonal_errors(every)
 
-    def done(inputs, flow, observed):
+    def done(inputs, state, observed):
         reached = observed["loss"] <= inputs["loss_tolerance"]
         return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
 
-    def finish(inputs, flow):
-        first, last = begin(inputs), flow.position
-        every = network.maps(last)
-        change = jax.tree.map(jnp.subtract, routing.conserved(last), routing.conserved(first))
+    def finish(inputs, state):
+        flow, (conserved, orientation) = state
+        last, every = flow.position, network.maps(flow.position)
+        change = jax.tree.map(jnp.subtract, routing.conserved(last), conserved)
         drift = jnp.sqrt(sum((d**2).sum() for d in change)) / (last.hidden**2).sum()
         return {
             "pair_error": network.pair_errors(every),
             "pair_diagonal_error": network.pair_diagonal_errors(every),
             "trained_pairs": inputs["trained_pairs"],
             "orientation": network.orientations(every),
-            "initial_orientation": network.orientations(
-                network.maps(jax.tree.map(lambda w: w / inputs["init_scale"], first))
-            ),
+            "initial_orientation": orientation,
             "converged_loss": routing.mean_over(inputs["trained_pairs"], _seen(every)),
             "final_time": flow.time,
             "largest_weight": jnp.stack([jnp.abs(w).max() for w in last]).max(),
@@ -283,9 +290,13 @@ def estimate(parameters: Parameters) -> float:
 
 def predict(parameters, root_seed: int, seeds: int) -> xr.Dataset:
     """Error of every pair from the mask alone, for every seed's mask; see `expected_errors`."""
+    return predict_from([mask(parameters, root_seed, seed) for seed in range(seeds)])
+
+
+def predict_from(drawn: list[np.ndarray]) -> xr.Dataset:
+    """The same for masks given one per seed."""
     errors, counts, means = [], [], []
-    for seed in range(seeds):
-        trained = mask(parameters, root_seed, seed)
+    for trained in drawn:
         error = expected_errors(trained)
         untrained = trained == 0
         errors.append(error)
@@ -298,7 +309,7 @@ def predict(parameters, root_seed: int, seeds: int) -> xr.Dataset:
             "predicted_untrained_error": ("seed", np.array(means)),
             "component_count": ("seed", np.array(counts)),
         },
-        coords={"seed": np.arange(seeds)},
+        coords={"seed": np.arange(len(drawn))},
     )
 
 

@@ -97,3 +97,11 @@ def test_small_networks_bear_out_the_document(result):
 def test_one_run_serves_the_study_and_its_first_network(result):
     own, first = result.simulation["loss"], result.tree["variants/per-context"]["loss"]
     np.testing.assert_array_equal(own.values, first.values)
+
+
+@pytest.mark.slow
+def test_runs_that_diverge_are_a_result_and_bear_out_nothing(tmp_path):
+    values = {"hidden_width": 8, "samples": 20, "learning_rate": 300.0, "steps": 100}
+    found = foretrain.run("context", seeds=2, workers=0, quiet=True, out=tmp_path / "a", **values)
+    assert all(claim.verdict != "holds" for claim in found.claims)
+    assert (found.path / "report.html").exists()

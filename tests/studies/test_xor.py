@@ -126,3 +126,11 @@ def test_a_gated_network_may_be_the_study_s_own(tmp_path):
 def test_a_decoupled_relu_network_is_refused():
     with pytest.raises(ArgumentError, match="`init_law` must be `normal` with `network` = relu"):
         parameters(init_law="decoupled")
+
+
+@pytest.mark.slow
+def test_runs_that_diverge_are_a_result_and_bear_out_nothing(tmp_path):
+    values = {"hidden_width": 8, "learning_rate": 30.0, "steps": 100}
+    found = foretrain.run("xor", seeds=2, workers=0, quiet=True, out=tmp_path / "a", **values)
+    assert all(claim.verdict != "holds" for claim in found.claims)
+    assert (found.path / "report.html").exists()

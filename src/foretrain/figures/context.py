@@ -48,15 +48,19 @@ def _learning_curve(networks, theory, where):
                 ax.plot(time, curve, **simulation_line(PALETTE[colour], label=label, linewidth=1.4))
             for number, curve in enumerate(predicted.transpose("seed", "step").values):
                 label = "reduction, start derived" if number == 0 else None
-                ax.plot(time, curve, **theory_line(PALETTE[colour], label=label, linewidth=0.8))
-            left = np.nanmin(losses, axis=1, keepdims=True)
+                ax.plot(
+                    theory["time"].values,
+                    curve,
+                    **theory_line(PALETTE[colour], label=label, linewidth=0.8),
+                )
+            left = np.min(losses, axis=1, keepdims=True)
             learning = losses > left + 0.001 * (losses[:, :1] - left)
-            ends.append(time[learning.any(0)].max())
+            ends.append(time[learning.any(0)].max(initial=0))
         ax.set_title(title, loc="left")
         ax.set(xlabel=axis_label(theory["time"], "Time"))
         ax.xaxis.label.set_size(11.5)
     for ax in axes:
-        ax.set(xlim=(0, 1.2 * max(ends)), ylim=(0, None))
+        ax.set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None))
     axes[0].set_ylabel("Loss")
     panel_letters(axes)
     legend_below(figure, 3)

@@ -37,6 +37,9 @@ def _cell_types(run, where):
     figure, ax = panels(height=5.6)
     weights = run["input_weights"].transpose("seed", "unit", "input").values
     weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
+    if not len(weights):
+        ax.text(0.5, 0.5, "all runs diverged", transform=ax.transAxes, ha="center")
+        return Drawing(figure, "Functional cell types", "No run ended with finite weights." + where)
     groups, _ = angle_clusters(weights)
     reach = np.abs(weights).max()
     for group in range(groups.max() + 1):
@@ -81,7 +84,7 @@ def _cell_types(run, where):
 
 def _learning_curve(run, gated, theory, where):
     figure, ax = panels()
-    time = run["paper_time"].values
+    time = theory["paper_time"].values
     for data, colour, name in ((run, "vermillion", "trained"), (gated, "green", "gated network")):
         for number, curve in enumerate(data["loss"].transpose("seed", "step").values):
             label = f"{name}, {data.sizes['seed']} seeds" if number == 0 else None
@@ -115,6 +118,8 @@ def _while_learning(time, *losses):
     share = curves / curves[:, :1]
     begin = time[(share > 0.99).all(0)].max(initial=0)
     end = time[(share > 0.001).any(0)].max(initial=0)
+    if not end > begin:
+        return 0, time[-1]
     return max(begin - 0.2 * (end - begin), 0), min(end + 0.1 * (end - begin), time[-1])
 
 
@@ -127,18 +132,21 @@ def _pathways(run, theory, where):
         predicted = theory["example_strength"].isel(seed=0, example=number).values
         curves.plot(time, measured, **simulation_line(_COLOURS[number], **style))
         curves.plot(theory["time"].values, predicted, **theory_line(_COLOURS[number]))
+    later = theory["time"].values
     rise = theory["example_strength"].isel(seed=0).mean("example").values
     inside = (rise > 0.01 * rise[-1]) & (rise < 0.99 * rise[-1])
     if inside.any():
-        curves.set_xlim(time[inside].min(), time[inside].max())
+        curves.set_xlim(later[inside].min(), later[inside].max())
     curves.set(xlabel="Time (step × learning rate)", ylabel="Strength a(t) of a pathway")
     curves.plot([], [], **theory_line(label="predicted from initial weights"))
     derived = theory["derived_descent_strength"].values
     fitted = theory["fitted_descent_strength"].values
-    power = int(np.floor(np.log10(np.nanmax(derived))))
+    largest = np.max(derived, initial=0, where=np.isfinite(derived))
+    power = int(np.floor(np.log10(largest))) if largest > 0 else 0
     derived, fitted = derived / 10.0**power, fitted / 10.0**power
     both = np.concatenate([derived, fitted])
-    ends = [0.92 * np.nanmin(both), 1.08 * np.nanmax(both)]
+    both = both[np.isfinite(both)] if np.isfinite(both).any() else np.ones(1)
+    ends = [0.92 * both.min(), 1.08 * both.max()]
     starts.plot(ends, ends, color=INK, linewidth=0.9, linestyle=":")
     starts.plot(derived, fitted, "o", color=PALETTE["vermillion"], markersize=7)
     unit = rf"$\times 10^{{{power}}}$"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from foretrain.claims import Claim, judge
+from foretrain.measures.curve_deviation import mean_deviation
 from foretrain.measures.trajectory import at_end
 from foretrain.studies import context as study
 from foretrain.studies.labelled import LabelledRuns
@@ -95,7 +96,7 @@ def _curves(runs: LabelledRuns) -> list[Claim]:
         theory = runs.theory.sel(condition=name)
         measured = runs.variants[name]["loss"].transpose("seed", "step").values
         predicted = theory["loss"].transpose("seed", "step").values
-        deviation = np.abs(measured - predicted).mean(1) / measured[:, 0]
+        deviation = mean_deviation(measured, predicted)
         residual = theory["reduction_residual"].values
         claims.append(
             judge(
@@ -128,7 +129,7 @@ def _gates(runs: LabelledRuns) -> list[Claim]:
     finite = agreement.notna().all(axis=1)
     closest = agreement[finite].idxmax(axis=1).reindex(agreement.index)
     margin = agreement["context"] - agreement.drop(columns="context").max(axis=1)
-    loss = at_end(runs.variants["relu"]["loss"]).values
+    loss = float(at_end(runs.variants["relu"]["loss"]).mean())
     others = times.where(solves).drop(columns="context").min(axis=1).mean()
     return [
         judge(
@@ -140,7 +141,7 @@ def _gates(runs: LabelledRuns) -> list[Claim]:
             (0, np.inf),
             note="Agreement of its gates with one pathway per context, less that with the next best of "
             f"{len(times.columns)} gatings; the former is {agreement['context'].mean():.3f} (mean). "
-            f"Its loss at the end is {np.nanmean(loss):.2g}.",
+            f"Its loss at the end is {loss:.2g}.",
         ),
         judge(
             "gates-fastest",

@@ -23,22 +23,24 @@ _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h 
 
 def loss_of(strengths: np.ndarray) -> np.ndarray:
     """Loss of four pathways of strengths of shape (..., 4): eq. (22), each with its own a."""
-    terms = 1 / 8 - SINGULAR_VALUE * strengths + VARIANCE / 2 * strengths**2
-    return terms.sum(-1)
+    with np.errstate(over="ignore", invalid="ignore"):  # of a descent that diverged
+        terms = 1 / 8 - SINGULAR_VALUE * strengths + VARIANCE / 2 * strengths**2
+        return terms.sum(-1)
 
 
 def descend(start: np.ndarray, rate: float, steps: int, every: int) -> np.ndarray:
     """Descent of the reduction: a of balanced pathways that start at `start`, of any shape, every `every` steps.
 
     Returns:
-        Shape (step, ...).
+        Shape (step, ...). A descent that diverges holds values that are not finite from then on.
     """
     weight = np.sqrt(start)
     strengths = [weight**2]
-    for step in range(1, steps + 1):
-        weight = weight + rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
-        if step % every == 0:
-            strengths.append(weight**2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(1, steps + 1):
+            weight = weight + rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
+            if step % every == 0:
+                strengths.append(weight**2)
     return np.array(strengths)
 
 
@@ -121,10 +123,13 @@ class Fits:
         self.descent = loss_of(np.repeat(descend(self.starts, *schedule)[..., None], 4, -1))
 
     def best(self, curves: np.ndarray, loss: np.ndarray) -> float:
-        """The start whose curve lies closest to a loss of shape (step,), in mean absolute deviation.
+        """The start whose curve lies closest to a loss of shape (step,), in mean absolute deviation; nan for one not finite.
 
         Between neighbouring starts, 4.7% apart, the deviation is interpolated by a parabola in the logarithm.
         """
+        if not np.isfinite(loss).all():
+            return np.nan
+        curves = np.where(np.isfinite(curves), curves, np.finfo(np.float32).max)
         deviation = np.abs(curves[: loss.size] - loss[:, None]).mean(0) ** 2
         at = int(np.clip(deviation.argmin(), 1, len(self.starts) - 2))
         left, middle, right = deviation[at - 1 : at + 2]

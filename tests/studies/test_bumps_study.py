@@ -64,8 +64,8 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
         dimension=12,
         rank=2,
         init_scale=0.1,
-        relative_rate=(0.5, 1.0),
-        steps=200,
+        relative_rate=1.0,
+        steps=150,
     )
     claims = {claim.id: claim for claim in result.claims}
     assert claims["adam-more-bumps[rank=2, init_scale=0.1]"].seeds == 6

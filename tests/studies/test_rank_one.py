@@ -70,7 +70,7 @@ def test_figures_are_drawn_from_the_result(result):
 
 
 def test_bad_input_names_the_argument():
-    with pytest.raises(ArgumentError, match="`dimension` must be between 2 and 1e\\+06, but is 1"):
+    with pytest.raises(ArgumentError, match=r"`dimension` must be between 2 and .*, but is 1"):
         make_plan("rank-one", {"dimension": 1})
     with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0, but is 0"):
         make_plan("rank-one", {"init_scale": 0.0})

@@ -1,11 +1,14 @@
 """Figures of the study ``bumps``."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
 from foretrain.claims import bootstrap_interval
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
+    INK,
     PALETTE,
     legend_below,
     panel_letters,
@@ -21,25 +24,23 @@ _AXES = ("optimiser", "rank", "init_scale", "relative_rate")
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, and the loss at full rank."""
-    data = _full(tree["simulation"].to_dataset())
+    fixed = json.loads(tree.attrs["config"])["parameters"]
+    data = _full(tree["simulation"].to_dataset(), fixed)
     drawings = {"bumps": _bumps(data)}
-    if "exchanged" in tree.get("variants", {}) and 2 in data["rank"].values:
-        partner = _full(tree["variants/exchanged"].to_dataset())
+    if "/variants/exchanged" in tree.groups and 2 in data["rank"].values:
+        partner = _full(tree["variants/exchanged"].to_dataset(), fixed)
         drawings["competition"] = _competition(data, partner)
-    if 100 in data["rank"].values:
-        drawings["full-rank"] = _full_rank(data)
+    if fixed["dimension"] in data["rank"].values:
+        drawings["full-rank"] = _full_rank(data.sel(rank=fixed["dimension"]))
     return drawings
 
 
-def _full(data):
+def _full(data, fixed):
+    """The dataset with the four axes of the study, of length one where they are not swept."""
     for name in _AXES:
         if name not in data.dims:
-            data = data.expand_dims({name: [""]})
+            data = data.expand_dims({name: [fixed[name]]})
     return data.isel({n: 0 for n in data.dims if n not in (*_AXES, "seed", "step", "component")})
-
-
-def _text(value):
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _point(ax, x, samples, **style):
@@ -55,13 +56,12 @@ def _bumps(data):
     ranks, scales = data["rank"].values, data["init_scale"].values
     figure, axes = panels(1, len(ranks), height=4.2, sharey=True, squeeze=False)
     rates = data["relative_rate"].values
-    places = np.arange(len(rates)) if rates.dtype.kind not in "fi" else np.log10(rates)
+    places = np.log10(rates)
     count = data["component_bumps"].mean("component")
     for ax, rank in zip(axes[0], ranks, strict=True):
-        for name in data["optimiser"].values:
+        for offset, name in enumerate(data["optimiser"].values):
             for number, scale in enumerate(scales):
                 colour = PALETTE[_COLOURS.get(str(name), "black")]
-                label = f"{_NAMES.get(str(name), name)}, σ = {_text(scale)}"
                 marker = "osD^v"[number % 5]
                 for index, place in enumerate(places):
                     cell = count.sel(optimiser=name, rank=rank, init_scale=scale)
@@ -76,16 +76,22 @@ def _bumps(data):
                         "markersize": 5,
                         "capsize": 2,
                         "linestyle": "none",
-                        "label": label if rank == ranks[0] else "_nolegend_",
                     }
-                    _point(ax, place + 0.04 * (number - 0.5), samples, **style)
+                    _point(ax, place + 0.05 * (offset - 1) + 0.015 * number, samples, **style)
         ax.set_title(f"rank {rank}", loc="left")
-        ax.set_xticks(places, [f"{rate:g}" if rates.dtype.kind in "fi" else rate for rate in rates])
+        ax.set_xticks(places, [f"{rate:g}" for rate in rates])
+    for name in data["optimiser"].values:
+        colour = PALETTE[_COLOURS.get(str(name), "black")]
+        axes[0, 0].plot([], [], color=colour, linewidth=4, label=_NAMES.get(str(name), str(name)))
+    for number, scale in enumerate(scales):
+        shape = {"marker": "osD^v"[number % 5], "color": INK, "linestyle": "none"}
+        axes[0, 0].plot([], [], **shape, label=f"σ = {scale:g}")
     axes[0, 0].set_ylabel("Bumps per component")
     axes[0, 0].set_ylim(0, None)
+    columns = max(len(scales), len(data["optimiser"]))
     axes[0, len(ranks) // 2].set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
     panel_letters(axes)
-    legend_below(figure, 2)
+    legend_below(figure, columns)
     return Drawing(
         figure,
         "Bumps per component",
@@ -95,7 +101,8 @@ def _bumps(data):
 
 
 def _competition(data, partner):
-    figure, ax = panels(height=3.6)
+    figure, axes = panels(height=3.6, squeeze=False)
+    ax = axes[0, 0]
     names = data["optimiser"].values
     for place, name in enumerate(names):
         sides = [_rank_two(item, name) for item in (data, partner)]
@@ -106,9 +113,8 @@ def _competition(data, partner):
             (0.12, False, "blue", "each first aligns with its own"),
         ):
             # Of every deciding pair the one run that is as wanted.
-            count = sum(
-                np.where(decides & (share == wanted), bumps, 0) for share, bumps, _ in sides
-            )
+            chosen = [np.where(decides & (share == wanted), bumps, 0) for share, bumps, _ in sides]
+            count = np.sum(chosen, axis=0)
             pairs = decides.sum((0, 1))
             _point(
                 ax,
@@ -151,16 +157,16 @@ def _full_rank(data):
         for column, name in enumerate(names):
             ax = axes[row, column]
             for rate, colour in zip(rates, colours, strict=False):
-                cell = data.sel(optimiser=name, rank=100, init_scale=scale, relative_rate=rate)
+                cell = data.sel(optimiser=name, init_scale=scale, relative_rate=rate)
                 step = cell["step"].values
                 curves = cell["relative_loss"].transpose("seed", "step").values
-                time = step[1:] * (rate if rates.dtype.kind in "fi" else 1)
+                time = step[1:] * rate
                 for seed, curve in enumerate(curves[:6]):
-                    label = f"relative rate {_text(rate)}" if seed == row == column == 0 else None
+                    label = f"relative rate {rate:g}" if seed == row == column == 0 else None
                     style = simulation_line(colour, linewidth=1.1, alpha=0.7, label=label)
                     ax.plot(time, curve[1:], **style)
             ax.set(xscale="log", ylim=(0, 1.3))
-            ax.set_title(f"{_NAMES[str(name)]}, σ = {_text(scale)}", loc="left")
+            ax.set_title(f"{_NAMES[str(name)]}, σ = {scale:g}", loc="left")
         axes[row, 0].set_ylabel("Loss over |C|²")
     for ax in axes[-1]:
         ax.set_xlabel("Step × relative rate")
@@ -169,6 +175,6 @@ def _full_rank(data):
     return Drawing(
         figure,
         "Full rank",
-        "Loss at rank 100 over that of the zero matrix, six seeds, for every learning rate. A plateau is a stretch on "
+        "Loss at full rank over that of the zero matrix, six seeds, for every learning rate. A plateau is a stretch on "
         "which the loss stands still before it falls.",
     )

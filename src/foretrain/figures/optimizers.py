@@ -1,5 +1,7 @@
 """Figures of the study ``optimizers``."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -21,9 +23,10 @@ _AXES = ("optimiser", "init_scale", "learning_rate")
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Loss against steps as they are, and against steps in units of each run's own time to half the target."""
     data = tree["simulation"].to_dataset()
+    fixed = json.loads(tree.attrs["config"])["parameters"]
     for name in _AXES:
         if name not in data.dims:
-            data = data.expand_dims({name: [""]})
+            data = data.expand_dims({name: [fixed[name]]})
     return {"rescaled": _rescaled(data)}
 
 
@@ -45,14 +48,14 @@ def _rescaled(data):
                 axes[row, 0].plot(x, y, **{**style, **shown})
                 axes[row, 1].plot(x / half, y, **style)
                 longest = max(longest, half)
-        label = f"σ = {scale:g}: " if str(scale) else ""
+        label = f"σ = {scale:g}: "
         axes[row, 0].set(xlim=(0, 2 * longest), ylim=(0, None), ylabel=f"{label}loss |C - Z|²")
         axes[row, 1].set(xlim=(0, 2), ylim=(0, None))
     axes[-1, 0].set_xlabel("Step")
     axes[-1, 1].set_xlabel("Step over step of loss ½")
     panel_letters(axes)
     legend_below(figure, 4)
-    shown = f" Learning rate {rate:g}." if str(rate) else ""
+    shown = f" Learning rate {rate:g}."
     return Drawing(
         figure,
         "One time-scale or not",

@@ -112,7 +112,8 @@ def _weight_decay(simulation, theory):
 
 
 def _plateaus(simulation, theory):
-    figure, ax = panels()
+    figure, axes = panels(squeeze=False)
+    ax = axes[0, 0]
     keep = ("seed", "step", "dimension", "init_scale")
     predicted = _first(theory, keep)
     if "init_scale" not in predicted.dims:

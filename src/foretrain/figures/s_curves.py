@@ -1,5 +1,7 @@
 """Figures of the study ``s-curves``: a grid of loss curves for each loss."""
 
+import json
+
 import numpy as np
 import xarray as xr
 
@@ -18,7 +20,9 @@ _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """One grid of panels per loss, and one for cross-entropy of large logits."""
-    data, theory = _full(tree["simulation"].to_dataset()), _full(tree["theory"].to_dataset())
+    fixed = json.loads(tree.attrs["config"])["parameters"]
+    data = _full(tree["simulation"].to_dataset(), fixed)
+    theory = _full(tree["theory"].to_dataset(), fixed)
     drawings = {}
     for kind in data["loss_kind"].values:
         kind = str(kind)
@@ -26,17 +30,17 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
         drawings[kind.replace("_", "-") or "loss"] = _grid(
             data.sel(loss_kind=kind), predicted, _TITLES.get(kind, "Loss")
         )
-    if "large_logits" in tree.get("variants", {}):
-        large = _full(tree["variants/large_logits"].to_dataset()).isel(loss_kind=-1)
+    if "/variants/large_logits" in tree.groups:
+        large = _full(tree["variants/large_logits"].to_dataset(), fixed).isel(loss_kind=-1)
         drawings["large-logits"] = _grid(large, None, "Cross-entropy of logits of order one")
     return drawings
 
 
-def _full(data):
+def _full(data, fixed):
     """The dataset with the three axes of the study, of length one where they are not swept."""
     for name in ("optimiser", "rank", "loss_kind"):
         if name not in data.dims:
-            data = data.expand_dims({name: [""]})
+            data = data.expand_dims({name: [fixed[name]]})
     own = ("loss_kind", "rank", "optimiser", "seed", "step", "component")
     return data.isel({name: 0 for name in data.dims if name not in own})
 
@@ -65,7 +69,7 @@ def _grid(data, theory, title):
             if row == 0:
                 ax.set_title(_NAMES.get(str(name), str(name)), fontsize=12)
             if column == 0:
-                ax.set_ylabel(f"rank {rank}" if str(rank) else "loss")
+                ax.set_ylabel(f"rank {rank}")
     top = np.nanquantile(data["relative_loss"].isel(step=0).values, 0.99)
     axes[0, 0].set_ylim(0, 1.05 * max(top, 1.05))
     figure.supxlabel("Step", fontsize=13)

@@ -1,12 +1,17 @@
 """Reading off labelled trajectories whose runs end at different steps."""
 
+from typing import Any, TypeVar
+
 import xarray as xr
 
+Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
-def at_end(values: xr.DataArray | xr.Dataset) -> xr.DataArray | xr.Dataset:
+
+def at_end(values: Labelled) -> Labelled:
     """Each run's last observation along ``step``: after it a shorter run is padded with nan; a run of nan stays nan."""
     if isinstance(values, xr.Dataset):
-        return values.map(lambda one: at_end(one) if "step" in one.dims else one)
+        ends: Any = values.map(lambda one: at_end(one) if "step" in one.dims else one)
+        return ends
     present = values.notnull()
     last = (
         values.sizes["step"] - 1 - present.isel(step=slice(None, None, -1)).argmax("step")

@@ -26,11 +26,13 @@ class Goal(NamedTuple):
         right: B, shape (target, n).
         product: Shape (n, n): C for the squared error, the softmax of C for cross-entropy; of
             shape (0, 0) where the gradient comes from Gram matrices.
+        inverse_lengths: 1 / (|a_i| |b_i|), shape (target,).
     """
 
     left: Any
     right: Any
     product: Any
+    inverse_lengths: Any
 
 
 def rows(factors: Factors) -> Factors:
@@ -54,7 +56,8 @@ def prepare(kind: str, target: Factors, components: int) -> Goal:
     if kind == "cross_entropy":
         product = np.exp(product - product.max())
         product /= product.sum()
-    return Goal(target.left.T, target.right.T, product)
+    lengths = np.linalg.norm(target.left, axis=0) * np.linalg.norm(target.right, axis=0)
+    return Goal(target.left.T, target.right.T, product, 1 / lengths)
 
 
 def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
@@ -82,10 +85,9 @@ def alignment(factors: Factors, goal: Goal):
 
     The overlaps are written as in `gradient`, so that a step that needs both forms them once.
     """
-    overlaps_left = _overlaps(factors.left, goal.left) * _inverse_norms(factors.left)
-    overlaps_right = _overlaps(factors.right, goal.right) * _inverse_norms(factors.right)
-    scale = _inverse_norms(goal.left) * _inverse_norms(goal.right)
-    return (overlaps_left * overlaps_right * scale.T).T
+    overlaps = _overlaps(factors.left, goal.left) * _overlaps(factors.right, goal.right)
+    scale = _inverse_norms(factors.left) * _inverse_norms(factors.right)
+    return (overlaps * scale * goal.inverse_lengths).T
 
 
 def _overlaps(own, other):

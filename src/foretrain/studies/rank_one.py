@@ -103,8 +103,8 @@ def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.nd
     vectors = draw(parameters, root_seed, seed)
     return {
         **dict(zip(("a", "b", "x", "y"), vectors, strict=True)),
-        "learning_rate": np.float64(parameters.learning_rate),
-        "weight_decay": np.float64(parameters.weight_decay),
+        "learning_rate": np.array(parameters.learning_rate),
+        "weight_decay": np.array(parameters.weight_decay),
     }
 
 

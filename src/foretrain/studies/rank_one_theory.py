@@ -35,14 +35,14 @@ def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Data
     }
     # A run that diverges is cut where its numbers stop being finite; so is its prediction.
     finite = np.logical_and.reduce([np.isfinite(curve) for curve in curves.values()])
-    variables = {
+    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
         name: (("seed", "step"), np.where(finite, curve, np.nan).T)
         for name, curve in curves.items()
     }
     decay = parameters.weight_decay
     for name, function in (("plateau_length", plateau), ("plateau_estimate", plateau_estimate)):
         lengths = [function(start, weight_decay=decay).length for start in starts]
-        variables[name] = ("seed", np.where(np.isfinite(lengths), lengths, np.nan))
+        variables[name] = (("seed",), np.where(np.isfinite(lengths), lengths, np.nan))
     step = np.arange(0, parameters.steps + 1, parameters.observe_every)
     coords = {"step": step, "seed": np.arange(seeds), **study.coordinates(parameters, step)}
     return xr.Dataset(variables, coords)

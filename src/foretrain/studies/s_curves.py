@@ -21,7 +21,7 @@ AXES = {
     "rank": (1, 2, 10, 100),
     "optimiser": ("sgd", "sgd_decay", "adam", "adamw"),
 }
-PRESETS = {"paper": {"seeds": 100, "steps": 1500}}
+PRESETS = {"paper": {"seeds": 100}}
 
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
 TRACKED = 10
@@ -210,11 +210,11 @@ def make_inputs(parameters: Parameters, target, start) -> dict[str, np.ndarray]:
         **{f"goal_{name}": value for name, value in goal._asdict().items()},
         "start_left": start.left,
         "start_right": start.right,
-        "rate": np.float64(learning_rate(parameters)),
-        "decay": np.float64(weight_decay(parameters)),
-        "prominence": np.float64(parameters.prominence),
-        "aligned_at": np.float64(parameters.aligned_at),
-        "loss_tolerance": np.float64(parameters.loss_tolerance),
+        "rate": np.array(learning_rate(parameters)),
+        "decay": np.array(weight_decay(parameters)),
+        "prominence": np.array(parameters.prominence),
+        "aligned_at": np.array(parameters.aligned_at),
+        "loss_tolerance": np.array(parameters.loss_tolerance),
     }
 
 

@@ -83,6 +83,13 @@ _ENTRIES = {
   pages = {315--326},
   year = {1998}
 }""",
+    "flesch2022": """@article{flesch2022,
+  title = {Orthogonal representations for robust context-dependent task performance in brains and neural networks},
+  author = {Flesch, Timo and Juechems, Keno and Dumbalska, Tsvetomira and Saxe, Andrew and Summerfield, Christopher},
+  journal = {Neuron},
+  year = {2022},
+  doi = {10.1016/j.neuron.2022.01.005}
+}""",
 }
 
 

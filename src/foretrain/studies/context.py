@@ -17,7 +17,7 @@ from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
-REFERENCES = ("saxe2022",)
+REFERENCES = ("saxe2022", "flesch2022")
 # The document gives no sizes; its preset has smaller steps and more samples.
 PRESETS = {"paper": {"learning_rate": 0.0125, "steps": 16000, "observe_every": 80, "samples": 1000}}
 

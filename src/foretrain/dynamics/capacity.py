@@ -14,7 +14,7 @@ from foretrain.errors import ForetrainError
 FEWEST = 3  # from here on the bits of a run do not depend on the number of lanes
 _DEFAULT = {"cpu": 16, "gpu": 1024}
 _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (1024, 4096, 16384)}
-_CACHE_BYTES = 8 * 2**20  # state and inputs of all lanes should stay in the cache of a core
+_CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
 _TRIAL_S = 0.3

@@ -40,7 +40,11 @@ class Kernel:
         # A weakly typed leaf would compile everything a second time once it has been through a chunk.
         state = jax.tree.map(_strong, state)
         observed = self._over_lanes(self.program.observe, shared)(inputs, state)
-        fine = _finite(state) & _finite(observed)
+        # Large constants, such as the zeros that an optimiser starts from, would be folded at compile time for seconds.
+        floating = [
+            leaf for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)
+        ]
+        fine = _finite(lax.optimization_barrier(floating)) & _finite(observed)
         outcome = jnp.where(inputs["max_steps"] > 0, RUNNING, OUT_OF_STEPS)
         outcome = jnp.where(fine, outcome, DIVERGED).astype(jnp.int8)
         return state, outcome, observed

@@ -96,7 +96,7 @@ def _fraction(errors, known, where):
 
 def _gain(errors, known, where):
     outputs = errors["trained_outputs"].values if "trained_outputs" in errors.dims else [None]
-    shown = _spread(len(outputs), 3, skip_ends=True)
+    shown = _crossing(outputs, int(errors["domains"]))
     figure, axes = panels(1, len(shown), sharey=True, height=3.6)
     for ax, number in zip(np.atleast_1d(axes), shown, strict=True):
         cell = errors.isel(trained_outputs=number) if outputs[0] is not None else errors
@@ -117,10 +117,17 @@ def _gain(errors, known, where):
     )
 
 
-def _spread(count, most, skip_ends=False):
-    """At most `most` indices spread over `count`; without the ends if there are enough between them."""
-    first, last = (1, count - 2) if skip_ends and count - 2 >= most else (0, count - 1)
-    return np.unique(np.linspace(first, last, min(most, count)).round().astype(int)).tolist()
+def _spread(count, most):
+    """At most `most` indices spread over `count`."""
+    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int)).tolist()
+
+
+def _crossing(outputs, domains):
+    """Up to three indices of K from 2 to M / 2, where transfer sets in; of all K if there is none."""
+    if outputs[0] is None:
+        return [0]
+    within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
+    return [int(within[at]) for at in _spread(len(within), 3)] or _spread(len(outputs), 3)
 
 
 def _middle(cell):

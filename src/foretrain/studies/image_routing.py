@@ -45,7 +45,13 @@ _TABLE_1 = {
     "gain": _GAINS,
 }
 _MNIST_40 = {**_TABLE_1, "data": "mnist", "domains": 40, "trained_outputs": _K40}
-_MINIBATCH = {"training": "minibatch", "biases": True, "gain": 0.1, "steps": 40_000}
+_MINIBATCH = {
+    "training": "minibatch",
+    "loss": "cross_entropy",
+    "biases": True,
+    "gain": 0.1,
+    "steps": 40_000,
+}
 PRESETS = {
     # Tables 1 and 2: permuted in, permuted out; 1000 epochs of 7500 batches.
     "paper": _MNIST_40,
@@ -156,7 +162,7 @@ class Parameters:
         8, "minibatch: images a step, the same for all routes", minimum=1, static=True
     )
     steps: int = parameter(3000, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(20, "stride in steps of what is stored", minimum=1, static=True)
+    observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
     excess_tolerance: float = parameter(
         0.02,
         "squared, statistics: a run ends when what it could still learn is this share of all there was",

@@ -20,8 +20,7 @@ def flow(p: study.Parameters) -> Program:
 
     def init(inputs):
         weights = _draw(p, inputs, inputs["scales"].shape[-1], inputs["targets"].shape[-2])
-        probe = key(inputs["root_seed"], inputs["seed"], "probe")
-        return chebyshev.start(velocity, weights, probe, inputs)
+        return chebyshev.start(velocity, weights, inputs)
 
     def step(inputs, state):
         return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], p.stages)

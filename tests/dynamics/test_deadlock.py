@@ -45,6 +45,15 @@ except foretrain.errors.ArgumentError as error:
 """
 
 
+# Forking a process that runs JAX is not safe, so that the child frees itself before it becomes the command.
+UNPIN = """
+import os, sys
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, range(os.cpu_count()))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
 @pytest.fixture(scope="module")
 def all_cores(tmp_path_factory):
     """Environment and core set of a user's process; compiled programs are shared by the tests of this file."""
@@ -54,15 +63,9 @@ def all_cores(tmp_path_factory):
 
 def run_unpinned(command, environment):
     """Run a command on all cores of the machine, as a user would, and not on the one core of this test process."""
-
-    def unpin():
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, range(os.cpu_count()))
-
     return subprocess.run(
-        command,
+        [sys.executable, "-c", UNPIN, *command],
         env=environment,
-        preexec_fn=unpin,
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

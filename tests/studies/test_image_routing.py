@@ -260,3 +260,23 @@ def test_a_small_run_goes_from_end_to_end(tmp_path):
         "learning",
         "routes",
     }
+
+
+def test_colour_images_from_files_are_rows_of_pixels(tmp_path):
+    records = np.random.default_rng(0).integers(0, 10, (20, 3073)).astype(np.uint8)
+    (tmp_path / "data_batch_1.bin").write_bytes(records.tobytes())
+    p = study.Parameters(data="cifar10", data_dir=str(tmp_path), training="minibatch", **SMALL)
+    arrays = study.shared(p)
+    assert arrays["inputs"].shape == (1, 16, 3072)
+    assert arrays["heldout_inputs"].shape == (1, 4, 3072)
+
+
+@pytest.mark.parametrize("training", ["statistics", "minibatch"])
+def test_features_from_a_file_are_learned(tmp_path, training):
+    draw = np.random.default_rng(0)
+    np.savez(tmp_path / "x.npz", features=draw.normal(size=(30, 6)), labels=np.arange(30) % 10)
+    (run, *_) = ride(
+        data="features", features_file=str(tmp_path / "x.npz"), training=training, steps=20,
+        observe_every=10, duration=1.0, gain=1.0,
+    )  # fmt: skip
+    assert run.curves["loss"][-1] < run.curves["loss"][0]

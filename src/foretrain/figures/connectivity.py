@@ -10,7 +10,7 @@ from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, legend_below, panel_letters, panels, theory_line
 
 _AXES = ("hidden_width", "init_scale", "trained_count")
-_COLOURS = [PALETTE[name] for name in ("blue", "sky", "green", "orange", "vermillion", "purple")]
+_COLOURS = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion", "sky", "purple")]
 _PAIR = ("input_domain", "output_domain")
 
 
@@ -61,7 +61,7 @@ def _threshold(data, theory, converged, below):
                 alpha=0.85,
                 label=rf"$\sigma$ = {scale:g}",
             )
-        first = theory.sel(hidden_width=width).isel(init_scale=0, seed=0)
+        first = theory.sel(hidden_width=width).isel(init_scale=0)
         ax.plot(
             first["trained_count"],
             first["connection_probability"],

@@ -9,7 +9,7 @@ from foretrain.dynamics.program import CONVERGED
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, SEQUENTIAL, legend_below, panel_letters, panels
 
-_COLOURS = [PALETTE[name] for name in ("blue", "sky", "green", "orange", "vermillion", "purple")]
+_COLOURS = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion", "sky", "purple")]
 _AXES = ("hidden_width", "init_scale", "trained_fraction")
 _PAIR = ("input_domain", "output_domain")
 _FLOOR = 1e-9  # errors below it are drawn there

@@ -62,7 +62,7 @@ class Parameters:
         0.1, "a pair generalises if its error is below this; answering nothing costs 1/2", above=0
     )
     step_tolerance: float = parameter(
-        3e-3, "largest relative error of a step of the flow's solver", above=0, maximum=0.1
+        1e-2, "largest relative error of a step of the flow's solver", above=0, maximum=0.1
     )
     stages: int = parameter(
         6, "evaluations within a step of the flow's solver", minimum=2, maximum=50, static=True

@@ -97,7 +97,7 @@ def _precision_recall(cell, where, note) -> list[Claim]:
 
 def _threshold(data, theory, counts) -> list[Claim]:
     measured = counts["all_came"]
-    chance = theory["connection_probability"].isel(seed=0, drop=True)
+    chance = theory["connection_probability"]
     gap = (measured - chance).where(measured.notnull()).mean(("hidden_width", "trained_count"))
     agree = (measured == theory["connected"]).where(measured.notnull())
     return [

@@ -61,12 +61,11 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
 
 
 def thresholds(error: xr.DataArray) -> xr.DataArray:
-    """Smallest trained fraction from which a mean untrained error stays at most `GENERALISES`, stuck runs left out."""
+    """Smallest trained fraction, among those measured, from which the error stays at most `GENERALISES`; nan if none."""
     fractions = error["trained_fraction"]
-    above = error > GENERALISES
-    last = fractions.where(above).max("trained_fraction")
-    later = fractions.where((fractions > last) | last.isnull()).min("trained_fraction")
-    return later
+    last = fractions.where(error > GENERALISES).max("trained_fraction")
+    later = error.notnull() & ((fractions > last) | last.isnull())
+    return fractions.where(later).min("trained_fraction")
 
 
 def _thresholds(data, theory) -> list[Claim]:
@@ -191,7 +190,7 @@ def _spikes(square, precise, theory, p) -> list[Claim]:
             "Spikes in the test loss at larger fractions are numerical.",
             NOTE,
             gone,
-            # More than half of them should then vanish in double precision with a tenth of the solver's error.
+            # More than half of them should then vanish in double precision with a thirtieth of the solver's error.
             (0.5, 1),
             predicted=1,
             note="Fraction of spikes at H = D that are gone in double precision; one sample per spike.",

@@ -185,7 +185,7 @@ def processes(what: str, number: int) -> float:
 def workers():
     """Wall time of the same sweep with one worker and with two, start and compilation of the first excluded."""
     from foretrain.dynamics.sweep import execute
-    from foretrain.studies.plan import make_plan
+    from foretrain.plans.plan import make_plan
 
     values = {"domains": 10, "steps": 4000, "observe_every": 100}
     plan = make_plan("routing", values, seeds=48)

@@ -19,8 +19,8 @@ def measure(runs: int, workers: int) -> dict:
     """One sweep of that many runs in this process and its workers, then its folding and opening."""
     from foretrain.dynamics.program import OUTCOMES
     from foretrain.dynamics.sweep import execute
+    from foretrain.plans.plan import grid, make_plan
     from foretrain.results.folding import Layout, fold
-    from foretrain.studies.plan import grid, make_plan
 
     cells = round((runs / 100) ** 0.5)
     values = [0.5 + 0.5 * k / cells for k in range(cells)]

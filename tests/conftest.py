@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
+from small_routing import SMALL_ROUTING
 
 from foretrain.dynamics.cores import pin_to_one_core
 
@@ -30,9 +31,6 @@ def x64():
         yield
 
 
-SMALL_ROUTING = "--domains 3 --trained-outputs 2 --hidden-width 8 --steps 400 --learning-rate 0.1 --seeds 3".split()
-
-
 @pytest.fixture(scope="session")
 def routing_folder(tmp_path_factory):
     """A small routing run, made once through the command line as a user starts it. Not to be written to."""
@@ -41,7 +39,7 @@ def routing_folder(tmp_path_factory):
         [sys.executable, "-m", "foretrain", "run", "routing", *SMALL_ROUTING, "--out", path],
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     assert "claims:" in done.stdout

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from conftest import SMALL_ROUTING as SMALL
+from small_routing import SMALL_ROUTING as SMALL
 
 from foretrain.cli import main
 

@@ -117,10 +117,10 @@ def _add_arguments(made, argv):
 
 
 def _add_parameters(parser, study):
-    from foretrain import studies
-    from foretrain.studies.parameters import rules, types
+    from foretrain.plans import catalogue
+    from foretrain.plans.parameters import rules, types
 
-    module = studies.load(study)
+    module = catalogue.load(study)
     kinds = types(module.Parameters)
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
     for name, rule in rules(module.Parameters).items():
@@ -201,10 +201,10 @@ def _engine_options(arguments):
 
 def _value(study, name, text):
     """One value of a parameter from its text, in the parameter's type."""
-    from foretrain import studies
-    from foretrain.studies.parameters import types
+    from foretrain.plans import catalogue
+    from foretrain.plans.parameters import types
 
-    kind = types(studies.load(study).Parameters)[name]
+    kind = types(catalogue.load(study).Parameters)[name]
     if kind is bool:
         if text.lower() not in ("true", "false"):
             raise argument_error(name, "be true or false", f"is `{text}`")
@@ -248,9 +248,9 @@ def _verdict(result, arguments):
 
 
 def _list(arguments):
-    from foretrain import studies
+    from foretrain.plans import catalogue
 
-    entries = [studies.entry(name) for name in studies.names()]
+    entries = [catalogue.entry(name) for name in catalogue.names()]
     width = max(len(entry.name) for entry in entries)
     for entry in entries:
         print(f"{entry.name:<{width}}  {entry.summary}")
@@ -307,10 +307,10 @@ def _predict(arguments):
 
 
 def _cite(arguments):
-    from foretrain import studies
+    from foretrain.plans import catalogue
     from foretrain.references import bibtex
 
-    print(bibtex(studies.load(arguments.study).REFERENCES))
+    print(bibtex(catalogue.load(arguments.study).REFERENCES))
     return 0
 
 

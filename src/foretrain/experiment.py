@@ -12,13 +12,26 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from foretrain import references, studies
+from foretrain import references
 from foretrain.dynamics.cluster import execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import terminal_progress
 from foretrain.dynamics.sweep import execute
 from foretrain.errors import FolderError, argument_error, integer
+from foretrain.plans import catalogue
 from foretrain.plans.config import read_sweep
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import cells, rules
+from foretrain.plans.plan import (
+    Plan,
+    grid,
+    join,
+    make_plan,
+    plan_from_dict,
+    runs,
+    variant_seeds,
+    variants,
+)
 from foretrain.results.folding import MISSING, Layout, fold
 from foretrain.results.journal import scan
 from foretrain.results.lock import patient_lock
@@ -31,18 +44,6 @@ from foretrain.results.summary import (
     read_summary,
     versions,
     write_summary,
-)
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import cells, rules
-from foretrain.studies.plan import (
-    Plan,
-    grid,
-    join,
-    make_plan,
-    plan_from_dict,
-    runs,
-    variant_seeds,
-    variants,
 )
 from foretrain.vocabulary import annotate
 
@@ -192,7 +193,7 @@ def _shard(text: str | None) -> tuple[int, int]:
 
 def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Result:
     """Fold what was run, predict, judge, and write store, summary, figures and page."""
-    module = studies.load(plan.study)
+    module = catalogue.load(plan.study)
     done = labelled(folder, plan)
     # Where every run of a network failed there is nothing to judge: the reasons are what the user needs to see.
     measured = all(_any_run(data) for data in (done.simulation, *done.variants.values()))
@@ -214,7 +215,7 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
     )
     with patient_lock(folder, "fold", 600):
         write_tree(folder, tree)
-    entry, fields = studies.entry(plan.study), plan.as_dict()
+    entry, fields = catalogue.entry(plan.study), plan.as_dict()
     counts = Counter()
     for data in (done.simulation, *done.variants.values()):
         counts.update(count_outcomes(data))
@@ -252,7 +253,7 @@ def _any_run(data: xr.Dataset) -> bool:
 
 def labelled(folder: Path, plan: Plan) -> LabelledRuns:
     """Fold the journal of a folder into labelled runs and put the theory beside them."""
-    module = studies.load(plan.study)
+    module = catalogue.load(plan.study)
     cell_list = dict(cells(plan.parameters, plan.axes))
     coordinates = getattr(module, "coordinates", None)
 
@@ -284,7 +285,7 @@ def labelled(folder: Path, plan: Plan) -> LabelledRuns:
 
 def predictions(plan: Plan, done: LabelledRuns) -> xr.Dataset:
     """The theory of every cell of a plan, along its axes; empty if the study predicts nothing pointwise."""
-    module = studies.load(plan.study)
+    module = catalogue.load(plan.study)
     if not hasattr(module, "predict"):
         return xr.Dataset()
     parts = {}
@@ -312,7 +313,7 @@ def predictions(plan: Plan, done: LabelledRuns) -> xr.Dataset:
 
 def command(plan: Plan) -> str:
     """The command line that makes the results of a plan."""
-    module = studies.load(plan.study)
+    module = catalogue.load(plan.study)
     words = ["foretrain", "run", plan.study]
     defaults = module.Parameters()
     for name in rules(module.Parameters):
@@ -331,7 +332,7 @@ def write_page(result: Result) -> Path:
     from foretrain.report.page import PageFigure, write
 
     summary = read_summary(result.path)
-    module = studies.load(summary.study)
+    module = catalogue.load(summary.study)
     tree = result.tree.copy(deep=False)
     tree.attrs = {**tree.attrs, "study": summary.study, "axes": summary.axes}
     drawings = figures.draw(tree) if _any_run(result.simulation) else {}

@@ -10,7 +10,7 @@ import xarray as xr
 import foretrain
 from foretrain.dynamics import cluster
 from foretrain.errors import ForetrainError
-from foretrain.studies.plan import make_plan
+from foretrain.plans.plan import make_plan
 
 SWEEP = """study = "one-mode"
 seeds = 4

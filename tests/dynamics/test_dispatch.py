@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foretrain.dynamics.dispatch import Desk, Group, make_groups, next_group, recall, share
-from foretrain.studies.parameters import static_signature
-from foretrain.studies.plan import Run
+from foretrain.plans.parameters import static_signature
+from foretrain.plans.plan import Run
 
 sys.path.insert(0, str(Path(__file__).parent))
 from toy_study import Parameters

@@ -19,8 +19,8 @@ import optax
 
 from foretrain import streams
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
+from foretrain.plans.parameters import parameter
 from foretrain.results import journal
-from foretrain.studies.parameters import parameter
 from foretrain.vocabulary import Variable, declare
 
 SOURCE, COST, REFERENCES, PRESETS, SEEDS = "none", "nothing", (), {}, 4

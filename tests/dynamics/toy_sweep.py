@@ -13,27 +13,27 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain import studies
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.dynamics.sweep import execute
 from foretrain.errors import ForetrainError
+from foretrain.plans import catalogue
+from foretrain.plans.plan import grid, make_plan
 from foretrain.results import journal
 from foretrain.results.folding import Layout, fold
-from foretrain.studies.plan import grid, make_plan
 
 _HERE = str(Path(__file__).parent)
 if _HERE not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
     # Workers import the toy by its name.
     os.environ["PYTHONPATH"] = os.pathsep.join([_HERE, os.environ.get("PYTHONPATH", "")])
 
-_load = studies.load
+_load = catalogue.load
 
 
 def _load_toy_too(name):
     return importlib.import_module("toy_study") if name == "toy-study" else _load(name)
 
 
-studies.load = _load_toy_too
+catalogue.load = _load_toy_too
 
 
 def toy_plan(seeds=4, root_seed=0, **parameters):

@@ -5,9 +5,9 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.plans.plan import make_plan, runs
 from foretrain.studies import bumps as study
 from foretrain.studies import bumps_claims, s_curves
-from foretrain.studies.plan import make_plan, runs
 from foretrain.theory.s_curve_race import first_targets
 
 

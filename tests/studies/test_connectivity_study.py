@@ -5,9 +5,9 @@ import xarray as xr
 import foretrain
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS
 from foretrain.errors import ArgumentError
+from foretrain.plans.plan import make_plan
 from foretrain.studies import connectivity as study
 from foretrain.studies.connectivity_claims import outcomes
-from foretrain.studies.plan import make_plan
 from foretrain.theory.connectivity import connection_probability
 
 

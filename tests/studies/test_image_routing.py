@@ -7,10 +7,10 @@ import xarray as xr
 
 from foretrain.dynamics.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.plan import make_plan
 from foretrain.studies import image_routing as study
 from foretrain.studies import image_routing_claims as claims
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.plan import make_plan
 from foretrain.tasks import image_domains, images
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 12, "evaluation_samples": 200}

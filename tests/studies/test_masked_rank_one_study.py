@@ -4,9 +4,9 @@ import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import masked_flow_claims, masked_rank_one_theory
 from foretrain.studies import masked_rank_one as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.tasks import routing
 from foretrain.theory import masked_rank_one as model
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow

@@ -6,9 +6,9 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.plans.plan import make_plan
 from foretrain.studies import optimizers as study
 from foretrain.studies import s_curves
-from foretrain.studies.plan import make_plan
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgd_decay", "adam", "adamw"])

@@ -1,9 +1,9 @@
 import pytest
 
-from foretrain import studies
 from foretrain.errors import ArgumentError, FolderError
-from foretrain.studies import plan as plans
-from foretrain.studies.parameters import rules, static_only, static_signature, types
+from foretrain.plans import catalogue
+from foretrain.plans import plan as plans
+from foretrain.plans.parameters import rules, static_only, static_signature, types
 
 
 def make(**values):
@@ -92,10 +92,10 @@ def test_unknown_study_and_preset_name_the_nearest():
         plans.make_plan("routing", {}, preset="papr")
 
 
-@pytest.mark.parametrize("name", studies.names())
+@pytest.mark.parametrize("name", catalogue.names())
 def test_every_study_keeps_the_contract(name):
-    module = studies.load(name)
-    entry = studies.entry(name)
+    module = catalogue.load(name)
+    entry = catalogue.entry(name)
     assert entry.summary
     assert entry.source == module.SOURCE
     assert {"steps", "observe_every"} <= set(rules(module.Parameters))

@@ -5,9 +5,9 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.plans.plan import make_plan
 from foretrain.studies import rank_one as study
 from foretrain.studies import rank_one_theory
-from foretrain.studies.plan import make_plan
 from foretrain.theory import s_curve
 
 SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}

@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 
 import foretrain
+from foretrain.plans.plan import make_plan
 from foretrain.studies import routing as study
 from foretrain.studies import routing_theory
-from foretrain.studies.plan import make_plan
 from foretrain.theory.pathway_race import descend, routing_factors
 
 

@@ -10,9 +10,9 @@ from foretrain.dynamics.lanes import Passenger, ride
 from foretrain.errors import ArgumentError
 from foretrain.measures.bumps import bumps_per_component
 from foretrain.networks.factorization import Factors
+from foretrain.plans.plan import make_plan
 from foretrain.studies import s_curves as study
 from foretrain.studies import s_curves_theory
-from foretrain.studies.plan import make_plan
 
 SMALL = study.Parameters(dimension=12, rank=2, steps=120, observe_every=1, precision="float64")
 

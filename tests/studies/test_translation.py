@@ -10,8 +10,8 @@ from foretrain.dynamics.lanes import Lanes, Passenger
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS
 from foretrain.errors import ArgumentError
 from foretrain.figures.translation import _order
+from foretrain.plans.plan import make_plan
 from foretrain.studies import translation as study
-from foretrain.studies.plan import make_plan
 from foretrain.studies.translation_claims import thresholds
 from foretrain.tasks.routing import components
 

@@ -20,7 +20,9 @@ from numpy.polynomial import chebyshev
 
 _DAMPING = 2 / 13
 _MARGIN = 1.2  # of the curvature, which power iteration approaches from below
-_NUDGE = 1e-2  # along the probe, of the norm of the position: the curvature is needed to a tenth only
+_NUDGE = (
+    1e-2  # along the probe, of the norm of the position: the curvature is needed to a tenth only
+)
 _SAFETY, _SHRINK, _GROW = 0.8, 0.2, 4.0
 
 

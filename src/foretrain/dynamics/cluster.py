@@ -11,8 +11,8 @@ from pathlib import Path
 
 from foretrain.dynamics.sweep import check_shard, execute
 from foretrain.errors import ForetrainError, integer
+from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
-from foretrain.studies.plan import Plan, plan_from_dict
 
 _CONNECT_S = 8.0  # a scheduler that lives answers within milliseconds
 _LOCK_WAIT_S = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain import errors, studies
+from foretrain import errors
 from foretrain.dynamics import checkpoint
 from foretrain.dynamics.dispatch import (
     DEATHS,
@@ -27,10 +27,11 @@ from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import Here, Process, count_workers, gpu_present
 from foretrain.errors import FolderError, ForetrainError
+from foretrain.plans import catalogue
+from foretrain.plans.plan import Plan, Run
 from foretrain.results.journal import FinishedRun, Writer, scan
 from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest, write_manifest
-from foretrain.studies.plan import Plan, Run
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
@@ -74,7 +75,7 @@ class Coordinator:
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
-        self._module = studies.load(self.plan.study)
+        self._module = catalogue.load(self.plan.study)
         self._estimate = getattr(self._module, "estimate", lambda parameters: parameters.steps)
         self.groups = make_groups(self.runs, self._estimate)
         self.workers = count_workers(self.workers, len(self.runs))

@@ -5,8 +5,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from foretrain.studies.parameters import static_only, static_signature
-from foretrain.studies.plan import Run
+from foretrain.plans.parameters import static_only, static_signature
+from foretrain.plans.plan import Run
 
 DEATHS = 3  # a run that takes so many workers with it has failed
 _MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
@@ -159,7 +159,9 @@ def recall(desk: Desk, deaths: dict[int, int], durable: Container[int] = ()) -> 
         else:
             again.append(number)
     group.waiting.extendleft(reversed(again))
-    if desk.sample in group.waiting:  # it may have died of the run it measured, which then waits for the next
+    if (
+        desk.sample in group.waiting
+    ):  # it may have died of the run it measured, which then waits for the next
         deaths[desk.sample] = deaths.get(desk.sample, 0) + 1
         if deaths[desk.sample] >= DEATHS:
             group.waiting.remove(desk.sample)

@@ -13,10 +13,10 @@ from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import count_workers
 from foretrain.errors import integer, real
+from foretrain.plans.plan import Plan, runs
 from foretrain.results.files import refused
 from foretrain.results.journal import scan
 from foretrain.results.lock import lock
-from foretrain.studies.plan import Plan, runs
 
 _PACKAGES = ("foretrain", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox")
 

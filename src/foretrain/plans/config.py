@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain import studies
 from foretrain.errors import argument_error, integer, nearest, real
-from foretrain.studies.parameters import rules
-from foretrain.studies.plan import Plan, make_plan
+from foretrain.plans import catalogue
+from foretrain.plans.parameters import rules
+from foretrain.plans.plan import Plan, make_plan
 
 
 def read_sweep(config: str | Path) -> tuple[Plan, str | None]:
@@ -40,7 +40,7 @@ def read_sweep(config: str | Path) -> tuple[Plan, str | None]:
 
 def read_config(path: Path, study: str) -> dict:
     """Parameters of a study from a flat TOML file, with ``seeds`` among them if it is there."""
-    module = studies.load(study)
+    module = catalogue.load(study)
     fields = _read_toml(path)
     _known_keys(fields, {"seeds", *rules(module.Parameters)}, path)
     return fields

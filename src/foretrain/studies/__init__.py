@@ -5,7 +5,7 @@ line is what ``foretrain list`` prints. It defines
 
 - ``SOURCE``, ``COST``: strings: the document and figure; what the default size costs on 2 cores.
 - ``REFERENCES``: keys of `foretrain.references`, for ``foretrain cite``.
-- ``Parameters``: a frozen dataclass whose fields are made by `foretrain.studies.parameters.parameter`.
+- ``Parameters``: a frozen dataclass whose fields are made by `foretrain.plans.parameters.parameter`.
   Among them are always ``steps`` (int, the most steps a run may take) and ``observe_every`` (int, static: the stride
   of what is stored along ``step``).
 - ``CONDITIONAL_DEFAULTS`` (optional): ``{(field, value): {field: default, ...}}``, defaults that depend on a choice.
@@ -16,7 +16,7 @@ line is what ``foretrain list`` prints. It defines
   that is not static set to its default, so it cannot depend on what is swept.
 - ``inputs(parameters, root_seed, seed) -> dict[str, ndarray]``: what one run feeds to the
   program, made on the host with NumPy.
-- ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.studies.labelled`.
+- ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.plans.labelled`.
 
 and, where it needs them,
 
@@ -34,56 +34,3 @@ and, where it needs them,
 
 The figures of a study are in ``figures/`` under the same name.
 """
-
-import ast
-import importlib
-from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
-
-from foretrain.errors import argument_error, nearest
-
-_FOLDER = Path(__file__).parent
-_NOT_STUDIES = {"__init__", "parameters", "plan", "labelled"}
-_PARTS = (
-    "_claims",
-    "_theory",
-    "_training",
-)  # a study that outgrows one file keeps these parts in files of their own
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What is known of a study without importing it."""
-
-    name: str
-    summary: str
-    source: str
-    cost: str
-
-
-def names() -> list[str]:
-    """Names of all studies, sorted."""
-    stems = {path.stem for path in _FOLDER.glob("*.py") if not path.stem.endswith(_PARTS)}
-    return sorted(stem.replace("_", "-") for stem in stems - _NOT_STUDIES)
-
-
-def entry(name: str) -> Entry:
-    """Summary, source and cost of a study, read from its file without running it."""
-    tree = ast.parse((_FOLDER / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8"))
-    constants = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("SOURCE", "COST")
-    }
-    summary = (ast.get_docstring(tree) or "").splitlines()[0]
-    return Entry(name, summary, constants["SOURCE"], constants["COST"])
-
-
-def load(name: str) -> ModuleType:
-    """Import the study of that name; raises `ArgumentError` with the nearest name if there is none."""
-    if name not in names():
-        raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
-    return importlib.import_module(f"foretrain.studies.{name.replace('-', '_')}")

@@ -14,8 +14,8 @@ from foretrain.claims import judge as judge_seeds
 from foretrain.measures.plateaus import count_plateaus
 from foretrain.measures.stability import is_stable
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import bumps as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.s_curve_race import first_targets
 
 THREAD = "Jermyn & Shlegeris (2022), comments"

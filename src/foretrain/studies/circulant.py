@@ -8,9 +8,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.studies import masked_rank_one as toy
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.tasks import routing as masks
 from foretrain.vocabulary import Variable, declare
 

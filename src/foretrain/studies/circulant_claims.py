@@ -4,8 +4,8 @@ import numpy as np
 
 from foretrain.claims import Claim, exact, judge
 from foretrain.dynamics.program import CONVERGED
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import masked_rank_one as toy
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.studies.masked_flow_claims import OURS, invariants, lines, outcomes
 
 NOTE = "Note on shared representations, section 3"

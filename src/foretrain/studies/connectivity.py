@@ -8,10 +8,10 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.studies import translation
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.tasks.routing import components, nested
 from foretrain.theory.connectivity import (
     LARGEST_EXACT,

@@ -5,7 +5,7 @@ import xarray as xr
 
 from foretrain.claims import Claim, exact, judge
 from foretrain.dynamics.program import CONVERGED
-from foretrain.studies.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns
 
 OURS = "docs/theory/connectivity.md"
 AXES = ("hidden_width", "init_scale", "trained_count")

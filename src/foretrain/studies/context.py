@@ -8,9 +8,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import RUNNING, Program
 from foretrain.networks.gated import initial_weights
+from foretrain.plans.labelled import LabelledRuns, judge_cells
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
-from foretrain.studies.labelled import LabelledRuns, judge_cells
-from foretrain.studies.parameters import parameter
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import contextual, pathways_graph
 from foretrain.vocabulary import Variable, declare

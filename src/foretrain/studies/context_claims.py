@@ -5,8 +5,8 @@ import numpy as np
 from foretrain.claims import Claim, judge
 from foretrain.measures.curve_deviation import mean_deviation
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import context as study
-from foretrain.studies.labelled import LabelledRuns
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 _TARGETS = {"per-context": np.eye(2), "always-on": np.full((1, 2), 0.5)}

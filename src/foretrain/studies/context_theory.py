@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain.measures.gates import gate_agreement
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.prediction import rank
 from foretrain.studies import context as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.tasks.gatings import gates_by_features, least_loss, pathways_data
 from foretrain.tasks.statistics import Statistics, gather_statistics
 from foretrain.theory import reduced_dynamics

@@ -10,9 +10,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.tasks import image_domains, image_files, images
 from foretrain.tasks import routing as masks
 from foretrain.tasks.image_domains import Domains, Statistics

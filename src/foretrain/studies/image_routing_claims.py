@@ -8,8 +8,8 @@ import numpy as np
 
 from foretrain.claims import Claim, judge
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import image_routing as study
-from foretrain.studies.labelled import LabelledRuns
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/image-routing.md"

@@ -7,10 +7,10 @@ import xarray as xr
 
 from foretrain.claims import Claim, judge
 from foretrain.measures.representation import cross_domain_similarity
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.studies import initialization as study
 from foretrain.studies import trained_fraction
 from foretrain.studies.initialization_theory import kernel_of_seed
-from foretrain.studies.labelled import LabelledRuns, judge_cells
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
 OURS = "docs/studies/initialization.md"

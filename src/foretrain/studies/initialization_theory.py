@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from foretrain.networks.routing_start import orthogonal_start
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.streams import generator
 from foretrain.studies import initialization as study
 from foretrain.studies import trained_fraction
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.mixed_race import gains, random_scheme
 from foretrain.theory.pathway_race import half_learning_time, routing_factors
 from foretrain.theory.routing_reduction import RoutingReduction, euler

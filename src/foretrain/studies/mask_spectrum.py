@@ -8,10 +8,10 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.studies import masked_rank_one as toy
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Note on shared representations, section 3"

@@ -7,8 +7,8 @@ import numpy as np
 
 from foretrain.claims import Claim, exact
 from foretrain.dynamics.program import CONVERGED
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import masked_rank_one as study
-from foretrain.studies.labelled import LabelledRuns
 
 OURS = "docs/theory/masked-rank-one.md"
 

@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import xarray as xr
 
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import masked_rank_one as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.masked_rank_one import alignment_exponent
 from foretrain.theory.masked_rank_one_escape import (
     EarlyFlow,

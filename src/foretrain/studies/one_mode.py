@@ -9,9 +9,9 @@ from foretrain.claims import Claim, judge
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
 from foretrain.measures.learning_time import crossing_time
+from foretrain.plans.labelled import LabelledRuns, judge_cells
+from foretrain.plans.parameters import parameter
 from foretrain.streams import key
-from foretrain.studies.labelled import LabelledRuns, judge_cells
-from foretrain.studies.parameters import parameter
 from foretrain.theory.deep_linear import mode_strength
 from foretrain.vocabulary import Variable, declare
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.studies import s_curves
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW at rank one"
 COST = "30 s"

@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.claims import Claim
 from foretrain.claims import judge as judge_seeds
 from foretrain.measures.plateaus import plateau_length, time_rescaling
-from foretrain.studies.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns
 
 THREAD = "Jermyn & Shlegeris (2022), comments"
 

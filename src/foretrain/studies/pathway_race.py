@@ -8,10 +8,10 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.studies import trained_fraction
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.theory.pathway_race import RaceFactors, race_factors
 from foretrain.vocabulary import Variable, declare
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from foretrain.claims import Claim, exact, judge
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.studies import pathway_race as study
 from foretrain.studies import pathway_race_theory as theory_of
-from foretrain.studies.labelled import LabelledRuns, judge_cells
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 OURS = "docs/studies/pathway-race.md"

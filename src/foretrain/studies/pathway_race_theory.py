@@ -5,8 +5,8 @@ import xarray as xr
 from scipy.optimize import brentq
 
 from foretrain.measures.learning_time import half_learning_times
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import pathway_race as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.mixed_race import (
     RANDOM_POLE,
     Scheme,

@@ -7,9 +7,9 @@ import xarray as xr
 
 from foretrain.claims import Claim
 from foretrain.dynamics.program import RUNNING, Program
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.theory import s_curve
 from foretrain.theory.s_curve import RankOneState
 from foretrain.vocabulary import Variable, declare

@@ -10,8 +10,8 @@ from foretrain.claims import judge as judge_seeds
 from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.plateaus import plateau_length
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import rank_one as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.s_curve_plateau import early_solution, plateau, typical_start
 
 THREAD = "Jermyn & Shlegeris (2022), comments"

@@ -9,9 +9,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns, judge_cells
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator, key
-from foretrain.studies.labelled import LabelledRuns, judge_cells
-from foretrain.studies.parameters import parameter
 from foretrain.tasks import routing as masks
 from foretrain.tasks.domains import Task, digits_task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS

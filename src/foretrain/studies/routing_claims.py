@@ -7,8 +7,8 @@ from foretrain.claims import Claim, exact, judge
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import routing as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "

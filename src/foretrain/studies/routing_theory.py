@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 
 from foretrain.dynamics.program import DIVERGED
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import routing as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.theory.routing_reduction import RoutingReduction, euler
 
 

@@ -7,9 +7,9 @@ from foretrain.claims import Claim, exact
 from foretrain.claims import judge as judge_seeds
 from foretrain.measures.plateaus import count_plateaus, plateaus, time_rescaling
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import s_curves as study
 from foretrain.studies import s_curves_theory
-from foretrain.studies.labelled import LabelledRuns
 
 THREAD = "Jermyn & Shlegeris (2022), comments"
 OURS = "docs/theory/s-curves.md"

@@ -9,10 +9,10 @@ from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.errors import argument_error
 from foretrain.networks.routing_start import orthogonal_start
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.studies import routing
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.tasks import routing as masks
 from foretrain.tasks.domains import Task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS

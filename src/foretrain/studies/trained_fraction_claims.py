@@ -5,8 +5,8 @@ import xarray as xr
 
 from foretrain.claims import Claim, judge
 from foretrain.dynamics.program import CONVERGED
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import trained_fraction as study
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.tasks.routing import circulant
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "

@@ -8,9 +8,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
+from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator, key
-from foretrain.studies.labelled import LabelledRuns
-from foretrain.studies.parameters import parameter
 from foretrain.tasks.routing import components, nested
 from foretrain.vocabulary import Variable, declare
 
@@ -89,7 +89,10 @@ VARIABLES = declare(
         meaning="Mean over untrained routes and items of 1/2 |error|^2, as the paper's loss.",
     ),
     Variable(
-        "flow_time", ("step",), unit="step × learning rate", meaning="Time of the adaptive flow."
+        "solver_time",
+        ("step",),
+        unit="step × learning rate",
+        meaning="Time of the flow after the steps attempted so far.",
     ),
     Variable(
         "pair_error",
@@ -235,7 +238,7 @@ def program(parameters) -> Program:
         return {
             "loss": routing.mean_over(trained, _seen(every)),
             "untrained_error": routing.mean_over(1 - trained, network.pair_errors(every)),
-            "flow_time": flow.time,
+            "solver_time": flow.time,
         }
 
     def _seen(every):

@@ -5,7 +5,7 @@ import xarray as xr
 
 from foretrain.claims import Claim, exact, judge
 from foretrain.dynamics.program import CONVERGED
-from foretrain.studies.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns
 
 NOTE = "Note on shared representations, section 2, Fig. 1"
 GRAPH = "docs/theory/connectivity.md"

@@ -8,9 +8,9 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import RUNNING, Program
 from foretrain.networks.gated import initial_weights
+from foretrain.plans.labelled import LabelledRuns, judge_cells
+from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
-from foretrain.studies.labelled import LabelledRuns, judge_cells
-from foretrain.studies.parameters import parameter
 from foretrain.tasks.logic import pathways_graph
 from foretrain.tasks.logic import xor as xor_data
 from foretrain.vocabulary import Variable, declare

@@ -5,9 +5,9 @@ import numpy as np
 from foretrain.claims import Claim, exact, judge
 from foretrain.measures.curve_deviation import mean_deviation
 from foretrain.measures.gates import angle_clusters
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import xor as study
 from foretrain.studies import xor_theory
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.studies.xor_gatings_theory import SINGLE, closest
 from foretrain.tasks.logic import xor as xor_data
 from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units

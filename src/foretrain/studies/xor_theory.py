@@ -6,9 +6,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain.dynamics.program import DIVERGED
+from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import xor as study
 from foretrain.studies import xor_gatings_theory
-from foretrain.studies.labelled import LabelledRuns
 from foretrain.tasks.logic import xor as xor_data
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.deep_linear import mode_strength

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from foretrain import studies
 from foretrain.errors import FolderError, StoreError, integer, one_of
-from foretrain.studies.parameters import cells, hashed, rules, split_axes
+from foretrain.plans import catalogue
+from foretrain.plans.parameters import cells, hashed, rules, split_axes
 
 SCHEMA = 1
 
@@ -85,7 +85,7 @@ def make_plan(
     Raises:
         ArgumentError: an unknown study, preset or parameter, or a value that breaks a rule in some cell of the grid.
     """
-    module = studies.load(study)
+    module = catalogue.load(study)
     presets = {"quick": {}, **module.PRESETS}
     given = {**presets[one_of("preset", preset, list(presets))], **values}
     merged = dict(getattr(module, "AXES", {}))
@@ -115,7 +115,7 @@ def plan_from_dict(fields: dict) -> Plan:
             f"The folder was written with schema {fields['schema']}, but this foretrain knows up to {SCHEMA}. "
             "Try a newer foretrain."
         )
-    module = studies.load(fields["study"])
+    module = catalogue.load(fields["study"])
     parameters, _ = split_axes(module.Parameters, fields["parameters"])
     _, axes = split_axes(module.Parameters, fields["axes"])
     return Plan(fields["study"], parameters, axes, fields["seeds"], fields["root_seed"])
@@ -211,7 +211,7 @@ def _conflict(name, old, new) -> FolderError:
 
 
 def _overrides(plan: Plan, cell: Any) -> dict[str, dict]:
-    module = studies.load(plan.study)
+    module = catalogue.load(plan.study)
     return module.variants(cell) if hasattr(module, "variants") else {}
 
 

@@ -1,0 +1,142 @@
+"""Translation at the note's size: runs a minute by the study's flow, and by descent with the largest stable fixed step.
+
+python benchmarks/translation.py [hidden width] [languages] [words]
+
+One core. Both go through the same lanes and the same gradient to the same loss. Descent gets its step as a gift from the
+flow, which has followed the curvature: 1.9 over the largest curvature met, once for every run by itself, which nobody
+could know beforehand, and once for all runs together. Runs that the flow finds stuck are left out: descent does not end
+them either.
+"""
+
+import sys
+import time
+from dataclasses import replace
+
+from foretrain.dynamics.cores import pin_to_one_core
+
+pin_to_one_core(0)
+
+import numpy as np  # noqa: E402
+
+from foretrain.dynamics.lanes import Lanes, Passenger  # noqa: E402
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program  # noqa: E402
+from foretrain.studies import translation as study  # noqa: E402
+
+LANES, MOST = 8, 100_000
+SCALES, FRACTIONS, SEEDS = (0.1, 0.03, 0.01), (0.15, 0.3, 0.5, 0.9), 2
+
+
+def with_curvature(program):
+    """The study's program that also stores the largest curvature met."""
+    import jax.numpy as jnp
+
+    def init(inputs):
+        state = program.init(inputs)
+        return state, state[0].curvature
+
+    def step(inputs, held):
+        state = program.step(inputs, held[0])
+        return state, jnp.maximum(held[1], state[0].curvature)
+
+    return Program(
+        init,
+        step,
+        lambda inputs, held: program.observe(inputs, held[0]),
+        lambda inputs, held, seen: program.done(inputs, held[0], seen),
+        lambda inputs, held: {
+            "curvature": held[1],
+            "pair_error": program.finish(inputs, held[0])["pair_error"],
+        },
+        program.observe_every,
+    )
+
+
+def descent(parameters, program):
+    """Gradient descent with the step ``inputs["rate"]`` on the same loss."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks import translation as network
+    from foretrain.networks.routing import mean_over
+
+    def step(inputs, weights):
+        slope = network.negative_gradient(weights, inputs["trained_pairs"])
+        return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope)
+
+    def observe(inputs, weights):
+        errors = network.pair_errors(network.maps(weights))
+        return {"loss": mean_over(inputs["trained_pairs"], errors)}
+
+    def done(inputs, weights, seen):
+        reached = seen["loss"] <= inputs["loss_tolerance"]
+        return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
+
+    def finish(inputs, weights):
+        return {"pair_error": network.pair_errors(network.maps(weights))}
+
+    return Program(lambda inputs: program.init(inputs)[0].position, step, observe, done, finish, 20)
+
+
+def ride(program, fed, steps):
+    """All runs through fresh lanes, once to compile and once timed: finished runs by name, and seconds."""
+    lanes = Lanes(program, {}, LANES)
+    for timed in (False, True):
+        began = time.perf_counter()
+        lanes.board(
+            Passenger(name, {**inputs, "max_steps": np.int32(steps if timed else 40)})
+            for name, inputs in fed.items()
+        )
+        done = []
+        while lanes.busy:
+            done += lanes.advance()
+    return {run.identity: run for run in done}, time.perf_counter() - began
+
+
+def main(width=32, languages=10, words=32):
+    """Measure and print."""
+    base = study.Parameters(languages=languages, words=words, hidden_width=width)
+    fed = {}
+    for scale in SCALES:
+        for fraction in FRACTIONS:
+            for seed in range(SEEDS):
+                cell = replace(base, init_scale=scale, trained_fraction=fraction)
+                inputs = study.inputs(cell, 0, seed)
+                inputs |= {"root_seed": np.uint32(0), "seed": np.uint32(seed)}
+                fed[f"{scale}/{fraction}/{seed}"] = inputs
+    program = study.program(base)
+    runs, seconds = ride(with_curvature(program), fed, base.steps)
+    done = {name: run for name, run in runs.items() if run.outcome == CONVERGED}
+    print(f"L = {languages}, D = {words}, H = {width}: {len(done)} of {len(runs)} runs converge")
+    rest = {name: inputs for name, inputs in fed.items() if name in done}
+    runs, seconds = ride(with_curvature(program), rest, base.steps)
+    evaluations = np.mean([run.steps_taken for run in runs.values()]) * (base.stages + 1)
+    report("flow, adaptive", len(runs), len(runs), seconds, evaluations, runs, runs)
+    own = {name: 1.9 / float(run.finals["curvature"]) for name, run in runs.items()}
+    for text, rate in (
+        ("descent, own largest step", own),
+        ("descent, one step for all", dict.fromkeys(own, min(own.values()))),
+    ):
+        given = {name: {**rest[name], "rate": np.float64(rate[name])} for name in rest}
+        later, seconds = ride(descent(base, program), given, MOST)
+        ended = sum(run.outcome == CONVERGED for run in later.values())
+        steps = np.mean([run.steps_taken for run in later.values()])
+        report(text, len(later), ended, seconds, steps, later, runs)
+
+
+def report(text, number, ended, seconds, evaluations, runs, reference):
+    """One line; the last number says whether both methods end at the same generalisation."""
+    ratio = [
+        np.log10(
+            runs[name].finals["pair_error"].mean() / reference[name].finals["pair_error"].mean()
+        )
+        for name in reference
+    ]
+    print(
+        f"{text:28} {60 * number / seconds:8.1f} runs/min  {evaluations:8.0f} gradients/run  "
+        f"{ended}/{number} converge  |log10 error ratio| {np.median(np.abs(ratio)):.2f} (median)",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

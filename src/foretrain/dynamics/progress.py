@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PATIENCE_S = 2.0
-_LONG_S = 60.0  # what a sweep must take before a log hears of it
+_LONG_S = 600.0  # a log gets a line only where someone will come back to it
 _LOG_EVERY_S = 600.0
 
 

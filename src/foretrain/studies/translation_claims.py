@@ -226,6 +226,7 @@ def _determinants(square, p) -> list[Claim]:
     ratio = (square["converged_loss"] / bound).where(held)
     turned = (square["initial_orientation"] < 0).where(square["trained_pairs"] > 0)
     turned = turned.where(~square["stuck"]).mean((*grid, "input_domain", "output_domain"))
+    shortfall = (bound - square["converged_loss"]) / bound.where(bound > 0)
     return [
         judge(
             "determinants",
@@ -241,7 +242,8 @@ def _determinants(square, p) -> list[Claim]:
             "determinant-bound",
             "The loss is at least F/(2 D |T|) with F trained pairs of negative determinant.",
             OURS,
-            float(((bound - square["converged_loss"]) / bound.where(bound > 0)).max()),
+            # Where no run has such a pair the bound is zero and no loss can lie below it.
+            float(shortfall.max()) if bool((bound > 0).any()) else 0.0,
             # Exact; single precision rounds a mean of about |T| D^2 squares.
             1e-4,
             seeds=square.sizes["seed"],

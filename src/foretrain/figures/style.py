@@ -7,6 +7,7 @@ outlines: a figure looks the same everywhere.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -82,7 +83,9 @@ def style() -> AbstractContextManager:
     return mpl.rc_context({**default, **_SETTINGS})
 
 
-def panels(rows: int = 1, columns: int = 1, *, height: float | None = None, **options):
+def panels(
+    rows: int = 1, columns: int = 1, *, height: float | None = None, **options
+) -> tuple[Figure, Any]:
     """Make a figure of the common width with a grid of axes.
 
     Args:

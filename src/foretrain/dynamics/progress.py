@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PATIENCE_S = 2.0
+_SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
 _LONG_S = 600.0  # a log gets a line only where someone will come back to it
 _LOG_EVERY_S = 600.0
 
@@ -75,7 +76,7 @@ def describe(now: Progress) -> str:
 def terminal_progress() -> Callable[[Progress], None]:
     """A callback that says what is to be done and draws a bar once that takes over two seconds.
 
-    Where standard error is no terminal it writes a line at the start of a sweep of over a minute, and one every ten
+    Where standard error is no terminal it writes a line early in a sweep of over ten minutes, and one every ten
     minutes.
     """
     return _Bar() if sys.stderr.isatty() else _Log()
@@ -90,7 +91,8 @@ class _Log:
     def __call__(self, now: Progress) -> None:
         if now.phase != "running" or now.remaining_s is None:
             return
-        if self._told_at is None and now.elapsed_s + now.remaining_s > _LONG_S:
+        settled = now.elapsed_s > _SETTLED_S
+        if self._told_at is None and settled and now.elapsed_s + now.remaining_s > _LONG_S:
             print(describe(now), file=sys.stderr, flush=True)
             self._told_at = now.elapsed_s
         elif self._told_at is not None and now.elapsed_s - self._told_at > _LOG_EVERY_S:
@@ -116,7 +118,7 @@ class _Bar:
         if self._bar is None and time.monotonic() - self._began > PATIENCE_S:
             self._open(now)
         if self._bar is not None:
-            if not self._told and now.remaining_s is not None:
+            if not self._told and now.remaining_s is not None and now.elapsed_s > _SETTLED_S:
                 self._bar.console.print(describe(now), highlight=False)
                 self._told = True
             self._update(now)

@@ -115,12 +115,13 @@ def _errors(data, theory, converged, parameters):
         ax.set_title(rf"$\sigma$ = {scale:g}", loc="left")
     axes[0].set_ylabel("Fraction of the pairs of its kind")
     panel_letters(axes)
-    legend_below(figure, 3)
+    legend_below(figure, 2)
     return Drawing(
         figure,
         "Errors of untrained pairs by their place in the graph",
         f"Errors of all untrained pairs of converged runs at H = {width}, for the largest and the smallest initial scale. "
-        "Dashed: below it a pair counts as generalising. Small weights part the kinds by orders of magnitude.",
+        "Dashed: below it a pair counts as generalising. Small weights part the kinds by orders of magnitude, "
+        "but for pairs across a reflection, near 1/(2 D) and above.",
     )
 
 

@@ -133,15 +133,17 @@ def _pairs(data, theory):
         ax.set_xticks([])
         ax.set_yticks([])
         ax.set_xlabel("Output language")
-        ax.set_title(f"{fractions[place]:.0%}, {int(counts.values[place])} components", loc="left")
+        number = int(counts.values[place])
+        title = f"{fractions[place]:.0%}, {number} component{'s' * (number > 1)}"
+        ax.set_title(title, loc="left")
     axes[0, 0].set_ylabel("Input language")
     figure.colorbar(image, ax=list(axes[0]), label="Error", shrink=0.8, extend="max")
     return Drawing(
         figure,
         "Error of every pair",
         f"Error of every pair of languages at the end, first seed, H = {width}, sigma = {scale:g}. White squares: trained "
-        "pairs. Languages are ordered by component, and components are framed: inside a frame pairs translate, "
-        "trained or not; outside they do not.",
+        "pairs. Languages are ordered by component, and components are framed: outside a frame pairs do not "
+        "translate, inside they do, trained or not, unless single pairs join groups that mirror each other.",
     )
 
 

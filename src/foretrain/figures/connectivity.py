@@ -18,6 +18,11 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Measured over predicted threshold, distributions of errors, precision and recall."""
     parameters = json.loads(tree.attrs["config"])["parameters"]
     data, theory = (tree[name].to_dataset() for name in ("simulation", "theory"))
+    # Of axes that are not the study's own the first value is drawn.
+    others = [name for name in tree.attrs["axes"] if name not in _AXES]
+    data, theory = (
+        part.isel({name: 0 for name in others if name in part.dims}) for part in (data, theory)
+    )
     for name in reversed(_AXES):
         if name not in data.dims:
             data, theory = (

@@ -30,6 +30,10 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
 
 def _grid(data, tree):
     fixed = json.loads(tree.attrs["config"])["parameters"]
+    # Of axes that are not the study's own the first value is drawn.
+    data = data.isel(
+        {name: 0 for name in tree.attrs["axes"] if name not in _AXES and name in data.dims}
+    )
     for name in reversed(_AXES):
         if name not in data.dims:
             data = data.drop_vars(name, errors="ignore").expand_dims({name: [fixed[name]]})

@@ -2,7 +2,7 @@
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,10 +33,15 @@ class LabelledRuns:
     variants: dict[str, xr.Dataset]
     theory: xr.Dataset
 
-    def cells(self) -> Iterator[tuple[str, "LabelledRuns"]]:
-        """Every cell of the grid as (label, runs without axes); the label is "" where there is no axis."""
-        for values in itertools.product(*self.axes.values()):
-            chosen = dict(zip(self.axes, values, strict=True))
+    def cells(self, keep: Collection[str] = ()) -> Iterator[tuple[str, "LabelledRuns"]]:
+        """Every cell of the grid as (label, runs of it); the label is "" where there is no axis.
+
+        Axes named in `keep` are not cut: they stay dims of the runs.
+        """
+        cut = {name: values for name, values in self.axes.items() if name not in keep}
+        kept = {name: values for name, values in self.axes.items() if name in keep}
+        for values in itertools.product(*cut.values()):
+            chosen = dict(zip(cut, values, strict=True))
             pick = lambda data, at=chosen: data.sel({k: v for k, v in at.items() if k in data.dims})  # noqa: E731
             label = ", ".join(
                 f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
@@ -46,7 +51,7 @@ class LabelledRuns:
                 label,
                 LabelledRuns(
                     dataclasses.replace(self.parameters, **chosen),
-                    {},
+                    kept,
                     self.seeds,
                     self.root_seed,
                     pick(self.simulation),
@@ -56,10 +61,15 @@ class LabelledRuns:
             )
 
 
-def judge_cells(judge: Callable[[LabelledRuns], list[Claim]], runs: LabelledRuns) -> list[Claim]:
-    """Judge every cell of a grid by itself; a claim's id then names its cell, as in ``zero-shot[init_scale=0.2]``."""
+def judge_cells(
+    judge: Callable[[LabelledRuns], list[Claim]], runs: LabelledRuns, keep: Collection[str] = ()
+) -> list[Claim]:
+    """Judge every cell of a grid by itself; a claim's id then names its cell, as in ``zero-shot[init_scale=0.2]``.
+
+    Axes named in `keep` belong to what `judge` looks at; only the others are cut into cells.
+    """
     claims = []
-    for label, cell in runs.cells():
+    for label, cell in runs.cells(keep):
         for claim in judge(cell):
             claims.append(dataclasses.replace(claim, id=f"{claim.id}[{label}]") if label else claim)
     return claims

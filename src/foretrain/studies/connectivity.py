@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
 from foretrain.errors import argument_error
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.studies import translation
@@ -26,7 +26,7 @@ REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 60
 AXES = {
     "hidden_width": (4, 8),
-    "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),
+    "init_scale": (0.3, 0.1, 0.03, 0.01),
     "trained_count": (8, 10, 12, 14, 16, 18, 20, 23, 26),
 }
 PRESETS = {
@@ -154,4 +154,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge the conjecture over the whole grid."""
     from foretrain.studies import connectivity_claims
 
-    return connectivity_claims.judge_grid(runs)
+    return judge_cells(connectivity_claims.judge_grid, runs, keep=connectivity_claims.AXES)

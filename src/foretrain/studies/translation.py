@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.streams import generator, key
 from foretrain.tasks.routing import components, nested
@@ -337,4 +337,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge what the note says of its Fig. 1, over the whole grid."""
     from foretrain.studies import translation_claims
 
-    return translation_claims.judge_grid(runs)
+    return judge_cells(translation_claims.judge_grid, runs, keep=translation_claims.AXES)

@@ -26,7 +26,7 @@ REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 60
 AXES = {
     "hidden_width": (4, 8),
-    "init_scale": (0.3, 0.1, 0.03, 0.01),
+    "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),
     "trained_count": (8, 10, 12, 14, 16, 18, 20, 23, 26),
 }
 PRESETS = {

@@ -2,7 +2,8 @@
 
 ``python benchmarks/lanes.py`` prints tables in Markdown; each number is the median of five, compilation excluded. The
 network is a perceptron 1-200-200-30 (tanh) trained on 45 examples with AdamW, full batch; run lengths are log-uniform
-over two decades. PyTorch is needed for the last comparison only and is left out where it is not installed.
+over two decades and the longest run first, as in a sweep. Shares are of the rate of the best product of two square matrices on the same
+core, and count multiply-adds of matrix products only. PyTorch is needed for one comparison and is left out where it is not installed.
 """
 
 import argparse
@@ -18,10 +19,11 @@ from pathlib import Path
 import numpy as np
 
 REPEATS = 5
-RUNS, SHORTEST, LONGEST = 256, 20, 2000
+RUNS, DECADES = 256, 2
+SAMPLES, OUTPUTS = 45, 30
 
 
-def perceptron(hidden: int):
+def perceptron(hidden: int, stride: int = 20):
     """A `Program` of the perceptron with two hidden layers of that width; its inputs hold only the rates."""
     import jax
     import jax.numpy as jnp
@@ -30,9 +32,9 @@ def perceptron(hidden: int):
     from foretrain.dynamics.program import RUNNING, Program
     from foretrain.streams import key, normals
 
-    x = jnp.linspace(-1, 1, 45, dtype=jnp.float32)[:, None]
-    y = jnp.asarray(np.random.default_rng(0).normal(size=(45, 30)), jnp.float32)
-    shapes = [(1, hidden), (hidden, hidden), (hidden, 30)]
+    x = jnp.linspace(-1, 1, SAMPLES, dtype=jnp.float32)[:, None]
+    y = jnp.asarray(np.random.default_rng(0).normal(size=(SAMPLES, OUTPUTS)), jnp.float32)
+    shapes = [(1, hidden), (hidden, hidden), (hidden, OUTPUTS)]
 
     def loss(weights, offsets):
         a = jnp.tanh(x @ weights[0] + offsets[0])
@@ -56,14 +58,13 @@ def perceptron(hidden: int):
         lambda inputs, state: {"loss": loss(*state[0])},
         lambda inputs, state, observed: jnp.int8(RUNNING),
         lambda inputs, state: {},
-        observe_every=20,
+        observe_every=stride,
     )
 
 
-def lengths(runs=RUNS) -> np.ndarray:
-    """Run lengths in steps, multiples of the stride of observation."""
-    draw = np.geomspace(SHORTEST, LONGEST, runs)
-    return np.random.default_rng(1).permutation((draw // 20).astype(int) * 20)
+def lengths(runs: int = RUNS, stride: int = 20) -> np.ndarray:
+    """Run lengths in steps, multiples of the stride of observation, longest first."""
+    return np.geomspace(10**DECADES, 1, runs).round().astype(int) * stride
 
 
 def inputs_of(seed: int, steps: int) -> dict:
@@ -187,7 +188,7 @@ def workers():
     from foretrain.dynamics.sweep import execute
     from foretrain.plans.plan import make_plan
 
-    values = {"domains": 10, "steps": 4000, "observe_every": 100}
+    values = {"domains": 10, "steps": 40_000, "observe_every": 100}
     plan = make_plan("routing", values, seeds=48)
     seconds = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:
@@ -199,26 +200,140 @@ def workers():
     return {number: float(np.median(times)) for number, times in seconds.items()}
 
 
+def peak() -> float:
+    """Operations per second of the best square product in float32 on this core; an addition and a multiplication are two."""
+    import jax
+    import jax.numpy as jnp
+
+    product = jax.jit(jnp.matmul)
+    rates = []
+    for size in (512, 1024, 2048):
+        a = jnp.ones((size, size), jnp.float32)
+        rates.append(2 * size**3 / median(lambda a=a: product(a, a).block_until_ready()))
+    return max(rates)
+
+
+def products(step, *arguments) -> tuple[float, float]:
+    """Operations of the matrix products of a step, and the seconds they take when each is run alone, in a loop."""
+    import jax
+
+    flops = seconds = 0.0
+    timed = {}
+    for equation in _equations(jax.make_jaxpr(step)(*arguments).jaxpr):
+        if equation.primitive.name != "dot_general":
+            continue
+        left, right = (v.aval for v in equation.invars)
+        contracted = [left.shape[axis] for axis in equation.params["dimension_numbers"][0][0]]
+        flops += 2 * equation.outvars[0].aval.size * int(np.prod(contracted))
+        known = (left.shape, right.shape, str(equation.params["dimension_numbers"]))
+        if known not in timed:
+            timed[known] = _alone(equation, left, right)
+        seconds += timed[known]
+    return flops, seconds
+
+
+def _equations(jaxpr):
+    for equation in jaxpr.eqns:
+        inner = [v for v in equation.params.values() if hasattr(v, "jaxpr")]
+        for held in inner:
+            yield from _equations(held.jaxpr)
+        if not inner:
+            yield equation
+
+
+def _alone(equation, left, right, repeats=300):
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    def again(_, operands):
+        out = lax.dot_general(*operands, equation.params["dimension_numbers"])
+        out = lax.optimization_barrier(out)
+        # One entry of the result goes into the next operand, so that no product can be left out.
+        corner = operands[0].at[(0,) * left.ndim].set(1e-9 * out[(0,) * out.ndim])
+        return corner, operands[1]
+
+    loop = jax.jit(lambda a, b: lax.fori_loop(0, repeats, again, (a, b)))
+    operands = jnp.ones(left.shape, left.dtype), jnp.ones(right.shape, right.dtype)
+    return median(lambda: jax.block_until_ready(loop(*operands))) / repeats
+
+
+def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
+    """A row of the table of shares: what a lane's step takes, and how much of it its matrix products take alone."""
+    import jax
+
+    from foretrain.dynamics.lanes import Lanes, Passenger
+
+    engine = Lanes(program, {}, lanes)
+    endless = inputs | {"max_steps": np.int32(10**9)}
+    engine.board(Passenger(str(n), endless | {"seed": np.uint32(n)}) for n in range(lanes))
+    while engine.strides_done < 100 * lanes:
+        engine.advance()
+    rates = []
+    for _ in range(REPEATS):
+        done, began = engine.strides_done, time.perf_counter()
+        while time.perf_counter() - began < 1.0:
+            engine.advance()
+        rates.append((engine.strides_done - done) / (time.perf_counter() - began))
+    seconds = 1 / (float(np.median(rates)) * program.observe_every)
+    given = {key: jax.numpy.asarray(value) for key, value in inputs.items()}
+    states = jax.vmap(lambda _: program.init(given))(np.zeros(lanes))
+    flops, alone = products(jax.vmap(lambda state: program.step(given, state)), states)
+    flops, alone = flops / lanes, alone / lanes
+    return (
+        f"| {name} | {lanes} | {seconds * 1e6:.1f} us | {flops / 1e6:.2f} | {flops / seconds / fastest:.0%} | "
+        f"{alone * 1e6:.1f} us | {flops / alone / fastest:.0%} |"
+    )
+
+
+def shares():
+    """What share of the core's rate of matrix products the perceptron and routing reach, and what bounds them."""
+    from foretrain.plans.plan import make_plan
+    from foretrain.studies import routing
+
+    fastest = peak()
+    print(f"\nShare of the rate of a matrix product ({fastest / 1e9:.0f} GFLOP/s on this core)\n")
+    print(
+        "| | lanes | step of a lane | MFLOP in products | share reached | its products alone | share they reach |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    print(share("perceptron, H = 200", perceptron(200), inputs_of(0, 1), 8, fastest))
+    values = {"domains": 10, "hidden_width": 64, "observe_every": 50}
+    parameters = make_plan("routing", values).parameters
+    inputs = {
+        name: np.asarray(value, np.float32 if np.asarray(value).dtype.kind == "f" else None)
+        for name, value in routing.inputs(parameters, 0, 0).items()
+    }
+    inputs |= {"root_seed": np.uint32(0), "seed": np.uint32(0)}
+    program = routing.program(parameters)
+    print(share("routing, M = 10, H = 64", program, inputs, 8, fastest))
+
+
+def races():
+    """Lanes against one `vmap` and against single runs."""
+    print(f"\n{RUNS} runs, the longest {10**DECADES} times the shortest, log-uniform, one core\n")
+    print(
+        "| hidden width | lanes | occupancy | against one vmap of while_loop | against a loop of single runs |"
+    )
+    print("|---:|---:|---:|---:|---:|")
+    for hidden, lanes, stride in ((2, 16, 20), (8, 16, 20), (64, 8, 20), (200, 8, 4)):
+        program, steps = perceptron(hidden, stride), lengths(stride=stride)
+        ours, occupancy = ride(program, steps, lanes)
+        plain, single = whole_batch(program, steps), one_by_one(program, steps)
+        print(
+            f"| {hidden} | {lanes} | {occupancy:.0%} | {plain / ours:.1f}x | {single / ours:.1f}x |",
+            flush=True,
+        )
+
+
 def main():
     """Print every table."""
     from foretrain.dynamics.cores import pin_to_one_core
 
     every_core = os.sched_getaffinity(0)
     pin_to_one_core()
-    steps = lengths()
-    print(f"\n{RUNS} runs of {SHORTEST} to {LONGEST} steps, log-uniform, one core\n")
-    print(
-        "| hidden width | lanes | occupancy | against one vmap of while_loop | against a loop of single runs |"
-    )
-    print("|---:|---:|---:|---:|---:|")
-    for hidden, lanes in ((8, 16), (64, 8), (200, 8)):
-        program = perceptron(hidden)
-        ours, occupancy = ride(program, steps, lanes)
-        plain, single = whole_batch(program, steps), one_by_one(program, steps)
-        print(
-            f"| {hidden} | {lanes} | {occupancy:.0%} | {plain / ours:.1f}x | {single / ours:.1f}x |"
-        )
-
+    races()
+    shares()
     os.sched_setaffinity(0, every_core)
     times = workers()
     print(f"\nTwo workers against one, routing with M = 10, 48 seeds: {times[1] / times[2]:.2f}x\n")

@@ -90,6 +90,15 @@ def _add_arguments(made, argv):
         )
         parser.add_argument("--scheduler", help="address of a dask scheduler that runs the grid")
         parser.add_argument(
+            "--keep-state",
+            default="no",
+            metavar="when",
+            help="store all parameters of every run too: no (default), at its end, or at all observations",
+        )
+        parser.add_argument(
+            "--retry-failed", action="store_true", help="train runs again that failed before"
+        )
+        parser.add_argument(
             "--yes", action="store_true", help="start a very large grid without asking"
         )
         parser.add_argument("--quiet", action="store_true", help="no progress, no table")
@@ -194,6 +203,8 @@ def _engine_options(arguments):
         "checkpoint_every": arguments.checkpoint_every,
         "shard": arguments.shard,
         "scheduler": arguments.scheduler,
+        "keep_state": arguments.keep_state,
+        "retry_failed": arguments.retry_failed,
         "yes": arguments.yes,
         "quiet": arguments.quiet,
     }

@@ -61,6 +61,8 @@ def run(
     checkpoint_every: float = 60.0,
     shard: str | None = None,
     scheduler: str | None = None,
+    keep_state: str = "no",
+    retry_failed: bool = False,
     yes: bool = False,
     quiet: bool = False,
     **parameters,
@@ -78,6 +80,9 @@ def run(
         checkpoint_every: Seconds between checkpoints of runs in flight.
         shard: "i/n": run only the i-th of n parts of the grid.
         scheduler: Address of a dask scheduler whose workers run the grid and share the folder.
+        keep_state: Whether the whole state of every run (its parameters, and what the optimiser remembers) is stored as
+            well: "no", at the "end", or at "all" observations. Runs found in the folder stay as they are.
+        retry_failed: Train runs again that failed before, say for want of memory.
         yes: Start even if the grid has more than ten million runs.
         quiet: Show no progress.
         **parameters: Parameters of the study; several values (a list or tuple) make an axis.
@@ -97,6 +102,8 @@ def run(
         checkpoint_every=checkpoint_every,
         shard=shard,
         scheduler=scheduler,
+        keep_state=keep_state,
+        retry_failed=retry_failed,
         yes=yes,
         quiet=quiet,
     )
@@ -121,6 +128,8 @@ def conduct(
     checkpoint_every: float = 60.0,
     shard: str | None = None,
     scheduler: str | None = None,
+    keep_state: str = "no",
+    retry_failed: bool = False,
     yes: bool = False,
     quiet: bool = False,
 ) -> Result | None:
@@ -133,19 +142,24 @@ def conduct(
     part = _shard(shard)
     folder = claim_folder(folder_of(plan, out))
     plan = _enter(folder, plan)
-    if _finished(folder, plan):
+    if _finished(folder, plan) and not (retry_failed and scan(folder).notes):
         return open_result(folder)
+    options = {
+        "checkpoint_every": checkpoint_every,
+        "keep_state": keep_state,
+        "retry_failed": retry_failed,
+    }
     if scheduler is not None:
         began = time.monotonic()
-        shards = execute_on(scheduler, plan, folder, checkpoint_every=checkpoint_every)
+        shards = execute_on(scheduler, plan, folder, **options)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
     execution = execute(
         plan,
         folder,
         workers=workers,
-        checkpoint_every=checkpoint_every,
         shard=part,
+        **options,
         progress=None if quiet else terminal_progress(),
     )
     if not quiet and execution.found:

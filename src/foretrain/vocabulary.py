@@ -13,6 +13,7 @@ import xarray as xr
 from foretrain.errors import ForetrainError
 
 TIME_UNIT = "step × learning rate"
+STATE = "state_"  # begins the name of every leaf of a stored state; its dims are its own
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Variable:
 
     Attributes:
         name: As in Python, on disk and on the command line.
-        dims: Its own dims, in order. Axes of a sweep and `seed` come in front of them when runs are gathered.
+        dims: Its own dims, in order. Axes of a sweep and `seed` come in front of them when runs are gathered. None stands
+            for as many as it has, called <name>_0, <name>_1, ...
         unit: Unit of the values; "1" for a pure number. Units of time are `TIME_UNIT` unless said.
         meaning: One sentence.
         kind: "float", "int", "bool" or "str".
@@ -29,7 +31,7 @@ class Variable:
     """
 
     name: str
-    dims: tuple[str, ...] = ()
+    dims: tuple[str, ...] | None = ()
     unit: str = "1"
     meaning: str = field(default="", kw_only=True)
     kind: str = field(default="float", kw_only=True)
@@ -39,6 +41,7 @@ class Variable:
 DIMS = {
     "seed": "number of the seed; one value is one independent run",
     "step": "optimiser steps taken",
+    "substep": "step within the stride that ends at `step`",
     "time": "time of gradient flow; of descent the number of steps times the learning rate",
     "layer": "layer of weights, input first",
     "mode": "singular mode, largest singular value first",
@@ -78,7 +81,13 @@ def declare(*variables: Variable) -> tuple[Variable, ...]:
 
 
 def lookup(name: str) -> Variable:
-    """The declared variable of that name; raises `VocabularyError` if there is none."""
+    """The declared variable of that name; raises `VocabularyError` if there is none.
+
+    A leaf of a stored state needs no declaration.
+    """
+    if name.startswith(STATE):
+        meaning = "Leaf of the state of a run, which holds the parameters; see the study's program."
+        return Variable(name, None, meaning=meaning)
     if name not in _declared:
         raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
     return _declared[name]
@@ -98,7 +107,8 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
     for name in dataset.data_vars:
         variable = lookup(str(name))
         dims = dataset[name].dims
-        if dims[len(dims) - len(variable.dims) :] != variable.dims:
+        own = variable.dims or ()
+        if dims[len(dims) - len(own) :] != own:
             raise VocabularyError(
                 f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
             )

@@ -6,11 +6,14 @@ import shutil
 import signal
 import time
 
+import numpy as np
 import pytest
+import toy_study
 import toy_sweep as toy
 
+from foretrain.dynamics import coordinator
 from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, STALLED
-from foretrain.errors import FolderError
+from foretrain.errors import FolderError, ForetrainError
 from foretrain.results import journal
 
 SEEDS = 24
@@ -165,3 +168,40 @@ def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
     assert toy.same_bits(
         toy.folded(tmp_path, SEEDS, **LONG), toy.folded(undisturbed[0], SEEDS, **LONG)
     )
+
+
+def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
+    def broken(*arguments):
+        if arguments[2] % 2:
+            raise ValueError("no data today")
+        return sound(*arguments)
+
+    sound = toy_study.inputs
+    with monkeypatch.context() as patch:
+        patch.setattr(toy_study, "inputs", broken)
+        first = toy.sweep(tmp_path, workers=0)
+    assert first.outcomes["failed"] == 2
+    assert toy.sweep(tmp_path, workers=0).ran == 0
+    kept = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
+    again = toy.sweep(tmp_path, workers=0, retry_failed=True)
+    assert (again.found, again.ran) == (2, 2)
+    assert "failed" not in again.outcomes
+    assert set(toy.times_written(tmp_path).values()) == {1}
+    found = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
+    assert sum(found[name] == bits for name, bits in kept.items()) == 2
+
+
+def test_a_result_too_large_to_fold_is_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: 1e5)
+    with pytest.raises(ForetrainError, match=r"would take .* GB of memory, but 0\.0001 GB"):
+        toy.sweep(tmp_path, parameters={"steps": 100_000}, workers=0)
+    assert not toy.by_identity(tmp_path)
+
+
+def test_the_state_is_stored_when_asked_with_dims_of_its_own(tmp_path):
+    toy.sweep(tmp_path, workers=0, keep_state="end")
+    result = toy.folded(tmp_path)
+    name, weights = "state_0_first", result["state_0_first"]
+    assert {"state_0_second", "state_2", "state_3"} <= set(result)  # the random key and the counter
+    assert weights.dims == ("seed", f"{name}_0", f"{name}_1")
+    np.testing.assert_array_equal(weights, result["toy_weights"])

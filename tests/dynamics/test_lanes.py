@@ -9,6 +9,7 @@ import pytest
 from foretrain.dynamics import checkpoint
 from foretrain.dynamics.lanes import Lanes, ride
 from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, Program
+from foretrain.dynamics.snapshots import with_snapshots
 from foretrain.errors import ArgumentError
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -235,3 +236,43 @@ def test_a_program_without_curves_or_finals_can_ride():
     )
     (run,) = ride(bare, [passenger(0, max_steps=4)], {}, 3)
     assert (run.steps_taken, run.curves, run.finals) == (4, {}, {})
+
+
+def test_what_falls_out_of_a_step_is_kept_every_step_and_changes_nothing_else():
+    plain = cubic()
+    watched = replace(plain, every_step=lambda inputs, state: {"corner": state["weights"][0, 0]})
+    fine = replace(
+        plain,
+        observe_every=1,
+        observe=lambda inputs, state: {
+            **plain.observe(inputs, state),
+            "corner": state["weights"][0, 0],
+        },
+    )
+    runs = [passenger(number, max_steps=5 * (number + 1)) for number in range(6)]
+    ours, theirs, each = (by_identity(ride(p, runs, {}, 4)) for p in (watched, plain, fine))
+    for name, run in ours.items():
+        assert run.steps_taken == theirs[name].steps_taken
+        np.testing.assert_array_equal(run.curves["loss"], theirs[name].curves["loss"])
+        corner = run.curves["corner"]
+        assert corner.shape == (len(run.steps), plain.observe_every)
+        assert np.isnan(corner[0]).all()
+        np.testing.assert_allclose(
+            corner[1:].ravel(), each[name].curves["corner"][1:], rtol=1e-6, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("keep_state", ["end", "all"])
+def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
+    plain = by_identity(ride(cubic(), mixed(5), {}, 4))
+    program = with_snapshots(cubic(), keep_state)
+    for run in ride(program, mixed(5), {}, 4):
+        other = plain[run.identity]
+        np.testing.assert_array_equal(run.curves["loss"], other.curves["loss"])
+        if keep_state == "end":
+            last = run.finals["state_weights"]
+        else:
+            assert len(run.curves["state_weights"]) == len(run.steps)
+            last = run.curves["state_weights"][-1]
+            assert run.curves["state_random"].dtype == np.uint32
+        np.testing.assert_array_equal(last, other.finals["weights"])

@@ -28,7 +28,25 @@ def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) 
     """Shapes and dtypes of the state and of an observation of one run, found without running anything."""
     given = {**inputs, **shared}
     state = jax.eval_shape(program.init, given)
-    return state, jax.eval_shape(program.observe, given, state)
+    observed = jax.eval_shape(program.observe, given, state)
+    if program.every_step is not None:
+        scalars = jax.eval_shape(program.every_step, given, state)
+        length = (program.observe_every,)
+        observed |= {n: jax.ShapeDtypeStruct(length, x.dtype) for n, x in scalars.items()}
+    return state, observed
+
+
+def result_bytes(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
+    """Bytes that a run takes in the labelled result, of as many steps as it may take."""
+    with jax.enable_x64(program.precision == "float64"):
+        state, observed = shapes_of(program, inputs, shared)
+        finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
+    return _strides(program, inputs) * size(observed) + size(finals)
+
+
+def _strides(program, inputs):
+    """Number of observations of a run that takes all its steps."""
+    return -(-int(inputs["max_steps"]) // program.observe_every) + 1
 
 
 def size(tree) -> int:
@@ -85,7 +103,7 @@ def choose_lanes(
         return FEWEST
     with jax.enable_x64(program.precision == "float64"):
         inputs = {name: np.asarray(value) for name, value in sample.inputs.items()}
-        strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
+        strides = _strides(program, inputs)
         state, observed = shapes_of(program, inputs, shared)
         per_lane = bytes_per_lane(program, inputs, shared, strides)
     free = free_memory()

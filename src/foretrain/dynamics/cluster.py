@@ -54,14 +54,14 @@ def sbatch_script(study: str, config: Path, folder: Path, shards: int, cores: in
     )
 
 
-def run_shard(plan: dict, folder: str, shard: tuple[int, int], checkpoint_every: float) -> dict:
+def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> dict:
     """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
 
     Args:
         plan: The plan, as `Plan.as_dict` gives it.
         folder: Folder of the results.
         shard: (i, n).
-        checkpoint_every: Seconds between checkpoints.
+        options: Further options of `foretrain.dynamics.sweep.execute`.
 
     Returns:
         Number of runs ``found`` and ``ran``, the ``device``, and the ``failures``.
@@ -73,8 +73,8 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], checkpoint_every:
                 plan_from_dict(plan),
                 Path(folder),
                 workers=1,
-                checkpoint_every=checkpoint_every,
                 shard=check_shard(shard),
+                **options,
             )
         except LockedError:
             if time.monotonic() > patience:
@@ -95,8 +95,8 @@ def execute_on(
     folder: Path,
     *,
     shards: int | None = None,
-    checkpoint_every: float = 60.0,
     tell: Callable[[int, int], None] | None = None,
+    **options,
 ) -> list[dict]:
     """Run every shard of a plan on a dask.distributed cluster whose workers share the folder.
 
@@ -105,8 +105,8 @@ def execute_on(
         plan: What to run.
         folder: Folder of the results, at the same path on all machines.
         shards: Number of parts, by default four per thread of the cluster. The same number resumes the same shards.
-        checkpoint_every: Seconds between checkpoints.
         tell: Called with the number of shards done and of all shards.
+        **options: Further options of `foretrain.dynamics.sweep.execute`, such as `checkpoint_every`.
 
     Returns:
         What `run_shard` returned, for every shard. A task on a lost worker is tried again up to five times.
@@ -138,7 +138,7 @@ def execute_on(
                 plan.as_dict(),
                 str(Path(folder).resolve()),
                 (part, parts),
-                checkpoint_every,
+                options,
                 pure=False,
                 retries=5,
             )

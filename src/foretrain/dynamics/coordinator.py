@@ -29,6 +29,7 @@ from foretrain.dynamics.workers import Here, Process, count_workers, gpu_present
 from foretrain.errors import FolderError, ForetrainError
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, Run
+from foretrain.results.folding import physical_memory
 from foretrain.results.journal import FinishedRun, Writer, scan
 from foretrain.results.lock import lock
 from foretrain.results.manifest import read_manifest, write_manifest
@@ -45,7 +46,7 @@ class Coordinator:
     Attributes:
         plan, folder, runs: What is to be run, and where to.
         total: Runs of the shard, those found included.
-        workers, checkpoint_every, shard, tell: As in `foretrain.dynamics.sweep.execute`; `tell` is its `progress`.
+        workers, checkpoint_every, shard, keep_state, tell: As in `foretrain.dynamics.sweep.execute`; `tell` is its `progress`.
         began: Monotonic time of the start.
         device: What the workers compute on, once known.
         compiled, from_cache: Programs that the workers compiled, and that they read from the cache instead.
@@ -62,6 +63,7 @@ class Coordinator:
     workers: int | None
     checkpoint_every: float
     shard: tuple[int, int]
+    keep_state: str
     tell: Callable[[Progress], None]
     began: float
     device: str = ""
@@ -117,6 +119,7 @@ class Coordinator:
             "folder": str(self.folder.resolve()),
             "worker": f"{self._prefix}{number}-{self._token}",
             "checkpoint_every": self.checkpoint_every,
+            "keep_state": self.keep_state,
             "core": core if on_cpu else None,
         }
         if self.workers == 0:
@@ -203,10 +206,24 @@ class Coordinator:
 
     def _on_lanes(self, desk, message):
         group, desk.ready, desk.sample = self.groups[message["group"]], True, None
+        group.bytes = message["bytes"]
+        self._check_size()
         if group.lanes is None:
             group.lanes = self._settle_lanes(group.name, message["lanes"])
         if group.lanes != message["lanes"]:
             self._assign(desk, group)
+
+    def _check_size(self):
+        """Refuse a grid whose labelled result will not fit into memory, before its runs are trained.
+
+        A part of a grid is not refused: the whole may be folded on another machine.
+        """
+        needed, limit = sum(group.bytes * group.count for group in self.groups), physical_memory()
+        if needed > limit and self.shard[1] == 1:
+            raise ForetrainError(
+                f"The labelled result would take {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
+                "Try a larger `observe_every` or fewer runs, or parts of the grid in folders of their own."
+            )
 
     def _settle_lanes(self, name, lanes):
         """Write the number of lanes to the manifest; what another shard has written there holds."""

@@ -24,6 +24,7 @@ class Group:
         steps: Predicted steps of all runs.
         count: Number of runs.
         lanes: Lanes per worker, once known.
+        bytes: Bytes that a run takes in the labelled result, once known.
     """
 
     parameters: Any
@@ -33,6 +34,7 @@ class Group:
     steps: float = 0.0
     count: int = 0
     lanes: int | None = None
+    bytes: int = 0
 
     @property
     def left(self) -> int:

@@ -47,7 +47,7 @@ class Kernel:
         fine = _finite(lax.optimization_barrier(floating)) & _finite(observed)
         outcome = jnp.where(inputs["max_steps"] > 0, RUNNING, OUT_OF_STEPS)
         outcome = jnp.where(fine, outcome, DIVERGED).astype(jnp.int8)
-        return state, outcome, observed
+        return state, outcome, {**observed, **self._no_steps(inputs, state, shared)}
 
     def _chunk(self, inputs, state, step, outcome, shared, limit, allowance):
         """Move all lanes on until `limit` strides are done, no lane moves, or `allowance` is wasted.
@@ -64,6 +64,17 @@ class Kernel:
         done = self._over_lanes(self.program.done, shared)
         frozen_before = jnp.sum(outcome != RUNNING)
 
+        def one_stride_of_steps(state):
+            if self.program.every_step is None:
+                return lax.fori_loop(0, stride, lambda _, held: one_step(inputs, held), state), {}
+
+            def step_and_look(held, _):
+                held = one_step(inputs, held)
+                return held, self._over_lanes(self.program.every_step, shared)(inputs, held)
+
+            later, steps = lax.scan(step_and_look, state, length=stride)
+            return later, jax.tree.map(lambda values: jnp.moveaxis(values, 0, 1), steps)
+
         def goes_on(carry):
             row, wasted, _, _, outcome, _ = carry
             return (row < limit) & (wasted <= allowance) & jnp.any(outcome == RUNNING)
@@ -71,7 +82,7 @@ class Kernel:
         def one_stride(carry):
             row, wasted, state, step, outcome, record = carry
             moves = outcome == RUNNING
-            later = lax.fori_loop(0, stride, lambda _, held: one_step(inputs, held), state)
+            later, steps = one_stride_of_steps(state)
             observed = observe(inputs, later)
             ended = done(inputs, later, observed).astype(jnp.int8)
             step = jnp.where(moves, step + stride, step)
@@ -79,16 +90,26 @@ class Kernel:
             ended = jnp.where(_finite(later) & _finite(observed), ended, DIVERGED)
             outcome = jnp.where(moves, ended, outcome).astype(jnp.int8)
             state = jax.tree.map(partial(_select, moves), later, state)
-            record = jax.tree.map(lambda kept, new: kept.at[row].set(new), record, observed)
+            seen = {**observed, **steps}
+            record = jax.tree.map(lambda kept, new: kept.at[row].set(new), record, seen)
             wasted = wasted + jnp.sum(outcome != RUNNING) - frozen_before
             return row + 1, wasted.astype(jnp.int32), state, step, outcome, record
 
         shapes = jax.eval_shape(observe, inputs, state)
+        shapes |= jax.eval_shape(lambda: self._no_steps(inputs, state, shared))
         record = jax.tree.map(lambda x: jnp.zeros((self.rows, *x.shape), x.dtype), shapes)
         zero = jnp.zeros((), jnp.int32)
         carry = (zero, zero, state, step, outcome, record)
         row, _, state, step, outcome, record = lax.while_loop(goes_on, one_stride, carry)
         return state, step, outcome, row, record
+
+    def _no_steps(self, inputs, state, shared):
+        """What `every_step` has to say before the first step: nan, shape (lane, substep)."""
+        if self.program.every_step is None:
+            return {}
+        shapes = jax.eval_shape(self._over_lanes(self.program.every_step, shared), inputs, state)
+        length = self.program.observe_every
+        return {n: jnp.full((*x.shape, length), jnp.nan, x.dtype) for n, x in shapes.items()}
 
     def _finish(self, inputs, state, shared, lanes):
         """What is stored once of the runs in `lanes`, shape (finished,)."""

@@ -8,6 +8,7 @@ State = Any
 Inputs = dict[str, Any]
 
 RUNNING, CONVERGED, DIVERGED, STALLED, OUT_OF_STEPS, FAILED = range(6)
+KEEP_STATE = ("no", "end", "all")  # whether, and when, the whole state of a run is stored
 OUTCOMES = ("running", "converged", "diverged", "stalled", "out_of_steps", "failed")
 
 
@@ -30,6 +31,10 @@ class Program:
         finish: ``finish(inputs, state) -> dict[str, array]``: what is stored once, when the run ends.
         observe_every: Common stride in steps of `observe` and `done`.
         precision: "float32" or "float64"; the whole run lives in it.
+        every_step: ``every_step(inputs, state) -> dict[str, floating scalar]`` or None: what falls out of a step, such as
+            the loss of its minibatch held in the state, read off after every single step. A stored row is one stride of
+            them, along a last dim ``substep`` of length `observe_every`; row 0, before the first step, is nan. A value
+            that is not finite here ends no run. Anything that must be computed belongs into `observe`.
     """
 
     init: Callable[[Inputs], State]
@@ -39,3 +44,4 @@ class Program:
     finish: Callable[[Inputs, State], dict[str, Any]]
     observe_every: int
     precision: str = "float32"
+    every_step: Callable[[Inputs, State], dict[str, Any]] | None = None

@@ -76,8 +76,8 @@ def describe(now: Progress) -> str:
 def terminal_progress() -> Callable[[Progress], None]:
     """A callback that says what is to be done and draws a bar once that takes over two seconds.
 
-    Where standard error is no terminal it writes a line early in a sweep of over ten minutes, and one every ten
-    minutes.
+    Where standard error is no terminal it writes what is to be done, and in a sweep of over ten minutes how long that
+    takes as soon as it can be known, and a line every ten minutes.
     """
     return _Bar() if sys.stderr.isatty() else _Log()
 
@@ -89,6 +89,8 @@ class _Log:
         self._told_at = None
 
     def __call__(self, now: Progress) -> None:
+        if now.phase == "starting" and now.total > now.found:
+            print(describe(now), file=sys.stderr, flush=True)
         if now.phase != "running" or now.remaining_s is None:
             return
         settled = now.elapsed_s > _SETTLED_S

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foretrain.dynamics.coordinator import Coordinator
-from foretrain.dynamics.program import FAILED, OUTCOMES
+from foretrain.dynamics.program import FAILED, KEEP_STATE, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import count_workers
-from foretrain.errors import integer, real
+from foretrain.errors import integer, one_of, real
 from foretrain.plans.plan import Plan, runs
 from foretrain.results.files import refused
-from foretrain.results.journal import scan
+from foretrain.results.journal import forget, scan
 from foretrain.results.lock import lock
 
 _PACKAGES = ("foretrain", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox")
@@ -65,6 +65,8 @@ def execute(
     workers: int | None = None,
     checkpoint_every: float = 60.0,
     shard: tuple[int, int] = (1, 1),
+    keep_state: str = "no",
+    retry_failed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Execution:
     """Run what the folder does not hold yet of a plan, or of one shard of it.
@@ -79,6 +81,9 @@ def execute(
             pins it to one core for good, and is refused where JAX already runs on several.
         checkpoint_every: Seconds between checkpoints of the runs under way.
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
+        keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
+            "all" observations; see `foretrain.dynamics.snapshots`. Runs found in the folder stay as they are.
+        retry_failed: Whether runs that failed before are trained again.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
 
     Returns:
@@ -87,11 +92,12 @@ def execute(
     Raises:
         ArgumentError: an argument is out of range.
         FolderError: the shard is in use by a living process, or the disk is full or refuses to write.
-        ForetrainError: three lanes do not fit into memory, or workers cannot start.
+        ForetrainError: three lanes or the labelled result do not fit into memory, or workers cannot start.
     """
     began = time.monotonic()
     part, parts = check_shard(shard)
     real("checkpoint_every", checkpoint_every, above=0)
+    one_of("keep_state", keep_state, KEEP_STATE)
     count_workers(workers, 1)
     folder = Path(folder)
     try:
@@ -102,6 +108,10 @@ def execute(
         mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
         held = scan(folder)
         known = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
+        if retry_failed:
+            failed = {run.identity for run in mine if known.get(run.identity) == FAILED}
+            forget(folder, failed)
+            known = {name: outcome for name, outcome in known.items() if name not in failed}
         found = [run.identity for run in mine if run.identity in known]
         sweep = Coordinator(
             plan=plan,
@@ -111,6 +121,7 @@ def execute(
             workers=workers,
             checkpoint_every=checkpoint_every,
             shard=(part, parts),
+            keep_state=keep_state,
             tell=progress or (lambda now: None),
             began=began,
         )

@@ -4,7 +4,7 @@ It reads messages as JSON lines and answers in kind. It is told ``setup`` (first
 when the runs of the one before are done), ``runs`` and ``stop``; it says
 
 - ``ready``: with the device;
-- ``lanes``: how many it takes for the group;
+- ``lanes``: how many it takes for the group, and the bytes that a run of it takes in the labelled result;
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
 - ``durable``: (number, outcome, steps, note) of runs that are on disk;
 - ``fatal``: one line, after which it ends.
@@ -41,7 +41,8 @@ class Session:
     """The work of a worker, apart from how messages come and go.
 
     Args:
-        setup: The ``setup`` message: study's module, root seed, folder, worker's name, `checkpoint_every` in seconds.
+        setup: The ``setup`` message: study's module, root seed, folder, worker's name, `checkpoint_every` in seconds, and
+            `keep_state` as in `foretrain.dynamics.snapshots`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
@@ -51,6 +52,7 @@ class Session:
         self._study = importlib.import_module(setup["module"])
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
+        self._keep_state = setup["keep_state"]
         self._writer = Writer(self._folder, self._worker)
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
@@ -132,21 +134,26 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.dynamics.capacity import TooLarge, choose_lanes
+        from foretrain.dynamics.capacity import TooLarge, choose_lanes, result_bytes
         from foretrain.dynamics.lanes import Lanes
+        from foretrain.dynamics.snapshots import with_snapshots
 
         self._bring_down_lanes()
         self._base = self._study.Parameters(**message["parameters"])
         self._last = ({}, self._base)
         self._program = self._error = None
-        lanes = message["lanes"] or 3
+        lanes, stored = message["lanes"] or 3, 0
         try:
-            self._program = self._study.program(self._base)
+            program = self._study.program(self._base)
+            self._program = with_snapshots(program, self._keep_state)
             shared = self._study.shared(self._base) if hasattr(self._study, "shared") else {}
+            sample = self._sample(message["samples"])
+            if sample is not None:
+                stored = result_bytes(self._program, sample.inputs, shared)
             if message["lanes"] is None:
                 lanes = choose_lanes(
                     self._program,
-                    self._sample(message["samples"]),
+                    sample,
                     shared,
                     runs=message["count"],
                     steps=message["steps"],
@@ -158,7 +165,7 @@ class Session:
         except Exception as error:
             # Every run of the group fails with this text when it comes; nothing else does.
             self._give_up_group(error)
-        self._say({"say": "lanes", "group": message["group"], "lanes": lanes})
+        self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
 
     def _sample(self, runs):
         for _, identity, overrides, seed, _ in runs:

@@ -155,15 +155,14 @@ def _check(sizes, places, observations, memory):
     """Check the variables against the vocabulary and the memory before anything large is made."""
     needed = 0
     for name, size in sizes.items():
-        own = [dim for dim in lookup(name).dims if size.kind == "finals" or dim != "step"]
-        if len(own) != len(size.shape):
+        if len(_own_dims(name, size)) != len(size.shape):
             raise VocabularyError(
                 f"Variable `{name}` must have dims {lookup(name).dims}, but each "
                 f"{'observation' if size.kind == 'curves' else 'run'} has shape {size.shape}."
             )
         length = observations if size.kind == "curves" else 1
         needed += places * length * int(np.prod(size.shape)) * size.dtype.itemsize
-    limit = _physical_memory() if memory is None else memory
+    limit = physical_memory() if memory is None else memory
     if needed > limit:
         raise ForetrainError(
             f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
@@ -171,7 +170,16 @@ def _check(sizes, places, observations, memory):
         )
 
 
-def _physical_memory():
+def _own_dims(name, size):
+    """Dims of one run's array, of a curve without ``step``."""
+    declared = lookup(name).dims
+    if declared is None:
+        return tuple(f"{name}_{axis}" for axis in range(len(size.shape)))
+    return tuple(dim for dim in declared if size.kind == "finals" or dim != "step")
+
+
+def physical_memory() -> float:
+    """Bytes of the machine's memory, which the labelled result of a sweep must fit into; inf where it is not known."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -243,9 +251,9 @@ def _dataset(layout, outcome, steps_taken, gathered, sizes, step):
     }
     for name in sorted(gathered):
         values, size = gathered[name], sizes[name]
-        own = lookup(name).dims
+        own = _own_dims(name, size)
         if size.kind == "curves":
-            own = ("step", *(dim for dim in own if dim != "step"))
+            own = ("step", *own)
         padded = size.dtype.kind in "iu"
         attrs = {"padding": int(_padding(size.dtype))} if padded else {}
         variables[name] = ((*grid, *own), values.reshape(*shape, *values.shape[1:]), attrs)

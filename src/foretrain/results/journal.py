@@ -16,7 +16,7 @@ import math
 import re
 import struct
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -157,6 +157,27 @@ def scan(folder: Path) -> Scan:
         for identity, outcome in zip(identities, members["outcome"].tolist(), strict=True):
             found.setdefault(identity, outcome)
     return Scan(list(found), np.array(list(found.values()), np.int8), notes, damaged)
+
+
+def forget(folder: Path, identities: Container[str]) -> None:
+    """Take runs out of the journal, so that they count as not done; the shard's lock must be held.
+
+    A segment that holds one is written again without it before it is removed: killed in between, nothing is lost.
+
+    Raises:
+        FolderError: the folder refuses it.
+    """
+    for segment in segments(folder):
+        if not any(name in identities for name in segment.identities):
+            continue
+        path = Path(folder) / FOLDER / segment.name
+        kept = [run for run in _runs(segment) if run.identity not in identities]
+        try:
+            if kept:
+                Writer(folder, f"{path.stem}-kept").append(kept)
+            path.unlink()
+        except OSError as error:
+            raise refused(path, error) from error
 
 
 def segments(folder: Path, damaged: dict[str, str] | None = None) -> Iterator[Segment]:

@@ -11,12 +11,13 @@ import foretrain
 from foretrain.dynamics import cluster
 from foretrain.errors import ForetrainError
 from foretrain.plans.plan import make_plan
+from foretrain.results import journal
 
 SWEEP = """study = "one-mode"
 seeds = 4
 [parameters]
-steps = 60000
-observe_every = 2000
+steps = 600000
+observe_every = 20000
 [axes]
 singular_value = {from = 0.1, to = 1.0, number = 8}
 """
@@ -77,16 +78,23 @@ def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
     ) as local:
         first = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
         wait_for_segments(tmp_path / "out", first)
+        assert unfinished(tmp_path / "out")
         first.send_signal(signal.SIGKILL)
         first.wait()
         second = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
         time.sleep(2)
+        assert unfinished(tmp_path / "out")  # else nothing would be lost with the worker
         victim = next(iter(local.workers.values()))
         os.kill(victim.pid, signal.SIGKILL)
         assert second.wait(timeout=240) == 0, second.stderr.read()
 
     ours, theirs = (foretrain.open(tmp_path / name).simulation for name in ("plain", "out"))
     xr.testing.assert_identical(ours, theirs)
+
+
+def unfinished(folder):
+    """Number of runs that the folder does not hold yet."""
+    return 32 - len(journal.scan(folder).identities)
 
 
 def wait_for_segments(folder, process, seconds=120):

@@ -145,7 +145,7 @@ def execute_on(
             for part in range(1, parts + 1)
         ]
         done = []
-        for future in as_completed(futures):
+        for future in as_completed(futures, loop=client.loop):
             try:
                 done.append(future.result())
             except Exception as error:

@@ -100,7 +100,8 @@ def _half_time_error(run: xr.Dataset, theory: xr.Dataset) -> tuple[float, int]:
     # A mode that is learned in one and never in the other is off by at least its whole time.
     ratio = measured / np.where(foreseen, predicted, np.nan)
     error = np.where(learned & foreseen, np.abs(ratio - 1), 1.0)
-    return float(error[learned | foreseen].mean()), int(learned.sum())
+    judged = error[learned | foreseen]
+    return float(judged.mean()) if judged.size else np.nan, int(learned.sum())
 
 
 def _conserved(runs: LabelledRuns) -> Claim:

@@ -8,7 +8,9 @@ languages. The bipartite graph of T has the domains as nodes and the trained pai
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, integer
+from foretrain.errors import argument_error, finite_array, integer, one_of
+
+MASKS = ("circulant", "random_rows", "biregular")
 
 
 def circulant(domains: int, trained_outputs: int) -> np.ndarray:
@@ -149,6 +151,16 @@ def explicit(trained_pairs) -> np.ndarray:
     return array.astype(np.int8)
 
 
+def draw(
+    kind: str, domains: int, trained_outputs: int, generator: np.random.Generator
+) -> np.ndarray:
+    """Trained pairs of one of `MASKS`, shape (input_domain, output_domain), int8; a circulant draws nothing."""
+    if one_of("mask", kind, MASKS) == "circulant":
+        return circulant(domains, trained_outputs)
+    law = random_rows if kind == "random_rows" else random_biregular
+    return law(domains, trained_outputs, generator)
+
+
 def is_biregular(trained_pairs: np.ndarray) -> bool:
     """True if every input has K outputs and every output K inputs, for one K."""
     rows, columns = trained_pairs.sum(axis=1), trained_pairs.sum(axis=0)
@@ -181,24 +193,17 @@ def is_connected(trained_pairs: np.ndarray) -> bool:
     return bool(max(inputs.max(), outputs.max()) == 0)
 
 
-def untrained_within_components(trained_pairs: np.ndarray) -> np.ndarray:
-    """The untrained pairs whose two domains lie in the same component.
+def without_common_output(trained_pairs: np.ndarray) -> np.ndarray:
+    """The pairs of input domains that are never trained with the same output.
 
     Args:
         trained_pairs: T, shape (input_domain, output_domain).
 
     Returns:
-        Boolean array of the shape of T.
+        Boolean, shape (input_domain, input_domain), true above the diagonal only: each pair once.
     """
-    inputs, outputs = components(trained_pairs)
-    return (inputs[:, None] == outputs[None, :]) & (trained_pairs == 0)
-
-
-def input_pairs_without_common_output(trained_pairs: np.ndarray) -> int:
-    """Number of unordered pairs of input domains that are never trained with the same output."""
     trained = trained_pairs.astype(np.int64)
-    common = trained @ trained.T
-    return int((common[np.triu_indices(len(common), 1)] == 0).sum())
+    return np.triu(trained @ trained.T == 0, 1)
 
 
 def _sizes(domains, trained_outputs):

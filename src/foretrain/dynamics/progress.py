@@ -9,6 +9,7 @@ PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
 _LONG_S = 600.0  # a log gets a line only where someone will come back to it
 _LOG_EVERY_S = 600.0
+_MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,8 @@ def describe(now: Progress) -> str:
 def terminal_progress() -> Callable[[Progress], None]:
     """A callback that says what is to be done and draws a bar once that takes over two seconds.
 
-    Where standard error is no terminal it writes what is to be done, and in a sweep of over ten minutes how long that
-    takes as soon as it can be known, and a line every ten minutes.
+    Where standard error is no terminal it writes what is to be done if that is over a million steps, and in a sweep of
+    over ten minutes how long it takes, as soon as that can be known, and a line every ten minutes.
     """
     return _Bar() if sys.stderr.isatty() else _Log()
 
@@ -89,7 +90,7 @@ class _Log:
         self._told_at = None
 
     def __call__(self, now: Progress) -> None:
-        if now.phase == "starting" and now.total > now.found:
+        if now.phase == "starting" and now.predicted_steps > _MANY_STEPS:
             print(describe(now), file=sys.stderr, flush=True)
         if now.phase != "running" or now.remaining_s is None:
             return

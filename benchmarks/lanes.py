@@ -2,8 +2,9 @@
 
 ``python benchmarks/lanes.py`` prints tables in Markdown; each number is the median of five, compilation excluded. The
 network is a perceptron 1-200-200-30 (tanh) trained on 45 examples with AdamW, full batch; run lengths are log-uniform
-over two decades and the longest run first, as in a sweep. Shares are of the rate of the best product of two square matrices on the same
-core, and count multiply-adds of matrix products only. PyTorch is needed for one comparison and is left out where it is not installed.
+over two decades and the longest run first, as in a sweep. Shares are of the rate of the best product of two square
+matrices on the same core, and count operations of matrix products only. PyTorch is needed for one comparison, which is
+left out where it is not installed.
 """
 
 import argparse
@@ -166,10 +167,10 @@ def torch_steps_per_second(threads: int, steps: int = 400) -> float:
     return steps / median(train)
 
 
-def ours_steps_per_second(lanes: int = 8) -> float:
-    """Steps per second of one pinned process with lanes, on runs of skewed length."""
-    steps = lengths(64)
-    seconds, _ = ride(perceptron(200), steps, lanes)
+def ours_steps_per_second(lanes: int = 4, stride: int = 100) -> float:
+    """Steps per second of one pinned process with lanes, on runs of skewed length, starts and loss curves included."""
+    steps = lengths(32, stride)
+    seconds, _ = ride(perceptron(200, stride), steps, lanes)
     return steps.sum() / seconds
 
 
@@ -188,7 +189,7 @@ def workers():
     from foretrain.dynamics.sweep import execute
     from foretrain.plans.plan import make_plan
 
-    values = {"domains": 10, "steps": 40_000, "observe_every": 100}
+    values = {"domains": 10, "steps": 10_000, "observe_every": 100}
     plan = make_plan("routing", values, seeds=48)
     seconds = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:

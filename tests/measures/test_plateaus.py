@@ -6,7 +6,7 @@ from foretrain.measures.plateaus import (
     count_plateaus,
     plateau_length,
     plateaus,
-    time_rescaling,
+    plateaus_of_runs,
 )
 from foretrain.theory import s_curve
 from foretrain.theory.deep_linear import mode_strength
@@ -97,27 +97,6 @@ def test_plateau_length_of_an_exponential_is_the_logarithm_of_the_levels():
     assert plateau_length(TIMES, np.exp(-TIMES) + 1, upper=1.1, lower=0.9) == np.inf
 
 
-def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange():
-    losses = modes_loss((1, 0.3))
-    slow = 2.5 * TIMES, losses
-    found = time_rescaling(TIMES, losses, *slow)
-    assert found.factor == pytest.approx(2.5, rel=1e-12)
-    assert found.residual < 1e-12
-    assert found.explained == pytest.approx(1.0, abs=1e-12)
-    other = time_rescaling(*slow, TIMES, losses)
-    assert other.factor == pytest.approx(0.4, rel=1e-12)
-
-
-def test_a_curve_of_another_shape_has_a_residual_that_exchange_keeps():
-    one, other = modes_loss((1, 0.3)), modes_loss((1, 0.2))
-    there = time_rescaling(TIMES, one / one[0], TIMES, other / other[0])
-    back = time_rescaling(TIMES, other / other[0], TIMES, one / one[0])
-    assert there.residual > 0.05
-    assert there.explained < 1 - 1e-3
-    assert back.residual == pytest.approx(there.residual, rel=1e-9)
-    assert back.factor * there.factor == pytest.approx(1.0, rel=1e-9)
-
-
 def test_counting_runs_leaves_out_what_diverged_and_reads_what_ended_early():
     whole = modes_loss((1, 0.3))
     ended = np.where(np.arange(TIMES.size) > 3000, np.nan, whole)
@@ -126,6 +105,7 @@ def test_counting_runs_leaves_out_what_diverged_and_reads_what_ended_early():
     assert counts[0] == len(plateaus(TIMES, whole))
     assert counts[1] == len(plateaus(TIMES[:3001], whole[:3001]))
     assert np.isnan(counts[2:]).all()
+    assert plateaus_of_runs(TIMES, np.stack([whole, diverged])) == [plateaus(TIMES, whole), None]
 
 
 def test_user_errors_name_the_argument():
@@ -144,5 +124,3 @@ def test_user_errors_name_the_argument():
         plateaus(TIMES, losses, acceleration=1.0)
     with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
         plateau_length(TIMES, losses, upper=0.5, lower=0.9)
-    with pytest.raises(ArgumentError, match="`other_losses` must share levels with `losses`"):
-        time_rescaling(TIMES, losses, TIMES, losses + 5)

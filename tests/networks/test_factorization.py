@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from foretrain.dynamics import descent
 from foretrain.errors import ArgumentError
 from foretrain.networks import factorization
 from foretrain.networks.factorization import Factors
@@ -29,11 +30,16 @@ def both(*args, **options):
 
 
 def train(name, kind, start, target, steps, learning_rate, weight_decay=0.0):
-    def advance(training, _):
-        moved = factorization.step(name, kind, training, target, learning_rate, weight_decay)
-        return moved, moved.factors
+    """The factors at the end, and all on the way."""
 
-    return jax.lax.scan(advance, factorization.init(name, start), None, length=steps)
+    def advance(training, _):
+        factors, memory = training
+        slope = factorization.gradient(kind, factors, target)
+        moved = descent.step(name, factors, slope, memory, learning_rate, weight_decay)
+        return moved, moved[0]
+
+    (end, _), path = jax.lax.scan(advance, (start, descent.start(name, start)), None, length=steps)
+    return end, path
 
 
 @pytest.mark.parametrize("kind", factorization.LOSSES)
@@ -59,12 +65,10 @@ def test_gradient_is_decay_minus_signal_and_signal_is_free_of_the_learner_at_zer
         np.testing.assert_allclose(signal, 0.0, atol=1e-17)
 
 
-def test_mse_loss_agrees_with_the_form_from_gram_matrices_and_numpy(x64):
+def test_mse_loss_is_the_squared_norm_of_the_difference(x64):
     start, target = both(3)
     expected = np.sum((np.asarray(target.left @ target.right.T) - start.left @ start.right.T) ** 2)
     np.testing.assert_allclose(LOSS("mse", start, target), expected, rtol=1e-13)
-    from_grams = factorization.mse_loss_from_grams(start, target)
-    np.testing.assert_allclose(from_grams, expected, rtol=1e-12)
 
 
 def test_mse_loss_is_accurate_near_zero_in_single_precision():
@@ -124,6 +128,30 @@ def test_cross_entropy_of_huge_logits_is_finite():
     assert found > 0
 
 
+@pytest.mark.parametrize("push", [-3.0, 1.5, 3.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_tiny_cross_entropy_of_large_logits_is_accurate_in_single_precision(seed, push):
+    # All of a target of logits of order one is learned but for its least likely entries, off by more than one: the
+    # loss, 1e-10 to 1e-7, lies below the rounding of log n^2 that the textbook sum carries.
+    _, target = setting(40 + seed, dimension=100, rank=2, scale=100.0)
+    logits = target.left @ target.right.T
+    row, column = np.unravel_index(logits.argmin(), logits.shape)
+    spike = np.zeros((2, 100, 1))
+    spike[0, row], spike[1, column] = push, 1.0
+    learner = Factors(*(np.hstack(pair) for pair in zip(target, spike, strict=True)))
+    p, q = (_softmax(f.left @ f.right.T) for f in (target, learner))
+    expected = np.sum(p * np.log(p / q))
+    found = LOSS("cross_entropy", to_jax(learner, jnp.float32), to_jax(target, jnp.float32))
+    assert found >= 0
+    # Rounding of logits of order ten, 1e-6, beside differences of order one.
+    assert found == pytest.approx(expected, rel=1e-3, abs=1e-11)
+
+
+def _softmax(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
 def test_for_small_logits_cross_entropy_is_centred_squared_error_over_two_n_squared(x64):
     deviations = []
     for size in (1e-1, 1e-2):
@@ -147,7 +175,7 @@ def test_for_small_logits_cross_entropy_has_the_decay_term_of_squared_error(x64)
 @pytest.mark.parametrize("weight_decay", [0.0, 0.05])
 def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     start, target = both(30, dimension=100, rank=1, components=1)
-    _, path = train("sgd_decay", "mse", start, target, 60, 0.05, weight_decay)
+    _, path = train("sgd", "mse", start, target, 60, 0.05, weight_decay)
     columns = [np.asarray(part)[:, 0] for part in (*start, *target)]
     predicted = s_curve.descent(s_curve.reduce(*columns), 60, 0.05, weight_decay)
     losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
@@ -155,49 +183,18 @@ def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     np.testing.assert_allclose(losses, s_curve.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
 
 
-def test_optimisers_are_what_they_say(x64):
-    start, target = both(31)
-    gradient = GRADIENT("mse", start, target)
-
-    def first_step(name):
-        return train(name, "mse", start, target, 1, 0.01, 0.3)[0].factors.left
-
-    x, g = start.left, gradient.left
-    np.testing.assert_allclose(first_step("sgd"), x - 0.01 * g, atol=1e-15)
-    np.testing.assert_allclose(first_step("sgd_decay"), x - 0.01 * (g + 0.3 * x), atol=1e-15)
-    adam = 0.01 * g / (jnp.abs(g) + 1e-8)
-    np.testing.assert_allclose(first_step("adam"), x - adam, atol=1e-15)
-    np.testing.assert_allclose(first_step("adamw"), x - adam - 0.01 * 0.3 * x, atol=1e-15)
-
-
-@pytest.mark.parametrize("name", factorization.OPTIMISERS)
-@pytest.mark.parametrize("kind", factorization.LOSSES)
-def test_runs_with_rates_of_their_own_equal_runs_alone(x64, name, kind):
-    start, target = both(32)
-    rates, decays = jnp.array([1e-3, 1e-2, 3e-2]), jnp.array([0.0, 0.1, 1.0])
-
-    @jax.jit
-    def run(rate, decay):
-        return train(name, kind, start, target, 5, rate, decay)[0].factors.left
-
-    together = jax.vmap(run)(rates, decays)
-    alone = [run(rate, decay) for rate, decay in zip(rates, decays, strict=True)]
-    np.testing.assert_allclose(together, np.stack(alone), atol=1e-14)
-    assert not np.allclose(together[0], together[2])
-
-
 def test_training_lives_in_single_precision_if_its_start_does():
     start, target = setting(33)
     start, target = to_jax(start, jnp.float32), to_jax(target, jnp.float32)
     end, _ = train("adamw", "cross_entropy", start, target, 3, 0.01, 0.1)
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(end)} == {"float32", "int32"}
+    assert {leaf.dtype.name for leaf in jax.tree.leaves(end)} == {"float32"}
 
 
 def test_descent_reaches_the_target(x64):
     start, target = both(34, law="orthonormal", components=3)
     end, _ = train("sgd", "mse", start, target, 2000, 0.05)
     # Slowest mode e^(-4 x 100) from its growth on; the saddle costs a few units of time of 100.
-    assert LOSS("mse", end.factors, target) < 1e-20
+    assert LOSS("mse", end, target) < 1e-20
 
 
 def test_targets_have_unit_components_and_are_orthonormal_by_option():
@@ -231,5 +228,3 @@ def test_user_errors_name_the_argument():
         factorization.draw_start(rng, 3, 0)
     with pytest.raises(ArgumentError, match=r"`kind` must be one of .* but is 'l2'"):
         factorization.loss("l2", start, target)
-    with pytest.raises(ArgumentError, match=r"`name` must be one of .* but is 'adamm'"):
-        factorization.init("adamm", start)

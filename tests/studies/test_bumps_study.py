@@ -1,14 +1,17 @@
 """The bumps study: the matched partner of a run, and a small grid from end to end."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan, runs
 from foretrain.studies import bumps as study
-from foretrain.studies import bumps_claims, s_curves
-from foretrain.theory.s_curve_race import first_targets
+from foretrain.studies import bumps_claims, bumps_full_rank_claims, s_curves
+from foretrain.theory.first_target import first_targets
 
 
 def drawn(seed, **overrides):
@@ -42,12 +45,6 @@ def test_one_component_has_nothing_to_exchange():
     assert study.exchange(target, start) is start
 
 
-def test_sharing_a_first_target_needs_two_components_that_have_one():
-    first = np.array([[0, 0, 1, -1, -1], [2, 1, 0, -1, 1]])
-    expected = [[True, True, False, False, False], [False, True, False, False, True]]
-    assert bumps_claims.shares_first_target(first).tolist() == expected
-
-
 def test_the_partner_is_run_once_for_all_ranks():
     plan = make_plan("bumps", {"rank": (2, 10), "relative_rate": 1.0, "init_scale": 1.0}, seeds=2)
     # Two optimisers, two seeds: ranks 2 and 10 and the partner of rank 2.
@@ -62,17 +59,80 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
         workers=0,
         quiet=True,
         dimension=12,
-        rank=2,
+        rank=(2, 12),
         init_scale=0.1,
-        relative_rate=1.0,
+        relative_rate=(1.0, 10.0),
         steps=150,
     )
     claims = {claim.id: claim for claim in result.claims}
-    assert claims["adam-more-bumps[rank=2, init_scale=0.1]"].seeds == 6
+    assert len(claims) == len(result.claims)
+    assert claims["adam-more-bumps-reference[rank=2, init_scale=0.1]"].seeds == 6
+    assert "which-target-start[optimiser=adam, init_scale=0.1]" in claims
+    # Descent of a small start is what the argument is about: there it has no weaker form.
+    assert "which-target-start.corrected[optimiser=sgd, init_scale=0.1]" not in claims
+    assert "which-target-start.corrected[optimiser=adam, init_scale=0.1]" in claims
+    assert claims["adam-full-rank-bumps.corrected[init_scale=0.1, relative_rate=10]"].tolerance == (
+        0.1,
+        0.5,
+    )
     effect = claims["competition-matched[optimiser=sgd]"]
     # Six pairs do not settle its size, but each contributes whole bumps within what two curves of four slots hold.
     assert -16 <= effect.measured <= 16
-    assert {"bumps", "competition"} <= {p.stem for p in (result.path / "figures").glob("*.png")}
+    assert {"bumps", "competition", "full-rank"} == {
+        p.stem for p in (result.path / "figures").glob("*.png")
+    }
+
+
+def test_the_sign_of_the_comparison_is_judged_at_other_thresholds(tmp_path):
+    result = foretrain.run(
+        "bumps",
+        seeds=6,
+        out=tmp_path / "run",
+        workers=0,
+        quiet=True,
+        dimension=12,
+        rank=2,
+        init_scale=0.1,
+        relative_rate=1.0,
+        prominence=(0.05, 0.1, 0.2),
+        steps=150,
+    )
+    robust = {c.id: c for c in result.claims if c.id.startswith("counts-robust")}
+    label = "counts-robust[rank=2, init_scale=0.1, prominence={}]"
+    assert list(robust) == [label.format(0.05), label.format(0.2)]
+    plain = {c.id: c.measured for c in result.claims}
+    name = "adam-more-bumps[rank=2, init_scale=0.1][prominence={}]"
+    sign = np.sign(plain[name.format(0.1)])
+    for prominence in (0.05, 0.2):
+        expected = sign * plain[name.format(prominence)]
+        assert robust[label.format(prominence)].measured == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_component_of_a_random_mixture_is_close_to_a_target_as_often_as_the_formula_says():
+    rng = np.random.default_rng(0)
+    for rank in (2, 4):
+        columns = rng.standard_normal((100_000, rank))
+        squares = columns**2 / np.sum(columns**2, 1, keepdims=True)
+        found = (squares.max(1) > bumps_claims.CLOSE).mean()
+        assert found == pytest.approx(bumps_claims.random_mixture(rank), abs=0.008)  # 5 SD
+
+
+def test_formation_on_a_plateau_is_its_share_of_maxima_minus_its_share_of_log_time():
+    step = np.arange(0, 1001.0)
+    # Flat to step 100, then down by e in 50 steps: the plateau lasts from the start to the fall by a fifth.
+    loss = np.exp(-np.maximum(step - 100, 0) / 50)
+    passed = np.where(step > 10, 3.0, 0.0) + np.where(step > 500, 1.0, 0.0)
+    names = {"loss": loss, "maxima_passed": passed}
+    cell = SimpleNamespace(
+        simulation=xr.Dataset(
+            {name: (("seed", "step"), [row, 0 * row + 1]) for name, row in names.items()},
+            {"step": step},
+        )
+    )
+    end = 100 + 50 * np.log(1 / 0.8)
+    found = bumps_full_rank_claims.formation_on_plateaus(cell)
+    assert found[0] == pytest.approx(3 / 4 - np.log(end) / np.log(1000), rel=1e-3)
+    assert np.isnan(found[1])  # a flat curve has no plateau that ends
 
 
 def test_bad_input_names_the_argument():

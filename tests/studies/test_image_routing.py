@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 from foretrain.dynamics.lanes import Lanes, Passenger
+from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS
 from foretrain.errors import ArgumentError
 from foretrain.plans.labelled import LabelledRuns
 from foretrain.plans.plan import make_plan
@@ -197,10 +198,14 @@ def made_up_runs(gap, p=None, **axes):
     gaps = gap(both["trained_outputs"] / p.domains, both["gain"])
     untrained = trained - np.asarray(gaps)[..., None, None]
     simulation = xr.Dataset(
-        {"trained_accuracy": (dims, trained), "untrained_accuracy": (dims, untrained)},
+        {
+            "trained_accuracy": (dims, trained),
+            "untrained_accuracy": (dims, untrained),
+            "outcome": (dims[:-1], np.full((*sizes, 3), CONVERGED)),
+        },
         coords={**axes, "step": [0, 20]},
     )
-    theory = xr.Dataset({"least_squares_accuracy": 0.91})
+    theory = xr.Dataset({"least_squares_accuracy": 0.91, "chance_accuracy": 0.1})
     first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
     return LabelledRuns(first, {k: tuple(v) for k, v in axes.items()}, 3, 0, simulation, {}, theory)
 
@@ -223,6 +228,32 @@ def test_claims_read_the_threshold_and_the_start_off_the_grid():
         "large-start": "holds",
         "disconnected": "holds",
     }
+
+
+def test_runs_that_did_not_end_as_they_should_are_counted():
+    axes = {"trained_outputs": [1, 2, 3, 5], "gain": [0.01, 1.0]}
+    runs = made_up_runs(lambda f, g: 0 * f, **axes)
+    runs.simulation["outcome"][1, 1, :2] = OUT_OF_STEPS
+    note = claims.judge_all(runs)[0].note
+    assert note.endswith("2 of 24 runs did not converge in 3000 steps.")
+    runs = made_up_runs(lambda f, g: 0 * f, study.Parameters(training="minibatch"), **axes)
+    runs.simulation["outcome"][:] = OUT_OF_STEPS
+    runs.simulation["outcome"][0, 0, 0] = DIVERGED
+    assert claims.judge_all(runs)[0].note.endswith("1 of 24 runs diverged.")
+
+
+def test_chance_follows_from_the_number_of_classes():
+    axes = {"trained_outputs": [1, 2, 3, 5], "gain": [0.01, 1.0]}
+    runs = made_up_runs(lambda f, g: 0.65 + 0 * f, **axes)
+    verdicts = {}
+    for chance in (0.1, 0.25):
+        runs.theory["chance_accuracy"] = chance
+        found = {claim.id: claim for claim in claims.judge_all(runs)}
+        assert found["disconnected"].predicted == chance
+        verdicts[chance] = found["disconnected"].verdict
+    # Untrained routes answer right one time in four.
+    assert verdicts == {0.1: "fails", 0.25: "holds"}
+    assert float(study.predict(study.Parameters(**SMALL), 0, 1)["chance_accuracy"]) == 0.1
 
 
 def test_the_leaky_network_is_judged_by_its_own_percentage():

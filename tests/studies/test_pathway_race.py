@@ -5,7 +5,7 @@ import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.studies import pathway_race as study
 from foretrain.studies import pathway_race_theory as theory_of
-from foretrain.theory.mixed_race import decoupled_scheme, half_time, random_scheme
+from foretrain.theory.mixed_race import RANDOM_POLE, decoupled_scheme, half_time, random_scheme
 from foretrain.theory.pathway_race import race_factors
 
 
@@ -17,12 +17,13 @@ def test_effective_start_is_the_inverse_of_the_half_learning_time():
 
 
 @pytest.mark.parametrize("paths", [1, 16, 144])
-def test_predicted_overlap_is_the_effective_start_of_small_random_weights(paths):
+def test_small_random_weights_have_the_effective_overlap_of_the_page(paths):
     factors, scale = race_factors(12, paths), 1e-4
     time = half_time([random_scheme(scale, factors)], 3.4, 0.25)
     start = theory_of.effective_start(time, 3.4, 0.25, factors)
-    # Both end at their poles up to terms of order sigma.
-    assert start / scale == pytest.approx(theory_of.predicted_overlap(factors), rel=1e-3)
+    # Where the poles of both starts are the same; both end there up to terms of order sigma.
+    overlap = decoupled_scheme(1.0, 1.0, factors).pole * factors.outer / RANDOM_POLE
+    assert start / scale == pytest.approx(overlap, rel=1e-3)
 
 
 @pytest.mark.parametrize("paths", [1, 4, 36])

@@ -103,6 +103,22 @@ def test_logits_trained_directly_have_a_convex_falling_loss():
     assert np.diff(losses, 2).min() > -1e-12 * losses[0]
 
 
+def test_weight_decay_ends_at_the_soft_threshold_of_the_singular_values():
+    parameters = dataclasses.replace(
+        SMALL, rank=3, components=2, optimiser="sgd_decay", weight_decay=0.4, steps=4000
+    )
+    drawn = study.draw(parameters, 0, 0)
+    (run,) = train(parameters, [drawn])
+    expected = s_curves_theory.decayed_loss(parameters, 0, 0)
+    assert run.curves["loss"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "decay"), [("sgd", 0), ("adam", 0), ("adamw", 0.3)])
+def test_only_optimisers_with_decay_are_given_one(name, decay):
+    parameters = study.Parameters(optimiser=name, weight_decay=0.3)
+    assert study.weight_decay(parameters) == decay
+
+
 def test_prediction_is_the_reduction_at_rank_one_and_silent_elsewhere():
     one = study.Parameters(rank=1, dimension=8, steps=20, observe_every=5)
     theory = s_curves_theory.predict(one, 0, 2)
@@ -132,6 +148,8 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert verdicts["cross-entropy-no-decay"] == "fails"
     assert verdicts["cross-entropy-no-decay.corrected"] == "holds"
     assert verdicts["softmax-alone.corrected"] == "holds"
+    assert verdicts["softmax-alone.corrected[target_scale=100]"] == "holds"
+    assert len(verdicts) == len(result.claims)
     assert "cross-entropy-two-plateaus[target_scale=100, optimiser=sgd]" in verdicts
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
     assert drawn == {"mse", "cross-entropy", "large-logits"}

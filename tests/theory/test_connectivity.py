@@ -156,7 +156,7 @@ def test_within_a_component_untrained_pairs_generalise_from_small_weights():
     network.descend(3500)
     errors, zero = network.errors(), item_statistics(*hierarchical_items()).output_power / 2
     assert errors[trained == 1].max() < 1e-3
-    within = routing.untrained_within_components(trained.astype(int))
+    within = (connectivity.predicted_error(trained, 1.0) == 0) & (trained == 0)
     assert within.sum() == 3
     # The prediction is 0 in the limit; a hundredth of predicting zero at this initial scale.
     assert errors[within].max() < 0.01 * zero
@@ -213,11 +213,13 @@ def test_probability_grows_from_zero_below_a_tree_to_one(diagonal):
 @pytest.mark.parametrize(("diagonal", "pairs"), [(False, 29), (True, 23)])
 def test_sampled_probability_is_the_exact_one(diagonal, pairs):
     exact = connectivity.connection_probability(10, pairs, diagonal=diagonal)
-    sampled = connectivity.sampled_connection(
-        10, pairs, np.random.default_rng(0), diagonal=diagonal, draws=1500
-    )
-    assert abs(sampled.value - exact) < 4 * sampled.standard_error
-    assert 0 < sampled.standard_error < 0.02
+    random, draws = np.random.default_rng(0), 1500
+    connected = [
+        routing.is_connected(routing.nested(10, pairs, random, diagonal=diagonal))
+        for _ in range(draws)
+    ]
+    assert abs(np.mean(connected) - exact) < 4 * np.std(connected) / math.sqrt(draws)
+    assert 0.1 < exact < 0.9
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
@@ -234,25 +236,23 @@ def test_isolated_domains_explain_the_threshold_better_in_larger_masks(diagonal)
     assert errors[0] >= errors[1] >= errors[2]
 
 
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_threshold_is_the_first_size_beyond_the_level(diagonal):
-    for probability in (0.1, 0.5, 0.99):
-        pairs = connectivity.threshold_pairs(9, diagonal=diagonal, probability=probability)
-        at, below = (
-            connectivity.connection_probability(9, n, diagonal=diagonal) for n in (pairs, pairs - 1)
-        )
-        assert at >= probability > below
+@pytest.mark.parametrize(("diagonal", "pairs"), [(False, 29), (True, 23)])
+def test_the_threshold_of_ten_domains_is_that_of_the_page(diagonal, pairs):
+    at, below = (
+        connectivity.connection_probability(10, n, diagonal=diagonal) for n in (pairs, pairs - 1)
+    )
+    assert at >= 0.5 > below
 
 
-def test_threshold_of_large_masks_follows_its_logarithm():
-    for domains in (100, 1000):
-        pairs = connectivity.threshold_pairs(domains, diagonal=False)
-        # Corrections are of relative order log(M)/M.
-        expected = domains * math.log(2 * domains / math.log(2))
-        assert pairs == pytest.approx(expected, rel=4 * math.log(domains) / domains)
-        pairs = connectivity.threshold_pairs(domains, diagonal=True)
-        expected = domains + domains / 2 * math.log(domains / math.log(2))
-        assert pairs == pytest.approx(expected, rel=4 * math.log(domains) / domains)
+def test_the_threshold_of_large_masks_follows_its_logarithm():
+    domains = 1000
+    for diagonal, pairs in (
+        (False, domains * math.log(2 * domains / math.log(2))),
+        (True, domains + domains / 2 * math.log(domains / math.log(2))),
+    ):
+        # Corrections are of relative order log(M)/M in the number of pairs.
+        chance = connectivity.isolation_estimate(domains, round(pairs), diagonal=diagonal)
+        assert chance == pytest.approx(0.5, abs=0.03)
 
 
 def test_bad_arguments_are_refused():
@@ -260,10 +260,6 @@ def test_bad_arguments_are_refused():
         connectivity.connection_probability(17, 60, diagonal=False)
     with pytest.raises(ArgumentError, match="`pairs` must be between 5 and 25, but is 3"):
         connectivity.isolation_estimate(5, 3, diagonal=True)
-    with pytest.raises(ArgumentError, match="`draws` must be at least 1"):
-        connectivity.sampled_connection(5, 7, np.random.default_rng(0), diagonal=True, draws=0)
-    with pytest.raises(ArgumentError, match="`probability` must be above 0 and at most 1"):
-        connectivity.threshold_pairs(5, diagonal=True, probability=0.0)
     with pytest.raises(ArgumentError, match="`mixing` must be one of"):
         connectivity.error_across_components([1.0], [1.0], mixing="some")
     with pytest.raises(ArgumentError, match="`singular_values` must be positive"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.s_curve_race import first_targets
+from foretrain.theory.first_target import first_targets
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import routing
@@ -42,6 +43,20 @@ def integrate(trained, u, v, s, times):
     return [(y[:rows], y[rows:-2], y[-2], y[-1]) for y in solution.y.T]
 
 
+def place_at(early, time):
+    """S and s of the closed forms at a time, in the flow's gauge: the inverse of `time_at`."""
+    turn = early.turning_point
+    returning = time > escape.time_at(early, turn) if math.isfinite(turn) else False
+    behind = lambda place: escape.time_at(early, place, returning=returning) - time  # noqa: E731
+    ends = [0.0, turn]
+    if returning or math.isinf(turn):
+        ends = [-1.0, turn] if returning else [0.0, 1.0]
+        while behind(ends[0]) * behind(ends[1]) > 0:
+            ends = [2 * ends[0], turn] if returning else [0.0, 2 * ends[1]]
+    place = brentq(behind, *ends, xtol=1e-15, rtol=1e-14)
+    return place, (-1 if returning else 1) * math.sqrt(escape.squared_scale(early, place))
+
+
 SEEDS = range(16)
 TURNING = [seed for seed in SEEDS if math.isfinite(escape.early_flow(*draw(seed)).turning_point)]
 
@@ -56,7 +71,7 @@ def assert_closed_forms_are_the_flow(trained, u, v, s):
     for time, (left, right, scale, progress) in zip(
         times, integrate(trained, u, v, s, times), strict=True
     ):
-        found, found_scale = escape.progress_at(early, time)
+        found, found_scale = place_at(early, time)
         directions = escape.early_weights(early, found)
         size = np.exp(directions[2])
         largest = max(np.abs(left).max(), np.abs(right).max(), abs(scale))
@@ -91,8 +106,8 @@ def test_the_scale_changes_sign_at_the_turning_point(seed):
     (_, _, scale, progress) = integrate(trained, u, v, s, [turned])[0]
     assert abs(scale) < 1e-8
     assert early.sign * progress == pytest.approx(early.turning_point, rel=1e-8)
-    before, after = (escape.progress_at(early, turned * f)[1] for f in (1 - 1e-6, 1 + 1e-6))
-    assert before > 0 > after
+    around = integrate(trained, u, v, s, turned * np.array([0.999, 1.001]))
+    assert early.sign * around[0][2] > 0 > early.sign * around[1][2]
     assert escape.time_at(early, 0.0, returning=True) == pytest.approx(2 * turned, rel=1e-12)
 
 
@@ -113,7 +128,6 @@ def test_a_fifth_of_gaussian_starts_turns_and_half_first_oppose():
 def test_time_runs_from_zero_to_the_blow_up(seed):
     early = escape.early_flow(*draw(seed))
     assert escape.time_at(early, 0.0) == 0
-    assert escape.progress_at(early, 0.0) == pytest.approx((0.0, early.start), abs=1e-14)
     end = escape.blow_up_time(early)
     back = math.isfinite(early.turning_point)
     places = (-1.0 if back else 1.0) * np.array([1.0, 3.0, 9.0, 30.0, 300.0])
@@ -127,7 +141,7 @@ def test_restarting_on_the_way_changes_nothing(seed):
     trained, u, v, s = draw(seed)
     early = escape.early_flow(trained, u, v, s)
     end = escape.blow_up_time(early)
-    place, scale = escape.progress_at(early, 0.6 * end)
+    place, scale = place_at(early, 0.6 * end)
     left, right, log_size = escape.early_weights(early, place)
     size = math.exp(log_size)
     again = escape.early_flow(trained, left * size, right * size, early.sign * scale)
@@ -158,7 +172,8 @@ def test_one_mode_has_the_closed_form_of_a_growing_exponential():
     # T = 1, u = v = s = a: all three stay equal, ds/dt = s^2, s = a/(1 - a t), S = -log(1 - a t).
     early = escape.early_flow([[1.0]], [0.25], [0.25], 0.25)
     assert escape.blow_up_time(early) == pytest.approx(4, rel=1e-11)
-    assert escape.progress_at(early, 3.0) == pytest.approx((math.log(4), 1.0), rel=1e-10)
+    assert escape.time_at(early, math.log(4)) == pytest.approx(3, rel=1e-11)
+    assert escape.squared_scale(early, math.log(4)) == pytest.approx(1, rel=1e-11)
     assert escape.time_at(early, 1.0) == pytest.approx(4 * (1 - math.exp(-1)), rel=1e-11)
 
 
@@ -176,7 +191,7 @@ def test_opposed_weights_with_a_small_scale_turn_in_closed_form():
     c = math.atan(0.3 / 0.4)
     assert escape.time_at(early, early.turning_point) == pytest.approx(c / 0.4, rel=1e-11)
     assert escape.blow_up_time(early) == pytest.approx((c + math.pi / 2) / 0.4, rel=1e-11)
-    assert escape.progress_at(early, 3.0)[1] == pytest.approx(0.4 * math.tan(c - 1.2), rel=1e-10)
+    assert place_at(early, 3.0)[1] == pytest.approx(0.4 * math.tan(c - 1.2), rel=1e-10)
 
 
 def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
@@ -201,7 +216,5 @@ def test_bad_arguments_are_refused():
         early = escape.early_flow(*draw(seed))
         with pytest.raises(ArgumentError, match="`progress` must lie between 0 and the turning"):
             escape.time_at(early, -1.0)
-        with pytest.raises(ArgumentError, match="`time` must be below the blow-up time"):
-            escape.progress_at(early, 2 * escape.blow_up_time(early))
     with pytest.raises(ArgumentError, match="`progress` must be at most the turning point inf"):
         escape.time_at(early, -1.0, returning=True)

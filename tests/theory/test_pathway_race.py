@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import routing
@@ -234,31 +236,40 @@ def assert_network_follows(network, outer, hidden):
         np.testing.assert_allclose(weights, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["paper", "authors"])
-def test_descent_of_a_routing_network_from_decoupled_weights_is_the_reduction(loss):
-    trained = routing.random_biregular(5, 2, np.random.default_rng(0))
-    network = FullNetwork(trained, 5, True, 0.3, 0.4)
-    features = 7 if loss == "authors" else None
-    rate = 0.05 if features else 0.05 * race.authors_time_scale(5, 2, 7)
-    for _ in range(60):
-        network.descend(rate, features)
-    step = 0.05 * race.authors_time_scale(5, 2, 7)
-    path = race.descend(step, 60, 0.3, 0.4, SINGULAR, VARIANCE, race.routing_factors(5))
-    assert path[0][-1, 0] > 1
-    assert_network_follows(network, *path)
+FEATURES = 7
 
 
-@pytest.mark.parametrize("shared_encoders", [False, True])
-@pytest.mark.parametrize("group", [1, 2, 4])
-def test_descent_of_modules_from_decoupled_weights_is_the_race(group, shared_encoders):
-    factors = race.race_factors(4, group**2, shared_encoders=shared_encoders)
-    step, steps = 0.04 / factors.outer, 60
-    network = FullNetwork(np.ones((4, 4)), group, shared_encoders, 0.3, 0.4)
+def assert_descent_is_the_reduction(network, routes, domains, factors, loss):
+    # Half of what is stable at the end, where the curvature of the first mode is 24 outer r^(1/3).
+    step, steps = 1 / (24 * factors.outer * factors.ratio ** (1 / 3)), 120
+    authors = loss == "authors"
+    rate = step / race.authors_time_scale(domains, routes, FEATURES) if authors else step
     for _ in range(steps):
-        network.descend(step)
+        network.descend(rate, FEATURES if authors else None)
     path = race.descend(step, steps, 0.3, 0.4, SINGULAR, VARIANCE, factors)
     assert path[0][-1, 0] > 1
     assert_network_follows(network, *path)
+
+
+@settings(max_examples=12)
+@given(st.data(), st.integers(2, 6), st.integers(0, 99), st.sampled_from(["paper", "authors"]))
+def test_descent_of_a_routing_network_from_decoupled_weights_is_the_reduction(
+    data, domains, draw, loss
+):
+    outputs = data.draw(st.integers(1, domains), label="trained outputs")
+    trained = routing.random_biregular(domains, outputs, np.random.default_rng(draw))
+    network = FullNetwork(trained, domains, True, 0.3, 0.4)
+    factors = race.routing_factors(domains)
+    assert_descent_is_the_reduction(network, outputs, domains, factors, loss)
+
+
+@settings(max_examples=12)
+@given(st.data(), st.integers(2, 6), st.booleans(), st.sampled_from(["paper", "authors"]))
+def test_descent_of_modules_from_decoupled_weights_is_the_race(data, domains, shared, loss):
+    paths = data.draw(st.sampled_from(race.admissible_paths(domains)), label="paths")
+    network = FullNetwork(np.ones((domains, domains)), round(paths**0.5), shared, 0.3, 0.4)
+    factors = race.race_factors(domains, paths, shared_encoders=shared)
+    assert_descent_is_the_reduction(network, domains, domains, factors, loss)
 
 
 def test_authors_time_is_eight_times_the_papers_at_their_size():

@@ -7,40 +7,33 @@ import xarray as xr
 
 from foretrain.claims import bootstrap_interval
 from foretrain.figures import Drawing
+from foretrain.figures.s_curves import with_axes
 from foretrain.figures.style import (
     INK,
+    OPTIMISER_COLOURS,
+    OPTIMISER_NAMES,
     PALETTE,
     legend_below,
     panel_letters,
     panels,
     simulation_line,
 )
+from foretrain.measures.competition import matched_bumps, mean_over_cells
 from foretrain.measures.stability import is_stable
-
-_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
-_COLOURS = {"sgd": "blue", "sgd_decay": "green", "adam": "orange", "adamw": "vermillion"}
-_AXES = ("optimiser", "rank", "init_scale", "relative_rate")
+from foretrain.studies.bumps import AXES
 
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, and the loss at full rank."""
     fixed = json.loads(tree.attrs["config"])["parameters"]
-    data = _full(tree["simulation"].to_dataset(), fixed)
+    data = with_axes(tree["simulation"].to_dataset(), fixed, AXES)
     drawings = {"bumps": _bumps(data)}
     if "/variants/exchanged" in tree.groups and 2 in data["rank"].values:
-        partner = _full(tree["variants/exchanged"].to_dataset(), fixed)
+        partner = with_axes(tree["variants/exchanged"].to_dataset(), fixed, AXES)
         drawings["competition"] = _competition(data, partner)
     if fixed["dimension"] in data["rank"].values:
         drawings["full-rank"] = _full_rank(data.sel(rank=fixed["dimension"]))
     return drawings
-
-
-def _full(data, fixed):
-    """The dataset with the four axes of the study, of length one where they are not swept."""
-    for name in _AXES:
-        if name not in data.dims:
-            data = data.expand_dims({name: [fixed[name]]})
-    return data.isel({n: 0 for n in data.dims if n not in (*_AXES, "seed", "step", "component")})
 
 
 def _point(ax, x, samples, **style):
@@ -61,7 +54,7 @@ def _bumps(data):
     for ax, rank in zip(axes[0], ranks, strict=True):
         for offset, name in enumerate(data["optimiser"].values):
             for number, scale in enumerate(scales):
-                colour = PALETTE[_COLOURS.get(str(name), "black")]
+                colour = OPTIMISER_COLOURS[str(name)]
                 marker = "osD^v"[number % 5]
                 for index, place in enumerate(places):
                     cell = count.sel(optimiser=name, rank=rank, init_scale=scale)
@@ -81,8 +74,8 @@ def _bumps(data):
         ax.set_title(f"rank {rank}", loc="left")
         ax.set_xticks(places, [f"{rate:g}" for rate in rates])
     for name in data["optimiser"].values:
-        colour = PALETTE[_COLOURS.get(str(name), "black")]
-        axes[0, 0].plot([], [], color=colour, linewidth=4, label=_NAMES.get(str(name), str(name)))
+        colour = OPTIMISER_COLOURS[str(name)]
+        axes[0, 0].plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[str(name)])
     for number, scale in enumerate(scales):
         shape = {"marker": "osD^v"[number % 5], "color": INK, "linestyle": "none"}
         axes[0, 0].plot([], [], **shape, label=f"σ = {scale:g}")
@@ -104,29 +97,22 @@ def _competition(data, partner):
     figure, axes = panels(height=3.6, squeeze=False)
     ax = axes[0, 0]
     names = data["optimiser"].values
+    labels = "both first align with one target", "each first aligns with its own"
     for place, name in enumerate(names):
-        sides = [_rank_two(item, name) for item in (data, partner)]
-        (shared, _, stable), (shared_too, _, stable_too) = sides
-        decides = (shared != shared_too) & stable & stable_too
-        for shift, wanted, colour, label in (
-            (-0.12, True, "vermillion", "both first align with one target"),
-            (0.12, False, "blue", "each first aligns with its own"),
-        ):
-            # Of every deciding pair the one run that is as wanted.
-            chosen = [np.where(decides & (share == wanted), bumps, 0) for share, bumps, _ in sides]
-            count = np.sum(chosen, axis=0)
-            pairs = decides.sum((0, 1))
+        sides = zip((-0.12, 0.12), ("vermillion", "blue"), labels, strict=True)
+        found = _matched(data, partner, name)
+        for (shift, colour, label), samples in zip(sides, found, strict=True):
             _point(
                 ax,
                 place + shift,
-                np.where(pairs > 0, count.sum((0, 1)) / np.maximum(pairs, 1), np.nan),
+                samples,
                 color=PALETTE[colour],
                 marker="o",
                 capsize=4,
                 linestyle="none",
                 label=label if place == 0 else "_nolegend_",
             )
-    ax.set_xticks(np.arange(len(names)), [_NAMES.get(str(name), str(name)) for name in names])
+    ax.set_xticks(np.arange(len(names)), [OPTIMISER_NAMES[str(name)] for name in names])
     ax.set(ylabel="Bumps per run, rank two", ylim=(0, None), xlim=(-0.5, len(names) - 0.5))
     legend_below(figure, 2)
     return Drawing(
@@ -138,14 +124,19 @@ def _competition(data, partner):
     )
 
 
-def _rank_two(data, name):
-    """Whether both components share their first target, bumps, and stability, shape (scale, rate, seed)."""
-    cell = data.sel(optimiser=name, rank=2).transpose("init_scale", "relative_rate", "seed", ...)
-    first = cell["first_target"].values[..., :2]
-    losses = cell["relative_loss"].values
-    stable = np.array([[is_stable(rate) for rate in scale] for scale in losses])
-    shared = (first[..., 0] == first[..., 1]) & (first[..., 0] >= 0)
-    return shared, cell["component_bumps"].values[..., :2].sum(-1), stable[..., None]
+def _matched(data, partner, name):
+    """Bumps of the runs that share and of their partners that do not, mean over the stable cells, shape (seed,) each."""
+    order = ("init_scale", "relative_rate", "seed", ...)
+    pair = [item.sel(optimiser=name, rank=2).transpose(*order) for item in (data, partner)]
+    calm = np.array(
+        [[is_stable(rate) for rate in scale] for scale in pair[0]["relative_loss"].values]
+    )
+    counts = [
+        item[variable].values[calm]
+        for item in pair
+        for variable in ("first_target", "component_bumps")
+    ]
+    return [mean_over_cells(side) for side in matched_bumps(*counts)]
 
 
 def _full_rank(data):
@@ -166,7 +157,7 @@ def _full_rank(data):
                     style = simulation_line(colour, linewidth=1.1, alpha=0.7, label=label)
                     ax.plot(time, curve[1:], **style)
             ax.set(xscale="log", ylim=(0, 1.3))
-            ax.set_title(f"{_NAMES[str(name)]}, σ = {scale:g}", loc="left")
+            ax.set_title(f"{OPTIMISER_NAMES[str(name)]}, σ = {scale:g}", loc="left")
         axes[row, 0].set_ylabel("Loss over |C|²")
     for ax in axes[-1]:
         ax.set_xlabel("Step × relative rate")

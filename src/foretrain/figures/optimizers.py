@@ -6,28 +6,24 @@ import numpy as np
 import xarray as xr
 
 from foretrain.figures import Drawing
+from foretrain.figures.s_curves import with_axes
 from foretrain.figures.style import (
-    PALETTE,
+    OPTIMISER_COLOURS,
+    OPTIMISER_NAMES,
     legend_below,
     panel_letters,
     panels,
     simulation_line,
 )
 from foretrain.measures.learning_time import crossing_time
-
-_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
-_COLOURS = {"sgd": "blue", "sgd_decay": "green", "adam": "orange", "adamw": "vermillion"}
-_AXES = ("optimiser", "init_scale", "learning_rate")
+from foretrain.studies.optimizers import AXES
 
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Loss against steps as they are, and against steps in units of each run's own time to half the target."""
     data = tree["simulation"].to_dataset()
     fixed = json.loads(tree.attrs["config"])["parameters"]
-    for name in _AXES:
-        if name not in data.dims:
-            data = data.expand_dims({name: [fixed[name]]})
-    return {"rescaled": _rescaled(data)}
+    return {"rescaled": _rescaled(with_axes(data, fixed, AXES))}
 
 
 def _rescaled(data):
@@ -38,12 +34,12 @@ def _rescaled(data):
         for name in data["optimiser"].values:
             cell = data.sel(optimiser=name, init_scale=scale, learning_rate=rate)
             step = cell["step"].values
-            colour = PALETTE[_COLOURS.get(str(name), "black")]
+            colour = OPTIMISER_COLOURS[str(name)]
             for seed, curve in enumerate(cell["loss"].transpose("seed", "step").values[:10]):
                 kept = np.isfinite(curve)
                 x, y = step[kept], curve[kept]
                 half = float(crossing_time(x, -y, -0.5))
-                shown = {"label": _NAMES.get(str(name), str(name))} if seed == row == 0 else {}
+                shown = {"label": OPTIMISER_NAMES[str(name)]} if seed == row == 0 else {}
                 style = simulation_line(colour, linewidth=1.3, alpha=0.5)
                 axes[row, 0].plot(x, y, **{**style, **shown})
                 axes[row, 1].plot(x / half, y, **style)

@@ -17,6 +17,7 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.trajectory import at_end
 
 _TIME = "Time (step × learning rate)"
@@ -98,21 +99,15 @@ def _half_times(theory, shared, where):
     own = {"color": PALETTE["vermillion"], "alpha": 0.7, "markersize": 7}
     ax.plot(points.T, measured.values.T, "o", **own)
     ax.plot([], [], "o", label="random weights, own encoders in every module", **own)
+    strength = shared["part_strength"].isel(part=0, mode=0).transpose("paths", "seed", "step")
+    elapsed = shared["elapsed"].transpose("paths", "seed", "step").values
     other = []
-    for number in paths:
-        run = shared.sel(paths=number)
-        optimum = float(run["part_strength"].isel(part=0, mode=0).max())
-        for seed in range(run.sizes["seed"]):
-            strength = run["part_strength"].isel(part=0, mode=0, seed=seed).values
-            time = run["elapsed"].isel(seed=seed).values
-            other.append(
-                (
-                    number,
-                    np.interp(
-                        optimum / 2, strength[np.isfinite(strength)], time[np.isfinite(strength)]
-                    ),
-                )
-            )
+    for number, times, values in zip(paths, elapsed, strength.values, strict=True):
+        # After its end a run is padded with nan.
+        half = np.nanmax(values) / 2
+        for time, value in zip(times, values, strict=True):
+            kept = np.isfinite(value)
+            other.append((number, crossing_time(time[kept], value[kept], half)))
     ax.plot(
         *np.array(other).T,
         "s",

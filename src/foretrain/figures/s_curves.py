@@ -1,28 +1,30 @@
 """Figures of the study ``s-curves``: a grid of loss curves for each loss."""
 
 import json
+from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
+    OPTIMISER_NAMES,
     PALETTE,
     WIDTH,
     panels,
     simulation_line,
     theory_line,
 )
+from foretrain.studies.s_curves import AXES
 
-_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """One grid of panels per loss, and one for cross-entropy of large logits."""
     fixed = json.loads(tree.attrs["config"])["parameters"]
-    data = _full(tree["simulation"].to_dataset(), fixed)
-    theory = _full(tree["theory"].to_dataset(), fixed)
+    data = with_axes(tree["simulation"].to_dataset(), fixed, AXES)
+    theory = with_axes(tree["theory"].to_dataset(), fixed, AXES)
     drawings = {}
     for kind in data["loss_kind"].values:
         kind = str(kind)
@@ -31,17 +33,23 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
             data.sel(loss_kind=kind), predicted, _TITLES.get(kind, "Loss")
         )
     if "/variants/large_logits" in tree.groups:
-        large = _full(tree["variants/large_logits"].to_dataset(), fixed).isel(loss_kind=-1)
+        large = with_axes(tree["variants/large_logits"].to_dataset(), fixed, AXES).isel(
+            loss_kind=-1
+        )
         drawings["large-logits"] = _grid(large, None, "Cross-entropy of logits of order one")
     return drawings
 
 
-def _full(data, fixed):
-    """The dataset with the three axes of the study, of length one where they are not swept."""
-    for name in ("optimiser", "rank", "loss_kind"):
+def with_axes(data: xr.Dataset, fixed: dict, axes: Iterable[str]) -> xr.Dataset:
+    """The dataset with a dim for each of a study's `axes`, of length one where it was not swept.
+
+    Of axes that are not the study's own the first value is kept. `fixed` holds the parameters of the run.
+    """
+    axes = tuple(axes)
+    for name in reversed(axes):
         if name not in data.dims:
             data = data.expand_dims({name: [fixed[name]]})
-    own = ("loss_kind", "rank", "optimiser", "seed", "step", "component")
+    own = (*axes, "seed", "step", "component")
     return data.isel({name: 0 for name in data.dims if name not in own})
 
 
@@ -67,7 +75,7 @@ def _grid(data, theory, title):
             ax.set(xlim=(0, _end(step, curves)), ylim=(0, None))
             ax.locator_params(axis="x", nbins=3)
             if row == 0:
-                ax.set_title(_NAMES.get(str(name), str(name)), fontsize=12)
+                ax.set_title(OPTIMISER_NAMES[str(name)], fontsize=12)
             if column == 0:
                 ax.set_ylabel(f"rank {rank}")
     top = np.nanquantile(data["relative_loss"].isel(step=0).values, 0.99)

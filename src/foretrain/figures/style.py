@@ -32,6 +32,13 @@ PALETTE = {
     "sky": "#56b4e9",
     "black": "#000000",
 }
+OPTIMISER_NAMES = {"sgd": "SGD", "sgd_decay": "SGD + decay", "adam": "Adam", "adamw": "AdamW"}
+OPTIMISER_COLOURS = {
+    "sgd": PALETTE["blue"],
+    "sgd_decay": PALETTE["green"],
+    "adam": PALETTE["orange"],
+    "adamw": PALETTE["vermillion"],
+}
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half

@@ -84,24 +84,27 @@ def plateaus(
     ]
 
 
-def count_plateaus(times, losses, **thresholds) -> np.ndarray:
-    """Number of plateaus of every run; nan for a run that diverged.
+def plateaus_of_runs(times, losses, **thresholds) -> list[list[LossPlateau] | None]:
+    """The plateaus of every run; None for a run that diverged.
 
     Args:
         times: Shape (time,), as for `plateaus`.
         losses: Shape (run, time). A run that ended early is nan from there on; one whose last
             finite loss is not below its first has diverged.
         **thresholds: As for `plateaus`.
-
-    Returns:
-        Shape (run,), float64.
     """
-    counts = np.full(len(losses), np.nan)
-    for run, curve in enumerate(np.asarray(losses, dtype=float)):
+    found: list[list[LossPlateau] | None] = []
+    for curve in np.asarray(losses, dtype=float):
         length = np.argmin(np.isfinite(curve)) if not np.isfinite(curve).all() else len(curve)
-        if length > 1 and curve[length - 1] < curve[0]:
-            counts[run] = len(plateaus(times[:length], curve[:length], **thresholds))
-    return counts
+        fell = length > 1 and curve[length - 1] < curve[0]
+        found.append(plateaus(times[:length], curve[:length], **thresholds) if fell else None)
+    return found
+
+
+def count_plateaus(times, losses, **thresholds) -> np.ndarray:
+    """Number of plateaus of every run, shape (run,); nan for one that diverged. See `plateaus_of_runs`."""
+    found = plateaus_of_runs(times, losses, **thresholds)
+    return np.array([np.nan if one is None else len(one) for one in found], dtype=float)
 
 
 def plateau_length(times, losses, *, upper: float, lower: float) -> float:
@@ -128,65 +131,6 @@ def plateau_length(times, losses, *, upper: float, lower: float) -> float:
         crossing_time(times, fallen, max(np.log(first / level), 0.0)) for level in (upper, lower)
     )
     return float("inf") if np.isnan(end) else float(end - start)
-
-
-@dataclass(frozen=True)
-class TimeRescaling:
-    """How well one loss curve is another one with time rescaled.
-
-    Attributes:
-        factor: The other curve reaches every level `factor` times later, in the mean of the
-            logarithm.
-        residual: Standard deviation over levels of the logarithm of that ratio; 0 for an exact
-            rescaling.
-        explained: Share of the variance over levels of the other curve's log times that the
-            rescaled curve explains; 1 for an exact rescaling, negative where its mean does better.
-    """
-
-    factor: float
-    residual: float
-    explained: float
-
-
-def time_rescaling(times, losses, other_times, other_losses, *, levels: int = 64) -> TimeRescaling:
-    """The best rescaling of time between two loss curves: other(factor x t) = loss(t).
-
-    The times at which each curve first reaches common levels are compared on a logarithmic scale;
-    the factor is their least squares. Exchanging the curves inverts the factor and keeps the
-    residual.
-
-    Args:
-        times: Shape (time,), ascending, starting at 0.
-        losses: Shape (time,).
-        other_times: As `times`, its own length.
-        other_losses: As `losses`.
-        levels: Number of levels, evenly spaced in the loss between what both curves reach.
-
-    Raises:
-        ArgumentError: the curves have no level in common.
-    """
-    curves = (times, losses), (other_times, other_losses)
-    values = [finite_array(n, v[1], ndim=1) for n, v in zip(_CURVES, curves, strict=True)]
-    high = min(float(value[0]) for value in values)
-    low = max(float(value.min()) for value in values)
-    if not high > low:
-        raise argument_error(
-            "other_losses", "share levels with `losses`", f"they share none ({low:g} to {high:g})"
-        )
-    # The ends are left out: the start is at time 0, and the lowest level is reached by accident of
-    # the record's end.
-    wanted = np.linspace(high, low, levels + 2)[1:-1]
-    reached = []
-    for (curve_times, _), value in zip(curves, values, strict=True):
-        falling = -np.minimum.accumulate(value.astype(float))
-        tiled = np.broadcast_to(falling, (levels, len(falling)))
-        reached.append(crossing_time(np.asarray(curve_times, dtype=float), tiled, -wanted))
-    ratio = np.log(reached[1] / reached[0])
-    explained = 1 - ratio.var() / max(np.log(reached[1]).var(), np.finfo(float).tiny)
-    return TimeRescaling(float(np.exp(ratio.mean())), float(ratio.std()), float(explained))
-
-
-_CURVES = ("losses", "other_losses")
 
 
 def _falling_curve(times, losses, floor):

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from foretrain.errors import argument_error, integer, one_of, real
 
 TARGET_LAWS = ("sphere", "orthonormal")
 LOSSES = ("mse", "cross_entropy")
-OPTIMISERS = ("sgd", "sgd_decay", "adam", "adamw")
 
 
 class Factors(NamedTuple):
@@ -33,18 +31,6 @@ class Factors(NamedTuple):
 
     left: Any
     right: Any
-
-
-class Training(NamedTuple):
-    """A learner on its way.
-
-    Attributes:
-        factors: The learner's factors.
-        optimiser: State of the optimiser, a pytree.
-    """
-
-    factors: Factors
-    optimiser: Any
 
 
 class GradientSplit(NamedTuple):
@@ -151,18 +137,6 @@ def mse_loss(factors: Factors, target: Factors):
     return jnp.sum(difference**2)
 
 
-def mse_loss_from_grams(factors: Factors, target: Factors):
-    """||C - X Y^T||_F^2 from Gram matrices, without an n x n matrix; O(n (k + r)^2).
-
-    The difference of numbers of order |C|^2: in float32 it is meaningless below about 1e-6 |C|^2
-    and may be negative.
-    """
-    (x, y), (a, b) = factors, target
-    own = jnp.sum((x.T @ x) * (y.T @ y))
-    cross = jnp.sum((a.T @ x) * (b.T @ y))
-    return own - 2 * cross + jnp.sum((a.T @ a) * (b.T @ b))
-
-
 def mse_split(factors: Factors, target: Factors) -> GradientSplit:
     """-grad_X = 2 A (B^T Y) - 2 X (Y^T Y), and the same for Y; O(n k (k + r))."""
     (x, y), (a, b) = factors, target
@@ -179,15 +153,15 @@ def cross_entropy_loss(factors: Factors, target: Factors):
 
     $$ \log \Big( 1 + \sum P \, (e^{-d} - 1 + d) \Big), \qquad d = C - Z - \sum P (C - Z), $$
 
-    the same number as a sum of terms >= 0.
+    and elsewhere, with s = log P - log Q, as sum P (e^-s - 1 + s): both are the same number, since P
+    and Q sum to one, as a sum of terms >= 0.
     """
     logits, own = target.left @ target.right.T, factors.left @ factors.right.T
     probabilities = _softmax(logits)
     shift = logits - own
     shift = shift - jnp.sum(probabilities * shift)
     near = jnp.log1p(jnp.sum(probabilities * _exponential_remainder(jnp.clip(shift, -1.0, 1.0))))
-    surprise = jax.nn.log_softmax(logits.ravel()) - jax.nn.log_softmax(own.ravel())
-    far = jnp.sum(probabilities.ravel() * surprise)
+    far = jnp.sum(_divergence_terms(logits, own))
     return jnp.where(jnp.max(jnp.abs(shift)) <= 1.0, near, far)
 
 
@@ -204,65 +178,6 @@ def cross_entropy_split(factors: Factors, target: Factors) -> GradientSplit:
     return GradientSplit(_pull(excess_target, factors), _pull(excess_learner, factors))
 
 
-def optimiser(name: str, learning_rate, weight_decay=0.0) -> optax.GradientTransformation:
-    """An Optax optimiser; learning rate and weight decay may be traced.
-
-    - "sgd": -eta gradient. "adam": Adam with Optax's defaults (.9, .999, 1e-8). Both leave weight
-      decay out.
-    - "sgd_decay": -eta (gradient + lambda x).
-    - "adamw": Adam plus decoupled decay, -eta (Adam's direction + lambda x).
-    """
-    name = one_of("name", name, OPTIMISERS)
-    if name == "sgd":
-        return optax.sgd(learning_rate)
-    if name == "sgd_decay":
-        return optax.chain(optax.add_decayed_weights(weight_decay), optax.sgd(learning_rate))
-    if name == "adam":
-        return optax.adam(learning_rate)
-    return optax.adamw(learning_rate, weight_decay=weight_decay)
-
-
-def init(name: str, start: Factors) -> Training:
-    """A learner at step 0 with the optimiser of that name; fits ``Program.init``.
-
-    Args:
-        name: One of `OPTIMISERS`.
-        start: The factors, arrays of the dtype in which the run shall live.
-    """
-    start = Factors(jnp.asarray(start.left), jnp.asarray(start.right))
-    # The state's shape and start do not depend on the rates.
-    return Training(start, optimiser(name, 0.0, 0.0).init(start))
-
-
-def step(
-    name: str, kind: str, training: Training, target: Factors, learning_rate, weight_decay=0.0
-) -> Training:
-    """One full-batch step of the optimiser `name` on the loss `kind`; fits ``Program.step``.
-
-    Args:
-        name: One of `OPTIMISERS`; static.
-        kind: One of `LOSSES`; static.
-        training: From `init` or `step`.
-        target: The target's factors, same dtype.
-        learning_rate: eta, a scalar, may be traced.
-        weight_decay: lambda, a scalar, may be traced; used by "sgd_decay" and "adamw" only.
-    """
-    slope = gradient(kind, training.factors, target)
-    return descend(name, training, slope, learning_rate, weight_decay)
-
-
-def descend(
-    name: str, training: Training, slope: Factors, learning_rate, weight_decay=0.0
-) -> Training:
-    """One step of the optimiser `name` where the gradient is `slope`; arguments as for `step`."""
-    rule = optimiser(name, learning_rate, weight_decay)
-    # Optax declares parameters as any pytree; ours go in and come out as Factors.
-    factors: Any = training.factors
-    updates, state = rule.update(slope, training.optimiser, factors)
-    moved: Any = optax.apply_updates(factors, updates)
-    return Training(moved, state)
-
-
 def _softmax(logits):
     return jax.nn.softmax(logits.ravel()).reshape(logits.shape)
 
@@ -276,6 +191,15 @@ def _exponential_remainder(values):
     for order in range(8, 2, -1):
         series = 1 - near / order * series
     return jnp.where(small, near**2 / 2 * series, jnp.expm1(-values) + values)
+
+
+def _divergence_terms(logits, own):
+    """P (e^-s - 1 + s), entry by entry, each >= 0; where Q is more than e times P, as Q - P + P s."""
+    own_log = jax.nn.log_softmax(own.ravel())
+    probabilities, learned = jax.nn.softmax(logits.ravel()), jnp.exp(own_log)
+    surprise = jax.nn.log_softmax(logits.ravel()) - own_log
+    likely = probabilities * _exponential_remainder(jnp.maximum(surprise, -1.0))
+    return jnp.where(surprise < -1.0, learned - probabilities + probabilities * surprise, likely)
 
 
 def _pull(excess, factors):

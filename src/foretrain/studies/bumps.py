@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.studies import s_curves
 
@@ -90,4 +90,7 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge the thread's sentences about bumps over the whole grid."""
     from foretrain.studies import bumps_claims
 
-    return bumps_claims.judge(runs)
+    claims = judge_cells(bumps_claims.judge_grid, runs, keep=tuple(AXES))
+    if "prominence" in runs.axes:
+        claims += judge_cells(bumps_claims.judge_thresholds, runs, keep=(*AXES, "prominence"))
+    return claims

@@ -36,23 +36,14 @@ PRESETS = {
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(toy.FlowParameters):
     """Parameters of the study; each field's rule says what it may be."""
 
-    domains: int = parameter(
-        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
-    )
     width: int = parameter(
         5, "w, number of consecutive outputs that every input is trained with", minimum=1
     )
     init_scale: float = parameter(
         1e-2, "sigma, standard deviation of every initial weight", minimum=1e-64
-    )
-    loss_tolerance: float = parameter(
-        1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
-    )
-    solver_tolerance: float = parameter(
-        1e-9, "error of a step, relative to every weight", minimum=1e-13, maximum=1e-2, static=True
     )
     steps: int = parameter(
         4000,
@@ -61,9 +52,6 @@ class Parameters:
         maximum=10**9,
     )
     observe_every: int = parameter(50, "stride in steps of what is stored", minimum=1, static=True)
-    precision: str = parameter(
-        "float64", "floating-point type", choices=("float32", "float64"), static=True
-    )
 
 
 VARIABLES = declare(

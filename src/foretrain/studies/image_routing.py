@@ -234,6 +234,7 @@ VARIABLES = declare(
         "least_squares_accuracy",
         meaning="Held-out accuracy of the least-squares map, mean over domains.",
     ),
+    Variable("chance_accuracy", meaning="1 over the number of classes: answers at random."),
 )
 
 
@@ -362,14 +363,18 @@ def program(parameters: Parameters) -> Program:
 
 
 def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Where a linear network with squared error ends on every trained route: the least-squares map of its images."""
+    """Where a linear network with squared error ends on every trained route, the least-squares map; and chance."""
     linear = parameters.loss == "squared" and parameters.negative_slope == 1
-    if not linear or parameters.biases:
-        return xr.Dataset(
-            {name: math.nan for name in ("least_squares_loss", "least_squares_accuracy")}
-        )
-    loss, accuracy = _least_squares(replace(parameters, training="statistics"))
-    return xr.Dataset({"least_squares_loss": loss, "least_squares_accuracy": accuracy})
+    loss = accuracy = math.nan
+    if linear and not parameters.biases:
+        loss, accuracy = _least_squares(replace(parameters, training="statistics"))
+    return xr.Dataset(
+        {
+            "least_squares_loss": loss,
+            "least_squares_accuracy": accuracy,
+            "chance_accuracy": 1 / domain_data(parameters)[0].classes,
+        }
+    )
 
 
 def _least_squares(parameters):

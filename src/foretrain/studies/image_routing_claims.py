@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from foretrain.claims import Claim, judge
+from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED
+from foretrain.measures.threshold import lasting_threshold
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import image_routing as study
@@ -34,7 +36,9 @@ class Grid(NamedTuple):
         outputs: K, rising, shape (trained_outputs,).
         trained, untrained: Shape (seed, gain, trained_outputs); `untrained` is nan where no route is untrained.
         reference: Accuracy of least squares, or of the best cell where that is no limit.
-        classes: Number of classes.
+        chance: Accuracy of answers that have nothing to do with the images.
+        unfinished: Number of runs that did not end as they should: flows that did not converge, minibatch runs that
+            diverged.
     """
 
     parameters: study.Parameters
@@ -44,6 +48,8 @@ class Grid(NamedTuple):
     trained: np.ndarray
     untrained: np.ndarray
     reference: float
+    chance: float
+    unfinished: int
 
     @property
     def gap(self) -> np.ndarray:
@@ -86,7 +92,22 @@ def grids(runs: LabelledRuns) -> list[Grid]:
         label = ", ".join(
             f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in chosen.items()
         )
-        found.append(Grid(p, label, cell["gain"].values, outputs, trained, untrained, reference))
+        outcome = runs.simulation["outcome"].sel(chosen).values
+        # Minibatch runs take all their steps and have no other end.
+        wrong = outcome != CONVERGED if p.training == "statistics" else outcome == DIVERGED
+        found.append(
+            Grid(
+                p,
+                label,
+                cell["gain"].values,
+                outputs,
+                trained,
+                untrained,
+                reference,
+                chance=float(theory["chance_accuracy"].max()),
+                unfinished=int((wrong | (outcome == FAILED)).sum()),
+            )
+        )
     return found
 
 
@@ -120,23 +141,9 @@ def thresholds(fractions: np.ndarray, gaps: np.ndarray) -> np.ndarray:
         Shape (seed,). The first fraction where no gap is wider; 1 where the gap never closes before; nan where a run has
         none.
     """
-    found = []
-    for row in gaps:
-        closed = np.isnan(row) & (fractions == 1)
-        if np.isnan(row[~closed]).any():
-            found.append(np.nan)
-            continue
-        wide = np.flatnonzero(np.where(closed, 0, row) > NEAR)
-        if not wide.size:
-            found.append(fractions[0])
-        elif wide[-1] == len(row) - 1:
-            found.append(1.0)
-        else:
-            last = wide[-1]
-            later = 0.0 if closed[last + 1] else row[last + 1]
-            share = (row[last] - NEAR) / (row[last] - later)
-            found.append(fractions[last] + share * (fractions[last + 1] - fractions[last]))
-    return np.array(found)
+    gaps = np.where(np.isnan(gaps) & (fractions == 1), 0.0, gaps)
+    found = np.nan_to_num(lasting_threshold(fractions, gaps, NEAR, interpolated=True), nan=1.0)
+    return np.where(np.isnan(gaps).any(-1), np.nan, found)
 
 
 def _trained(grid: Grid) -> Claim:
@@ -149,7 +156,13 @@ def _trained(grid: Grid) -> Claim:
         (-0.05, np.inf),
         predicted=0,
         note="Worst cell of the grid, accuracy on held-out images less that of "
-        + ("least squares." if grid.parameters.loss == "squared" else "the best cell."),
+        + ("least squares. " if grid.parameters.loss == "squared" else "the best cell. ")
+        + f"{grid.unfinished} of {grid.trained.size} runs "
+        + (
+            f"did not converge in {grid.parameters.steps} steps."
+            if grid.parameters.training == "statistics"
+            else "diverged."
+        ),
     )
 
 
@@ -212,8 +225,7 @@ def _starts(grid: Grid) -> list[Claim]:
 
 
 def _connectivity(grid: Grid) -> list[Claim]:
-    # Ten classes in every data set of the paper and in the digits; other data answer by chance at their own rate.
-    chance = 0.1
+    chance = grid.chance
     claims = [
         judge(
             "disconnected",

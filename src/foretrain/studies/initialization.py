@@ -27,28 +27,11 @@ PRESETS = {
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Parameters of the study; each field's rule says what it may be."""
+class Parameters(trained_fraction.Parameters):
+    """Parameters of the study: those of `trained_fraction`, with other defaults and fewer domains."""
 
     domains: int = parameter(
         7, "M, number of input and of output domains", minimum=1, maximum=40, static=True
-    )
-    trained_outputs: int = parameter(
-        4, "K, number of output domains that every input domain is trained with", minimum=1
-    )
-    mask: str = parameter(
-        "circulant",
-        "which K outputs: a circulant band, K at random per input, or random with K inputs per output",
-        choices=("circulant", "random_rows", "biregular"),
-    )
-    hidden_width: int = parameter(
-        64, "width of both hidden layers, N_h", minimum=4, maximum=10**5, static=True
-    )
-    init_scale: float = parameter(
-        0.2, "sigma_0, all singular values of the orthogonal initial weights", above=0
-    )
-    level_weights: str = parameter(
-        "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
     )
     learning_rate: float = parameter(
         0.048,
@@ -66,9 +49,6 @@ class Parameters:
     )
     steps: int = parameter(20000, "largest number of steps", minimum=1, maximum=10**9)
     observe_every: int = parameter(5, "stride in steps of what is stored", minimum=1, static=True)
-    precision: str = parameter(
-        "float32", "floating-point type", choices=("float32", "float64"), static=True
-    )
 
 
 VARIABLES = declare(

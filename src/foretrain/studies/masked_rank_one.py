@@ -34,17 +34,11 @@ FAINT, DEPARTURE, ESCAPE = range(3)
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Parameters of the study; each field's rule says what it may be."""
+class FlowParameters:
+    """Parameters of every study that trains the masked rank-one model; each adds what makes its mask."""
 
     domains: int = parameter(
         10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
-    )
-    trained_fraction: float = parameter(
-        0.4,
-        "fraction of all pairs that is trained: the diagonal, then others at random, nested",
-        above=0,
-        maximum=1,
     )
     init_scale: float = parameter(
         1e-2, "sigma, standard deviation of every initial weight", above=0
@@ -64,6 +58,18 @@ class Parameters:
     observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
     precision: str = parameter(
         "float64", "floating-point type", choices=("float32", "float64"), static=True
+    )
+
+
+@dataclass(frozen=True)
+class Parameters(FlowParameters):
+    """Parameters of the study; each field's rule says what it may be."""
+
+    trained_fraction: float = parameter(
+        0.4,
+        "fraction of all pairs that is trained: the diagonal, then others at random, nested",
+        above=0,
+        maximum=1,
     )
 
 
@@ -188,7 +194,7 @@ def check(parameters: Parameters) -> None:
     check_precision(parameters)
 
 
-def check_precision(parameters) -> None:
+def check_precision(parameters: FlowParameters) -> None:
     """Refuse steps that the precision cannot resolve."""
     if parameters.precision == "float32" and parameters.solver_tolerance < 1e-5:
         raise argument_error(

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.claims import Claim
 from foretrain.dynamics.program import Program
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.studies import s_curves
 
@@ -94,4 +94,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Compare the loss curves of the optimisers, seed by seed."""
     from foretrain.studies import optimizers_claims
 
-    return optimizers_claims.judge(runs)
+    return judge_cells(optimizers_claims.judge_grid, runs, keep=tuple(AXES))

@@ -8,7 +8,6 @@ from foretrain.measures.learning_time import half_learning_times
 from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import pathway_race as study
 from foretrain.theory.mixed_race import (
-    RANDOM_POLE,
     Scheme,
     decoupled_scheme,
     descend,
@@ -110,12 +109,6 @@ def effective_start(time: float, singular_value, input_variance, factors) -> flo
     if not (np.isfinite(time) and excess(low) > 0 > excess(high)):
         return np.nan
     return float(np.exp(brentq(excess, low, high, rtol=1e-6)))
-
-
-def predicted_overlap(factors) -> float:
-    """Effective overlap over sigma in the limit of small weights: where the poles of both starts are the same."""
-    scheme = decoupled_scheme(1.0, 1.0, factors)
-    return scheme.pole * factors.outer / RANDOM_POLE
 
 
 def decoupled_run(parameters: study.Parameters, steps: int) -> np.ndarray:

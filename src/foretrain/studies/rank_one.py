@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.claims import Claim
 from foretrain.dynamics.program import RUNNING, Program
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.theory import s_curve
@@ -73,6 +73,12 @@ VARIABLES = declare(
         source=_SOURCE,
     ),
     Variable(
+        "plateau_end",
+        unit="step × learning rate",
+        meaning="Time of loss .9 by the flow of the reduction.",
+        source=_SOURCE,
+    ),
+    Variable(
         "plateau_estimate",
         unit="step × learning rate",
         meaning="Time from loss 1.1 to loss .9: in closed form.",
@@ -112,6 +118,7 @@ def program(parameters: Parameters) -> Program:
     """The jitted part of a run; see `foretrain.dynamics.program.Program`. It trains all 2n parameters."""
     import jax.numpy as jnp
 
+    from foretrain.dynamics import descent
     from foretrain.measures.alignment import alignment
     from foretrain.networks import factorization as network
     from foretrain.networks.factorization import Factors
@@ -120,14 +127,17 @@ def program(parameters: Parameters) -> Program:
         return Factors(inputs["a"][:, None], inputs["b"][:, None])
 
     def init(inputs):
-        return network.init("sgd_decay", Factors(inputs["x"][:, None], inputs["y"][:, None]))
+        start = Factors(inputs["x"][:, None], inputs["y"][:, None])
+        return start, descent.start("sgd", start)
 
     def step(inputs, state):
+        factors, memory = state
+        slope = network.gradient("mse", factors, target(inputs))
         rates = inputs["learning_rate"], inputs["weight_decay"]
-        return network.step("sgd_decay", "mse", state, target(inputs), *rates)
+        return descent.step("sgd", factors, slope, memory, *rates)
 
     def observe(inputs, state):
-        factors, goal = state.factors, target(inputs)
+        factors, goal = state[0], target(inputs)
         parts = network.mse_split(factors, goal)
         (x, y), (a, b) = factors, goal
         overlap_x, overlap_y = (a * x).sum(), (b * y).sum()
@@ -170,4 +180,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge what the thread says of rank one, and what the reduction adds, over the grid."""
     from foretrain.studies import rank_one_claims
 
-    return rank_one_claims.judge(runs)
+    return judge_cells(rank_one_claims.judge_grid, runs, keep=tuple(AXES))

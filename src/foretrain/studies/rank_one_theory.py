@@ -12,9 +12,8 @@ from foretrain.theory.s_curve_plateau import plateau, plateau_estimate
 def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
     """Descent of the four numbers at the run's own step, from the start of every seed."""
     starts = [study.reduced_start(parameters, root_seed, seed) for seed in range(seeds)]
-    stacked = {name: np.array([getattr(s, name) for s in starts]) for name in study.FIELDS}
     path = s_curve.descent(
-        RankOneState(**stacked),
+        s_curve.stack(starts),
         parameters.steps,
         parameters.learning_rate,
         parameters.weight_decay,
@@ -40,9 +39,14 @@ def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Data
         for name, curve in curves.items()
     }
     decay = parameters.weight_decay
-    for name, function in (("plateau_length", plateau), ("plateau_estimate", plateau_estimate)):
-        lengths = [function(start, weight_decay=decay).length for start in starts]
-        variables[name] = (("seed",), np.where(np.isfinite(lengths), lengths, np.nan))
+    exact = [plateau(start, weight_decay=decay) for start in starts]
+    times = {
+        "plateau_length": [found.length for found in exact],
+        "plateau_end": [found.end for found in exact],
+        "plateau_estimate": [plateau_estimate(s, weight_decay=decay).length for s in starts],
+    }
+    for name, values in times.items():
+        variables[name] = (("seed",), np.where(np.isfinite(values), values, np.nan))
     step = np.arange(0, parameters.steps + 1, parameters.observe_every)
     coords = {"step": step, "seed": np.arange(seeds), **study.coordinates(parameters, step)}
     return xr.Dataset(variables, coords)

@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.claims import Claim
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.plans.parameters import parameter
 from foretrain.streams import generator
 from foretrain.vocabulary import Variable, declare
@@ -24,6 +24,7 @@ AXES = {
 PRESETS = {"paper": {"seeds": 100}}
 
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
+RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # the optimiser's own
 TRACKED = 10
 LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
 
@@ -92,11 +93,6 @@ VARIABLES = declare(
         meaning="Training loss over that of the zero matrix.",
     ),
     Variable(
-        "best_alignment",
-        ("step",),
-        meaning="Alignment of a component with its best target, mean over the tracked components.",
-    ),
-    Variable(
         "maxima_passed",
         ("step",),
         meaning="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
@@ -128,6 +124,11 @@ VARIABLES = declare(
         ("step",),
         meaning="Training loss where the logits themselves are trained, by descent.",
     ),
+    Variable(
+        "direct_loss_large",
+        ("step",),
+        meaning="The same for a target whose logits are of order one.",
+    ),
 )
 
 
@@ -158,8 +159,13 @@ def learning_rate(parameters: Parameters) -> float:
 
 
 def weight_decay(parameters: Parameters) -> float:
-    """Lambda as the optimiser takes it: for descent in proportion to the loss, so that its share of a step is the same."""
-    if parameters.optimiser != "sgd_decay":
+    """Lambda as the optimiser takes it: none for sgd and adam.
+
+    For descent it is in proportion to the loss, so that its share of a step is the same.
+    """
+    if parameters.optimiser in ("sgd", "adam"):
+        return 0.0
+    if parameters.optimiser == "adamw":
         return parameters.weight_decay
     small = REFERENCE_RATES["sgd_decay"] * parameters.relative_rate / learning_rate(parameters)
     return parameters.weight_decay * small
@@ -225,11 +231,12 @@ def program(parameters: Parameters) -> Program:
     """
     import jax.numpy as jnp
 
+    from foretrain.dynamics import descent
     from foretrain.measures import bump_counter
-    from foretrain.networks import factorization as optimisers
     from foretrain.networks import factorization_rows as network
 
     dtype, kind = jnp.dtype(parameters.precision), parameters.loss_kind
+    rule = RULES[parameters.optimiser]
     followed = tracked(parameters)
 
     def aligned(inputs, factors):
@@ -245,27 +252,26 @@ def program(parameters: Parameters) -> Program:
         nothing = network.Factors(jnp.zeros_like(start.left), jnp.zeros_like(start.right))
         zero_loss = network.goal_loss(kind, nothing, goal)
         return (
-            optimisers.init(parameters.optimiser, start),
+            start,
+            descent.start(rule, start),
             bump_counter.start(aligned(inputs, start)),
             zero_loss,
         )
 
     def step(inputs, state):
-        training, counter, zero_loss = state
-        counter = count(inputs, counter, aligned(inputs, training.factors))
-        slope = network.gradient(kind, training.factors, _goal(inputs))
-        training = optimisers.descend(
-            parameters.optimiser, training, slope, inputs["rate"], inputs["decay"]
-        )
-        return training, counter, zero_loss
+        factors, memory, counter, zero_loss = state
+        counter = count(inputs, counter, aligned(inputs, factors))
+        slope = network.gradient(kind, factors, _goal(inputs))
+        rates = inputs["rate"], inputs["decay"]
+        factors, memory = descent.step(rule, factors, slope, memory, *rates)
+        return factors, memory, counter, zero_loss
 
     def observe(inputs, state):
-        training, counter, zero_loss = state
-        loss = network.goal_loss(kind, training.factors, _goal(inputs))
+        factors, _, counter, zero_loss = state
+        loss = network.goal_loss(kind, factors, _goal(inputs))
         return {
             "loss": loss,
             "relative_loss": loss / zero_loss,
-            "best_alignment": aligned(inputs, training.factors).max(0).mean(),
             "maxima_passed": bump_counter.maxima(counter).astype(dtype) / followed,
         }
 
@@ -275,8 +281,8 @@ def program(parameters: Parameters) -> Program:
         return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        training, counter, _ = state
-        alignments = aligned(inputs, training.factors)
+        factors, _, counter, _ = state
+        alignments = aligned(inputs, factors)
         counter = count(inputs, counter, alignments)
         bumps = bump_counter.bumps_at_end(counter, alignments, inputs["prominence"])
         return {
@@ -324,4 +330,4 @@ def claims(runs: LabelledRuns) -> list[Claim]:
     """Judge the thread's sentences about loss curves over the whole grid."""
     from foretrain.studies import s_curves_claims
 
-    return s_curves_claims.judge(runs)
+    return judge_cells(s_curves_claims.judge_grid, runs, keep=tuple(AXES))

@@ -1,22 +1,25 @@
 """What is known of an S-curve run without training it: the rank-one reduction, and softmax without factors."""
 
+import dataclasses
+
 import numpy as np
 import xarray as xr
 
 from foretrain.studies import s_curves as study
 from foretrain.theory import s_curve
 
-DIRECT_SEEDS = 10
+DIRECT_SEEDS = 100
 
 
 def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
     """Loss of the exact reduction where it holds, and of descent on the logits beside cross-entropy at rank two.
 
-    Elsewhere nothing exact is known and the values are nan. For the logits only the first ten seeds are computed.
+    Elsewhere nothing exact is known and the values are nan. For the logits only the first hundred seeds are computed,
+    for a target as it is and for one of logits of order one.
     """
     step = np.arange(0, parameters.steps + 1, parameters.observe_every)
     loss = np.full((seeds, step.size), np.nan)
-    direct = np.full((seeds, step.size), np.nan)
+    direct = {"direct_loss": loss.copy(), "direct_loss_large": loss.copy()}
     reducible = (
         parameters.loss_kind == "mse"
         and parameters.rank == study.components(parameters) == 1
@@ -29,9 +32,13 @@ def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Data
         2,
         "sgd",
     ):
-        for seed in range(min(seeds, DIRECT_SEEDS)):
-            direct[seed] = direct_loss(parameters, root_seed, seed)
-    variables = {"loss": (("seed", "step"), loss), "direct_loss": (("seed", "step"), direct)}
+        large = dataclasses.replace(parameters, target_scale=study.LARGE_SCALE)
+        for curves, p in zip(direct.values(), (parameters, large), strict=True):
+            for seed in range(min(seeds, DIRECT_SEEDS)):
+                curves[seed] = direct_loss(p, root_seed, seed)
+    variables = {
+        name: (("seed", "step"), curves) for name, curves in {"loss": loss, **direct}.items()
+    }
     coords = {"step": step, "seed": np.arange(seeds), **study.coordinates(parameters, step)}
     return xr.Dataset(variables, coords)
 
@@ -43,12 +50,8 @@ def rank_one_loss(parameters: study.Parameters, root_seed: int, seeds: int) -> n
         target, start = study.draw(parameters, root_seed, seed)
         columns = (start.left[:, 0], start.right[:, 0], target.left[:, 0], target.right[:, 0])
         starts.append(s_curve.reduce(*columns))
-    fields = s_curve.RankOneState.__dataclass_fields__
-    stacked = {name: np.array([getattr(start, name) for start in starts]) for name in fields}
-    decay = parameters.weight_decay if parameters.optimiser == "sgd_decay" else 0.0
-    path = s_curve.descent(
-        s_curve.RankOneState(**stacked), parameters.steps, study.learning_rate(parameters), decay
-    )
+    rates = study.learning_rate(parameters), study.weight_decay(parameters)
+    path = s_curve.descent(s_curve.stack(starts), parameters.steps, *rates)
     return np.asarray(s_curve.loss(path))[:: parameters.observe_every].T
 
 
@@ -63,12 +66,27 @@ def direct_loss(parameters: study.Parameters, root_seed: int, seed: int) -> np.n
     goal = _softmax(target.left @ target.right.T)
     logits = start.left @ start.right.T
     rate = 0.25 / max(goal.max(), _softmax(logits).max())
-    losses = np.empty(parameters.steps + 1)
+    losses = []
     for index in range(parameters.steps + 1):
         current = _softmax(logits)
-        losses[index] = np.sum(goal * np.log(goal / current))
-        logits = logits - rate * (current - goal)
-    return losses[:: parameters.observe_every]
+        if index % parameters.observe_every == 0:
+            losses.append(np.sum(goal * np.log(goal / current)))
+        logits -= rate * (current - goal)
+    return np.array(losses)
+
+
+def decayed_loss(parameters: study.Parameters, root_seed: int, seed: int) -> float:
+    """Squared error at which descent with weight decay ends.
+
+    Decay penalises the sum of the singular values of Z: each of the k largest of C ends at max(s - lambda/2, 0), which
+    leaves min(s, lambda/2)^2; the others leave s^2.
+    """
+    target, _ = study.draw(parameters, root_seed, seed)
+    strengths = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
+    left = strengths.copy()
+    learned = slice(0, study.components(parameters))
+    left[learned] = np.minimum(strengths[learned], study.weight_decay(parameters) / 2)
+    return float(np.sum(left**2))
 
 
 def decay_ratio(parameters: study.Parameters, root_seed: int, seed: int) -> float:

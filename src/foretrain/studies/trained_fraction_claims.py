@@ -5,9 +5,11 @@ import xarray as xr
 
 from foretrain.claims import Claim, judge
 from foretrain.dynamics.program import CONVERGED
+from foretrain.measures.representation import domain_cosine
+from foretrain.measures.threshold import lasting_threshold
 from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import trained_fraction as study
-from foretrain.tasks.routing import circulant
+from foretrain.tasks.routing import circulant, without_common_output
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/trained-fraction.md"
@@ -136,13 +138,14 @@ def _untrained(data, zero):
 
 
 def _first_fraction(data, zero, fractions) -> np.ndarray:
-    """Smallest fraction from which on all untrained errors are low, by seed; where all are trained none is high."""
-    error = np.nan_to_num(_untrained(data, zero).values, nan=0.0)
+    """Smallest fraction from which on all untrained errors are low, by seed; nan where there is none, or a run diverged.
+
+    Where all routes are trained no error is high.
+    """
+    error = np.where(fractions == 1, 0.0, _untrained(data, zero).values)
     order = np.argsort(fractions)
-    high = error[:, order] >= GENERALISES
-    sorted_fractions = np.append(fractions[order], np.inf)
-    last_high = np.where(high.any(1), high.shape[1] - 1 - high[:, ::-1].argmax(1), -1)
-    return sorted_fractions[last_high + 1]
+    found = lasting_threshold(fractions[order], error[:, order], GENERALISES)
+    return np.where(np.isnan(error).any(1), np.nan, found)
 
 
 def _connectivity(data, theory, zero, id, where) -> Claim:
@@ -188,8 +191,7 @@ def _across(p, simulation, zero, label) -> list[Claim]:
 def _shared_apart(p, simulation, small, label) -> list[Claim]:
     claims = []
     for outputs in simulation["trained_outputs"].values:
-        pairs = circulant(p.domains, int(outputs))
-        apart = np.triu(pairs.astype(int) @ pairs.T == 0, 1)
+        apart = without_common_output(circulant(p.domains, int(outputs)))
         # With K = 1 the graph is not connected: nothing makes two inputs alike.
         if outputs < 2 or not apart.any():
             continue
@@ -199,7 +201,7 @@ def _shared_apart(p, simulation, small, label) -> list[Claim]:
             (small, ".corrected", p.init_scale / 8),
         ):
             similarity = data.sel(trained_outputs=outputs)["similarity"].transpose("seed", ...)
-            cosine = domain_cosine(similarity.values)
+            cosine = domain_cosine(similarity.values, ITEMS)
             claims.append(
                 judge(
                     id + ending,
@@ -215,15 +217,3 @@ def _shared_apart(p, simulation, small, label) -> list[Claim]:
                 )
             )
     return claims
-
-
-def domain_cosine(similarity: np.ndarray) -> np.ndarray:
-    """Mean over items of the cosine between an item's activity in two domains, shape (seed, domain, domain).
-
-    `similarity` holds dot products, shape (seed, sample, sample), samples ordered by domain, then item.
-    """
-    norm = np.sqrt(np.diagonal(similarity, axis1=-2, axis2=-1))
-    cosine = similarity / (norm[:, :, None] * norm[:, None, :])
-    domains = cosine.shape[1] // ITEMS
-    blocks = cosine.reshape(-1, domains, ITEMS, domains, ITEMS)
-    return np.einsum("saibi->sab", blocks) / ITEMS

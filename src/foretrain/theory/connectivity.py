@@ -8,13 +8,12 @@ For small initial weights the generalisation threshold is then the connectivity 
 
 import math
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
 from foretrain.errors import argument_error, finite_array, integer, one_of
-from foretrain.tasks.routing import components, is_connected, nested
+from foretrain.tasks.routing import components
 
 LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half a second
 
@@ -155,73 +154,6 @@ def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
         + gammaln(free - chosen + 1)
     )
     return math.exp(-nodes * math.exp(log_absent))
-
-
-class Estimate(NamedTuple):
-    """A sampled probability and its standard error."""
-
-    value: float
-    standard_error: float
-
-
-def sampled_connection(
-    domains: int, pairs: int, generator: np.random.Generator, *, diagonal: bool, draws: int = 1000
-) -> Estimate:
-    """The same probability by drawing masks; cost about draws x M^3.
-
-    Args:
-        domains: M >= 1.
-        pairs: Trained pairs, the diagonal included.
-        generator: Source of randomness.
-        diagonal: As in `connection_probability`.
-        draws: Number of masks, at least 1.
-
-    Returns:
-        Fraction of connected masks and its standard error.
-
-    Raises:
-        ArgumentError: a number is out of range.
-    """
-    domains, pairs = _sizes(domains, pairs, diagonal, None)
-    draws = integer("draws", draws, minimum=1)
-    connected = sum(
-        is_connected(nested(domains, pairs, generator, diagonal=diagonal)) for _ in range(draws)
-    )
-    value = connected / draws
-    return Estimate(value, math.sqrt(value * (1 - value) / draws))
-
-
-def threshold_pairs(domains: int, *, diagonal: bool, probability: float = 0.5) -> int:
-    """Fewest trained pairs at which a random mask is connected with at least this probability.
-
-    Exact up to the largest M of `connection_probability`, by `isolation_estimate` beyond. For large
-    M it is near M ln(2M/ln 2), or with the diagonal M + (M/2) ln(M/ln 2): a fraction of all pairs
-    that tends to zero as log(M)/M.
-
-    Args:
-        domains: M >= 1.
-        diagonal: As in `connection_probability`.
-        probability: Level to reach, above 0 and at most 1.
-
-    Returns:
-        Number of trained pairs, the diagonal included.
-
-    Raises:
-        ArgumentError: a number is out of range.
-    """
-    domains = integer("domains", domains, minimum=1)
-    exact = domains <= LARGEST_EXACT[bool(diagonal)]
-    chance = connection_probability if exact else isolation_estimate
-    if not 0 < probability <= 1:
-        raise argument_error("probability", "be above 0 and at most 1", f"is {probability:g}")
-    low, high = (domains if diagonal else 1), domains**2
-    while low < high:  # the probability grows with every pair added
-        middle = (low + high) // 2
-        if chance(domains, middle, diagonal=diagonal) >= probability:
-            high = middle
-        else:
-            low = middle + 1
-    return low
 
 
 def _sizes(domains, pairs, diagonal, largest):

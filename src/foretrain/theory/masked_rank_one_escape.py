@@ -153,41 +153,6 @@ def blow_up_time(early: EarlyFlow) -> float:
     return time_at(early, -math.inf, returning=True)
 
 
-def progress_at(early: EarlyFlow, time: float) -> tuple[float, float]:
-    """S and s of the linearised flow at a time, in the flow's gauge.
-
-    Args:
-        early: The flow.
-        time: 0 or later, before the `blow_up_time`.
-
-    Returns:
-        S, and s with its sign: positive before the turning point, negative after it.
-
-    Raises:
-        ArgumentError: `time` is negative or not before the blow-up.
-    """
-    end = blow_up_time(early)
-    time = real("time", time, minimum=0)
-    if time >= end:
-        raise argument_error("time", f"be below the blow-up time {end:g}", f"is {time:g}")
-    turn, step = early.turning_point, 1 / float(early.singular_values[0])
-    if math.isinf(turn):
-        progress = _invert(lambda place: time_at(early, place), time, step)
-        return progress, math.sqrt(squared_scale(early, progress))
-    # Around the turning point time is smooth in x, with S = turning_point - x^2.
-    elapsed = time - _time_from_turn(early, turn)
-    x = _invert(lambda x: _time_from_turn(early, x**2), abs(elapsed), math.sqrt(step))
-    return turn - x**2, -math.copysign(math.sqrt(_increase(early, turn, -(x**2))), elapsed)
-
-
-def _invert(function, value, step):
-    """The place at which an increasing function that starts at 0 takes a value."""
-    far = step
-    while function(far) < value:
-        far += step
-    return float(brentq(lambda place: function(place) - value, 0.0, far, xtol=1e-300, rtol=1e-14))
-
-
 _QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 400}
 _LARGEST_EXPONENT = 700.0
 

@@ -13,6 +13,7 @@ because the direction of the orthogonal part never changes. Derived in docs/theo
 The unit of time is continuous time of the flow of L, that is step x learning rate.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +85,12 @@ def reduce(x, y, a, b) -> RankOneState:
     overlap_x, overlap_y = float(a @ x), float(b @ y)
     rest_x, rest_y = x - overlap_x * a, y - overlap_y * b
     return RankOneState(overlap_x, overlap_y, float(rest_x @ rest_x), float(rest_y @ rest_y))
+
+
+def stack(states: Sequence[RankOneState]) -> RankOneState:
+    """Several states as one whose fields have shape (state,)."""
+    fields = RankOneState.__dataclass_fields__
+    return RankOneState(*(np.array([getattr(one, name) for one in states]) for name in fields))
 
 
 def loss(state: RankOneState) -> float | np.ndarray:

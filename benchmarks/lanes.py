@@ -189,8 +189,8 @@ def workers():
     from foretrain.dynamics.sweep import execute
     from foretrain.plans.plan import make_plan
 
-    values = {"domains": 10, "steps": 10_000, "observe_every": 100}
-    plan = make_plan("routing", values, seeds=48)
+    values = {"domains": 10, "steps": 2500, "observe_every": 100}
+    plan = make_plan("routing", values, seeds=480)
     seconds = {1: [], 2: []}
     with tempfile.TemporaryDirectory() as folder:
         for repeat in range(4):
@@ -337,7 +337,7 @@ def main():
     shares()
     os.sched_setaffinity(0, every_core)
     times = workers()
-    print(f"\nTwo workers against one, routing with M = 10, 48 seeds: {times[1] / times[2]:.2f}x\n")
+    print(f"\nTwo workers against one, routing with M = 10, 480 seeds: {times[1] / times[2]:.2f}x\n")
     if importlib.util.find_spec("torch") is None:
         print("PyTorch is not installed: its comparison is left out.")
         return

@@ -168,6 +168,7 @@ def test_an_interval_hardly_outside_its_tolerance_is_not_rounded_into_it():
 
 def test_a_corrected_claim_names_what_it_corrects():
     assert "Corrected form of race.order" in claim_text(id="race.order.corrected")
+    assert "Corrected form of race.order[rank=2]" in claim_text(id="race.order.corrected[rank=2]")
 
 
 def test_parameters_are_written_exactly_and_axes_apart():

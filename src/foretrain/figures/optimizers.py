@@ -50,8 +50,12 @@ def _rescaled(data):
     axes[-1, 0].set_xlabel("Step")
     axes[-1, 1].set_xlabel("Step over step of loss ½")
     panel_letters(axes)
-    legend_below(figure, 4)
+    for handle in legend_below(figure, 4).legend_handles:
+        handle.set_alpha(1)
     shown = f" Learning rate {rate:g}."
+    names = {str(name) for name in data["optimiser"].values}
+    if names >= {"adam", "adamw"}:
+        shown = " AdamW is drawn over Adam and covers it where they agree." + shown
     return Drawing(
         figure,
         "One time-scale or not",

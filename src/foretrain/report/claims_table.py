@@ -3,12 +3,11 @@
 from collections import Counter
 from html import escape
 
-from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims import CORRECTED, FAILS, HOLDS, INCONCLUSIVE
 from foretrain.report.numbers import digits_to_tell_apart, format_interval, format_number
 
 _ICONS = {HOLDS: "M3 8.5l3.5 3.5L13 4.5", FAILS: "M4 4l8 8M12 4l-8 8", INCONCLUSIVE: "M3 8h10"}
 _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
-_CORRECTED = ".corrected"
 _RULE = """The allowed interval of a claim is fixed before the run. A claim holds if the 95%
 bootstrap interval of the measured value over seeds lies inside it, fails if it lies wholly outside,
 and is inconclusive otherwise. An exact fact is judged by the worst deviation seen."""
@@ -97,8 +96,8 @@ def _statement(claim: dict) -> str:
     name = str(claim.get("id", ""))
     lines = []
     statement = f'<span class="statement">{_text(claim, "statement")}</span>'
-    if name.endswith(_CORRECTED):
-        original = escape(name.removesuffix(_CORRECTED))
+    if CORRECTED in name:
+        original = escape(name.replace(CORRECTED, ""))
         lines.append(f"Corrected form of <code>{original}</code>")
     elif name:
         lines.append(f"<code>{escape(name)}</code>")

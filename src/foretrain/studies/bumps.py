@@ -11,7 +11,7 @@ from foretrain.plans.parameters import parameter
 from foretrain.studies import s_curves
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on bumps, which ask for a quantitative study"
-COST = "3 min"
+COST = "15 s"
 REFERENCES = ("jermyn2022",)
 SEEDS = 24
 AXES = {

@@ -121,7 +121,7 @@ class Parameters:
     mask: str = parameter(
         "circulant",
         "which K outputs: a circulant band, K at random per input, or random with K inputs per output",
-        choices=("circulant", "random_rows", "biregular"),
+        choices=masks.MASKS,
     )
     transform: str = parameter(
         "permutation",
@@ -271,10 +271,7 @@ def check(parameters: Parameters) -> None:
 def mask(parameters: Parameters, root_seed: int, seed: int) -> np.ndarray:
     """Trained pairs of one run, shape (input_domain, output_domain)."""
     size = (parameters.domains, parameters.trained_outputs)
-    if parameters.mask == "circulant":
-        return masks.circulant(*size)
-    draw = masks.random_rows if parameters.mask == "random_rows" else masks.random_biregular
-    return draw(*size, generator(root_seed, seed, "mask"))
+    return masks.draw(parameters.mask, *size, generator(root_seed, seed, "mask"))
 
 
 _DATA_FIELDS = (

@@ -11,7 +11,7 @@ from foretrain.plans.parameters import parameter
 from foretrain.studies import s_curves
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW at rank one"
-COST = "30 s"
+COST = "10 s"
 REFERENCES = ("jermyn2022",)
 SEEDS = 30
 AXES = {

@@ -14,7 +14,7 @@ from foretrain.streams import generator
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Jermyn & Shlegeris (2022), Multi-Component Learning and S-Curves, and its comments"
-COST = "3 min"
+COST = "1 min"
 REFERENCES = ("jermyn2022", "saxe2014")
 AXES = {
     "loss_kind": ("mse", "cross_entropy"),

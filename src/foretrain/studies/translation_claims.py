@@ -5,6 +5,7 @@ import xarray as xr
 
 from foretrain.claims import Claim, exact, judge
 from foretrain.dynamics.program import CONVERGED
+from foretrain.measures.threshold import lasting_threshold
 from foretrain.plans.labelled import LabelledRuns
 
 NOTE = "Note on shared representations, section 2, Fig. 1"
@@ -62,10 +63,12 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
 
 def thresholds(error: xr.DataArray) -> xr.DataArray:
     """Smallest trained fraction, among those measured, from which the error stays at most `GENERALISES`; nan if none."""
-    fractions = error["trained_fraction"]
-    last = fractions.where(error > GENERALISES).max("trained_fraction")
-    later = error.notnull() & ((fractions > last) | last.isnull())
-    return fractions.where(later).min("trained_fraction")
+    error = error.sortby("trained_fraction")
+    return xr.apply_ufunc(
+        lambda values: lasting_threshold(error["trained_fraction"].values, values, GENERALISES),
+        error,
+        input_core_dims=[["trained_fraction"]],
+    )
 
 
 def _thresholds(data, theory) -> list[Claim]:

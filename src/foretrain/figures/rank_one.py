@@ -128,7 +128,7 @@ def _plateaus(simulation, theory):
         mean = np.nanmean(lengths, 1)
         ax.plot(sizes, mean, **simulation_line(colour, label=f"mean, σ = {scale:g}"))
         ax.plot(sizes, np.nanmean(estimates, 1), **theory_line(colour, label="closed form, mean"))
-    ax.set(xscale="log", xlabel="n", ylabel="Plateau (step × learning rate)")
+    ax.set(xscale="log", xlabel="n", ylabel="Plateau (time)")
     ax.set_ylim(0, None)
     legend_below(figure, 4)
     return Drawing(

@@ -337,7 +337,9 @@ def main():
     shares()
     os.sched_setaffinity(0, every_core)
     times = workers()
-    print(f"\nTwo workers against one, routing with M = 10, 480 seeds: {times[1] / times[2]:.2f}x\n")
+    print(
+        f"\nTwo workers against one, routing with M = 10, 480 seeds: {times[1] / times[2]:.2f}x\n"
+    )
     if importlib.util.find_spec("torch") is None:
         print("PyTorch is not installed: its comparison is left out.")
         return

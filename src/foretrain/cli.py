@@ -1,7 +1,9 @@
 """The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
 
 import argparse
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from foretrain.errors import ForetrainError, argument_error, nearest
@@ -19,6 +21,9 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
     argv = sys.argv[1:] if argv is None else argv
+    if threading.current_thread() is threading.main_thread():
+        # A cluster that stops a job must find it checkpointed and its lock released.
+        signal.signal(signal.SIGTERM, _stop)
     try:
         arguments = _parse(argv)
         return arguments.command(arguments)
@@ -31,6 +36,10 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+
+
+def _stop(number, frame):
+    raise KeyboardInterrupt
 
 
 def _parse(argv):
@@ -191,7 +200,14 @@ def _sweep(arguments):
 
         plan, out = read_sweep(arguments.config)
         folder = folder_of(plan, arguments.out or out)
-        print(sbatch_script(plan.study, arguments.config, folder, arguments.emit_sbatch), end="")
+        options = []
+        if arguments.keep_state != "no":
+            options += ["--keep-state", arguments.keep_state]
+        if arguments.checkpoint_every != 60.0:
+            options += ["--checkpoint-every", f"{arguments.checkpoint_every!r}"]
+        options += ["--retry-failed"] * arguments.retry_failed + ["--yes"] * arguments.yes
+        shards = arguments.emit_sbatch
+        print(sbatch_script(plan.study, arguments.config, folder, shards, options=options), end="")
         return 0
     return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
 

@@ -31,7 +31,7 @@ class StoreError(ForetrainError, ValueError):
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
     line = f"Argument `{name}` must {rule}, but {got}."
-    return ArgumentError(f"{line} {repair}" if repair else line)
+    return ArgumentError(" ".join((f"{line} {repair}" if repair else line).splitlines()))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -64,6 +64,8 @@ def real(
         number = float(value)
     except (TypeError, ValueError):
         raise argument_error(name, "be a number", f"is {value!r}") from None
+    except OverflowError:
+        raise argument_error(name, "be below 1.8e308 in size", f"is {_text(value)}") from None
     if not math.isfinite(number):
         raise argument_error(name, "be finite", f"is {number}")
     if above is not None and not number > above:
@@ -85,7 +87,10 @@ def _within(name, value, minimum, maximum):
 
 
 def _text(number) -> str:
-    return str(number) if isinstance(number, int) else f"{number:g}"
+    if not isinstance(number, int):
+        return f"{number:g}"
+    digits = number.bit_length() * math.log10(2)
+    return str(number) if digits < 30 else f"a whole number of about {digits:.0f} digits"
 
 
 def one_of(name: str, value, choices: Sequence[str]) -> str:

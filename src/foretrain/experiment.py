@@ -13,11 +13,11 @@ import numpy as np
 import xarray as xr
 
 from foretrain import references
-from foretrain.dynamics.cluster import execute_on
+from foretrain.dynamics.cluster import connected, execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import terminal_progress
-from foretrain.dynamics.sweep import execute
-from foretrain.errors import FolderError, argument_error, integer
+from foretrain.dynamics.sweep import check_options, execute
+from foretrain.errors import FolderError, StoreError, argument_error, integer
 from foretrain.plans import catalogue
 from foretrain.plans.config import read_sweep
 from foretrain.plans.labelled import LabelledRuns
@@ -46,8 +46,6 @@ from foretrain.results.summary import (
     write_summary,
 )
 from foretrain.vocabulary import annotate
-
-MOST_RUNS = 10**7
 
 
 def run(
@@ -94,7 +92,7 @@ def run(
         ArgumentError: a parameter breaks its rule.
         FolderError: the folder holds something else, is locked or cannot be written.
     """
-    plan = make_plan(study, parameters, seeds=seeds, root_seed=root_seed, preset=preset)
+    plan = make_plan(study, parameters, seeds=seeds, root_seed=root_seed, preset=preset, yes=yes)
     return conduct(
         plan,
         out,
@@ -104,14 +102,15 @@ def run(
         scheduler=scheduler,
         keep_state=keep_state,
         retry_failed=retry_failed,
-        yes=yes,
         quiet=quiet,
     )
 
 
-def sweep(config: str | Path, *, out: str | Path | None = None, **options) -> Result | None:
+def sweep(
+    config: str | Path, *, out: str | Path | None = None, yes: bool = False, **options
+) -> Result | None:
     """Run the grid that a TOML file describes, see `foretrain.plans.config.read_sweep`; `options` are those of `run`."""
-    plan, folder = read_sweep(config)
+    plan, folder = read_sweep(config, yes)
     return conduct(plan, out or folder, **options)
 
 
@@ -130,18 +129,13 @@ def conduct(
     scheduler: str | None = None,
     keep_state: str = "no",
     retry_failed: bool = False,
-    yes: bool = False,
     quiet: bool = False,
 ) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
-    total = int(np.prod(plan.shape, dtype=float)) * plan.seeds
-    if total > MOST_RUNS and not yes:
-        raise argument_error(
-            "axes", f"make at most {MOST_RUNS:,} runs", f"make {total:,}", "Try --yes."
-        )
     part = _shard(shard)
+    check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = claim_folder(folder_of(plan, out))
-    plan = _enter(folder, plan)
+    plan = _joined(folder, plan)
     if _finished(folder, plan) and not (retry_failed and scan(folder).notes):
         return open_result(folder)
     options = {
@@ -151,7 +145,9 @@ def conduct(
     }
     if scheduler is not None:
         began = time.monotonic()
-        shards = execute_on(scheduler, plan, folder, **options)
+        with connected(scheduler) as client:
+            _record(folder, plan)
+            shards = execute_on(client, plan, folder, **options)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
     execution = execute(
@@ -160,6 +156,7 @@ def conduct(
         workers=workers,
         shard=part,
         **options,
+        claimed=lambda: _record(folder, plan),
         progress=None if quiet else terminal_progress(),
     )
     if not quiet and execution.found:
@@ -171,22 +168,34 @@ def conduct(
     return conclude(folder, plan, execution.device, execution.wall_time_s)
 
 
-def _enter(folder: Path, plan: Plan) -> Plan:
-    """Write the plan into the folder's manifest, or join what is there; returns the plan of the folder."""
+def _joined(folder: Path, plan: Plan) -> Plan:
+    """The plan of the folder once this one is added to it; writes nothing."""
+    manifest = read_manifest(folder) or {}
+    return join(manifest["plan"], plan) if "plan" in manifest else plan
+
+
+def _record(folder: Path, plan: Plan) -> None:
+    """Write the plan into the folder's manifest, joined with what another process may have added meanwhile."""
     with patient_lock(folder, "manifest", 30):
         manifest = read_manifest(folder) or {}
-        if "plan" in manifest:
-            plan = join(manifest["plan"], plan)
+        plan = join(manifest["plan"], plan) if "plan" in manifest else plan
         if manifest.get("plan") != plan.as_dict():
             write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
-    return plan
 
 
 def _finished(folder: Path, plan: Plan) -> bool:
     made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
-    if not made or read_summary(folder).hash != plan.hash:
+    if not made or (before := _summary(folder)) is None or before.hash != plan.hash:
         return False
     return not _missing(folder, plan)
+
+
+def _summary(folder: Path) -> Summary | None:
+    """The summary of a folder; None if there is none, or a damaged one, which is written anew from the journal."""
+    try:
+        return read_summary(folder) if (folder / "summary.json").exists() else None
+    except StoreError:
+        return None
 
 
 def _missing(folder: Path, plan: Plan) -> int:
@@ -198,7 +207,7 @@ def _shard(text: str | None) -> tuple[int, int]:
     if text is None:
         return 1, 1
     try:
-        part, parts = (int(number) for number in text.split("/"))
+        part, parts = (int(number) for number in str(text).split("/"))
     except ValueError:
         raise argument_error("shard", "be i/n, such as 2/8", f"is `{text}`") from None
     integer("shard", parts, minimum=1)
@@ -233,7 +242,8 @@ def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Resul
     counts = Counter()
     for data in (done.simulation, *done.variants.values()):
         counts.update(count_outcomes(data))
-    before = read_summary(folder).wall_time_s if (folder / "summary.json").exists() else 0.0
+    before = _summary(folder)
+    before = before.wall_time_s if before else 0.0
     write_summary(
         folder,
         Summary(
@@ -379,5 +389,6 @@ def rebuild(folder: str | Path) -> Result:
         result = open_result(folder)
         write_page(result)
         return result
-    device = read_summary(folder).device if (folder / "summary.json").exists() else ""
+    before = _summary(folder)
+    device = before.device if before else ""
     return conclude(folder, plan_from_dict(stored["plan"]), device, 0.0)

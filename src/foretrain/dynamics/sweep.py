@@ -16,7 +16,7 @@ from foretrain.errors import integer, one_of, real
 from foretrain.plans.plan import Plan, runs
 from foretrain.results.files import refused
 from foretrain.results.journal import forget, scan
-from foretrain.results.lock import lock
+from foretrain.results.lock import lock, refuse_living
 
 _PACKAGES = ("foretrain", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox")
 
@@ -67,6 +67,7 @@ def execute(
     shard: tuple[int, int] = (1, 1),
     keep_state: str = "no",
     retry_failed: bool = False,
+    claimed: Callable[[], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Execution:
     """Run what the folder does not hold yet of a plan, or of one shard of it.
@@ -84,6 +85,7 @@ def execute(
         keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
             "all" observations; see `foretrain.dynamics.snapshots`. Runs found in the folder stay as they are.
         retry_failed: Whether runs that failed before are trained again.
+        claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
 
     Returns:
@@ -91,20 +93,22 @@ def execute(
 
     Raises:
         ArgumentError: an argument is out of range.
-        FolderError: the shard is in use by a living process, or the disk is full or refuses to write.
+        FolderError: the shard is in use by a living process, or the whole grid or a shard of another number of parts is; or
+            the disk is full or refuses to write.
         ForetrainError: three lanes or the labelled result do not fit into memory, or workers cannot start.
     """
     began = time.monotonic()
     part, parts = check_shard(shard)
-    real("checkpoint_every", checkpoint_every, above=0)
-    one_of("keep_state", keep_state, KEEP_STATE)
-    count_workers(workers, 1)
+    check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise refused(folder, error) from error
     with lock(folder, "sweep" if parts == 1 else f"shard-{part}-of-{parts}"):
+        refuse_living(folder, lambda name: _overlaps(name, parts))
+        if claimed is not None:
+            claimed()
         mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
         held = scan(folder)
         known = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
@@ -147,6 +151,20 @@ def execute(
         compiled=sweep.compiled,
         from_cache=sweep.from_cache,
     )
+
+
+def check_options(*, workers: int | None, checkpoint_every: float, keep_state: str) -> None:
+    """Refuse what `execute` cannot do with an `ArgumentError`, before a folder is touched."""
+    count_workers(workers, 1)
+    real("checkpoint_every", checkpoint_every, above=0)
+    one_of("keep_state", keep_state, KEEP_STATE)
+
+
+def _overlaps(name, parts):
+    """Whether a lock of this name stands for runs that a part of so many parts may hold, too."""
+    if name == "sweep":
+        return parts > 1
+    return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
 
 
 def check_shard(shard: tuple[int, int]) -> tuple[int, int]:

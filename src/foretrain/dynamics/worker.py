@@ -292,7 +292,8 @@ def device() -> str:
 
 def main() -> None:
     """Work for the process that holds the other ends of standard input and output."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator decides when to stop
+    for number in (signal.SIGINT, signal.SIGTERM):  # the coordinator decides when to stop
+        signal.signal(number, signal.SIG_IGN)
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a study prints must not end up among the answers
 

@@ -171,7 +171,9 @@ def _through_grams(decoders, second, targets, share):
     association = jnp.einsum("ioe,ige->iog", targets, second)
     power = jnp.einsum("ige,ike->igk", second, second)
     slope = jnp.einsum("ij,iog->jog", share, association)
-    return pull, slope - jnp.einsum("jog,jgk->jok", decoders, jnp.einsum("ij,igk->jgk", share, power))
+    return pull, slope - jnp.einsum(
+        "jog,jgk->jok", decoders, jnp.einsum("ij,igk->jgk", share, power)
+    )
 
 
 def pair_errors(weights: Weights, inputs, targets) -> jax.Array:

@@ -48,6 +48,8 @@ def entry(name: str) -> Entry:
 
 def load(name: str) -> ModuleType:
     """Import the study of that name; raises `ArgumentError` with the nearest name if there is none."""
+    if not isinstance(name, str):
+        raise argument_error("study", "name a study", f"is {name!r}")
     if name not in names():
         raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
     return importlib.import_module(f"foretrain.studies.{name.replace('-', '_')}")

@@ -5,37 +5,50 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import argument_error, integer, nearest, real
+from foretrain.errors import argument_error, integer, nearest, one_of, real
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, make_plan
 
+LONGEST_AXIS = 10**7
+_RANGE = ("from", "to", "number", "scale")
 
-def read_sweep(config: str | Path) -> tuple[Plan, str | None]:
+
+def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]:
     """The plan that a TOML file describes, and the folder of results it names, if any.
 
     The file names a ``study`` and may hold ``preset``, ``seeds``, ``root_seed``, ``out``, a table ``[parameters]`` of
     fixed values, and a table ``[axes]`` whose entries are lists, or ``{from, to, number, scale = "linear" | "log"}``.
+    `yes` lets it make more than ten million runs.
 
     Raises:
-        ArgumentError: the file cannot be read, is no TOML (with the line), or holds something unknown.
+        ArgumentError: the file cannot be read, is no TOML (with the line), holds something unknown or of the wrong
+            type, gives a parameter both a fixed value and an axis, or makes too many runs.
     """
     fields = _read_toml(Path(config))
     known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
     _known_keys(fields, known, config)
     if "study" not in fields:
         raise argument_error("config", "name a `study`", f"{config} does not")
-    values = dict(fields.get("parameters", {}))
-    for name, axis in fields.get("axes", {}).items():
+    values, axes = dict(_table(fields, "parameters")), _table(fields, "axes")
+    for name, axis in axes.items():
+        if name in values:
+            raise argument_error(
+                name, "stand in one of `[parameters]` and `[axes]`", "stands in both"
+            )
         values[name] = _axis(name, axis)
+    out = fields.get("out")
+    if not isinstance(out, str | None):
+        raise argument_error("out", "be the name of a folder", f"is {out!r}")
     plan = make_plan(
         fields["study"],
         values,
         seeds=fields.get("seeds"),
         root_seed=fields.get("root_seed", 0),
         preset=fields.get("preset", "quick"),
+        yes=yes,
     )
-    return plan, fields.get("out")
+    return plan, out
 
 
 def read_config(path: Path, study: str) -> dict:
@@ -57,6 +70,17 @@ def _read_toml(path: Path) -> dict:
         ) from None
     except tomllib.TOMLDecodeError as error:
         raise argument_error("config", "be valid TOML", f"{path} is not: {error}") from None
+    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
+        raise argument_error(
+            "config", "be readable TOML", f"{path} cannot be read: {error}"
+        ) from None
+
+
+def _table(fields, name) -> dict:
+    table = fields.get(name, {})
+    if not isinstance(table, dict):
+        raise argument_error(name, f"be a table, `[{name}]`", f"is {table!r}")
+    return table
 
 
 def _known_keys(fields, known, path):
@@ -70,18 +94,24 @@ def _known_keys(fields, known, path):
 def _axis(name: str, axis) -> list:
     if isinstance(axis, list):
         return axis
+    for entry in axis if isinstance(axis, dict) else ():
+        if entry not in _RANGE:
+            raise argument_error(
+                name,
+                "be a list, or {from, to, number, scale}",
+                f"has `{entry}`",
+                nearest(entry, _RANGE),
+            )
     if not isinstance(axis, dict) or not {"from", "to", "number"} <= set(axis):
         raise argument_error(name, "be a list, or {from, to, number, scale}", f"is {axis!r}")
-    number = integer(f"{name}.number", axis["number"], minimum=1)
-    scale = axis.get("scale", "linear")
+    number = integer(f"{name}.number", axis["number"], minimum=1, maximum=LONGEST_AXIS)
+    scale = one_of(f"{name}.scale", axis.get("scale", "linear"), ("linear", "log"))
     if scale == "log":
         ends = [real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to")]
         values = np.geomspace(*ends, number)
-    elif scale == "linear":
+    else:
         values = np.linspace(
             real(f"{name}.from", axis["from"]), real(f"{name}.to", axis["to"]), number
         )
-    else:
-        raise argument_error(f"{name}.scale", "be one of `linear`, `log`", f"is {scale!r}")
     # Twelve digits: an axis is read by people and selected by value.
     return [float(f"{value:.12g}") for value in values]

@@ -3,15 +3,32 @@
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from foretrain.errors import FolderError, StoreError, integer, one_of
+from foretrain.errors import (
+    ArgumentError,
+    FolderError,
+    StoreError,
+    argument_error,
+    integer,
+    one_of,
+)
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import cells, hashed, rules, split_axes
 
 SCHEMA = 1
+MOST_RUNS = 10**7
+_ENTRIES = {
+    "schema": int,
+    "study": str,
+    "parameters": dict,
+    "axes": dict,
+    "seeds": int,
+    "root_seed": int,
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +88,13 @@ class Plan:
 
 
 def make_plan(
-    study: str, values: dict, *, seeds: int | None = None, root_seed: int = 0, preset: str = "quick"
+    study: str,
+    values: dict,
+    *,
+    seeds: int | None = None,
+    root_seed: int = 0,
+    preset: str = "quick",
+    yes: bool = False,
 ) -> Plan:
     """Build a checked plan.
 
@@ -81,9 +104,11 @@ def make_plan(
         seeds: Number of seeds; by default what the preset or the study says.
         root_seed: Root of all random streams, a non-negative int below 2**31.
         preset: "quick" (the study's defaults) or another of the study's presets.
+        yes: Allow more than ten million runs.
 
     Raises:
-        ArgumentError: an unknown study, preset or parameter, or a value that breaks a rule in some cell of the grid.
+        ArgumentError: an unknown study, preset or parameter, a value that breaks a rule in some cell of the grid, or
+            too many runs.
     """
     module = catalogue.load(study)
     presets = {"quick": {}, **module.PRESETS}
@@ -102,56 +127,99 @@ def make_plan(
         integer("seeds", preset_seeds if seeds is None else seeds, minimum=1, maximum=10**7),
         integer("root_seed", root_seed, minimum=0, maximum=2**31 - 1),
     )
+    check_size(plan.shape, plan.seeds, yes)
     if hasattr(module, "check"):
         for _, cell in cells(parameters, axes):
             module.check(cell)
     return plan
 
 
+def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
+    """Raise `ArgumentError` if a grid of that shape, times `seeds`, is above `MOST_RUNS` and `yes` was not said."""
+    total = math.prod(plan_shape) * seeds
+    if total > MOST_RUNS and not yes:
+        raise argument_error(
+            "axes", f"make at most {MOST_RUNS:,} runs", f"make {total:,}", "Try --yes."
+        )
+
+
 def plan_from_dict(fields: dict) -> Plan:
-    """The plan that `Plan.as_dict` wrote; raises `StoreError` if it was written by a newer foretrain."""
+    """The plan that `Plan.as_dict` wrote.
+
+    Raises:
+        StoreError: it was written by a newer foretrain, lacks an entry, or holds what no plan holds.
+    """
+    _check_entries(fields)
     if fields["schema"] > SCHEMA:
         raise StoreError(
             f"The folder was written with schema {fields['schema']}, but this foretrain knows up to {SCHEMA}. "
             "Try a newer foretrain."
         )
-    module = catalogue.load(fields["study"])
-    parameters, _ = split_axes(module.Parameters, fields["parameters"])
-    _, axes = split_axes(module.Parameters, fields["axes"])
-    return Plan(fields["study"], parameters, axes, fields["seeds"], fields["root_seed"])
+    try:
+        module = catalogue.load(fields["study"])
+        parameters, _ = split_axes(module.Parameters, fields["parameters"])
+        _, axes = split_axes(module.Parameters, fields["axes"])
+        return Plan(
+            fields["study"],
+            parameters,
+            axes,
+            integer("seeds", fields["seeds"], minimum=1),
+            integer("root_seed", fields["root_seed"], minimum=0),
+        )
+    except ArgumentError as error:
+        raise StoreError(f"The plan in the folder's manifest cannot be used: {error}") from error
+
+
+def _check_entries(fields) -> None:
+    """Raise `StoreError` unless `fields` has every entry of a plan in its type."""
+    altered = "The folder's manifest is altered or not foretrain's: its plan"
+    if not isinstance(fields, dict):
+        raise StoreError(f"{altered} is no JSON object.")
+    missing = [f"`{name}`" for name in _ENTRIES if name not in fields]
+    if missing:
+        raise StoreError(f"{altered} lacks {', '.join(missing)}.")
+    for name, kind in _ENTRIES.items():
+        if not isinstance(fields[name], kind):
+            raise StoreError(f"{altered} holds a wrong `{name}`.")
 
 
 def variants(plan: Plan) -> list[str]:
-    """Names of the networks trained in every cell: "" is the study's own, others are kept beside it."""
-    return ["", *_overrides(plan, plan.parameters)]
+    """Names of the networks trained in any cell: "" is the study's own, others are kept beside it."""
+    if not hasattr(catalogue.load(plan.study), "variants"):
+        return [""]
+    return list(dict.fromkeys(name for *_, overrides in _cell_variants(plan) for name in overrides))
 
 
 def variant_seeds(plan: Plan, variant: str) -> int:
-    """Number of seeds that a variant is run for."""
+    """Number of seeds that a variant is run for, in the cell where it has most."""
     if not variant:
         return plan.seeds
-    return min(plan.seeds, _overrides(plan, plan.parameters)[variant].get("seeds", plan.seeds))
-
-
-def variant_parameters(plan: Plan, variant: str, cell: Any) -> Any:
-    """Parameters of a variant in a cell."""
-    if not variant:
-        return cell
-    overrides = {k: v for k, v in _overrides(plan, cell)[variant].items() if k != "seeds"}
-    return dataclasses.replace(cell, **overrides)
+    most = max(
+        overrides[variant].get("seeds", plan.seeds)
+        for *_, overrides in _cell_variants(plan)
+        if variant in overrides
+    )
+    return min(plan.seeds, most)
 
 
 def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]:
-    """Every run of a variant with its place (index per axis, then seed), in grid order."""
-    for index, cell in cells(plan.parameters, plan.axes):
-        parameters = variant_parameters(plan, variant, cell)
+    """Every run of a variant with its place (index per axis, then seed), in grid order.
+
+    Cells that lack the variant have no runs of it.
+    """
+    for index, cell, overrides in _cell_variants(plan):
+        if variant not in overrides:
+            continue
+        changes = dict(overrides[variant])
+        seeds = min(plan.seeds, changes.pop("seeds", plan.seeds))
+        parameters = dataclasses.replace(cell, **changes)
         content = {
             "study": plan.study,
             "parameters": hashed(parameters),
             "root_seed": plan.root_seed,
         }
         prefix = json.dumps(content, sort_keys=True)
-        for seed in range(variant_seeds(plan, variant)):
+        for seed in range(seeds):
             identity = hashlib.sha256(f"{prefix}#{seed}".encode()).hexdigest()[:32]
             yield (*index, seed), Run(identity, parameters, seed)
 
@@ -168,6 +236,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def join(stored: dict, asked: Plan) -> Plan:
     """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`."""
+    _check_entries(stored)
     if stored["study"] != asked.study:
         raise FolderError(
             f"Argument `out` must be a folder of study `{asked.study}`, but holds study `{stored['study']}`. "
@@ -210,9 +279,11 @@ def _conflict(name, old, new) -> FolderError:
     )
 
 
-def _overrides(plan: Plan, cell: Any) -> dict[str, dict]:
-    module = catalogue.load(plan.study)
-    return module.variants(cell) if hasattr(module, "variants") else {}
+def _cell_variants(plan: Plan) -> Iterator[tuple[tuple[int, ...], Any, dict[str, dict]]]:
+    """Every cell as (index per axis, parameters, overrides of every variant it has), "" among them."""
+    further = getattr(catalogue.load(plan.study), "variants", lambda cell: {})
+    for index, cell in cells(plan.parameters, plan.axes):
+        yield index, cell, {"": {}, **further(cell)}
 
 
 def _digest(content: dict) -> str:

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from foretrain.errors import FolderError
@@ -48,6 +48,14 @@ def lock(folder: Path, name: str) -> Iterator[Path]:
         with contextlib.suppress(OSError):
             if path.read_text() == content:
                 path.unlink()
+
+
+def refuse_living(folder: Path, names: Callable[[str], bool]) -> None:
+    """Raise `LockedError` if a lock of the folder whose name `names` accepts is held by a process that may live."""
+    for path in sorted(Path(folder).glob("*.lock")):
+        if names(path.name.removesuffix(".lock")):
+            with contextlib.suppress(FileNotFoundError):  # it may be released at this moment
+                _refuse_living(path)
 
 
 @contextlib.contextmanager

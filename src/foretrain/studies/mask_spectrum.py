@@ -46,6 +46,7 @@ class Parameters:
         "what is trained on the mask: nothing, so that only its spectrum is stored, or the rank-one model",
         choices=("none", "rank_one"),
         static=True,
+        sweepable=False,  # the variants, and what is judged, depend on it
     )
     init_scale: float = parameter(
         1e-4, "rank_one: sigma, standard deviation of every initial weight", above=0

@@ -34,6 +34,7 @@ class Parameters:
         "balanced: equal weights; random: independent normal weights",
         choices=("balanced", "random"),
         static=True,
+        sweepable=False,  # the variants, and what is judged, depend on it
     )
     optimizer: str = parameter(
         "sgd", "rule of descent", choices=("sgd", "momentum", "adam"), static=True

@@ -1,0 +1,115 @@
+import json
+
+import pytest
+
+from foretrain import errors
+from foretrain.errors import ArgumentError, StoreError
+from foretrain.plans import catalogue, plan
+from foretrain.plans.config import read_sweep
+
+RANGE = "study = 'routing'\n[axes]\ninit_scale = "
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            RANGE + "{from = 0.1, to = 0.5, number = 3, scael = 'log'}",
+            "`init_scale` must be a list, or {from, to, number, scale}, but has `scael`. Did you mean `scale`?",
+        ),
+        (
+            "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
+            "`init_scale` must stand in one of `[parameters]` and `[axes]`, but stands in both",
+        ),
+        ("study = 3", "`study` must name a study, but is 3"),
+        ("study = {a = 1}", "`study` must name a study, but is {'a': 1}"),
+        ('study = "a\\nb"', "`study` must name a study"),
+        (
+            "study = 'routing'\nparameters = 3",
+            "`parameters` must be a table, `[parameters]`, but is 3",
+        ),
+        ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`, but is [1, 2]"),
+        ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
+        ("study = 'routing'\npreset = 3", "`preset` must be one of"),
+        ("study = 'routing'\nseeds = {a = 1}", "`seeds` must be a whole number"),
+        (f"study = 'routing'\n[parameters]\ninit_scale = {HUGE}", "number of about 400 digits"),
+        (f"study = 'routing'\nseeds = {HUGE}", "but is a whole number of about 400 digits"),
+        (f"study = 'routing'\nseeds = {HUGE * 20}", "`config` must be readable TOML"),
+        (f"study = 'routing'\nseeds = 0x{HUGE * 20}", "but is a whole number of about 96"),
+        (f"study = 'routing'\nseeds = {'[' * 5000}", "`config` must be"),
+        (
+            RANGE + "{from = 0.1, to = 0.5, number = 100000000000}",
+            "`init_scale.number` must be between 1 and 10000000, but is 100000000000",
+        ),
+        (
+            RANGE + "{from = 0.1, to = 0.5, number = 3, scale = 'lgo'}",
+            "`init_scale.scale` must be one of `linear`, `log`, but is 'lgo'. Did you mean `log`?",
+        ),
+    ],
+)
+def test_bad_sweep_files_are_refused_in_one_line(tmp_path, text, message):
+    config = tmp_path / "sweep.toml"
+    config.write_text(text)
+    with pytest.raises(ArgumentError) as refusal:
+        read_sweep(config)
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_too_many_runs_are_refused_before_any_cell_is_checked(tmp_path, monkeypatch):
+    def never(parameters):
+        raise AssertionError("a cell was checked")
+
+    monkeypatch.setattr(catalogue.load("routing"), "check", never, raising=False)
+    config = tmp_path / "sweep.toml"
+    third = "{from = 1.0, to = 2.0, number = 1000}"
+    config.write_text(
+        f"study = 'routing'\nseeds = 1\n[axes]\ninit_scale = {third}\nlearning_rate = {third}\nloss_tolerance = {third}"
+    )
+    with pytest.raises(ArgumentError, match=r"at most 10,000,000 runs, but make 1,000,000,000\."):
+        read_sweep(config)
+    with pytest.raises(AssertionError, match="a cell was checked"):
+        read_sweep(config, yes=True)
+
+
+def test_as_many_runs_as_are_allowed_pass():
+    plan.check_size((10, 10**5), 10, False)
+    plan.check_size((10, 10**5), 11, True)
+    with pytest.raises(ArgumentError, match=r"make 11,000,000\. Try --yes\."):
+        plan.check_size((10, 10**5), 11, False)
+
+
+def test_whole_numbers_of_any_size_have_a_text():
+    for check in (errors.integer, errors.real):
+        with pytest.raises(ArgumentError, match=r"`size` must .* about 5000 digits"):
+            check("size", -(10**5000), minimum=1)
+
+
+STORED = plan.make_plan("one-mode", {}, seeds=2).as_dict()
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        ({}, "lacks `schema`, `study`, `parameters`, `axes`, `seeds`, `root_seed`"),
+        (3, "its plan is no JSON object"),
+        ({k: v for k, v in STORED.items() if k != "axes"}, "its plan lacks `axes`"),
+        ({**STORED, "axes": [1]}, "its plan holds a wrong `axes`"),
+        ({**STORED, "seeds": -1}, "`seeds` must be at least 1, but is -1"),
+        ({**STORED, "parameters": {"start": "centre"}}, "`start` must be one of"),
+        ({**STORED, "schema": 1000}, "schema 1000"),
+    ],
+)
+def test_a_manifest_that_holds_no_plan_is_refused_in_one_line(stored, message):
+    stored = json.loads(json.dumps(stored))
+    for read in (plan.plan_from_dict, lambda it: plan.join(it, plan.plan_from_dict(STORED))):
+        with pytest.raises(StoreError) as refusal:
+            read(stored)
+        assert message in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+
+def test_a_stored_plan_of_an_unknown_study_cannot_be_used():
+    with pytest.raises(StoreError, match=r"cannot be used: .* Did you mean `one-mode`\?"):
+        plan.plan_from_dict({**STORED, "study": "one-mood"})

@@ -1,0 +1,68 @@
+import dataclasses
+from collections import Counter
+
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.plans import catalogue, plan
+from foretrain.plans.parameters import rules
+
+
+def twins(parameters):
+    if parameters.optimizer == "adam":
+        return {}
+    late = {"late": {"steps": 7}} if parameters.optimizer == "momentum" else {}
+    seeds = 2 if parameters.optimizer == "sgd" else 3
+    return {**late, "twin": {"init_scale": 0.2, "seeds": seeds}}
+
+
+def make(monkeypatch, optimizers, seeds=4):
+    monkeypatch.setattr(catalogue.load("one-mode"), "variants", twins)
+    return plan.make_plan("one-mode", {"optimizer": optimizers}, seeds=seeds)
+
+
+def test_variants_are_those_of_any_cell_and_cells_without_one_are_skipped(monkeypatch):
+    swept = make(monkeypatch, ("adam", "sgd", "momentum"))
+    assert plan.variants(swept) == ["", "twin", "late"]
+    assert [plan.variant_seeds(swept, name) for name in plan.variants(swept)] == [4, 3, 4]
+    places = Counter(place[0] for place, _ in plan.grid(swept, "twin"))
+    assert places == {1: 2, 2: 3}
+    assert {place[0] for place, _ in plan.grid(swept, "late")} == {2}
+    assert all(run.parameters.steps == 7 for _, run in plan.grid(swept, "late"))
+    assert len(list(plan.runs(swept))) == 3 * 4 + 2 + 3 + 4
+
+
+def test_a_variant_is_run_for_no_more_seeds_than_the_plan_has(monkeypatch):
+    alone = make(monkeypatch, "sgd", seeds=1)
+    assert plan.variants(alone) == ["", "twin"]
+    assert plan.variant_seeds(alone, "twin") == 1
+    assert len(list(plan.grid(alone, "twin"))) == 1
+
+
+def test_runs_of_a_variant_are_the_same_in_a_cell_alone_and_in_a_sweep(monkeypatch):
+    alone = {run.identity for run in plan.runs(make(monkeypatch, "sgd"))}
+    swept = {run.identity for run in plan.runs(make(monkeypatch, ("adam", "sgd")))}
+    assert alone < swept
+
+
+@pytest.mark.parametrize("study", catalogue.names())
+def test_cells_of_one_grid_have_the_same_variants(study):
+    module = catalogue.load(study)
+    if not hasattr(module, "variants"):
+        return
+    default = module.Parameters()
+    for name, rule in rules(module.Parameters).items():
+        values = (True, False) if isinstance(getattr(default, name), bool) else rule.choices
+        cells = [dataclasses.replace(default, **{name: value}) for value in values]
+        assert len({tuple(module.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, (
+            name
+        )
+
+
+def test_what_decides_on_the_variants_cannot_be_swept():
+    for study, name, values in (
+        ("one-mode", "start", ("balanced", "random")),
+        ("mask-spectrum", "network", ("none", "rank_one")),
+    ):
+        with pytest.raises(ArgumentError, match=f"`{name}` must have one value, but has 2"):
+            plan.make_plan(study, {name: values})

@@ -1,0 +1,100 @@
+"""What a command that is refused, stopped or repeated does to its folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import foretrain
+from foretrain.dynamics.sweep import execute
+from foretrain.errors import ArgumentError, StoreError
+from foretrain.experiment import rebuild
+from foretrain.plans.plan import make_plan
+from foretrain.results.lock import LockedError, lock
+from foretrain.results.summary import read_summary
+
+SMALL = {"steps": 40, "observe_every": 20, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A finished folder of two short runs."""
+    out = tmp_path_factory.mktemp("finished") / "a"
+    foretrain.run("one-mode", seeds=2, workers=1, out=out, **SMALL)
+    return out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"workers": -1},
+        {"checkpoint_every": 0.0},
+        {"keep_state": "sometimes"},
+        {"shard": "3/2"},
+        {"shard": 1},
+    ],
+)
+def test_a_refused_command_changes_nothing(folder, tmp_path, options):
+    before = (folder / "manifest.json").read_bytes()
+    with pytest.raises(ArgumentError):
+        foretrain.run("one-mode", seeds=9, out=folder, **SMALL, **options)
+    assert (folder / "manifest.json").read_bytes() == before
+    with pytest.raises(ArgumentError):
+        foretrain.run("one-mode", out=tmp_path / "new", **SMALL, **options)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_locked_folder_keeps_its_plan(folder):
+    before = (folder / "manifest.json").read_bytes()
+    with lock(folder, "sweep"), pytest.raises(LockedError):
+        foretrain.run("one-mode", seeds=5, out=folder, workers=1, **SMALL)
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "overlap"),
+    [
+        ("sweep", (1, 2), True),
+        ("shard-1-of-2", (1, 1), True),
+        ("shard-1-of-3", (2, 2), True),
+        ("shard-1-of-2", (2, 2), False),
+    ],
+)
+def test_parts_that_overlap_exclude_each_other(tmp_path, held, asked, overlap):
+    plan = make_plan("one-mode", {"steps": 20, "observe_every": 20}, seeds=2)
+    with lock(tmp_path, held):
+        if overlap:
+            with pytest.raises(LockedError):
+                execute(plan, tmp_path, workers=1, shard=asked)
+        else:
+            execute(plan, tmp_path, workers=1, shard=asked)
+
+
+def test_a_damaged_summary_is_written_anew(folder):
+    (folder / "summary.json").write_text("{")
+    with pytest.raises(StoreError):
+        read_summary(folder)
+    rebuild(folder)
+    assert (folder / "summary.json").read_text().startswith("{\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_a_stopped_job_releases_its_lock_and_goes_on_later(tmp_path):
+    out = tmp_path / "a"
+    command = [sys.executable, "-m", "foretrain", "run", "one-mode", "--seeds", "3", "--quiet"]
+    command += ["--workers", "1", "--steps", "500000000", "--out", str(out)]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while not (out / "sweep.lock").exists() or not (out / "manifest.json").exists():
+        assert job.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(1.0)
+    job.send_signal(signal.SIGTERM)
+    _, err = job.communicate(timeout=60)
+    assert job.returncode == 130
+    assert "goes on from here" in err
+    assert not (out / "sweep.lock").exists()

@@ -31,7 +31,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("study", CASES)
+@pytest.mark.parametrize(
+    "study", [s if s == "optimizers" else pytest.param(s, marks=pytest.mark.slow) for s in CASES]
+)
 def test_every_value_of_a_foreign_axis_is_judged_alone(study, tmp_path):
     fixed, (axis, values) = CASES[study]
 

@@ -91,6 +91,7 @@ def _run(folder, **values):
     return {claim.id: claim for claim in result.claims}
 
 
+@pytest.mark.slow
 def test_modules_in_one_network_with_full_sharing_lose_or_win_as_predicted(tmp_path):
     claims = _run(tmp_path / "run", domains=4, paths=1, seeds=2)
     assert claims["decoupled"].verdict == "holds"

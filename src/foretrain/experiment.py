@@ -136,7 +136,7 @@ def conduct(
     check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = claim_folder(folder_of(plan, out))
     plan = _joined(folder, plan)
-    if _finished(folder, plan) and not (retry_failed and scan(folder).notes):
+    if _finished(folder, plan) and not (retry_failed and FAILED in scan(folder).outcomes):
         return open_result(folder)
     options = {
         "checkpoint_every": checkpoint_every,

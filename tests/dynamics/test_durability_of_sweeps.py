@@ -192,10 +192,15 @@ def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
 
 
 def test_a_result_too_large_to_fold_is_refused_before_training(tmp_path, monkeypatch):
-    monkeypatch.setattr(coordinator, "physical_memory", lambda: 1e5)
-    with pytest.raises(ForetrainError, match=r"would take .* GB of memory, but 0\.0001 GB"):
-        toy.sweep(tmp_path, parameters={"steps": 100_000}, workers=0)
+    # Two observations of 8 numbers and 7 x 3 weights, of 4 bytes each, in 4 runs.
+    least = 4 * 4 * (2 * 8 + 21)
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: least - 1)
+    with pytest.raises(ForetrainError, match=r"would take at least .* GB of memory"):
+        toy.sweep(tmp_path, workers=0)
     assert not toy.by_identity(tmp_path)
+    # Runs that may take many more steps than they do are not refused.
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: least)
+    assert toy.sweep(tmp_path, workers=0).ran == 4
 
 
 def test_the_state_is_stored_when_asked_with_dims_of_its_own(tmp_path):

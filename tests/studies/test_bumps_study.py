@@ -51,19 +51,15 @@ def test_the_partner_is_run_once_for_all_ranks():
     assert len(list(runs(plan))) == 2 * 2 * 3
 
 
+def small(folder, **given):
+    """Six seeds of the study at n = 12, trained in this process."""
+    fixed = {"dimension": 12, "init_scale": 0.1, "steps": 150}
+    options = {"seeds": 6, "out": folder / "run", "workers": 0, "quiet": True}
+    return foretrain.run("bumps", **options, **fixed, **given)
+
+
 def test_from_a_grid_to_claims_and_figures(tmp_path):
-    result = foretrain.run(
-        "bumps",
-        seeds=6,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-        dimension=12,
-        rank=(2, 12),
-        init_scale=0.1,
-        relative_rate=(1.0, 10.0),
-        steps=150,
-    )
+    result = small(tmp_path, rank=(2, 12), relative_rate=(1.0, 10.0))
     claims = {claim.id: claim for claim in result.claims}
     assert len(claims) == len(result.claims)
     assert claims["adam-more-bumps-reference[rank=2, init_scale=0.1]"].seeds == 6
@@ -84,19 +80,7 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
 
 
 def test_the_sign_of_the_comparison_is_judged_at_other_thresholds(tmp_path):
-    result = foretrain.run(
-        "bumps",
-        seeds=6,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-        dimension=12,
-        rank=2,
-        init_scale=0.1,
-        relative_rate=1.0,
-        prominence=(0.05, 0.1, 0.2),
-        steps=150,
-    )
+    result = small(tmp_path, rank=2, relative_rate=1.0, prominence=(0.05, 0.1, 0.2))
     robust = {c.id: c for c in result.claims if c.id.startswith("counts-robust")}
     label = "counts-robust[rank=2, init_scale=0.1, prominence={}]"
     assert list(robust) == [label.format(0.05), label.format(0.2)]

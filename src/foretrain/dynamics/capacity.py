@@ -37,16 +37,11 @@ def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) 
 
 
 def result_bytes(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
-    """Bytes that a run takes in the labelled result, of as many steps as it may take."""
+    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals."""
     with jax.enable_x64(program.precision == "float64"):
         state, observed = shapes_of(program, inputs, shared)
         finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
-    return _strides(program, inputs) * size(observed) + size(finals)
-
-
-def _strides(program, inputs):
-    """Number of observations of a run that takes all its steps."""
-    return -(-int(inputs["max_steps"]) // program.observe_every) + 1
+    return 2 * size(observed) + size(finals)
 
 
 def size(tree) -> int:
@@ -103,7 +98,7 @@ def choose_lanes(
         return FEWEST
     with jax.enable_x64(program.precision == "float64"):
         inputs = {name: np.asarray(value) for name, value in sample.inputs.items()}
-        strides = _strides(program, inputs)
+        strides = -(-int(inputs["max_steps"]) // program.observe_every) + 1
         state, observed = shapes_of(program, inputs, shared)
         per_lane = bytes_per_lane(program, inputs, shared, strides)
     free = free_memory()

@@ -214,15 +214,15 @@ class Coordinator:
             self._assign(desk, group)
 
     def _check_size(self):
-        """Refuse a grid whose labelled result will not fit into memory, before its runs are trained.
+        """Refuse a grid whose labelled result cannot fit into memory, however early its runs end, before they are trained.
 
         A part of a grid is not refused: the whole may be folded on another machine.
         """
         needed, limit = sum(group.bytes * group.count for group in self.groups), physical_memory()
         if needed > limit and self.shard[1] == 1:
             raise ForetrainError(
-                f"The labelled result would take {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
-                "Try a larger `observe_every` or fewer runs, or parts of the grid in folders of their own."
+                f"The labelled result would take at least {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are "
+                "there. Try fewer runs, or parts of the grid in folders of their own."
             )
 
     def _settle_lanes(self, name, lanes):

@@ -24,7 +24,7 @@ class Group:
         steps: Predicted steps of all runs.
         count: Number of runs.
         lanes: Lanes per worker, once known.
-        bytes: Bytes that a run takes in the labelled result, once known.
+        bytes: Fewest bytes that a run takes in the labelled result, once known.
     """
 
     parameters: Any

@@ -4,7 +4,7 @@ It reads messages as JSON lines and answers in kind. It is told ``setup`` (first
 when the runs of the one before are done), ``runs`` and ``stop``; it says
 
 - ``ready``: with the device;
-- ``lanes``: how many it takes for the group, and the bytes that a run of it takes in the labelled result;
+- ``lanes``: how many it takes for the group, and the fewest bytes that a run of it takes in the labelled result;
 - ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
 - ``durable``: (number, outcome, steps, note) of runs that are on disk;
 - ``fatal``: one line, after which it ends.

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import StoreError
+from foretrain.errors import FolderError, StoreError
 from foretrain.results.files import refused, write_atomic
 
 FOLDER = "journal"
@@ -176,6 +176,8 @@ def forget(folder: Path, identities: Container[str]) -> None:
             if kept:
                 Writer(folder, f"{path.stem}-kept").append(kept)
             path.unlink()
+        except FolderError:
+            raise
         except OSError as error:
             raise refused(path, error) from error
 

@@ -28,7 +28,7 @@ PRESETS = {
         "init_scale": _SCALES,
         "trained_fraction": _FRACTIONS,
         "seeds": 3,
-        "steps": 5000,  # with 32 words and the largest scale runs take up to 4000 attempts, stuck ones as many to settle
+        "steps": 5000,  # with 32 words and the largest scale many runs are not done after 2000
     }
 }
 

@@ -5,13 +5,37 @@ the loop over them leaves early on the device, and lanes are filled by a gather.
 depends on how the runs are cut into chunks or which run rides beside it.
 """
 
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from foretrain.dynamics.program import DIVERGED, OUT_OF_STEPS, RUNNING, Program
+
+# On a CPU XLA copies the weights in every step unless it looks at the loop as a whole, and uses half of the vector units
+# of a core with 512 bits: together up to a sixth of a step. Given here and not by XLA_FLAGS, they hold wherever JAX was
+# started, so that the bits do not depend on it.
+_CPU_OPTIONS = {
+    "xla_cpu_copy_insertion_use_region_analysis": True,
+    "xla_cpu_prefer_vector_width": 512,
+}
+
+
+@cache
+def known_options(backend: str) -> dict[str, bool | int]:
+    """Those options for the compiler of a chunk that the installed XLA knows; without them a chunk only takes longer."""
+    if backend != "cpu":
+        return {}
+    return {name: value for name, value in _CPU_OPTIONS.items() if _is_known(name, value)}
+
+
+def _is_known(name, value):
+    try:
+        jax.jit(lambda x: x, compiler_options={name: value}).lower(jnp.float32(0)).compile()
+    except jax.errors.JaxRuntimeError:
+        return False
+    return True
 
 
 class Kernel:
@@ -27,7 +51,8 @@ class Kernel:
     def __init__(self, program: Program, rows: int):
         self.program, self.rows = program, rows
         self.start = jax.jit(self._start)
-        self.chunk = jax.jit(self._chunk, donate_argnames="state")
+        options = known_options(jax.default_backend())
+        self.chunk = jax.jit(self._chunk, donate_argnames="state", compiler_options=options)
         self.finish = jax.jit(self._finish)
 
     def _over_lanes(self, function, shared):

@@ -70,6 +70,15 @@ def test_unknown_studies_and_commands_name_the_nearest(capsys):
     assert "Did you mean `run`?" in err
 
 
+def test_options_may_stand_before_the_study(capsys, tmp_path):
+    out = ["--out", tmp_path / "routing", "--workers", "1", "--quiet", "--seeds", "2"]
+    assert run(capsys, "run", *out, "one-mode", "--steps", "20")[0] == 0
+    assert (tmp_path / "routing" / "summary.json").exists()
+    code, _, err = run(capsys, "run", *out, "one-mode", "--stepz", "20")
+    assert code == 2
+    assert "Did you mean `--steps`?" in err
+
+
 def test_a_file_where_a_folder_is_needed_is_named(capsys, tmp_path):
     file = tmp_path / "a"
     file.write_text("mine")

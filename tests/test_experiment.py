@@ -1,5 +1,6 @@
 """What a command that is refused, stopped or repeated does to its folder."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,8 +10,10 @@ import time
 import pytest
 
 import foretrain
+from foretrain.dynamics import coordinator
 from foretrain.dynamics.sweep import execute
-from foretrain.errors import ArgumentError, StoreError
+from foretrain.dynamics.workers import count_workers
+from foretrain.errors import ArgumentError, StoreError, TooLarge
 from foretrain.experiment import rebuild
 from foretrain.plans.plan import make_plan
 from foretrain.results.lock import LockedError, lock
@@ -71,6 +74,18 @@ def test_parts_that_overlap_exclude_each_other(tmp_path, held, asked, overlap):
                 execute(plan, tmp_path, workers=1, shard=asked)
         else:
             execute(plan, tmp_path, workers=1, shard=asked)
+
+
+def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):
+    before = json.loads((folder / "manifest.json").read_text())["plan"]
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: 100)
+    with pytest.raises(TooLarge, match="would take at least"):
+        foretrain.run("one-mode", seeds=50, out=folder, workers=1, **SMALL)
+    assert json.loads((folder / "manifest.json").read_text())["plan"] == before
+
+
+def test_there_are_no_more_workers_than_runs():
+    assert [count_workers(asked, 2) for asked in (0, 1, 9)] == [0, 1, 2]
 
 
 def test_a_damaged_summary_is_written_anew(folder):

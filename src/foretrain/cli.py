@@ -130,8 +130,22 @@ def _add_arguments(made, argv):
     )
     made["cite"].add_argument("study", help="name of a study")
     _add_prediction(made["predict"])
-    if len(argv) > 1 and argv[0] == "run" and not argv[1].startswith("-"):
-        _add_parameters(run, argv[1])
+    if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
+        _add_parameters(run, study)
+
+
+def _study_in(words, parser):
+    """The word that stands where the study does: the first one that is neither an option nor the value of one."""
+    takes_value = False
+    for word in words:
+        if not word.startswith("-"):
+            if not takes_value:
+                return word
+            takes_value = False
+        else:
+            action = parser._option_string_actions.get(word)
+            takes_value = action is not None and action.nargs != 0
+    return None
 
 
 def _add_parameters(parser, study):

@@ -24,6 +24,10 @@ class FolderError(ForetrainError, OSError):
     """A results folder cannot be used: it is locked, unwritable, or holds something else."""
 
 
+class TooLarge(ForetrainError):
+    """What is asked cannot fit into memory; nothing of it was trained."""
+
+
 class StoreError(ForetrainError, ValueError):
     """A stored file is truncated, altered or not foretrain's."""
 

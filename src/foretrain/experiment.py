@@ -17,7 +17,7 @@ from foretrain.dynamics.cluster import connected, execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import terminal_progress
 from foretrain.dynamics.sweep import check_options, execute
-from foretrain.errors import FolderError, StoreError, argument_error, integer
+from foretrain.errors import FolderError, StoreError, TooLarge, argument_error, integer
 from foretrain.plans import catalogue
 from foretrain.plans.config import read_sweep
 from foretrain.plans.labelled import LabelledRuns
@@ -150,15 +150,20 @@ def conduct(
             shards = execute_on(client, plan, folder, **options)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
-    execution = execute(
-        plan,
-        folder,
-        workers=workers,
-        shard=part,
-        **options,
-        claimed=lambda: _record(folder, plan),
-        progress=None if quiet else terminal_progress(),
-    )
+    before = (read_manifest(folder) or {}).get("plan")
+    try:
+        execution = execute(
+            plan,
+            folder,
+            workers=workers,
+            shard=part,
+            **options,
+            claimed=lambda: _record(folder, plan),
+            progress=None if quiet else terminal_progress(),
+        )
+    except TooLarge:
+        _take_back(folder, plan, before)
+        raise
     if not quiet and execution.found:
         print(
             f"{execution.found} runs were found done, {execution.ran} were added.", file=sys.stderr
@@ -181,6 +186,15 @@ def _record(folder: Path, plan: Plan) -> None:
         plan = join(manifest["plan"], plan) if "plan" in manifest else plan
         if manifest.get("plan") != plan.as_dict():
             write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
+
+
+def _take_back(folder: Path, plan: Plan, before: dict | None) -> None:
+    """Put the plan back that a folder had before a larger one was refused, lest a smaller one be read as a part of that."""
+    with patient_lock(folder, "manifest", 30):
+        manifest = read_manifest(folder) or {}
+        if manifest.get("plan") == plan.as_dict():
+            kept = {name: value for name, value in manifest.items() if name != "plan"}
+            write_manifest(folder, kept if before is None else {**kept, "plan": before})
 
 
 def _finished(folder: Path, plan: Plan) -> bool:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import Program
-from foretrain.errors import ForetrainError
+from foretrain.errors import TooLarge
 
 FEWEST = 3  # from here on the bits of a run do not depend on the number of lanes
 _DEFAULT = {"cpu": 16, "gpu": 1024}
@@ -18,10 +18,6 @@ _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cac
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
 _TRIAL_S = 0.3
-
-
-class TooLarge(ForetrainError):
-    """Not even the fewest lanes fit into memory."""
 
 
 def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> tuple[Any, Any]:

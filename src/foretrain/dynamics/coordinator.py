@@ -26,7 +26,7 @@ from foretrain.dynamics.dispatch import (
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import Progress
 from foretrain.dynamics.workers import Here, Process, count_workers, gpu_present
-from foretrain.errors import FolderError, ForetrainError
+from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.folding import physical_memory
@@ -220,7 +220,7 @@ class Coordinator:
         """
         needed, limit = sum(group.bytes * group.count for group in self.groups), physical_memory()
         if needed > limit and self.shard[1] == 1:
-            raise ForetrainError(
+            raise TooLarge(
                 f"The labelled result would take at least {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are "
                 "there. Try fewer runs, or parts of the grid in folders of their own."
             )

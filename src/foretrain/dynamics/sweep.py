@@ -95,7 +95,8 @@ def execute(
         ArgumentError: an argument is out of range.
         FolderError: the shard is in use by a living process, or the whole grid or a shard of another number of parts is; or
             the disk is full or refuses to write.
-        ForetrainError: three lanes or the labelled result do not fit into memory, or workers cannot start.
+        TooLarge: three lanes or the labelled result do not fit into memory.
+        ForetrainError: workers cannot start.
     """
     began = time.monotonic()
     part, parts = check_shard(shard)

@@ -29,7 +29,7 @@ from typing import Any
 from foretrain.dynamics import checkpoint
 from foretrain.dynamics.cores import pin_to_one_core
 from foretrain.dynamics.program import FAILED
-from foretrain.errors import FolderError, ForetrainError
+from foretrain.errors import FolderError, ForetrainError, TooLarge
 
 _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
@@ -134,7 +134,7 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.dynamics.capacity import TooLarge, choose_lanes, result_bytes
+        from foretrain.dynamics.capacity import choose_lanes, result_bytes
         from foretrain.dynamics.lanes import Lanes
         from foretrain.dynamics.snapshots import with_snapshots
 

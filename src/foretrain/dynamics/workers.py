@@ -170,12 +170,14 @@ def check_can_run_here() -> None:
 def count_workers(workers: int | None, runs: int) -> int:
     """Number of workers: one per core, no more than three runs each fill, and one where there is a GPU.
 
+    What the user asked for holds, but never more workers than runs.
+
     Args:
         workers: What the user asked for; None leaves the choice.
         runs: Number of runs to do.
     """
     if workers is not None:
-        return integer("workers", workers, minimum=0, maximum=4096)
+        return min(integer("workers", workers, minimum=0, maximum=4096), max(1, runs))
     if gpu_present():
         return 1
     return max(1, min(len(available_cores()), -(-runs // 3)))

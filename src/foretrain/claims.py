@@ -8,12 +8,15 @@ The tolerance of a claim is an interval for the measured value, fixed before the
 
 An exact fact (a conservation law, an identity) has no spread over seeds to speak of: its measured value is the worst
 deviation seen, and the verdict is whether that lies inside the tolerance. Where a document is wrong its claim stays as
-the document has it, and a second one, ``<id>.corrected``, states the corrected form.
+the document has it, and a second one, ``<id>.corrected``, states the corrected form. A claim that is judged in every cell
+of a grid names its cell, as in ``closed-form[init_scale=0.2, rank=3]``.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +159,30 @@ def exact(
         unit=unit,
         note=note,
     )
+
+
+def cell_label(values: Mapping[str, Any]) -> str:
+    """The name of a cell of a grid, such as ``init_scale=0.2, rank=3``."""
+    return ", ".join(f"{name}={axis_value(value)}" for name, value in values.items())
+
+
+def axis_value(value: Any) -> str:
+    """A value of an axis as it stands in the name of a cell."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def in_cell(claim: Claim, label: str) -> Claim:
+    """The claim with its cell named; unchanged where the label is empty."""
+    return replace(claim, id=f"{claim.id}[{label}]") if label else claim
+
+
+def cell_of(id: str) -> tuple[str, dict[str, str]]:
+    """The id of a claim without its cell, and its cell as parameter to `axis_value`; empty if it has none."""
+    found = re.fullmatch(r"([^\[]*)\[([^\]]*=[^\]]*)\](.*)", id)
+    if found is None:
+        return id, {}
+    before, label, after = found.groups()
+    return before + after, dict(part.split("=", 1) for part in label.split(", ") if "=" in part)
 
 
 def unmet(claims: Iterable[Claim]) -> list[Claim]:

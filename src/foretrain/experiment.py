@@ -374,6 +374,7 @@ def write_page(result: Result) -> Path:
     tree = result.tree.copy(deep=False)
     tree.attrs = {**tree.attrs, "study": summary.study, "axes": summary.axes}
     drawings = figures.draw(tree) if _any_run(result.simulation) else {}
+    drawings |= figures.draw_cells(summary.claims, summary.axes)
     paths = figures.save(drawings, result.path / "figures")
     shown = [
         PageFigure(name, drawing.title, drawing.caption, paths[name].read_text(encoding="utf-8"))

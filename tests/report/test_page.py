@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE, exact
 from foretrain.errors import FolderError
 from foretrain.report.claims_table import counts_line
 from foretrain.report.page import PageFigure, render, write
@@ -169,6 +169,19 @@ def test_an_interval_hardly_outside_its_tolerance_is_not_rounded_into_it():
 def test_a_corrected_claim_names_what_it_corrects():
     assert "Corrected form of race.order" in claim_text(id="race.order.corrected")
     assert "Corrected form of race.order[rank=2]" in claim_text(id="race.order.corrected[rank=2]")
+
+
+def test_a_claim_in_many_cells_is_one_row_that_names_those_where_it_does_not_hold():
+    claims = [
+        exact(f"error[rank={rank}]", "Small.", "§1", rank / 28, 1.0, seeds=3).as_dict()
+        for rank in range(1, 31)
+    ]
+    html = render({"claims": claims})
+    assert html.count('<tr role="row" id="claim-') == 1
+    assert "28 of 30 cells hold" in html
+    assert "<summary>Fails in 2 cells</summary>" in html
+    assert "<code>rank=30</code>" in html
+    assert '<a href="#claim-0"><code>error</code></a> in 2 of 30 cells' in html
 
 
 def test_parameters_are_written_exactly_and_axes_apart():

@@ -10,16 +10,18 @@ import importlib
 import importlib.util
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import xarray as xr
 from matplotlib.figure import Figure
 
+from foretrain.claims import Claim
 from foretrain.errors import argument_error
 from foretrain.figures.style import style
 
-_NOT_FIGURES = {"style"}
+_NOT_FIGURES = {"style", "cells"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ def draw(result: xr.DataTree) -> dict[str, Drawing]:
         return {}
     with style():
         return importlib.import_module(module).draw(result)
+
+
+def draw_cells(claims: Sequence[Claim], axes: dict[str, Sequence]) -> dict[str, Drawing]:
+    """Draw what was measured for the claims over the axes of a grid, in the common style; see `foretrain.figures.cells`."""
+    with style():
+        return importlib.import_module(f"{__name__}.cells").draw(list(claims), axes)
 
 
 def save(drawings: dict[str, Drawing], folder: str | Path) -> dict[str, Path]:

@@ -5,6 +5,14 @@ import xarray as xr
 from foretrain.figures import Drawing
 from foretrain.figures.style import PALETTE, axis_label, panels, simulation_line, theory_line
 
+_MOST = 60  # curves that can still be told apart
+
+
+def _spread(number: int) -> list[int]:
+    """At most `_MOST` of so many curves, evenly spread over them."""
+    step = max(1, -(-number // _MOST))
+    return list(range(0, number, step))
+
 
 def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     """Strength of the mode over time, every cell of the grid and every seed."""
@@ -12,7 +20,7 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     axes = list(tree.attrs.get("axes", {}))
     rows = simulation.stack(cell=[*axes, "seed"]) if axes else simulation.rename(seed="cell")
     figure, ax = panels()
-    for number in range(rows.sizes["cell"]):
+    for number in _spread(rows.sizes["cell"]):
         run = rows.isel(cell=number)
         label = "descent, every run" if number == 0 else None
         ax.plot(
@@ -21,11 +29,13 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
             **simulation_line(PALETTE["blue"], label=label),
         )
     cells = theory.stack(cell=axes) if axes else theory.expand_dims("cell")
-    for number in range(cells.sizes["cell"]):
+    for number in _spread(cells.sizes["cell"]):
         cell = cells.isel(cell=number)
         label = "closed form" if number == 0 else None
         ax.plot(cell["time"].values, cell["strength"].values, **theory_line(label=label))
     ax.set(xlabel=axis_label(simulation["time"], "Time"), ylabel="Strength of the mode")
     ax.legend()
     caption = "Product of the two weights while learning: every run, and the closed form of each cell of the grid."
+    if rows.sizes["cell"] > _MOST:
+        caption += f" Of either, {_MOST} spread over the grid are drawn at most."
     return {"strength": Drawing(figure, "One mode", caption)}

@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from foretrain.claims import Claim
+from foretrain.claims import Claim, cell_label, in_cell
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,8 @@ class LabelledRuns:
         for values in itertools.product(*cut.values()):
             chosen = dict(zip(cut, values, strict=True))
             pick = lambda data, at=chosen: data.sel({k: v for k, v in at.items() if k in data.dims})  # noqa: E731
-            label = ", ".join(
-                f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-                for name, value in chosen.items()
-            )
             yield (
-                label,
+                cell_label(chosen),
                 LabelledRuns(
                     dataclasses.replace(self.parameters, **chosen),
                     kept,
@@ -70,6 +66,5 @@ def judge_cells(
     """
     claims = []
     for label, cell in runs.cells(keep):
-        for claim in judge(cell):
-            claims.append(dataclasses.replace(claim, id=f"{claim.id}[{label}]") if label else claim)
+        claims += [in_cell(claim, label) for claim in judge(cell)]
     return claims

@@ -3,10 +3,21 @@
 from collections import Counter
 from html import escape
 
-from foretrain.claims import CORRECTED, FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims import (
+    CORRECTED,
+    FAILS,
+    HOLDS,
+    INCONCLUSIVE,
+    Claim,
+    cell_label,
+    cell_of,
+    claim_from_dict,
+)
 from foretrain.report.numbers import digits_to_tell_apart, format_interval, format_number
+from foretrain.results.claim_cells import CellClaims, positions
 
 _ICONS = {HOLDS: "M3 8.5l3.5 3.5L13 4.5", FAILS: "M4 4l8 8M12 4l-8 8", INCONCLUSIVE: "M3 8h10"}
+_MOST_CELLS = 50
 _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 _RULE = """The allowed interval of a claim is fixed before the run. A claim holds if the 95%
 bootstrap interval of the measured value over seeds lies inside it, fails if it lies wholly outside,
@@ -18,7 +29,12 @@ def claims_section(claims: list[dict]) -> str:
     if not claims:
         return "<p>No claim was judged.</p>"
     total = f"{len(claims)} claim{'' if len(claims) == 1 else 's'}: {counts_line(claims)}"
-    rows = "\n".join(_row(number, claim) for number, claim in enumerate(claims))
+    rows = "\n".join(
+        _row(numbers[0], claims[numbers[0]])
+        if len(numbers) == 1
+        else _row_of_cells(numbers[0], [claims[number] for number in numbers])
+        for numbers in positions([str(claim.get("id", "")) for claim in claims])
+    )
     head = "".join(
         f'<th scope="col" role="columnheader">{name}</th>'
         for name in ("Verdict", "Claim", "Predicted", "Measured", "Allowed")
@@ -48,11 +64,15 @@ def _verb(verdict: str, count: int) -> str:
 
 
 def _links(claims, verdict: str) -> str:
-    links = [
-        f'<a href="#claim-{number}"><code>{escape(str(claim.get("id", number)))}</code></a>'
-        for number, claim in enumerate(claims)
-        if claim.get("verdict") == verdict
-    ]
+    links = []
+    for numbers in positions([str(claim.get("id", "")) for claim in claims]):
+        found = sum(claims[number].get("verdict") == verdict for number in numbers)
+        name = str(claims[numbers[0]].get("id", numbers[0]))
+        cells = ""
+        if len(numbers) > 1:
+            name, cells = cell_of(name)[0], f" in {found} of {len(numbers)} cells"
+        if found:
+            links.append(f'<a href="#claim-{numbers[0]}"><code>{escape(name)}</code></a>{cells}')
     return f'<p class="links">{verdict.capitalize()}: {", ".join(links)}</p>\n' if links else ""
 
 
@@ -73,6 +93,58 @@ def _row(number: int, claim: dict) -> str:
 {_spread(claim, interval, digits)}</td>
 <td role="cell" data-label="Allowed"><span>{allowed}{unit}</span></td>
 </tr>"""
+
+
+def _row_of_cells(number: int, claims: list[dict]) -> str:
+    """One claim in many cells: how often it holds, and what was measured from the smallest to the largest."""
+    group = CellClaims(
+        cell_of(str(claims[0]["id"]))[0], tuple(claim_from_dict(claim) for claim in claims)
+    )
+    unit = "" if group.claims[0].unit in ("1", "") else f" {escape(group.claims[0].unit)}"
+    holding = group.counts.get(HOLDS, 0)
+    allowed = "by cell" if group.tolerance is None else f"{format_interval(*group.tolerance)}{unit}"
+    first = {**claims[0], "id": group.id, "note": ""}
+    seeds = [claim.seeds for claim in group.claims]
+    most = f" to {max(seeds)}" if min(seeds) < max(seeds) else ""
+    over = f"over {min(seeds)}{most} seed{'' if max(seeds) == 1 else 's'}"
+    return f"""<tr role="row" id="claim-{number}" data-verdict="{group.verdict}">
+<td role="cell" class="verdict-cell">{_badge(group.verdict)}
+<span class="small">{holding} of {len(claims)} cells hold</span></td>
+<th role="rowheader" scope="row">{_statement(first)}{_others(group, FAILS)}{_others(group, INCONCLUSIVE)}</th>
+<td role="cell" data-label="Predicted">{_range(*group.range("predicted"), unit)}</td>
+<td role="cell" data-label="Measured">{_range(*group.range("measured"), unit)}
+<span class="small">smallest and largest of the cells</span><span class="small">{over} each</span></td>
+<td role="cell" data-label="Allowed"><span>{allowed}</span></td>
+</tr>"""
+
+
+def _others(group: CellClaims, verdict: str) -> str:
+    """The cells of a group with a verdict, folded away."""
+    lines = [_cell_line(claim) for claim in group.claims if claim.verdict == verdict]
+    if not lines:
+        return ""
+    shown = "".join(lines[:_MOST_CELLS])
+    left = len(lines) - _MOST_CELLS
+    shown += f"<li>and {left} more, in the stored claims</li>" if left > 0 else ""
+    return f"<details><summary>{verdict.capitalize()} in {_cells(len(lines))}</summary><ul>{shown}</ul></details>"
+
+
+def _cells(number: int) -> str:
+    return f"{number} cell{'' if number == 1 else 's'}"
+
+
+def _cell_line(claim: Claim) -> str:
+    cell = cell_label(cell_of(claim.id)[1])
+    return f"<li><code>{escape(cell)}</code>: {format_number(claim.measured)}</li>"
+
+
+def _range(low: float, high: float, unit: str) -> str:
+    if low != low:
+        return _predicted(None, None, unit)
+    digits = digits_to_tell_apart(low, high)
+    if low == high:
+        return _value(low, digits, unit)
+    return f"{_value(low, digits, '')} to {_value(high, digits, unit)}"
 
 
 def _predicted(predicted, digits, unit) -> str:

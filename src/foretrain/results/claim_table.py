@@ -9,8 +9,9 @@ from dataclasses import asdict, fields
 import numpy as np
 import xarray as xr
 
-from foretrain.claims import Claim
+from foretrain.claims import HOLDS, Claim
 from foretrain.errors import argument_error, nearest
+from foretrain.results.claim_cells import CellClaims, gather
 from foretrain.vocabulary import Variable, annotate, declare
 
 _CLAIM, _INTERVAL = ("claim",), ("claim", "bound")
@@ -107,10 +108,15 @@ class ClaimTable(Sequence):
         return self.format(min(120, max(80, shutil.get_terminal_size((120, 24)).columns)))
 
     def format(self, width: int = 120) -> str:
-        """The table as text of at most `width` columns (80 or more); statements are wrapped."""
+        """The table as text of at most `width` columns (80 or more); statements are wrapped.
+
+        A claim judged in many cells (`claim_cells.MANY`) is one row: in how many it holds, and what was measured from
+        the smallest to the largest. `to_dataframe` has every cell.
+        """
         if not self._claims:
             return "No claims."
-        rows = [_cells(claim) for claim in self._claims]
+        shown = gather(self._claims)
+        rows = [_cells(claim) for claim in shown]
         heads = ("verdict", "predicted", "measured (95% over seeds)", "allowed")
         widths = [max(len(head), *(len(row[n]) for row in rows)) for n, head in enumerate(heads)]
         # Numbers keep their width; what is left goes to the statement, which stands below where little is left.
@@ -118,7 +124,7 @@ class ClaimTable(Sequence):
         below = room < 30
         lines = [_line(heads, widths, "" if below else "claim", 0 if below else room)]
         lines.append("─" * min(width, len(lines[0].rstrip()) if below else width))
-        for claim, cells in zip(self._claims, rows, strict=True):
+        for claim, cells in zip(shown, rows, strict=True):
             text = _text(claim, width - 4 if below else room)
             if below:
                 lines += [_line(cells, widths, "", 0), *(f"    {line}" for line in text)]
@@ -185,6 +191,8 @@ class ClaimTable(Sequence):
 
 def _cells(claim):
     """Verdict, predicted, measured and allowed, as text."""
+    if isinstance(claim, CellClaims):
+        return _gathered(claim)
     measured = number(claim.measured)
     if claim.uncertainty is not None:
         measured += f" ({interval(claim.uncertainty)})"
@@ -193,9 +201,32 @@ def _cells(claim):
     return claim.verdict, predicted, measured + unit, interval(claim.tolerance)
 
 
+def _gathered(group):
+    """The same of a claim in many cells, each from the smallest to the largest."""
+    unit = "" if group.claims[0].unit == "1" else f" {group.claims[0].unit}"
+    predicted, measured = (
+        f"{number(low)}{'' if low == high else f' .. {number(high)}'}{unit}"
+        for low, high in (group.range("predicted"), group.range("measured"))
+    )
+    predicted = "–" if predicted.startswith("nan") else predicted
+    holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} hold"
+    return holding, predicted, measured, interval(group.tolerance) if group.tolerance else "by cell"
+
+
 def _text(claim, width):
-    """Id, statement, source and note of a claim, wrapped."""
-    parts = [claim.id, claim.statement, f"[{claim.source}]"] + ([claim.note] if claim.note else [])
+    """Id, statement, source and note of a claim, wrapped; of one in many cells, where it does not hold."""
+    first, notes = claim, []
+    if isinstance(claim, CellClaims):
+        first = claim.claims[0]
+        notes = [f"Judged in {len(claim.claims)} cells; values from the smallest to the largest."]
+        notes += [
+            f"{count} {verdict}: {claim.where(verdict)}"
+            for verdict, count in claim.counts.items()
+            if verdict != HOLDS
+        ]
+    elif claim.note:
+        notes = [claim.note]
+    parts = [claim.id, first.statement, f"[{first.source}]", *notes]
     return [line for part in parts for line in textwrap.wrap(part, max(width, 20))]
 
 

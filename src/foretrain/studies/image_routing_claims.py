@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from foretrain.claims import Claim, judge
+from foretrain.claims import Claim, cell_label, in_cell, judge
 from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED
 from foretrain.measures.threshold import lasting_threshold
 from foretrain.measures.trajectory import at_end
@@ -89,16 +89,13 @@ def grids(runs: LabelledRuns) -> list[Grid]:
         )
         least_squares = float(theory["least_squares_accuracy"].mean())
         reference = least_squares if np.isfinite(least_squares) else float(np.nanmax(trained))
-        label = ", ".join(
-            f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in chosen.items()
-        )
         outcome = runs.simulation["outcome"].sel(chosen).values
         # Minibatch runs take all their steps and have no other end.
         wrong = outcome != CONVERGED if p.training == "statistics" else outcome == DIVERGED
         found.append(
             Grid(
                 p,
-                label,
+                cell_label(chosen),
                 cell["gain"].values,
                 outputs,
                 trained,
@@ -124,8 +121,7 @@ def judge_all(runs: LabelledRuns) -> list[Claim]:
         if grid.outputs[0] == 1 < grid.parameters.domains and grid.parameters.mask == "circulant":
             claims += _connectivity(grid)
         claims += _authors(grid)
-        ending = f"[{grid.label}]" if grid.label else ""
-        found += [dataclasses.replace(claim, id=claim.id + ending) for claim in claims]
+        found += [in_cell(claim, grid.label) for claim in claims]
     return found
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
-from foretrain.claims import Claim, judge
+from foretrain.claims import Claim, in_cell, judge
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.plans.labelled import LabelledRuns, judge_cells
 from foretrain.studies import initialization as study
@@ -34,7 +34,7 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
             {name: data.sel(at) for name, data in runs.variants.items()},
             runs.theory.sel({k: v for k, v in at.items() if k in runs.theory.dims}),
         )
-        claims += [_labelled(claim, label) for claim in _judge_scales(cell)]
+        claims += [in_cell(claim, label) for claim in _judge_scales(cell)]
     return claims
 
 
@@ -50,10 +50,6 @@ def _as_grid(cell: LabelledRuns) -> LabelledRuns:
         {name: add(data) for name, data in cell.variants.items()},
         add(cell.theory),
     )
-
-
-def _labelled(claim: Claim, label: str) -> Claim:
-    return replace(claim, id=f"{claim.id}[{label}]") if label else claim
 
 
 def _judge_scales(runs: LabelledRuns) -> list[Claim]:

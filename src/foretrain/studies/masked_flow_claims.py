@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.claims import Claim, exact
+from foretrain.claims import Claim, cell_label, exact
 from foretrain.dynamics.program import CONVERGED
 from foretrain.plans.labelled import LabelledRuns
 from foretrain.studies import masked_rank_one as study
@@ -30,7 +30,7 @@ def lines(runs: LabelledRuns, along: str) -> Iterator[tuple[str, LabelledRuns]]:
             data = data if along in data.dims else data.expand_dims({along: values})
             return data.sel({along: values}).transpose(along, "seed", ..., missing_dims="ignore")
 
-        label = ", ".join(f"{name}={value:g}" for name, value in chosen.items())
+        label = cell_label(chosen)
         yield (
             f"[{label}]" if label else "",
             replace(

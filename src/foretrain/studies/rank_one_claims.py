@@ -1,10 +1,8 @@
 """What the thread says of rank one, and whether it is so. Tolerances stand beside their reasons."""
 
-import dataclasses
-
 import numpy as np
 
-from foretrain.claims import Claim, exact
+from foretrain.claims import Claim, exact, in_cell
 from foretrain.claims import judge as judge_seeds
 from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.plateaus import plateau_length
@@ -24,12 +22,12 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
     undecayed = [cell for cell in cells if cell.parameters.weight_decay == 0]
     claims = [_exact_reduction(runs), *_conserved(undecayed), *_end(cells)]
     for label, group in _groups(undecayed, "init_scale"):
-        claims += [_labelled(claim, label) for claim in _story(group)]
+        claims += [in_cell(claim, label) for claim in _story(group)]
     claims.append(_plateau(cells, "plateau_length", "the flow of the reduction says", 0.03))
     for label, group in _groups(cells, "dimension"):
         # The closed form adds its own error, .024 at most for n = 100, init_scale = 1, of a length near 1.
         claim = _plateau(group, "plateau_estimate", "the closed form says", 0.06)
-        claims.append(_labelled(claim, label))
+        claims.append(in_cell(claim, label))
     return claims + _weight_decay(cells) + _lengths(undecayed)
 
 
@@ -39,10 +37,6 @@ def _groups(cells, field):
     for value in values:
         group = [cell for cell in cells if getattr(cell.parameters, field) == value]
         yield (f"{field}={value:g}" if len(values) > 1 else ""), group
-
-
-def _labelled(claim: Claim, label: str) -> Claim:
-    return dataclasses.replace(claim, id=f"{claim.id}[{label}]") if label else claim
 
 
 def _over(cells, function) -> np.ndarray:

@@ -10,6 +10,7 @@ from itertools import permutations
 import numpy as np
 import xarray as xr
 
+from foretrain.claims import cell_label
 from foretrain.plans.labelled import LabelledRuns
 
 THREAD = "Jermyn & Shlegeris (2022), comments"
@@ -40,6 +41,4 @@ def pairs(
 
 def where(parameters, names: Iterable[str]) -> str:
     """The label of a cell in a claim's id, such as ``[rank=2, init_scale=0.1]``."""
-    parts = ((name, getattr(parameters, name)) for name in names)
-    text = ", ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in parts)
-    return f"[{text}]"
+    return f"[{cell_label({name: getattr(parameters, name) for name in names})}]"

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from foretrain.claims import Claim, judge
+from foretrain.claims import Claim, cell_label, judge
 from foretrain.dynamics.program import CONVERGED
 from foretrain.measures.representation import domain_cosine
 from foretrain.measures.threshold import lasting_threshold
@@ -26,7 +26,7 @@ def judge_grid(runs: LabelledRuns) -> list[Claim]:
     shape = tuple(len(values) for values in others.values())
     for index in np.ndindex(shape):
         chosen = {name: values[i] for (name, values), i in zip(others.items(), index, strict=True)}
-        label = ", ".join(f"{name}={value}" for name, value in chosen.items())
+        label = cell_label(chosen)
         pick = lambda data, at=chosen: _by_outputs(runs, data.sel(at))  # noqa: E731
         parameters = study.Parameters(**{**_fields(runs.parameters), **chosen})
         claims += _judge_row(

@@ -1,0 +1,77 @@
+"""The figure of a sweep's claims over its axes."""
+
+import numpy as np
+import pytest
+
+from foretrain.claims import cell_label, in_cell, judge
+from foretrain.figures import draw_cells
+
+SCALES = [float(scale) for scale in np.geomspace(0.05, 1.2, 5)]
+
+
+def claims(axes, names=("a",)):
+    """One claim a name in every cell of the grid; it fails where the last axis is at its first value."""
+    found = []
+    for index in np.ndindex(*(len(values) for values in axes.values())):
+        cell = {name: values[i] for (name, values), i in zip(axes.items(), index, strict=True)}
+        value = 1.0 + index[0] + (100 if index[-1] == 0 else 0)
+        for name in names:
+            claim = judge(name, "It is small.", "§1", [value, 1.01 * value], (0, 50), predicted=2)
+            found.append(in_cell(claim, cell_label(cell)))
+    return found
+
+
+def test_one_axis_gives_a_curve_with_its_allowed_interval():
+    axes = {"init_scale": SCALES}
+    drawing = draw_cells(claims(axes), axes)["cells"]
+    (ax,) = drawing.figure.axes
+    assert ax.get_xscale() == "log"
+    shown = {line.get_label(): line for line in ax.get_lines()}
+    assert {"measured", "predicted", "allowed", "fails"} <= set(shown)
+    np.testing.assert_allclose(shown["measured"].get_xdata(), SCALES)
+    assert shown["measured"].get_ydata()[0] == pytest.approx(101.505)
+    assert "95% bootstrap intervals over seeds" in drawing.caption
+
+
+def test_two_axes_give_a_map_and_further_ones_stay_at_their_first_value():
+    axes = {"mask": ["random", "circulant"], "init_scale": SCALES, "rank": [1, 2, 3, 4]}
+    drawing = draw_cells(claims(axes), axes)["cells"]
+    ax = drawing.figure.axes[0]
+    (mesh,) = ax.collections
+    values = mesh.get_array()
+    assert values.shape == (4, 5)
+    np.testing.assert_allclose(values[0], 101.505)
+    np.testing.assert_allclose(values[1:], 1.005)
+    assert (ax.get_xlabel(), ax.get_xscale()) == ("init_scale", "log")
+    assert (ax.get_ylabel(), ax.get_yscale()) == ("rank", "linear")
+    assert "(mask) are at their first value" in drawing.caption
+
+
+def test_values_in_any_order_are_drawn_in_order():
+    axes = {"rank": [4, 1, 3, 2], "init_scale": SCALES[::-1]}
+    ax = draw_cells(claims(axes), axes)["cells"].figure.axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("init_scale", "rank")
+    values = ax.collections[0].get_array()
+    # The first scale given is the largest, and there every claim fails.
+    assert (values[:, -1] > 50).all()
+    assert values[0, 0] == pytest.approx(1.005 * 2)  # rank 1 stands second
+
+
+def test_what_holds_everywhere_gives_way_to_what_does_not():
+    axes = {"init_scale": SCALES}
+    sound = [
+        in_cell(judge(f"sound-{n}", "s", "§", [1, 1.1], (0, 9)), cell_label({"init_scale": scale}))
+        for n in range(6)
+        for scale in SCALES
+    ]
+    drawing = draw_cells([*sound, *claims(axes, ("broken",))], axes)["cells"]
+    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes]
+    assert titles == [f"sound-{n}" for n in range(5)] + ["broken"]
+    assert "Of 7 such claims 6 are drawn" in drawing.caption
+
+
+@pytest.mark.parametrize(
+    "axes", [{}, {"rank": [1, 2]}, {"mask": ["a", "b", "c", "d"]}, {"bias": [True, False]}]
+)
+def test_nothing_is_drawn_without_an_axis_of_several_numbers(axes):
+    assert draw_cells(claims(axes) if axes else [], axes) == {}

@@ -1,6 +1,7 @@
 """From a plan to a page: train, fold, predict, judge, store, draw. What the command line and Python both call."""
 
 import itertools
+import math
 import shlex
 import sys
 import time
@@ -46,6 +47,8 @@ from foretrain.results.summary import (
     write_summary,
 )
 from foretrain.vocabulary import annotate
+
+_MANY_CELLS = 200  # from here on judging them takes long enough to be announced
 
 
 def run(
@@ -170,6 +173,8 @@ def conduct(
         )
     if part[1] > 1 and _missing(folder, plan):
         return None
+    if not quiet and math.prod(plan.shape) > _MANY_CELLS:
+        print(f"Judging {math.prod(plan.shape)} cells and drawing.", file=sys.stderr)
     return conclude(folder, plan, execution.device, execution.wall_time_s)
 
 

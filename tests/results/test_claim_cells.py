@@ -76,7 +76,7 @@ def test_the_table_counts_cells_and_keeps_every_claim():
     table = ClaimTable(grid())
     text = str(table)
     assert "28 of 30 hold" in text
-    assert "2 fails: init_scale=1, rank=4; init_scale=1, rank=5" in text
+    assert "fails in 2: init_scale=1, rank=4; init_scale=1, rank=5" in text
     assert "32 claims: 30 holds, 2 fails, 0 inconclusive" in text
     assert text.count("It is small.") == 2
     assert len(table.to_dataframe()) == 32

@@ -220,7 +220,7 @@ def _text(claim, width):
         first = claim.claims[0]
         notes = [f"Judged in {len(claim.claims)} cells; values from the smallest to the largest."]
         notes += [
-            f"{count} {verdict}: {claim.where(verdict)}"
+            f"{verdict} in {count}: {claim.where(verdict)}"
             for verdict, count in claim.counts.items()
             if verdict != HOLDS
         ]

@@ -144,7 +144,7 @@ def _range(low: float, high: float, unit: str) -> str:
     digits = digits_to_tell_apart(low, high)
     if low == high:
         return _value(low, digits, unit)
-    return f"{_value(low, digits, '')} to {_value(high, digits, unit)}"
+    return f"<span>{_value(low, digits, '')} to {_value(high, digits, unit)}</span>"
 
 
 def _predicted(predicted, digits, unit) -> str:

@@ -13,7 +13,13 @@ from small_routing import SMALL_ROUTING
 
 from foretrain.dynamics.cores import pin_to_one_core
 
-pin_to_one_core(sum(os.environ.get("PYTEST_XDIST_WORKER", "gw0").encode()))
+
+def pytest_configure(config):
+    """Pin what runs tests: a worker of xdist to a core of its own, else this process; never the one that only deals out."""
+    name = os.environ.get("PYTEST_XDIST_WORKER")
+    if name is not None or config.getoption("dist", "no") == "no":
+        pin_to_one_core(int((name or "gw0").removeprefix("gw")))
+
 
 # JAX compiles on the first example of a property, so no single example can be held to a deadline.
 settings.register_profile(

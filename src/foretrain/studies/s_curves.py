@@ -229,7 +229,9 @@ def program(parameters: Parameters) -> Program:
 
     Alignments are followed at every step, before the step is taken; what is stored is what came of it.
     """
+    import jax
     import jax.numpy as jnp
+    from jax import lax
 
     from foretrain.dynamics import descent
     from foretrain.measures import bump_counter
@@ -249,7 +251,9 @@ def program(parameters: Parameters) -> Program:
     def init(inputs):
         start = network.Factors(inputs["start_left"], inputs["start_right"])
         goal = _goal(inputs)
-        nothing = network.Factors(jnp.zeros_like(start.left), jnp.zeros_like(start.right))
+        # XLA (jaxlib 0.10.2) multiplies a broadcast number by reading past its end, which may give nan. Behind a
+        # barrier the zeros are an array like any other.
+        nothing = lax.optimization_barrier(jax.tree.map(jnp.zeros_like, start))
         zero_loss = network.goal_loss(kind, nothing, goal)
         return (
             start,

@@ -23,6 +23,7 @@ import numpy as np
 HOLDS, FAILS, INCONCLUSIVE = "holds", "fails", "inconclusive"
 CORRECTED = ".corrected"
 _RESAMPLES = 4000
+_CELL = re.compile(r"\[([^\[\]]*=[^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,9 @@ def in_cell(claim: Claim, label: str) -> Claim:
 
 def cell_of(id: str) -> tuple[str, dict[str, str]]:
     """The id of a claim without its cell, and its cell as parameter to `axis_value`; empty if it has none."""
-    found = re.fullmatch(r"([^\[]*)\[([^\]]*=[^\]]*)\](.*)", id)
-    if found is None:
-        return id, {}
-    before, label, after = found.groups()
-    return before + after, dict(part.split("=", 1) for part in label.split(", ") if "=" in part)
+    labels = ", ".join(_CELL.findall(id))
+    cell = dict(part.split("=", 1) for part in labels.split(", ") if "=" in part)
+    return _CELL.sub("", id), cell
 
 
 def unmet(claims: Iterable[Claim]) -> list[Claim]:

@@ -143,8 +143,20 @@ def _study_in(words, parser):
                 return word
             takes_value = False
         else:
-            action = parser._option_string_actions.get(word)
-            takes_value = action is not None and action.nargs != 0
+            known = parser._option_string_actions
+            meant = (
+                {known[name] for name in known if name.startswith(word)} if word != "--" else set()
+            )
+            if word in known:
+                meant = {known[word]}
+            if not meant and word.startswith("--") and "=" not in word and word != "--":
+                raise argument_error(
+                    "command line",
+                    "name the study before its options",
+                    f"has `{word}` first",
+                    "Try foretrain run <study> and then the options.",
+                )
+            takes_value = any(action.nargs != 0 for action in meant)
     return None
 
 

@@ -25,7 +25,7 @@ class FolderError(ForetrainError, OSError):
 
 
 class TooLarge(ForetrainError):
-    """What is asked cannot fit into memory; nothing of it was trained."""
+    """What is asked cannot fit into memory; nothing more of it is trained."""
 
 
 class StoreError(ForetrainError, ValueError):

@@ -153,7 +153,7 @@ def conduct(
             shards = execute_on(client, plan, folder, **options)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
-    before = (read_manifest(folder) or {}).get("plan")
+    before: list[dict | None] = []
     try:
         execution = execute(
             plan,
@@ -161,11 +161,11 @@ def conduct(
             workers=workers,
             shard=part,
             **options,
-            claimed=lambda: _record(folder, plan),
+            claimed=lambda: before.append(_record(folder, plan)),
             progress=None if quiet else terminal_progress(),
         )
     except TooLarge:
-        _take_back(folder, plan, before)
+        _take_back(folder, plan, before[0])
         raise
     if not quiet and execution.found:
         print(
@@ -184,13 +184,19 @@ def _joined(folder: Path, plan: Plan) -> Plan:
     return join(manifest["plan"], plan) if "plan" in manifest else plan
 
 
-def _record(folder: Path, plan: Plan) -> None:
-    """Write the plan into the folder's manifest, joined with what another process may have added meanwhile."""
+def _record(folder: Path, plan: Plan) -> dict | None:
+    """Write the plan into the folder's manifest, joined with what another process may have added meanwhile.
+
+    Returns:
+        The plan that stood there before, None if there was none.
+    """
     with patient_lock(folder, "manifest", 30):
         manifest = read_manifest(folder) or {}
+        before = manifest.get("plan")
         plan = join(manifest["plan"], plan) if "plan" in manifest else plan
         if manifest.get("plan") != plan.as_dict():
             write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
+        return before
 
 
 def _take_back(folder: Path, plan: Plan, before: dict | None) -> None:

@@ -37,6 +37,7 @@ def grid():
             {"init_scale": "0.1", "mask": "circulant"},
         ),
         ("a[rank=2].corrected", "a.corrected", {"rank": "2"}),
+        ("a[rank=2][init_scale=0.1]", "a", {"rank": "2", "init_scale": "0.1"}),
         ("odd[no value]", "odd[no value]", {}),
     ],
 )

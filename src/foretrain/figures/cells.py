@@ -1,8 +1,13 @@
 """The figure of every sweep: what was measured for each claim, cell by cell, over the axes of the grid."""
 
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
 
 from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.figures import Drawing
@@ -11,8 +16,30 @@ from foretrain.results.claim_cells import by_claim, over_axes
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
+_TICKS = 5
 _WIDE = 30.0  # from this ratio of its ends on a measured value is drawn on a logarithmic scale
 _MARKS = {FAILS: ("x", PALETTE["vermillion"]), INCONCLUSIVE: (".", "#ffffff")}
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """A claim along the one or two axes on which it is drawn.
+
+    Attributes:
+        id: Its id without a cell.
+        along: The drawn axes, the one with most values first.
+        claims: Index per drawn axis to claim.
+        fixed: Axes that the claim's cells name and that are not drawn.
+    """
+
+    id: str
+    along: dict[str, list]
+    claims: dict[tuple[int, ...], Claim]
+    fixed: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return all(claim.verdict == HOLDS for claim in self.claims.values())
 
 
 def draw(claims: list[Claim], axes: dict[str, list]) -> dict[str, Drawing]:
@@ -25,30 +52,46 @@ def draw(claims: list[Claim], axes: dict[str, list]) -> dict[str, Drawing]:
     Returns:
         ``cells`` to the drawing, with a panel for each of at most six such claims; empty if there are none.
     """
-    shown = []
-    for group in by_claim(claims):
-        along, places = over_axes(group, axes)
-        names = sorted(filter(lambda n: _is_drawn(along[n]), along), key=lambda n: -len(along[n]))
-        if names:
-            shown.append(
-                (group, _slice(along, places, names[:2]), {n: along[n] for n in names[:2]})
-            )
+    shown = [panel for group in by_claim(claims) if (panel := _panel(group, axes)) is not None]
     if not shown:
         return {}
     # Those that do not hold everywhere say more than those that do.
-    chosen = sorted(range(len(shown)), key=lambda n: shown[n][0].verdict == HOLDS)[:_PANELS]
+    chosen = sorted(range(len(shown)), key=lambda n: shown[n].holds)[:_PANELS]
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure, grid = panels(rows, columns, squeeze=False, height=3.2 * rows + 0.4)
+    figure, grid = panels(rows, columns, squeeze=False, height=3.3 * rows + 0.4)
     for ax in grid.ravel()[len(drawn) :]:
         ax.set_visible(False)
-    for ax, (group, held, along) in zip(grid.ravel(), drawn, strict=False):
-        (_map if len(along) == 2 else _curve)(ax, held, along)
-        ax.set_title(group.id, loc="left")
+    for ax, panel in zip(grid.ravel(), drawn, strict=False):
+        (_map if len(panel.along) == 2 else _curve)(ax, panel)
+        title = textwrap.wrap(panel.id, 26 if columns == 2 else 60)
+        ax.set_title("\n".join(title), loc="left", fontsize=12)
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
         legend_below(figure)
-    return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown), axes))}
+    return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
+
+
+def _panel(group, axes):
+    """The claims of a group along its longest axes of numbers; None if it has no such axis."""
+    along, places = over_axes(group, axes)
+    names = sorted(filter(lambda n: _is_drawn(along[n]), along), key=lambda n: -len(along[n]))[:2]
+    order = list(along)
+    drawn = [order.index(name) for name in names]
+    fixed = [position for position in range(len(order)) if position not in drawn]
+    if not names or not places:
+        return None
+    # The first place on the other axes at which the claim was judged most often.
+    counts = Counter(tuple(index[position] for position in fixed) for index in sorted(places))
+    held = max(counts, key=counts.get)
+    found = {
+        tuple(index[position] for position in drawn): claim
+        for index, claim in places.items()
+        if tuple(index[position] for position in fixed) == held
+    }
+    return _Panel(
+        group.id, {n: list(along[n]) for n in names}, found, tuple(order[n] for n in fixed)
+    )
 
 
 def _is_drawn(values) -> bool:
@@ -56,77 +99,89 @@ def _is_drawn(values) -> bool:
     return all(numbers) and len(values) >= _FEWEST
 
 
-def _slice(along, places, names):
-    """Index per drawn axis to claim, every other axis at its first value; drawn axes in the order of `names`."""
-    order = list(along)
-    found = {}
-    for index, claim in places.items():
-        at = dict(zip(order, index, strict=True))
-        if all(at[name] == 0 for name in order if name not in names):
-            found[tuple(at[name] for name in names)] = claim
-    return found
-
-
-def _curve(ax, held, along):
-    ((name, values),) = along.items()
-    claims = [held[index] for index in sorted(held, key=lambda i: values[i[0]])]
-    x = np.array(sorted(values[index[0]] for index in held), float)
+def _curve(ax, panel):
+    ((name, values),) = panel.along.items()
+    order = sorted(panel.claims, key=lambda index: values[index[0]])
+    claims = [panel.claims[index] for index in order]
+    x = np.array([values[index[0]] for index in order], float)
     measured = np.array([claim.measured for claim in claims])
     intervals = np.array([claim.uncertainty or (np.nan, np.nan) for claim in claims])
     allowed = np.array([claim.tolerance for claim in claims])
     predicted = np.array([claim.predicted for claim in claims])
     colour = PALETTE["blue"]
     if np.isfinite(intervals).any():
-        label = "band: 95% bootstrap interval over seeds"
+        label = "95% bootstrap interval"
         ax.fill_between(x, *intervals.T, color=colour, alpha=0.25, linewidth=0, label=label)
     ax.plot(x, measured, color=colour, marker="o", markersize=4, linewidth=1.8, label="measured")
-    for ends, label in ((allowed[:, 0], "allowed"), (allowed[:, 1], "allowed")):
-        if np.isfinite(ends).all():
-            ax.plot(x, ends, color=INK, linestyle=":", linewidth=1.2, label=label)
+    for ends in allowed.T:
+        if np.isfinite(ends).any():
+            ends = np.where(np.isfinite(ends), ends, np.nan)
+            ax.plot(x, ends, color=INK, linestyle=":", linewidth=1.2, label="allowed")
     wide = _is_wide(measured[np.isfinite(measured)])
     if (predicted > (0 if wide else -np.inf)).any():
         ax.plot(x, predicted, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.5, label="predicted")
-    _mark(ax, x, measured, claims)
-    if _is_geometric(x):
-        ax.set_xscale("log")
     if wide:
         ax.set_yscale("log")
+    _scale(ax.xaxis, ax.set_xscale, values)
+    _mark(ax, x, measured, claims)
     ax.set(xlabel=name, ylabel=_measured(claims[0]))
 
 
-def _map(ax, held, along):
-    (across, x), (up, y) = along.items()
+def _map(ax, panel):
+    (across, x), (up, y) = panel.along.items()
     values = np.full((len(y), len(x)), np.nan)
-    for (column, row), claim in held.items():
+    for (column, row), claim in panel.claims.items():
         values[row, column] = claim.measured
-    right, above = np.argsort(x), np.argsort(y)
-    values = np.ma.masked_invalid(values[np.ix_(above, right)])
-    wide = _is_wide(values.compressed())
-    mesh = ax.pcolormesh(
-        np.sort(x), np.sort(y), values, shading="nearest", norm=LogNorm() if wide else None
-    )
+    values = np.ma.masked_invalid(values[np.ix_(np.argsort(y), np.argsort(x))])
+    norm = LogNorm() if _is_wide(values.compressed()) else None
+    mesh = ax.pcolormesh(_edges(x), _edges(y), values, norm=norm)
     ax.set_facecolor("#d8dde2")  # where nothing was measured
-    some = next(iter(held.values()))
-    ax.figure.colorbar(mesh, ax=ax, label=_measured(some))
-    at = np.array([(x[column], y[row]) for column, row in held], float)
-    _mark(ax, *at.T, list(held.values()), size=max(2.0, 60.0 / max(len(x), len(y))))
-    if _is_geometric(x):
-        ax.set_xscale("log")
-    if _is_geometric(y):
-        ax.set_yscale("log")
+    _scale(ax.xaxis, ax.set_xscale, x)
+    _scale(ax.yaxis, ax.set_yscale, y)
+    ax.figure.colorbar(mesh, ax=ax, label=_measured(next(iter(panel.claims.values()))))
+    at = np.array([(x[column], y[row]) for column, row in panel.claims], float)
+    _mark(
+        ax, *at.T, list(panel.claims.values()), size=np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0)
+    )
     ax.set(xlabel=across, ylabel=up)
 
 
 def _mark(ax, x, y, claims, size=7.0):
-    """Mark the cells in which a claim does not hold."""
+    """Mark the cells in which a claim does not hold; where nothing was measured, at the lower edge."""
     for verdict, (marker, colour) in _MARKS.items():
         here = np.array([claim.verdict == verdict for claim in claims])
-        if here.any():
-            edge = {"markeredgecolor": INK, "markeredgewidth": 0.4} if marker == "." else {}
-            options = {"linestyle": "", "color": colour, "marker": marker, "markersize": size}
-            ax.plot(np.asarray(x)[here], np.asarray(y)[here], zorder=5, **options, **edge)
-            # The legend's mark keeps its size, however many cells there are.
-            ax.add_line(Line2D([], [], label=verdict, **{**options, "markersize": 7}, **edge))
+        if not here.any():
+            continue
+        edge = {"markeredgecolor": INK, "markeredgewidth": 0.6} if marker == "." else {}
+        options = {"linestyle": "", "color": colour, "marker": marker, "markersize": size, **edge}
+        seen = np.isfinite(y)
+        ax.plot(x[here & seen], y[here & seen], zorder=5, **options)
+        low = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 5}
+        ax.plot(x[here & ~seen], np.full((here & ~seen).sum(), 0.04), **options, **low)
+        # The legend's mark keeps its size, however many cells there are.
+        ax.add_line(Line2D([], [], label=verdict, **{**options, "markersize": 8}))
+
+
+def _scale(axis, set_scale, values):
+    """Scale of an axis, and ticks at some of its values."""
+    values = np.sort(np.asarray(values, float))
+    if _is_geometric(values):
+        set_scale("log")
+    some = values[
+        np.unique(np.linspace(0, len(values) - 1, min(_TICKS, len(values))).round().astype(int))
+    ]
+    axis.set_ticks(some, [f"{value:.3g}" for value in some])
+    axis.set_minor_locator(NullLocator())
+
+
+def _edges(values) -> np.ndarray:
+    """Edges of the cells of an axis: halfway between its values, on the scale on which it is drawn."""
+    values = np.sort(np.asarray(values, float))
+    log = _is_geometric(values)
+    at = np.log(values) if log else values
+    between = (at[1:] + at[:-1]) / 2
+    edges = np.concatenate([[2 * at[0] - between[0]], between, [2 * at[-1] - between[-1]]])
+    return np.exp(edges) if log else edges
 
 
 def _is_geometric(values) -> bool:
@@ -144,12 +199,12 @@ def _is_wide(values) -> bool:
 
 
 def _measured(claim: Claim) -> str:
-    return "Measured" if claim.unit in ("1", "") else f"Measured ({claim.unit})"
+    return "Measured" if claim.unit in ("1", "") else f"Measured\n({claim.unit})"
 
 
-def _caption(drawn, number, axes) -> str:
+def _caption(drawn, number) -> str:
     text = "What was measured for each claim that is judged along an axis of the grid."
-    kinds = {len(along) for _, _, along in drawn}
+    kinds = {len(panel.along) for panel in drawn}
     if 1 in kinds:
         text += (
             " Dotted lines bound what is allowed; the bands are 95% bootstrap intervals over seeds."
@@ -157,9 +212,9 @@ def _caption(drawn, number, axes) -> str:
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none."
     text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive."
-    fixed = [name for name in axes if not all(name in along for _, _, along in drawn)]
+    fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)
     if fixed:
-        text += f" Axes that a panel does not show ({', '.join(fixed)}) are at their first value."
+        text += f" Axes that a panel does not show ({', '.join(fixed)}) are at the first value it was judged at."
     if number > len(drawn):
         text += f" Of {number} such claims {len(drawn)} are drawn, those first that do not hold everywhere."
     return text

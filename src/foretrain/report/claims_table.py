@@ -102,18 +102,31 @@ def _row_of_cells(number: int, claims: list[dict]) -> str:
     )
     unit = "" if group.claims[0].unit in ("1", "") else f" {escape(group.claims[0].unit)}"
     holding = group.counts.get(HOLDS, 0)
-    allowed = "by cell" if group.tolerance is None else f"{format_interval(*group.tolerance)}{unit}"
+    low, high = group.range("measured")
+    digits = digits_to_tell_apart(low, high, *group.range("predicted"), *(group.tolerance or ()))
+    is_exact = all(claim.uncertainty is None for claim in group.claims)
+    allowed = "by cell"
+    if group.tolerance is not None:
+        # As in a row of one cell, the deviation of an exact fact is bounded from above only.
+        floor = None if is_exact and group.tolerance[0] == 0 else group.tolerance[0]
+        allowed = f"{format_interval(floor, group.tolerance[1], digits)}{unit}"
+    lines = ["exact fact, worst deviations" if is_exact else "smallest and largest of the cells"]
     first = {**claims[0], "id": group.id, "note": ""}
     seeds = [claim.seeds for claim in group.claims]
     most = f" to {max(seeds)}" if min(seeds) < max(seeds) else ""
-    over = f"over {min(seeds)}{most} seed{'' if max(seeds) == 1 else 's'}"
+    lines.append(f"over {min(seeds)}{most} seed{'' if max(seeds) == 1 else 's'} each")
+    if group.without_value:
+        lines.append(f"nothing finite in {_cells(group.without_value)}")
+    spread = "".join(f'<span class="small">{line}</span>' for line in lines)
+    if group.failed_seeds:
+        spread += f'<span class="small lost">{group.failed_seeds} failed seeds are left out</span>'
     return f"""<tr role="row" id="claim-{number}" data-verdict="{group.verdict}">
 <td role="cell" class="verdict-cell">{_badge(group.verdict)}
 <span class="small">{holding} of {len(claims)} cells hold</span></td>
 <th role="rowheader" scope="row">{_statement(first)}{_others(group, FAILS)}{_others(group, INCONCLUSIVE)}</th>
-<td role="cell" data-label="Predicted">{_range(*group.range("predicted"), unit)}</td>
-<td role="cell" data-label="Measured">{_range(*group.range("measured"), unit)}
-<span class="small">smallest and largest of the cells</span><span class="small">{over} each</span></td>
+<td role="cell" data-label="Predicted">{_range(*group.range("predicted"), digits, unit)}</td>
+<td role="cell" data-label="Measured">{_value("undefined", digits, "") if low != low else _range(low, high, digits, unit)}
+{spread}</td>
 <td role="cell" data-label="Allowed"><span>{allowed}</span></td>
 </tr>"""
 
@@ -138,10 +151,9 @@ def _cell_line(claim: Claim) -> str:
     return f"<li><code>{escape(cell)}</code>: {format_number(claim.measured)}</li>"
 
 
-def _range(low: float, high: float, unit: str) -> str:
+def _range(low: float, high: float, digits: int, unit: str) -> str:
     if low != low:
-        return _predicted(None, None, unit)
-    digits = digits_to_tell_apart(low, high)
+        return _predicted(None, digits, unit)
     if low == high:
         return _value(low, digits, unit)
     return f"<span>{_value(low, digits, '')} to {_value(high, digits, unit)}</span>"

@@ -37,8 +37,18 @@ class CellClaims:
         """The worst of the verdicts."""
         return next(v for v in (FAILS, INCONCLUSIVE, HOLDS) if v in self.counts)
 
+    @property
+    def failed_seeds(self) -> int:
+        """Seeds left out as not finite, in all cells."""
+        return sum(claim.failed_seeds for claim in self.claims)
+
+    @property
+    def without_value(self) -> int:
+        """Number of cells in which the measured value is not finite."""
+        return sum(not np.isfinite(claim.measured) for claim in self.claims)
+
     def range(self, name: str) -> tuple[float, float]:
-        """Smallest and largest of a number, such as ``measured``, over the cells where it is defined; else nan."""
+        """Smallest and largest of a number, such as ``measured``, over the cells where it is finite; else nan."""
         values = np.array([getattr(claim, name) for claim in self.claims], float)
         values = values[np.isfinite(values)]
         return (float(values.min()), float(values.max())) if values.size else (np.nan, np.nan)

@@ -169,16 +169,16 @@ class ClaimTable(Sequence):
     def _repr_html_(self):
         heads = ("verdict", "claim", "predicted", "measured (95% over seeds)", "allowed", "source")
         rows = []
-        for claim in self._claims:
+        for claim in gather(self._claims):
             verdict, *numbers = _cells(claim)
-            note = f"<br><small>{html.escape(claim.note)}</small>" if claim.note else ""
-            name, statement = html.escape(claim.id), html.escape(claim.statement)
+            name, statement, source, *notes = map(html.escape, _parts(claim))
+            notes = "".join(f"<br><small>{note}</small>" for note in notes)
             rows.append(
                 [
                     f"<b>{html.escape(verdict)}</b>",
-                    f"<code>{name}</code><br>{statement}{note}",
+                    f"<code>{name}</code><br>{statement}{notes}",
                     *(html.escape(number) for number in numbers),
-                    html.escape(claim.source),
+                    source,
                 ]
             )
         head = "".join(f"<th>{head}</th>" for head in heads)
@@ -204,17 +204,20 @@ def _cells(claim):
 def _gathered(group):
     """The same of a claim in many cells, each from the smallest to the largest."""
     unit = "" if group.claims[0].unit == "1" else f" {group.claims[0].unit}"
-    predicted, measured = (
-        f"{number(low)}{'' if low == high else f' .. {number(high)}'}{unit}"
-        for low, high in (group.range("predicted"), group.range("measured"))
-    )
-    predicted = "–" if predicted.startswith("nan") else predicted
+
+    def ends(name, none):
+        low, high = group.range(name)
+        if np.isnan(low):
+            return none
+        return number(low) + ("" if low == high else f" .. {number(high)}") + unit
+
+    predicted, measured = ends("predicted", "–"), ends("measured", "not finite")
     holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} hold"
     return holding, predicted, measured, interval(group.tolerance) if group.tolerance else "by cell"
 
 
-def _text(claim, width):
-    """Id, statement, source and note of a claim, wrapped; of one in many cells, where it does not hold."""
+def _parts(claim):
+    """Id, statement, source and notes of a claim; of one in many cells, where it does not hold."""
     first, notes = claim, []
     if isinstance(claim, CellClaims):
         first = claim.claims[0]
@@ -224,9 +227,19 @@ def _text(claim, width):
             for verdict, count in claim.counts.items()
             if verdict != HOLDS
         ]
+        if claim.without_value:
+            notes.append(f"Nothing finite was measured in {claim.without_value}.")
+        if claim.failed_seeds:
+            notes.append(f"{claim.failed_seeds} seeds that failed are left out.")
     elif claim.note:
         notes = [claim.note]
-    parts = [claim.id, first.statement, f"[{first.source}]", *notes]
+    return [claim.id, first.statement, first.source, *notes]
+
+
+def _text(claim, width):
+    """Id, statement, source and notes of a claim, wrapped."""
+    name, statement, source, *notes = _parts(claim)
+    parts = [name, statement, f"[{source}]", *notes]
     return [line for part in parts for line in textwrap.wrap(part, max(width, 20))]
 
 

@@ -156,8 +156,9 @@ def _mark(ax, x, y, claims, size=7.0):
         options = {"linestyle": "", "color": colour, "marker": marker, "markersize": size, **edge}
         seen = np.isfinite(y)
         ax.plot(x[here & seen], y[here & seen], zorder=5, **options)
-        low = {"transform": ax.get_xaxis_transform(), "clip_on": False, "zorder": 5}
-        ax.plot(x[here & ~seen], np.full((here & ~seen).sum(), 0.04), **options, **low)
+        if (lost := here & ~seen).any():
+            edge = {"transform": ax.get_xaxis_transform(), "clip_on": False, "in_layout": False}
+            ax.plot(x[lost], np.full(lost.sum(), 0.04), zorder=5, **options, **edge)
         # The legend's mark keeps its size, however many cells there are.
         ax.add_line(Line2D([], [], label=verdict, **{**options, "markersize": 8}))
 

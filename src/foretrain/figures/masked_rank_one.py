@@ -221,6 +221,7 @@ def _outcomes(simulation, where):
 def scatter(ax, simulation, abscissa: str, shown) -> None:
     """Untrained error of the runs of `shown` against another final value, on logarithmic axes."""
     done = (simulation["outcome"] == CONVERGED) & shown
+    points = 0
     for chosen, name, colour, marker in (
         (done, "converged", "green", "o"),
         (~done & shown, "stuck", "vermillion", "x"),
@@ -228,6 +229,7 @@ def scatter(ax, simulation, abscissa: str, shown) -> None:
         x = simulation[abscissa].where(chosen).values.ravel()
         y = simulation["final_untrained_error"].where(chosen).values.ravel()
         known = np.isfinite(x) & np.isfinite(y)
+        points += known.sum()
         fill = {"s": 14, "alpha": 0.5, "linewidths": 0 if marker == "o" else 1}
         ax.scatter(
             x[known],
@@ -237,4 +239,5 @@ def scatter(ax, simulation, abscissa: str, shown) -> None:
             label=name,
             **fill,
         )
-    ax.set(xscale="log", yscale="log")
+    if points:  # a logarithmic axis of nothing cannot be drawn
+        ax.set(xscale="log", yscale="log")

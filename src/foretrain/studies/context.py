@@ -84,7 +84,7 @@ VARIABLES = declare(
     ),
     Variable(
         "relu_input_weights",
-        ("unit", "input"),
+        ("unit", "relu_input"),
         meaning="Input weights of every hidden unit of a ReLU network at the end: two inputs, two context cues.",
     ),
     Variable(

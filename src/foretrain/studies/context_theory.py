@@ -138,7 +138,7 @@ def fit(runs: LabelledRuns) -> xr.Dataset:
     relu = runs.variants["relu"]
     for seed in range(relu.sizes["seed"]):
         run = relu.isel(seed=seed)
-        weights = run["relu_input_weights"].transpose("unit", "input").values
+        weights = run["relu_input_weights"].transpose("unit", "relu_input").values
         shown = study.data(replace(p, network="relu"), runs.root_seed, seed)
         agreement = np.full(len(GATINGS), np.nan)
         if np.isfinite(weights).all():

@@ -16,7 +16,7 @@ from foretrain.results.claim_cells import by_claim, over_axes
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
-_TICKS = 5
+_TICKS = {"x": 5, "y": 8}  # at most, where their labels do not meet
 _WIDE = 30.0  # from this ratio of its ends on a measured value is drawn on a logarithmic scale
 _MARKS = {FAILS: ("x", PALETTE["vermillion"]), INCONCLUSIVE: (".", "#ffffff")}
 
@@ -164,13 +164,12 @@ def _mark(ax, x, y, claims, size=7.0):
 
 
 def _scale(axis, set_scale, values):
-    """Scale of an axis, and ticks at some of its values."""
+    """Scale of an axis, and ticks at evenly spread values of it."""
+    most = _TICKS[axis.axis_name]
     values = np.sort(np.asarray(values, float))
     if _is_geometric(values):
         set_scale("log")
-    some = values[
-        np.unique(np.linspace(0, len(values) - 1, min(_TICKS, len(values))).round().astype(int))
-    ]
+    some = values[:: -(-(len(values) - 1) // (most - 1))]
     axis.set_ticks(some, [f"{value:.3g}" for value in some])
     axis.set_minor_locator(NullLocator())
 

@@ -21,7 +21,7 @@ from foretrain.theory.connectivity import (
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "docs/theory/connectivity.md"
-COST = "2 min"
+COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 60
 AXES = {

@@ -136,27 +136,23 @@ def _add_arguments(made, argv):
 
 def _study_in(words, parser):
     """The word that stands where the study does: the first one that is neither an option nor the value of one."""
-    takes_value = False
+    options, takes_value = parser._option_string_actions, False
     for word in words:
-        if not word.startswith("-"):
-            if not takes_value:
-                return word
+        if takes_value:
             takes_value = False
-        else:
-            known = parser._option_string_actions
-            meant = (
-                {known[name] for name in known if name.startswith(word)} if word != "--" else set()
-            )
-            if word in known:
-                meant = {known[word]}
-            if not meant and word.startswith("--") and "=" not in word and word != "--":
+        elif not word.startswith("-"):
+            return word
+        elif word != "--":
+            start = word.split("=")[0]  # argparse takes any unmistakable beginning of an option
+            meant = [start] if start in options else [n for n in options if n.startswith(start)]
+            if not meant:
                 raise argument_error(
                     "command line",
                     "name the study before its options",
                     f"has `{word}` first",
                     "Try foretrain run <study> and then the options.",
                 )
-            takes_value = any(action.nargs != 0 for action in meant)
+            takes_value = "=" not in word and options[meant[0]].nargs != 0
     return None
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from foretrain import references
+from foretrain import folder_plan, references
 from foretrain.dynamics.cluster import connected, execute_on
 from foretrain.dynamics.program import FAILED, OUTCOMES
 from foretrain.dynamics.progress import terminal_progress
-from foretrain.dynamics.sweep import check_options, execute
-from foretrain.errors import FolderError, StoreError, TooLarge, argument_error, integer
+from foretrain.dynamics.sweep import check_options, check_shard, execute
+from foretrain.errors import FolderError, StoreError, TooLarge, argument_error
 from foretrain.plans import catalogue
 from foretrain.plans.config import read_sweep
 from foretrain.plans.labelled import LabelledRuns
@@ -26,7 +26,6 @@ from foretrain.plans.parameters import cells, rules
 from foretrain.plans.plan import (
     Plan,
     grid,
-    join,
     make_plan,
     plan_from_dict,
     runs,
@@ -36,7 +35,7 @@ from foretrain.plans.plan import (
 from foretrain.results.folding import MISSING, Layout, fold
 from foretrain.results.journal import scan
 from foretrain.results.lock import patient_lock
-from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
+from foretrain.results.manifest import claim_folder, read_manifest
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.store import attributes, write_tree
 from foretrain.results.summary import (
@@ -138,7 +137,7 @@ def conduct(
     part = _shard(shard)
     check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
     folder = claim_folder(folder_of(plan, out))
-    plan = _joined(folder, plan)
+    plan = folder_plan.joined(folder, plan)
     if _finished(folder, plan) and not (retry_failed and FAILED in scan(folder).outcomes):
         return open_result(folder)
     options = {
@@ -149,7 +148,7 @@ def conduct(
     if scheduler is not None:
         began = time.monotonic()
         with connected(scheduler) as client:
-            _record(folder, plan)
+            folder_plan.record(folder, plan)
             shards = execute_on(client, plan, folder, **options)
         device = next((shard["device"] for shard in shards if shard["device"]), "")
         return conclude(folder, plan, device, time.monotonic() - began)
@@ -161,11 +160,11 @@ def conduct(
             workers=workers,
             shard=part,
             **options,
-            claimed=lambda: before.append(_record(folder, plan)),
+            claimed=lambda: before.append(folder_plan.record(folder, plan)),
             progress=None if quiet else terminal_progress(),
         )
     except TooLarge:
-        _take_back(folder, plan, before[0])
+        folder_plan.take_back(folder, plan, before[0])
         raise
     if not quiet and execution.found:
         print(
@@ -176,36 +175,6 @@ def conduct(
     if not quiet and math.prod(plan.shape) > _MANY_CELLS:
         print(f"Judging {math.prod(plan.shape)} cells and drawing.", file=sys.stderr)
     return conclude(folder, plan, execution.device, execution.wall_time_s)
-
-
-def _joined(folder: Path, plan: Plan) -> Plan:
-    """The plan of the folder once this one is added to it; writes nothing."""
-    manifest = read_manifest(folder) or {}
-    return join(manifest["plan"], plan) if "plan" in manifest else plan
-
-
-def _record(folder: Path, plan: Plan) -> dict | None:
-    """Write the plan into the folder's manifest, joined with what another process may have added meanwhile.
-
-    Returns:
-        The plan that stood there before, None if there was none.
-    """
-    with patient_lock(folder, "manifest", 30):
-        manifest = read_manifest(folder) or {}
-        before = manifest.get("plan")
-        plan = join(manifest["plan"], plan) if "plan" in manifest else plan
-        if manifest.get("plan") != plan.as_dict():
-            write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
-        return before
-
-
-def _take_back(folder: Path, plan: Plan, before: dict | None) -> None:
-    """Put the plan back that a folder had before a larger one was refused, lest a smaller one be read as a part of that."""
-    with patient_lock(folder, "manifest", 30):
-        manifest = read_manifest(folder) or {}
-        if manifest.get("plan") == plan.as_dict():
-            kept = {name: value for name, value in manifest.items() if name != "plan"}
-            write_manifest(folder, kept if before is None else {**kept, "plan": before})
 
 
 def _finished(folder: Path, plan: Plan) -> bool:
@@ -235,8 +204,7 @@ def _shard(text: str | None) -> tuple[int, int]:
         part, parts = (int(number) for number in str(text).split("/"))
     except ValueError:
         raise argument_error("shard", "be i/n, such as 2/8", f"is `{text}`") from None
-    integer("shard", parts, minimum=1)
-    return integer("shard", part, minimum=1, maximum=parts), parts
+    return check_shard((part, parts))
 
 
 def conclude(folder: Path, plan: Plan, device: str, wall_time_s: float) -> Result:

@@ -157,8 +157,8 @@ def _mark(ax, x, y, claims, size=7.0):
         seen = np.isfinite(y)
         ax.plot(x[here & seen], y[here & seen], zorder=5, **options)
         if (lost := here & ~seen).any():
-            edge = {"transform": ax.get_xaxis_transform(), "clip_on": False, "in_layout": False}
-            ax.plot(x[lost], np.full(lost.sum(), 0.04), zorder=5, **options, **edge)
+            low = {"transform": ax.get_xaxis_transform(), "clip_on": False, "in_layout": False}
+            ax.plot(x[lost], np.full(lost.sum(), 0.04), zorder=5, **options, **low)
         # The legend's mark keeps its size, however many cells there are.
         ax.add_line(Line2D([], [], label=verdict, **{**options, "markersize": 8}))
 
@@ -209,6 +209,7 @@ def _caption(drawn, number) -> str:
         text += (
             " Dotted lines bound what is allowed; the bands are 95% bootstrap intervals over seeds."
         )
+        text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none."
     text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive."

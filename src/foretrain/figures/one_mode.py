@@ -20,9 +20,10 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     axes = list(tree.attrs.get("axes", {}))
     rows = simulation.stack(cell=[*axes, "seed"]) if axes else simulation.rename(seed="cell")
     figure, ax = panels()
+    drawn = "descent, every run" if rows.sizes["cell"] <= _MOST else "descent"
     for number in _spread(rows.sizes["cell"]):
         run = rows.isel(cell=number)
-        label = "descent, every run" if number == 0 else None
+        label = drawn if number == 0 else None
         ax.plot(
             run["time"].values,
             run["strength"].values,
@@ -37,5 +38,5 @@ def draw(tree: xr.DataTree) -> dict[str, Drawing]:
     ax.legend()
     caption = "Product of the two weights while learning: every run, and the closed form of each cell of the grid."
     if rows.sizes["cell"] > _MOST:
-        caption += f" Of either, {_MOST} spread over the grid are drawn at most."
+        caption += f" At most {_MOST} curves of each are drawn, spread evenly over the grid."
     return {"strength": Drawing(figure, "One mode", caption)}

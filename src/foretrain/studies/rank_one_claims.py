@@ -300,6 +300,9 @@ def _lengths(cells) -> list[Claim]:
             values = [getattr(cell.parameters, field) for cell in (low, high)]
             if values[1] / values[0] < factor**2:
                 continue
+            if sum(label == other for *_, other in pairs) > 1:
+                ends = f"{field}={values[0]:g} to {values[1]:g}"
+                label = f"{label}, {ends}" if label else ends
             lengths = [_measured_lengths(cell) for cell in (low, high)]
             typical = [
                 plateau(
@@ -314,9 +317,6 @@ def _lengths(cells) -> list[Claim]:
             # balanced and its overlaps are small. At scale one an imbalance c, of mean square 4/n, adds (2 c T)^2 / 6 to
             # log D, of which a quarter goes to the length: 1.0/n, found with 600 other starts of n = 10, and overlaps that
             # are large at once another .6/n.
-            if sum(label == other for *_, other in pairs) > 1:
-                ends = f"{field}={values[0]:g} to {values[1]:g}"
-                label = f"{label}, {ends}" if label else ends
             slack = 0.2 if field == "dimension" else 0.1 + 1.6 / low.parameters.dimension
             claims.append(
                 judge_seeds(

@@ -80,23 +80,25 @@ def gather(claims: Iterable[Claim]) -> list[Claim | CellClaims]:
 
 def by_claim(claims: Iterable[Claim]) -> list[CellClaims]:
     """Every claim that names a cell with all its cells, however few, in order of appearance."""
-    held: dict[str, list[Claim]] = {}
-    for claim in claims:
-        name, cell = cell_of(claim.id)
-        if cell:
-            held.setdefault(name, []).append(claim)
-    return [CellClaims(name, tuple(group)) for name, group in held.items()]
+    claims = list(claims)
+    held = _by_name([claim.id for claim in claims])
+    return [CellClaims(name, tuple(claims[n] for n in numbers)) for name, numbers in held.items()]
 
 
 def positions(ids: Sequence[str]) -> list[list[int]]:
     """The positions of claims with these ids, each alone but for those of one claim in more than `MANY` cells."""
+    gathered = [numbers for numbers in _by_name(ids).values() if len(numbers) > MANY]
+    alone = set(range(len(ids))).difference(*gathered)
+    return sorted([*gathered, *([number] for number in alone)])
+
+
+def _by_name(ids: Sequence[str]) -> dict[str, list[int]]:
+    """Id without a cell to the positions of the ids that name one."""
     held: dict[str, list[int]] = {}
     for number, (name, cell) in enumerate(map(cell_of, ids)):
         if cell:
             held.setdefault(name, []).append(number)
-    gathered = [numbers for numbers in held.values() if len(numbers) > MANY]
-    alone = set(range(len(ids))).difference(*gathered)
-    return sorted([*gathered, *([number] for number in alone)])
+    return held
 
 
 def over_axes(

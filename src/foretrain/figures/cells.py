@@ -122,7 +122,7 @@ def _curve(ax, panel):
         ax.plot(x, predicted, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.5, label="predicted")
     if wide:
         ax.set_yscale("log")
-    _scale(ax.xaxis, ax.set_xscale, values)
+    _scale(ax.xaxis, ax.set_xscale, x)
     _mark(ax, x, measured, claims)
     ax.set(xlabel=name, ylabel=_measured(claims[0]))
 
@@ -169,7 +169,7 @@ def _scale(axis, set_scale, values):
     values = np.sort(np.asarray(values, float))
     if _is_geometric(values):
         set_scale("log")
-    some = values[:: -(-(len(values) - 1) // (most - 1))]
+    some = values[:: max(1, -(-(len(values) - 1) // (most - 1)))]
     axis.set_ticks(some, [f"{value:.3g}" for value in some])
     axis.set_minor_locator(NullLocator())
 
@@ -187,7 +187,7 @@ def _edges(values) -> np.ndarray:
 def _is_geometric(values) -> bool:
     """Whether the values of an axis lie more evenly on a logarithmic scale than on a linear one."""
     values = np.sort(np.asarray(values, float))
-    if values[0] <= 0:
+    if len(values) < 3 or values[0] <= 0:
         return False
     steps, ratios = np.diff(values), np.diff(np.log(values))
     return bool(ratios.std() / ratios.mean() < steps.std() / steps.mean())

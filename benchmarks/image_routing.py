@@ -38,7 +38,8 @@ def time_statistics(images, labels, options):
 
     from foretrain.dynamics import chebyshev
     from foretrain.networks import image_routing as network
-    from foretrain.tasks import image_domains, routing
+    from foretrain.tasks import image_domains
+    from foretrain.tasks import masks as routing
     from foretrain.tasks.images import LabelledImages
 
     began = time.perf_counter()
@@ -87,7 +88,7 @@ def time_statistics(images, labels, options):
 def time_minibatches(images, labels, options):
     import torch
 
-    from foretrain.tasks import routing
+    from foretrain.tasks import masks as routing
 
     torch.set_num_threads(1)
     torch.manual_seed(0)

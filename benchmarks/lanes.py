@@ -81,7 +81,7 @@ def inputs_of(seed: int, steps: int) -> dict:
 
 def ride(program, steps, lanes: int, repeats: int = REPEATS):
     """Train runs of these lengths in lanes; returns seconds without compilation, and the occupancy."""
-    from foretrain.dynamics.lanes import Lanes, Passenger
+    from foretrain.engine.lanes import Lanes, Passenger
 
     times, occupancy = [], 0.0
     engine = Lanes(program, {}, lanes)
@@ -204,7 +204,7 @@ def perceptrons():
 
 def workers():
     """Wall time of the same sweep with one worker and with two, start and compilation of the first excluded."""
-    from foretrain.dynamics.sweep import execute
+    from foretrain.engine.sweep import execute
     from foretrain.plans.plan import make_plan
 
     values = {"domains": 10, "steps": 2500, "observe_every": 100}
@@ -281,7 +281,7 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
     """A row of the table of shares: what a lane's step takes, and how much of it its matrix products take alone."""
     import jax
 
-    from foretrain.dynamics.lanes import Lanes, Passenger
+    from foretrain.engine.lanes import Lanes, Passenger
 
     engine = Lanes(program, {}, lanes)
     endless = inputs | {"max_steps": np.int32(10**9)}
@@ -308,7 +308,7 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
 def shares():
     """What share of the core's rate of matrix products the perceptron and routing reach, and what bounds them."""
     from foretrain.plans.plan import make_plan
-    from foretrain.studies import routing
+    from foretrain.studies.routing import study as routing
 
     fastest = peak()
     print(f"\nShare of the rate of a matrix product ({fastest / 1e9:.0f} GFLOP/s on this core)\n")
@@ -347,7 +347,7 @@ def races():
 
 def main():
     """Print every table."""
-    from foretrain.dynamics.cores import pin_to_one_core
+    from foretrain.engine.cores import pin_to_one_core
 
     every_core = os.sched_getaffinity(0)
     pin_to_one_core()
@@ -373,7 +373,7 @@ if __name__ == "__main__":
         main()
     else:
         if chosen.rate != "torch2":
-            from foretrain.dynamics.cores import pin_to_one_core
+            from foretrain.engine.cores import pin_to_one_core
 
             pin_to_one_core(chosen.core)
         rate = {

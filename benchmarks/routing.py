@@ -6,7 +6,7 @@ side in one process, each the median of five.
 
 import time
 
-from foretrain.dynamics.cores import pin_to_one_core
+from foretrain.engine.cores import pin_to_one_core
 
 pin_to_one_core()
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from foretrain.networks import routing as network
 from foretrain.tasks.effective_samples import compress
-from foretrain.tasks.routing import circulant
+from foretrain.tasks.masks import circulant
 
 REPEATS = 5
 

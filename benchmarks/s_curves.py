@@ -60,7 +60,7 @@ def torch_rate(runs=5):
 
 def foretrain_seconds(runs, workers, folder):
     """Wall time of so many runs from scratch, training only, and the median final loss."""
-    from foretrain.dynamics.sweep import execute
+    from foretrain.engine.sweep import execute
     from foretrain.plans.plan import grid, make_plan
     from foretrain.results.folding import Layout, fold
 

@@ -18,7 +18,7 @@ from pathlib import Path
 def measure(runs: int, workers: int) -> dict:
     """One sweep of that many runs in this process and its workers, then its folding and opening."""
     from foretrain.dynamics.program import OUTCOMES
-    from foretrain.dynamics.sweep import execute
+    from foretrain.engine.sweep import execute
     from foretrain.plans.plan import grid, make_plan
     from foretrain.results.folding import Layout, fold
 

@@ -12,15 +12,15 @@ import sys
 import time
 from dataclasses import replace
 
-from foretrain.dynamics.cores import pin_to_one_core
+from foretrain.engine.cores import pin_to_one_core
 
 pin_to_one_core(0)
 
 import numpy as np  # noqa: E402
 
-from foretrain.dynamics.lanes import Lanes, Passenger  # noqa: E402
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program  # noqa: E402
-from foretrain.studies import translation as study  # noqa: E402
+from foretrain.engine.lanes import Lanes, Passenger  # noqa: E402
+from foretrain.studies.translation import study as study  # noqa: E402
 
 LANES, MOST = 8, 20_000
 SCALES, FRACTIONS, SEEDS = (0.1, 0.03, 0.01), (0.15, 0.3, 0.5, 0.9), 2

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from small_routing import SMALL_ROUTING
 
-from foretrain.dynamics.cores import pin_to_one_core
+from foretrain.engine.cores import pin_to_one_core
 
 
 def pytest_configure(config):

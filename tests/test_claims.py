@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from foretrain.claims import bootstrap_interval, claim_from_dict, exact, judge
+from foretrain.claims.claim import bootstrap_interval, claim_from_dict, exact, judge
 
 
 def verdict(samples, tolerance):

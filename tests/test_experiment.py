@@ -10,11 +10,11 @@ import time
 import pytest
 
 import foretrain
-from foretrain.dynamics import coordinator
-from foretrain.dynamics.sweep import execute
-from foretrain.dynamics.workers import count_workers
+from foretrain.engine import coordinator
+from foretrain.engine.processes import count_workers
+from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, StoreError, TooLarge
-from foretrain.experiment import rebuild
+from foretrain.laboratory.conduct import rebuild
 from foretrain.plans.plan import make_plan
 from foretrain.results.lock import LockedError, lock
 from foretrain.results.summary import read_summary

@@ -7,9 +7,9 @@ import pytest
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError
+from foretrain.forecast.files import read_candidates, read_times, write
+from foretrain.forecast.predict import predict, rank
 from foretrain.networks.gated import statistics_gradient, statistics_loss
-from foretrain.prediction import predict, rank
-from foretrain.prediction_files import read_candidates, read_times, write
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import partitions, pathways_data
 from foretrain.tasks.logic import contextual, pathways_graph, xor

@@ -9,11 +9,11 @@ import importlib
 __version__ = "0.1.0"
 
 _WHERE = {
-    "run": ("foretrain.experiment", "run"),
-    "sweep": ("foretrain.experiment", "sweep"),
+    "run": ("foretrain.laboratory.conduct", "run"),
+    "sweep": ("foretrain.laboratory.conduct", "sweep"),
     "open": ("foretrain.results.result", "open_result"),
-    "predict": ("foretrain.prediction", "predict"),
-    "rank": ("foretrain.prediction", "rank"),
+    "predict": ("foretrain.forecast.predict", "predict"),
+    "rank": ("foretrain.forecast.predict", "rank"),
 }
 
 __all__ = ["__version__", "open", "predict", "rank", "run", "sweep"]

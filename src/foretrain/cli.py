@@ -191,7 +191,7 @@ def _add_prediction(parser):
 
 
 def _run(arguments):
-    from foretrain.experiment import run
+    from foretrain.laboratory.conduct import run
     from foretrain.plans.config import read_config
 
     values = read_config(arguments.config, arguments.study) if arguments.config else {}
@@ -214,10 +214,10 @@ def _run(arguments):
 
 
 def _sweep(arguments):
-    from foretrain.experiment import folder_of, sweep
+    from foretrain.laboratory.conduct import folder_of, sweep
 
     if arguments.emit_sbatch is not None:
-        from foretrain.dynamics.cluster import sbatch_script
+        from foretrain.engine.cluster import sbatch_script
         from foretrain.plans.config import read_sweep
 
         plan, out = read_sweep(arguments.config)
@@ -291,7 +291,7 @@ def _finish(result, arguments):
 
 
 def _verdict(result, arguments):
-    from foretrain.claims import unmet
+    from foretrain.claims.claim import unmet
 
     return 1 if arguments.check and unmet(result.claims) else 0
 
@@ -319,7 +319,7 @@ def _show(arguments):
 
 
 def _report(arguments):
-    from foretrain.experiment import rebuild
+    from foretrain.laboratory.conduct import rebuild
 
     print(f"Page: {rebuild(arguments.folder).path / 'report.html'}")
     return 0
@@ -337,7 +337,8 @@ def _export(arguments):
 
 
 def _predict(arguments):
-    from foretrain import prediction, prediction_files
+    from foretrain.forecast import files as prediction_files
+    from foretrain.forecast import predict as prediction
 
     options = {"init_scale": arguments.init_scale, "approximate": arguments.approximate}
     times = prediction_files.read_times(arguments.times, arguments.until)

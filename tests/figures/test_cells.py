@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.claims import cell_label, in_cell, judge
+from foretrain.claims.claim import cell_label, in_cell, judge
 from foretrain.figures import draw_cells
 
 SCALES = [float(scale) for scale in np.geomspace(0.05, 1.2, 5)]

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.colors import to_rgb
 
 from foretrain import figures
-from foretrain.claims import bootstrap_interval
+from foretrain.claims.claim import bootstrap_interval
 from foretrain.errors import ArgumentError
 from foretrain.figures import Drawing, draw, save
 from foretrain.figures.style import (

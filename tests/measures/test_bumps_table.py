@@ -1,7 +1,7 @@
 import numpy as np
 import xarray as xr
 
-from foretrain.measures.bumps_table import bumps_table
+from foretrain.studies.bumps.table import bumps_table
 
 
 def test_every_cell_has_its_mean_over_components_and_unstable_ones_are_marked():

@@ -8,9 +8,9 @@ from foretrain.measures.plateaus import (
     plateaus,
     plateaus_of_runs,
 )
-from foretrain.theory import s_curve
+from foretrain.theory import rank_one as s_curve
 from foretrain.theory.deep_linear import mode_strength
-from foretrain.theory.s_curve_plateau import typical_start
+from foretrain.theory.rank_one_plateau import typical_start
 
 TIMES = np.linspace(0, 40, 4001)
 

@@ -7,7 +7,7 @@ from foretrain.dynamics import descent
 from foretrain.errors import ArgumentError
 from foretrain.networks import factorization
 from foretrain.networks.factorization import Factors
-from foretrain.theory import s_curve
+from foretrain.theory import rank_one as s_curve
 
 LOSS = jax.jit(factorization.loss, static_argnums=0)
 GRADIENT = jax.jit(factorization.gradient, static_argnums=0)

@@ -5,7 +5,7 @@ import pytest
 
 from foretrain.networks import image_routing as network
 from foretrain.networks import routing
-from foretrain.tasks import routing as masks
+from foretrain.tasks import masks
 from foretrain.tasks.effective_samples import compress
 
 DOMAINS, WIDTH, INPUTS, CLASSES, SAMPLES = 4, 6, 5, 3, 40

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.networks import masked_rank_one as network
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one as theory
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.networks import routing as network
-from foretrain.tasks import routing as masks
+from foretrain.tasks import masks
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.effective_samples import compress
 from foretrain.theory.routing_reduction import euler

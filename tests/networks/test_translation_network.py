@@ -13,7 +13,7 @@ from foretrain.networks.translation import (
     random_weights,
 )
 from foretrain.tasks.effective_samples import compress
-from foretrain.tasks.routing import nested
+from foretrain.tasks.masks import nested
 
 LANGUAGES, WORDS, WIDTH = 4, 3, 5
 

@@ -3,8 +3,8 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from foretrain.claims import exact
-from foretrain.plans.labelled import LabelledRuns, judge_cells
+from foretrain.claims.claim import exact
+from foretrain.plans.grid import LabelledRuns, judge_cells
 
 
 @dataclass(frozen=True)

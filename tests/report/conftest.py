@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from foretrain.claims import exact, judge
+from foretrain.claims.claim import exact, judge
 from foretrain.figures import Drawing, save
 from foretrain.report.page import PageFigure
 

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE, exact
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, exact
 from foretrain.errors import FolderError
-from foretrain.report.claims_table import counts_line
+from foretrain.report.claims_section import counts_line
 from foretrain.report.page import PageFigure, render, write
 
 VOID = {"meta", "link", "img", "br", "path"}

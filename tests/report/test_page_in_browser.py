@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.report.page import write
 
 

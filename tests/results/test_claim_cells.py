@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from foretrain.claims import cell_label, cell_of, exact, in_cell, judge
-from foretrain.results.claim_cells import MANY, CellClaims, by_claim, gather, over_axes
-from foretrain.results.claim_table import ClaimTable
+from foretrain.claims.cells import MANY, CellClaims, by_claim, gather, over_axes
+from foretrain.claims.claim import cell_label, cell_of, exact, in_cell, judge
+from foretrain.claims.table import ClaimTable
 
 AXES = {"init_scale": tuple(np.geomspace(0.01, 1, 6)), "rank": (1, 2, 3, 4, 5)}
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.claims import Claim, exact, judge
-from foretrain.errors import ArgumentError
-from foretrain.results.claim_table import (
+from foretrain.claims.claim import Claim, exact, judge
+from foretrain.claims.table import (
     ClaimTable,
     claims_dataset,
     claims_from_dataset,
     interval,
 )
+from foretrain.errors import ArgumentError
 from foretrain.results.result import make_tree
 from foretrain.results.store import open_tree, write_tree
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims import FAILS, HOLDS
+from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError, FolderError
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.summary import read_summary

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims import judge
+from foretrain.claims.claim import judge
 from foretrain.errors import FolderError, StoreError
 from foretrain.results.summary import (
     Summary,

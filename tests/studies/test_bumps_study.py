@@ -9,8 +9,10 @@ import xarray as xr
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan, runs
-from foretrain.studies import bumps as study
-from foretrain.studies import bumps_claims, bumps_full_rank_claims, s_curves
+from foretrain.studies.bumps import claims as bumps_claims
+from foretrain.studies.bumps import full_rank_claims as bumps_full_rank_claims
+from foretrain.studies.bumps import study
+from foretrain.studies.s_curves import study as s_curves
 from foretrain.theory.first_target import first_targets
 
 

@@ -3,9 +3,9 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.studies import circulant as study
-from foretrain.studies import masked_rank_one as toy
-from foretrain.studies.circulant_theory import predict, weights_at
+from foretrain.studies.circulant import study
+from foretrain.studies.circulant.theory import predict, weights_at
+from foretrain.studies.masked_rank_one import study as toy
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
 from foretrain.theory.masked_rank_one_escape import early_flow
 from foretrain.theory.random_matrix import circulant_singular_values

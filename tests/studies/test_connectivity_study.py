@@ -6,8 +6,8 @@ import foretrain
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies import connectivity as study
-from foretrain.studies.connectivity_claims import outcomes
+from foretrain.studies.connectivity import study
+from foretrain.studies.connectivity.claims import outcomes
 from foretrain.theory.connectivity import connection_probability
 
 

@@ -4,8 +4,8 @@ import pytest
 import foretrain
 from foretrain.networks.gated import statistics_gradient
 from foretrain.plans.plan import make_plan
-from foretrain.studies import context as study
-from foretrain.studies import context_theory
+from foretrain.studies.context import study
+from foretrain.studies.context import theory as context_theory
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduction import find_reduction
 

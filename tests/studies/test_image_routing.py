@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.dynamics.lanes import Lanes, Passenger
 from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS
+from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
-from foretrain.plans.labelled import LabelledRuns
+from foretrain.plans.grid import LabelledRuns
 from foretrain.plans.plan import make_plan
-from foretrain.studies import image_routing as study
-from foretrain.studies import image_routing_claims as claims
+from foretrain.studies.image_routing import claims, study
 from foretrain.tasks import image_domains, images
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 12, "evaluation_samples": 200}
@@ -277,7 +276,7 @@ def test_the_authors_numbers_are_judged_only_for_their_network():
 
 
 def test_a_small_run_goes_from_end_to_end(tmp_path):
-    from foretrain.experiment import run
+    from foretrain.laboratory.conduct import run
 
     result = run(
         "image-routing", out=tmp_path / "run", workers=0, quiet=True, seeds=2, gain=(0.3, 3.0),

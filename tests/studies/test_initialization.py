@@ -3,8 +3,8 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.studies import initialization as study
-from foretrain.studies import initialization_theory as theory_of
+from foretrain.studies.initialization import study
+from foretrain.studies.initialization import theory as theory_of
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
 

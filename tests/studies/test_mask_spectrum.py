@@ -3,8 +3,8 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.studies import mask_spectrum as study
-from foretrain.studies.mask_spectrum_claims import _distance, _fluctuation
+from foretrain.studies.mask_spectrum import study
+from foretrain.studies.mask_spectrum.claims import _distance, _fluctuation
 from foretrain.theory.random_matrix import bernoulli_edge, bernoulli_second_value
 
 

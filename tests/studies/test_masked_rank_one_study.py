@@ -4,12 +4,13 @@ import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.plans.labelled import LabelledRuns
-from foretrain.studies import masked_flow_claims, masked_rank_one_theory
-from foretrain.studies import masked_rank_one as study
-from foretrain.tasks import routing
+from foretrain.plans.grid import LabelledRuns
+from foretrain.studies.masked_rank_one import study
+from foretrain.studies.masked_rank_one import theory as masked_rank_one_theory
+from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one as model
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow
+from foretrain.training import masked_rank_one_claims as masked_flow_claims
 
 SMALL = {"domains": 5, "trained_fraction": 0.5}
 

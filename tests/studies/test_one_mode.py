@@ -70,7 +70,7 @@ def test_runs_that_fail_are_reported_with_their_reason_and_nothing_is_judged(
     tmp_path, monkeypatch, capsys
 ):
     from foretrain.cli import main
-    from foretrain.studies import one_mode
+    from foretrain.studies.one_mode import study as one_mode
 
     def broken(parameters, root_seed, seed):
         raise OSError("the data are gone")

@@ -7,8 +7,8 @@ import pytest
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies import optimizers as study
-from foretrain.studies import s_curves
+from foretrain.studies.optimizers import study
+from foretrain.studies.s_curves import study as s_curves
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgd_decay", "adam", "adamw"])

@@ -3,8 +3,8 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.studies import pathway_race as study
-from foretrain.studies import pathway_race_theory as theory_of
+from foretrain.studies.pathway_race import study
+from foretrain.studies.pathway_race import theory as theory_of
 from foretrain.theory.mixed_race import RANDOM_POLE, decoupled_scheme, half_time, random_scheme
 from foretrain.theory.pathway_race import race_factors
 

@@ -6,9 +6,9 @@ import pytest
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies import rank_one as study
-from foretrain.studies import rank_one_theory
-from foretrain.theory import s_curve
+from foretrain.studies.rank_one import study
+from foretrain.studies.rank_one import theory as rank_one_theory
+from foretrain.theory import rank_one as s_curve
 
 SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}
 

@@ -6,8 +6,8 @@ import xarray as xr
 
 import foretrain
 from foretrain.plans.plan import make_plan
-from foretrain.studies import routing as study
-from foretrain.studies import routing_theory
+from foretrain.studies.routing import study
+from foretrain.studies.routing import theory as routing_theory
 from foretrain.theory.pathway_race import descend, routing_factors
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import foretrain
-from foretrain.dynamics.lanes import Passenger, ride
+from foretrain.engine.lanes import Passenger, ride
 from foretrain.errors import ArgumentError
 from foretrain.measures.bumps import bumps_per_component
 from foretrain.networks.factorization import Factors
 from foretrain.plans.plan import make_plan
-from foretrain.studies import s_curves as study
-from foretrain.studies import s_curves_theory
+from foretrain.studies.s_curves import study
+from foretrain.studies.s_curves import theory as s_curves_theory
 
 SMALL = study.Parameters(dimension=12, rank=2, steps=120, observe_every=1, precision="float64")
 

@@ -3,13 +3,13 @@ import pytest
 import xarray as xr
 
 import foretrain
-from foretrain.dynamics.lanes import Lanes, Passenger
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
+from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
-from foretrain.studies import trained_fraction as study
-from foretrain.studies.trained_fraction_claims import _first_fraction
-from foretrain.studies.trained_fraction_theory import predicted_pairs
-from foretrain.tasks.routing import circulant
+from foretrain.studies.trained_fraction import study
+from foretrain.studies.trained_fraction.claims import _first_fraction
+from foretrain.studies.trained_fraction.theory import predicted_pairs
+from foretrain.tasks.masks import circulant
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every": 10}
 

@@ -5,15 +5,15 @@ import pytest
 import xarray as xr
 
 import foretrain
-from foretrain.claims import FAILS
-from foretrain.dynamics.lanes import Lanes, Passenger
+from foretrain.claims.claim import FAILS
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS
+from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
-from foretrain.figures.translation import _order
 from foretrain.plans.plan import make_plan
-from foretrain.studies import translation as study
-from foretrain.studies.translation_claims import thresholds
-from foretrain.tasks.routing import components
+from foretrain.studies.translation import study
+from foretrain.studies.translation.claims import thresholds
+from foretrain.studies.translation.figures import _order
+from foretrain.tasks.masks import components
 
 SMALL = study.Parameters(languages=4, words=3, hidden_width=3, trained_fraction=0.5)
 

@@ -5,9 +5,9 @@ import xarray as xr
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies import xor as study
-from foretrain.studies import xor_theory
-from foretrain.studies.xor_gatings_theory import SINGLE, gatings, predict
+from foretrain.studies.xor import study
+from foretrain.studies.xor import theory as xor_theory
+from foretrain.studies.xor.gatings import SINGLE, gatings, predict
 from foretrain.theory.rectified_start import mean_rectified_start
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.streams import generator
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 
 SIZES = st.integers(1, 9).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m)))
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
 from foretrain.theory import connectivity
 

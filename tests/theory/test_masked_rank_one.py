@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one as model
 from foretrain.theory.random_matrix import circulant_singular_values
 

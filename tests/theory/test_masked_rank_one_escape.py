@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one_escape as escape
 
 

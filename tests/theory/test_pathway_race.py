@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks import routing
+from foretrain.tasks import masks as routing
 from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
 from foretrain.theory import pathway_race as race
 

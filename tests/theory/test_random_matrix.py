@@ -3,7 +3,7 @@ import pytest
 from scipy.integrate import quad
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks.routing import circulant
+from foretrain.tasks.masks import circulant
 from foretrain.theory import random_matrix
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.routing_start import orthogonal_start
-from foretrain.tasks.routing import circulant
+from foretrain.tasks.masks import circulant
 from foretrain.theory.tangent_kernel import kernel_matrix, tangent_kernel
 
 RANDOM = np.random.default_rng(3)

@@ -17,7 +17,7 @@ from pathlib import Path
 import xarray as xr
 from matplotlib.figure import Figure
 
-from foretrain.claims import Claim
+from foretrain.claims.claim import Claim
 from foretrain.errors import argument_error
 from foretrain.figures.style import style
 

@@ -9,10 +9,10 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from foretrain.claims import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.cells import by_claim, over_axes
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, legend_below, panels
-from foretrain.results.claim_cells import by_claim, over_axes
 
 _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from foretrain.claims import bootstrap_interval
+from foretrain.claims.claim import bootstrap_interval
 from foretrain.errors import argument_error
 
 INK = "#1b1f23"

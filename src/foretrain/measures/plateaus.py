@@ -111,7 +111,7 @@ def plateau_length(times, losses, *, upper: float, lower: float) -> float:
     """Time from first reaching the loss `upper` to first reaching `lower`.
 
     Interpolated in the logarithm of the loss. With upper = 1.1 and lower = 0.9 (times the squared
-    norm of the target) this is the plateau of a rank-one fit as `foretrain.theory.s_curve_plateau`
+    norm of the target) this is the plateau of a rank-one fit as `foretrain.theory.rank_one_plateau`
     predicts it.
 
     Args:

@@ -10,7 +10,7 @@ is then left out.
 ``study``       name of the study
 ``summary``     one line: what the study is about
 ``source``      document, section, figure
-``claims``      list of `foretrain.claims.Claim.as_dict`
+``claims``      list of `foretrain.claims.claim.Claim.as_dict`
 ``config``      parameter to value
 ``axes``        parameter to the list of its values, for those that make an axis
 ``meanings``    parameter to one sentence
@@ -38,7 +38,7 @@ from pathlib import Path
 from string import Template
 
 from foretrain.errors import FolderError
-from foretrain.report.claims_table import claims_section
+from foretrain.report.claims_section import claims_section
 from foretrain.report.sections import (
     PageFigure,
     citations_section,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import xarray as xr
 
-from foretrain.claims import Claim
+from foretrain.claims.claim import Claim
+from foretrain.claims.table import ClaimTable, claims_dataset, claims_from_dataset
 from foretrain.errors import FolderError, argument_error, nearest
-from foretrain.results.claim_table import ClaimTable, claims_dataset, claims_from_dataset
 from foretrain.results.store import NAME, open_tree
 
 _VARIANTS = "variants"

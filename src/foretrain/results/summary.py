@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from foretrain.claims import Claim, claim_from_dict
+from foretrain.claims.claim import Claim, claim_from_dict
 from foretrain.errors import FolderError, StoreError
 from foretrain.results.files import write_json
 

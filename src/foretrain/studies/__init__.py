@@ -16,7 +16,7 @@ line is what ``foretrain list`` prints. It defines
   that is not static set to its default, so it cannot depend on what is swept.
 - ``inputs(parameters, root_seed, seed) -> dict[str, ndarray]``: what one run feeds to the
   program, made on the host with NumPy.
-- ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.plans.labelled`.
+- ``claims(runs: LabelledRuns) -> list[Claim]``: judged sentences; see `foretrain.plans.grid`.
 
 and, where it needs them,
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from foretrain.errors import argument_error, finite_array, integer, one_of
-from foretrain.tasks.routing import components
+from foretrain.tasks.masks import components
 
 LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half a second
 

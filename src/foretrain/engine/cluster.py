@@ -1,0 +1,251 @@
+"""Sweeps beyond one machine: a SLURM script of shards, and dask.distributed as a driver of the same shards.
+
+A shard is a fixed part of a plan's runs. Every shard locks itself, journals into the shared folder and resumes by itself,
+so that nothing here has to know how far one came: a shard that is lost is simply run again.
+"""
+
+import asyncio
+import contextlib
+import shlex
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foretrain.engine.sweep import check_shard, execute
+from foretrain.errors import ForetrainError, argument_error, integer
+from foretrain.plans.plan import Plan, plan_from_dict
+from foretrain.results.lock import LockedError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_CONNECT_S = (
+    6.0  # a scheduler that lives answers within milliseconds; import and margin stay below 10 s
+)
+_LOCK_WAIT_S = (
+    120.0  # a shard whose client was killed ends its task within this time or is left to it
+)
+
+
+def sbatch_script(
+    study: str,
+    config: Path,
+    folder: Path,
+    shards: int,
+    cores: int = 4,
+    options: Sequence[str] = (),
+) -> str:
+    """A SLURM array script with one task per shard.
+
+    Args:
+        study: Name of the study, for the name of the job.
+        config: The sweep's TOML file.
+        folder: Folder of the results, on a file system that all nodes share.
+        shards: Number of array tasks, at least 1.
+        cores: Cores of a task, each with one worker.
+        options: Further arguments of ``foretrain sweep``, such as ``("--keep-state", "end")``.
+
+    Returns:
+        The text of the script, to be submitted with ``sbatch``. Time, memory and partition are the user's to set. The
+        logs go beside the folder, or into the nearest parent that exists: SLURM makes no folders for them.
+
+    Raises:
+        ArgumentError: `shards` or `cores` is less than 1, or SLURM has no way to write the name of the log.
+    """
+    shards, cores = integer("shards", shards, minimum=1), integer("cores", cores, minimum=1)
+    config, folder = Path(config).resolve(), Path(folder).resolve()
+    sweep = shlex.join(["foretrain", "sweep", str(config), "--out", str(folder), *options])
+    return "\n".join(
+        [
+            "#!/bin/bash",
+            f"#SBATCH --job-name=foretrain-{study}",
+            f"#SBATCH --array=1-{shards}",
+            f"#SBATCH --cpus-per-task={cores}",
+            "#SBATCH --mem-per-cpu=2G",
+            "#SBATCH --time=24:00:00",
+            f"#SBATCH --output={_log_name(folder)}",
+            "#SBATCH --requeue",
+            "# A task that is stopped or lost can be submitted again: it goes on where it was.",
+            "# Whichever task finishes last folds, judges and writes the page; `foretrain report` does it again.",
+            f"{sweep} --shard ${{SLURM_ARRAY_TASK_ID}}/{shards} --workers {cores} --quiet",
+            "",
+        ]
+    )
+
+
+def _log_name(folder: Path) -> str:
+    """The log of an array task beside the folder, quoted as SLURM reads it."""
+    home = next(parent for parent in folder.parents if parent.is_dir())
+    path = str(home / folder.name)
+    # A backslash in a file name makes SLURM take %A and %a literally, and a directive ends with its line.
+    if "\\" in path or "\n" in path:
+        raise argument_error("out", "have no backslash and no line break for SLURM", f"is {path!r}")
+    path = path.replace("%", "%%").replace('"', '\\"')
+    return f'"{path}.slurm-%A-%a.log"'
+
+
+def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> dict:
+    """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
+
+    Args:
+        plan: The plan, as `Plan.as_dict` gives it.
+        folder: Folder of the results.
+        shard: (i, n).
+        options: Further options of `foretrain.engine.sweep.execute`.
+
+    Returns:
+        Number of runs ``found`` and ``ran``, the ``device``, and the ``failures``.
+    """
+    patience = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            done = execute(
+                plan_from_dict(plan),
+                Path(folder),
+                workers=1,
+                shard=check_shard(shard),
+                **options,
+            )
+        except LockedError:
+            if time.monotonic() > patience:
+                raise
+            time.sleep(1.0)
+            continue
+        return {
+            "found": done.found,
+            "ran": done.ran,
+            "device": done.device,
+            "failures": done.failures,
+        }
+
+
+def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
+    """A client of a dask scheduler, to be closed by the caller (it is a context manager).
+
+    Args:
+        scheduler: Address, such as ``tcp://10.0.0.1:8786``.
+        timeout: Seconds that the scheduler has to answer.
+
+    Raises:
+        ForetrainError: the package is missing, or no scheduler answers within the time (and at most 1 s more).
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ForetrainError(
+            "A scheduler needs dask.distributed, which is not installed. "
+            'Try `python -m pip install "foretrain[distributed]"`.'
+        ) from None
+    reason = _refusal(scheduler, timeout)
+    if reason is None:
+        try:
+            return Client(scheduler, timeout=timeout, set_as_default=False)
+        except Exception as error:
+            reason = _first_line(error)
+    raise ForetrainError(
+        f"Argument `scheduler` must be the address of a running scheduler, but {scheduler} does not answer ({reason})."
+    )
+
+
+def _refusal(scheduler: str, timeout: float) -> str | None:
+    """Why an address is none of a scheduler, or None if it is one.
+
+    A `Client` that cannot connect leaves threads and tracebacks behind, so that the address is asked first: on a thread
+    with an event loop of its own, since the caller may be inside one, and one that may stay behind in a slow look-up.
+    """
+    outcome: list[str | None] = []
+
+    def ask() -> None:
+        try:
+            asyncio.run(asyncio.wait_for(_greet(scheduler, timeout), timeout + 0.5))
+            outcome.append(None)
+        except TimeoutError as error:
+            outcome.append(_first_line(error) if str(error) else f"silent for {timeout:g} s")
+        except (
+            Exception
+        ) as error:  # what does not speak dask is read as anything, even as an array of exabytes
+            outcome.append(_first_line(error))
+
+    thread = threading.Thread(target=ask, name="foretrain-scheduler", daemon=True)
+    thread.start()
+    thread.join(timeout + 1.0)
+    return outcome[0] if outcome else f"silent for {timeout:g} s"
+
+
+async def _greet(scheduler: str, timeout: float) -> None:
+    """Ask an address who it is; raises whatever goes wrong, and ValueError if it is no scheduler."""
+    from distributed import Security
+    from distributed.comm import connect, resolve_address
+
+    resolve_address(scheduler)  # an unknown name fails here at once instead of being tried again
+    secrets = Security().get_connection_args("client")
+    comm = await connect(scheduler, timeout=timeout, **secrets)
+    try:
+        await comm.write({"op": "identity", "reply": True, "close": True})
+        identity = await comm.read()
+    finally:
+        comm.abort()
+    if "workers" not in identity:
+        raise ValueError(f"it is a {identity.get('type')}, not a scheduler")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def execute_on(
+    scheduler: "str | Client",
+    plan: Plan,
+    folder: Path,
+    *,
+    shards: int | None = None,
+    tell: Callable[[int, int], None] | None = None,
+    **options,
+) -> list[dict]:
+    """Run every shard of a plan on a dask.distributed cluster whose workers share the folder.
+
+    Args:
+        scheduler: Address, such as ``tcp://10.0.0.1:8786``, or a client of `connected`, which stays open.
+        plan: What to run.
+        folder: Folder of the results, at the same path on all machines.
+        shards: Number of parts, by default four per thread of the cluster. The same number resumes the same shards.
+        tell: Called with the number of shards done and of all shards.
+        **options: Further options of `foretrain.engine.sweep.execute`, such as `checkpoint_every`.
+
+    Returns:
+        What `run_shard` returned, for every shard. A task on a lost worker is tried again up to five times.
+
+    Raises:
+        ForetrainError: the package is missing, the scheduler does not answer (see `connected`), or a shard failed for good.
+    """
+    opened = (
+        connected(scheduler) if isinstance(scheduler, str) else contextlib.nullcontext(scheduler)
+    )
+    from distributed import as_completed
+
+    with opened as client:
+        threads = sum(client.nthreads().values())
+        parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
+        futures = [
+            client.submit(
+                run_shard,
+                plan.as_dict(),
+                str(Path(folder).resolve()),
+                (part, parts),
+                options,
+                pure=False,
+                retries=5,
+            )
+            for part in range(1, parts + 1)
+        ]
+        done = []
+        for future in as_completed(futures, loop=client.loop):
+            try:
+                done.append(future.result())
+            except Exception as error:
+                raise ForetrainError(f"A shard failed on the cluster: {error}") from error
+            if tell is not None:
+                tell(len(done), parts)
+    return done

@@ -1,0 +1,388 @@
+"""Many runs at once: a queue of runs and a fixed number of lanes in one jitted program.
+
+A run rides in a lane until it is done (converged, diverged, stalled, out of steps). The lane then freezes, the run is
+harvested with its reason, and the next one takes the lane, without another compilation. Lanes nobody rides in are
+padded; their number never changes. The bits of a run depend on its own inputs only: not on its lane, its neighbours,
+the order of the queue or where the chunks are cut. Another number of lanes may round differently, since XLA then
+cuts its loops differently; a folder therefore keeps the number of lanes it began with.
+
+A run is observed at step 0 and every `observe_every` steps. Its `max_steps` is rounded up to a whole stride. A state or
+an observation that is not finite ends it as diverged at that step, so neither may hold infinities on purpose.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from foretrain.dynamics.program import RUNNING, Program
+from foretrain.engine.capacity import shapes_of, size
+from foretrain.engine.checkpoint import InFlight
+from foretrain.engine.kernel import Kernel, refill, take
+from foretrain.errors import integer
+from foretrain.results.journal import FinishedRun
+
+_CHUNK_S = (
+    0.5  # longest chunk, so that a finished run leaves within 5 s with its worker's other duties
+)
+_RECORD_BYTES = 2 * 2**20  # observations kept on the device during a chunk
+_MOST_ROWS = 512
+_FINISH_WIDTH = 8
+
+
+@dataclass(frozen=True)
+class Passenger:
+    """A run that is ready to ride.
+
+    Attributes:
+        identity: Identity of the run.
+        inputs: Inputs of the program, without the shared ones; ``root_seed``, ``seed`` and ``max_steps`` among them.
+        checkpoint: Where to go on from, or None to begin.
+    """
+
+    identity: str
+    inputs: dict[str, Any]
+    checkpoint: InFlight | None = None
+
+
+@dataclass
+class _Seat:
+    """A run and what was observed of it so far, in pieces of shape (observation, ...)."""
+
+    identity: str
+    pieces: list[dict[str, np.ndarray]] = field(default_factory=list)
+
+    def curves(self) -> dict[str, np.ndarray]:
+        return {
+            name: np.concatenate([piece[name] for piece in self.pieces]) for name in self.pieces[0]
+        }
+
+
+@dataclass
+class _Pool:
+    """Initial states on the device, and the rows of them that wait for a lane."""
+
+    riders: tuple
+    waiting: deque  # of (row, seat, step)
+
+
+class Lanes:
+    """A fixed number of lanes of one program.
+
+    Args:
+        program: The program of one static signature.
+        shared: Inputs common to all runs.
+        lanes: Number of lanes; fewer than 3 are refused, since XLA treats them as another program.
+
+    Attributes:
+        strides_done: Strides of all runs so far.
+        strides_paid: Strides of all lanes so far, idle and frozen ones included; the ratio is the occupancy.
+
+    Raises:
+        ArgumentError: fewer than 3 lanes.
+
+    Cost: five compilations, at the first `advance`. Memory on the device is that of `bytes_per_lane` for every lane.
+    """
+
+    def __init__(self, program: Program, shared: dict[str, Any], lanes: int):
+        self.lanes = integer("lanes", lanes, minimum=3)
+        self.program = program
+        self.strides_done = self.strides_paid = 0
+        self._wide = program.precision == "float64"
+        with self._precision():
+            self._shared = jax.device_put({k: self._cast(v) for k, v in shared.items()})
+        self._waiting: deque[Passenger] = deque()
+        self._pool: _Pool | None = None
+        self._seats: list[_Seat | None] = [None] * self.lanes
+        self._kernel: Kernel | None = None
+        self._stride_s = self._overhead_s = 0.0
+        self._limit = 1
+
+    @property
+    def free(self) -> int:
+        """Number of lanes that nothing rides in or waits for."""
+        return self.lanes - self.riding - self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """Number of runs that wait for a lane."""
+        return len(self._waiting) + (len(self._pool.waiting) if self._pool else 0)
+
+    @property
+    def riding(self) -> int:
+        """Number of lanes with a run in them."""
+        return sum(seat is not None for seat in self._seats)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is anything left to do."""
+        return bool(self.waiting or self.riding)
+
+    def board(self, passengers: Iterable[Passenger]) -> None:
+        """Add runs to the end of the queue.
+
+        Raises:
+            ValueError: the inputs of a run differ from those of the first in names, shapes or dtypes; the runs before
+                it have boarded.
+        """
+        with self._precision():
+            for passenger in passengers:
+                inputs = {name: self._cast(value) for name, value in passenger.inputs.items()}
+                for name in ("root_seed", "seed"):
+                    inputs[name] = np.asarray(inputs[name], np.uint32)
+                inputs["max_steps"] = np.asarray(inputs["max_steps"], np.int32)
+                self._check(inputs)
+                checkpoint = passenger.checkpoint if self._fits(passenger.checkpoint) else None
+                self._waiting.append(Passenger(passenger.identity, inputs, checkpoint))
+
+    def advance(self) -> list[FinishedRun]:
+        """Fill the free lanes, move all lanes on by one chunk of at most half a second, and return what is done."""
+        began = time.perf_counter()
+        with self._precision():
+            finished = self._fill()
+            if self.riding:
+                before = time.perf_counter()
+                rows, record = self._run_chunk()
+                chunk_s = time.perf_counter() - before
+                finished += self._harvest(rows, record)
+                self._learn(rows.max(), chunk_s, time.perf_counter() - began - chunk_s)
+        return finished
+
+    def in_flight(self) -> list[InFlight]:
+        """Every run in a lane, to be gone on with later; those that wait are not included."""
+        if not self.riding:
+            return []
+        with self._precision():
+            leaves = [_plain(leaf) for leaf in jax.tree.leaves(take(self._state, self._every))]
+        return [
+            InFlight(
+                seat.identity,
+                int(self._step[lane]),
+                tuple(leaf[lane].copy() for leaf in leaves),
+                seat.curves(),
+            )
+            for lane, seat in enumerate(self._seats)
+            if seat is not None
+        ]
+
+    def _precision(self):
+        return jax.enable_x64(self._wide)
+
+    def _cast(self, value):
+        """A host array in the precision of the program."""
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            return array.astype(self.program.precision)
+        return array if self._wide else array.astype(jax.dtypes.canonicalize_dtype(array.dtype))
+
+    def _check(self, inputs):
+        shapes = {name: (value.shape, value.dtype) for name, value in inputs.items()}
+        if self._kernel is None:
+            self._open(inputs, shapes)
+        elif shapes != self._shapes:
+            name = next(
+                n for n in {**shapes, **self._shapes} if shapes.get(n) != self._shapes.get(n)
+            )
+            raise ValueError(
+                f"Input `{name}` must have the same shape and dtype in all runs of one static signature, "
+                f"but is {shapes.get(name)} after {self._shapes.get(name)}."
+            )
+
+    def _fits(self, checkpoint):
+        """Whether the checkpoint has the shapes of this program's state; one that has not is not used."""
+        if checkpoint is None:
+            return False
+        state = [_plain_shape(leaf) for leaf in jax.tree.leaves(self._state_shape)]
+        rows = checkpoint.step // self.program.observe_every + 1
+        curves = {n: ((rows, *x.shape), x.dtype) for n, x in self._observed_shape.items()}
+        return state == [(leaf.shape, leaf.dtype) for leaf in checkpoint.state] and curves == {
+            name: (curve.shape, curve.dtype) for name, curve in checkpoint.curves.items()
+        }
+
+    def _open(self, inputs, shapes):
+        """Prepare the lanes for inputs like these."""
+        self._state_shape, self._observed_shape = shapes_of(self.program, inputs, self._shared)
+        rows = _RECORD_BYTES // max(1, size(self._observed_shape) * self.lanes)
+        rows = int(np.clip(rows, 1, _MOST_ROWS))
+        self._kernel, self._shapes = Kernel(self.program, rows), shapes
+        self._every = np.arange(self.lanes)
+        self._step = np.zeros(self.lanes, np.int32)
+        self._outcome = np.full(self.lanes, -1, np.int8)
+        self._inputs = self._state = None
+
+    def _fill(self) -> list[FinishedRun]:
+        """Give every free lane a waiting run; returns the runs that ended before their first step."""
+        finished = []
+        free = [lane for lane, seat in enumerate(self._seats) if seat is None]
+        while free and self.waiting:
+            if self._pool is None or not self._pool.waiting:
+                finished += self._fill_pool()
+                continue
+            source = np.full(self.lanes, -1, np.int32)
+            while free and self._pool.waiting:
+                lane = free.pop()
+                row, seat, step = self._pool.waiting.popleft()
+                source[lane], self._seats[lane] = row, seat
+                self._step[lane], self._outcome[lane] = step, RUNNING
+            if self._state is None:
+                # Lanes nobody rides in hold a copy of some run's start, which is as good as any padding.
+                self._inputs, self._state = take(self._pool.riders, self._every)
+            riders = (self._inputs, self._state)
+            self._inputs, self._state = refill(riders, self._pool.riders, source)
+        return finished
+
+    def _fill_pool(self) -> list[FinishedRun]:
+        """Make initial states for up to `lanes` waiting runs; returns those that are done at step 0."""
+        restored = self._waiting[0].checkpoint is not None
+        group: list[Passenger] = []
+        while self._waiting and len(group) < self.lanes:
+            if (self._waiting[0].checkpoint is not None) != restored:
+                break
+            group.append(self._waiting.popleft())
+        padded = group + [group[0]] * (self.lanes - len(group))
+        names = group[0].inputs
+        inputs = jax.device_put({n: np.stack([p.inputs[n] for p in padded]) for n in names})
+        if restored:
+            return self._restore_pool(inputs, group, padded)
+        state, outcome, observed = self._kernel.start(inputs, self._shared)
+        outcome, observed = np.asarray(outcome), jax.tree.map(np.asarray, observed)
+        seats = [
+            _Seat(run.identity, [{n: v[row : row + 1].copy() for n, v in observed.items()}])
+            for row, run in enumerate(group)
+        ]
+        self._pool = _Pool((inputs, state), deque())
+        ended = []
+        for row, seat in enumerate(seats):
+            if outcome[row] == RUNNING:
+                self._pool.waiting.append((row, seat, 0))
+            else:
+                ended.append((row, seat, 0, outcome[row]))
+        return self._finished((inputs, state), ended)
+
+    def _restore_pool(self, inputs, group, padded):
+        leaves, tree = jax.tree.flatten(self._state_shape)
+        stacked = [
+            _like(leaf, np.stack([p.checkpoint.state[number] for p in padded]))
+            for number, leaf in enumerate(leaves)
+        ]
+        seats = [_Seat(p.identity, [p.checkpoint.curves]) for p in group]
+        steps = [p.checkpoint.step for p in group]
+        rows = deque(zip(range(len(group)), seats, steps, strict=True))
+        self._pool = _Pool((inputs, jax.tree.unflatten(tree, stacked)), rows)
+        return []
+
+    def _run_chunk(self):
+        """Move the lanes on; returns the strides each has done, shape (lane,), and the observations."""
+        allowance = np.iinfo(np.int32).max
+        if self.waiting and self._stride_s:
+            # Stopping costs the overhead, going on costs the frozen lanes: stop where the two are equal.
+            allowance = int(min(allowance, self._overhead_s / self._stride_s * self.lanes))
+        self._state, step, outcome, row, record = self._kernel.chunk(
+            self._inputs,
+            self._state,
+            self._step,
+            self._outcome,
+            self._shared,
+            np.int32(self._limit),
+            np.int32(allowance),
+        )
+        step, outcome, row = np.array(step), np.array(outcome), int(row)
+        strides = (step - self._step) // self.program.observe_every
+        self._step, self._outcome = step, outcome
+        self.strides_done += int(strides.sum())
+        self.strides_paid += row * self.lanes
+        return strides, jax.tree.map(np.asarray, record)
+
+    def _harvest(self, strides, record) -> list[FinishedRun]:
+        ended = []
+        for lane, seat in enumerate(self._seats):
+            if seat is None:
+                continue
+            rows = strides[lane]
+            if rows:
+                seat.pieces.append({n: v[:rows, lane].copy() for n, v in record.items()})
+            if self._outcome[lane] != RUNNING:
+                ended.append((lane, seat, self._step[lane], self._outcome[lane]))
+                self._seats[lane] = None
+        return self._finished((self._inputs, self._state), ended)
+
+    def _finished(self, riders, ended) -> list[FinishedRun]:
+        """Finish the runs of `ended`, each (lane, seat, step, outcome), in equal batches."""
+        width = min(self.lanes, _FINISH_WIDTH)
+        done = []
+        for start in range(0, len(ended), width):
+            batch = ended[start : start + width]
+            lanes = np.full(width, batch[0][0], np.int32)
+            lanes[: len(batch)] = [lane for lane, *_ in batch]
+            finals = jax.tree.map(np.asarray, self._kernel.finish(*riders, self._shared, lanes))
+            for row, (_, seat, step, outcome) in enumerate(batch):
+                curves = seat.curves()
+                count = len(next(iter(curves.values()))) if curves else 0
+                done.append(
+                    FinishedRun(
+                        identity=seat.identity,
+                        outcome=int(outcome),
+                        steps_taken=int(step),
+                        steps=np.arange(count, dtype=np.int64) * self.program.observe_every,
+                        curves=curves,
+                        finals={name: value[row].copy() for name, value in finals.items()},
+                    )
+                )
+        return done
+
+    def _learn(self, rows, chunk_s, overhead_s):
+        """Choose the most strides of the next chunk from what the last one took."""
+        stride_s = chunk_s / max(1, rows)
+        # The first chunk compiles; what it took says nothing.
+        if self.strides_paid > self.lanes * rows:
+            self._stride_s = stride_s if not self._stride_s else min(stride_s, 2 * self._stride_s)
+            self._overhead_s = overhead_s
+            aim = max(1, int(_CHUNK_S / max(stride_s, 1e-9)))
+            self._limit = min(aim, 4 * self._limit, self._kernel.rows)
+
+
+def ride(
+    program: Program, passengers: Iterable[Passenger], shared: dict[str, Any], lanes: int
+) -> Iterator[FinishedRun]:
+    """Run all passengers, taking them from the iterable as lanes get free; yields each run when it is done."""
+    queue, vehicle = iter(passengers), Lanes(program, shared, lanes)
+    more = True
+    while more or vehicle.busy:
+        while more and vehicle.waiting < vehicle.lanes:
+            passenger = next(queue, None)
+            more = passenger is not None
+            vehicle.board([passenger] if more else [])
+        yield from vehicle.advance()
+
+
+def _data(leaf):
+    """The leaf itself, or the data of a random key."""
+    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(leaf) if is_key else leaf
+
+
+def _plain(leaf: jax.Array) -> np.ndarray:
+    return np.asarray(_data(leaf))
+
+
+def _plain_shape(leaf):
+    plain = jax.eval_shape(_data, leaf)
+    return plain.shape, plain.dtype
+
+
+def _like(shape, array: np.ndarray):
+    """`array` as a device array of the dtype of `shape`, which may be that of a random key."""
+    if jax.dtypes.issubdtype(shape.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(array, impl=_key_impl(shape))
+    return jax.device_put(array)
+
+
+def _key_impl(shape):
+    """The generator of a random key of which only the shape is at hand."""
+    found = []
+    jax.eval_shape(lambda random: found.append(jax.random.key_impl(random)), shape)
+    return found[0]

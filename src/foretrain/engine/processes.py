@@ -1,0 +1,206 @@
+"""Workers as the coordinating process sees them: fresh processes that are told and answer in JSON lines.
+
+They are started as ``python -m foretrain.engine.session`` and not by `multiprocessing`, whose spawned children import
+the caller's main module: so a sweep can be started from a notebook, from ``python -c`` and from a script without a main
+guard. This side never imports JAX.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any, Protocol
+
+from foretrain.engine.cores import available_cores, pin_to_one_core
+from foretrain.errors import argument_error, integer
+
+_STOP_S = 30.0
+_TAIL = 4000
+
+
+class Hand(Protocol):
+    """Whoever does the work."""
+
+    def send(self, message: dict) -> None:
+        """Tell it something."""
+
+    def stop(self) -> None:
+        """Let it write what is due and end; does not wait for it."""
+
+    def wait(self) -> None:
+        """Return when it has ended."""
+
+    def kill(self) -> None:
+        """End it without its help."""
+
+    def reason(self) -> str:
+        """Why it has died, in words."""
+
+
+class Process:
+    """A worker process.
+
+    Args:
+        number: Number under which its answers come.
+        setup: Its ``setup`` message.
+        answers: Queue that receives (number, message), and (number, None) when it has ended.
+        on_cpu: Whether it is kept to the CPU, and to one thread there.
+    """
+
+    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue, *, on_cpu: bool):
+        environment = dict(os.environ)
+        if on_cpu:
+            environment.setdefault("JAX_PLATFORMS", "cpu")
+            for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+                environment[name] = "1"
+        self._errors = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "foretrain.engine.session"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            bufsize=1,
+            env=environment,
+        )
+        self.pid = self._process.pid
+        self._listener = threading.Thread(target=self._listen, args=(number, answers), daemon=True)
+        self._listener.start()
+        self.send({**setup, "path": sys.path})
+
+    def send(self, message: dict) -> None:
+        """Tell it something; that it may be dead is noticed by the end of its answers."""
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(json.dumps(message) + "\n")
+            self._process.stdin.flush()
+
+    def stop(self) -> None:
+        """Let it write what is due and end; does not wait for it."""
+        self.send({"do": "stop"})
+
+    def wait(self) -> None:
+        """Return when it has ended; kill it if that takes longer than half a minute."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_S)
+        self.kill()
+
+    def kill(self) -> None:
+        """End it without its help, and close what connects to it."""
+        self._process.kill()
+        self._process.wait()
+        self._listener.join()
+        for end in (self._process.stdin, self._process.stdout, self._errors):
+            with contextlib.suppress(OSError):
+                end.close()
+
+    def reason(self) -> str:
+        """How it ended and the last line it wrote to standard error."""
+        code = self._process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        self._errors.seek(0, os.SEEK_END)
+        self._errors.seek(max(0, self._errors.tell() - _TAIL))
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        return f"{how}: {lines[-1].strip()}" if lines else how
+
+    def _listen(self, number, answers):
+        for line in self._process.stdout:
+            with contextlib.suppress(ValueError):  # a line cut short by death
+                answers.put((number, json.loads(line)))
+        answers.put((number, None))
+
+
+class Here:
+    """The calling process as its own worker, for debugging: one core, exceptions of the engine come through.
+
+    Raises:
+        ArgumentError: JAX already runs in this process on several cores, where two batched decompositions at once
+            can block each other for good.
+    """
+
+    def __init__(self, number: int, setup: dict, answers: queue.SimpleQueue):
+        check_can_run_here()
+        if not _jax_runs():
+            pin_to_one_core(setup["core"] or 0)
+        from foretrain.engine.session import Session, device
+
+        self._session = Session(setup, lambda message: answers.put((number, message)))
+        answers.put((number, {"say": "ready", "device": device()}))
+
+    def send(self, message: dict) -> None:
+        """Tell it something."""
+        self._session.handle(message)
+
+    def turn(self) -> None:
+        """Work for half a second at most."""
+        self._session.turn()
+
+    def stop(self) -> None:
+        """Write what is due."""
+        self._session.close()
+
+    def wait(self) -> None:
+        """It has nothing more to do."""
+
+    def kill(self) -> None:
+        """There is nothing to end."""
+
+    def reason(self) -> str:
+        """It cannot die without the caller."""
+        return "the calling process"
+
+
+def check_can_run_here() -> None:
+    """Refuse to run in a process whose JAX has started on several cores."""
+    if _jax_runs() and len(available_cores()) > 1 and _backend() == "cpu":
+        raise argument_error(
+            "workers",
+            "be at least 1 where JAX already runs on several cores",
+            "is 0",
+            "Try `workers=1`, or start the process with `taskset -c 0`.",
+        )
+
+
+def count_workers(workers: int | None, runs: int) -> int:
+    """Number of workers: one per core, no more than three runs each fill, and one where there is a GPU.
+
+    What the user asked for holds, but never more workers than runs.
+
+    Args:
+        workers: What the user asked for; None leaves the choice.
+        runs: Number of runs to do.
+    """
+    if workers is not None:
+        return min(integer("workers", workers, minimum=0, maximum=4096), max(1, runs))
+    if gpu_present():
+        return 1
+    return max(1, min(len(available_cores()), -(-runs // 3)))
+
+
+def gpu_present() -> bool:
+    """Whether JAX would find an NVIDIA GPU, told without starting it."""
+    if os.environ.get("JAX_PLATFORMS", "").startswith("cpu"):
+        return False
+    plugin = any(
+        importlib.util.find_spec(f"jax_cuda{version}_plugin") is not None
+        for version in ("11", "12", "13")
+    )
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    return plugin and not hidden and any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def _jax_runs() -> bool:
+    bridge: Any = sys.modules.get("jax._src.xla_bridge")
+    return bridge is not None and bridge.backends_are_initialized()
+
+
+def _backend() -> str:
+    import jax
+
+    return jax.default_backend()

@@ -1,0 +1,350 @@
+"""A worker: one process, pinned to one core before JAX starts, that runs what it is told to and writes what is done.
+
+It reads messages as JSON lines and answers in kind. It is told ``setup`` (first, once), ``group`` (a static signature,
+when the runs of the one before are done), ``runs`` and ``stop``; it says
+
+- ``ready``: with the device;
+- ``lanes``: how many it takes for the group, and the fewest bytes that a run of it takes in the labelled result;
+- ``moved``: numbers of the runs that entered, of those that left, and the work done so far;
+- ``durable``: (number, outcome, steps, note) of runs that are on disk;
+- ``fatal``: one line, after which it ends.
+
+When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
+"""
+
+import importlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from foretrain.dynamics.program import FAILED
+from foretrain.engine import checkpoint
+from foretrain.engine.cores import pin_to_one_core
+from foretrain.errors import FolderError, ForetrainError, TooLarge
+
+_FLUSH_S = 1.0
+_FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
+_REPORT_S = 0.5
+_ORPHANED = 3
+
+
+class Session:
+    """The work of a worker, apart from how messages come and go.
+
+    Args:
+        setup: The ``setup`` message: study's module, root seed, folder, worker's name, `checkpoint_every` in seconds, and
+            `keep_state` as in `foretrain.engine.snapshots`.
+        say: Takes each answer, a JSON-ready dictionary.
+    """
+
+    def __init__(self, setup: dict, say: Callable[[dict], None]):
+        from foretrain.results.journal import Writer
+
+        self._study = importlib.import_module(setup["module"])
+        self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
+        self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
+        self._keep_state = setup["keep_state"]
+        self._writer = Writer(self._folder, self._worker)
+        self._say = say
+        self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
+        self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
+        self._lanes = None
+        self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
+        self._reported = self._saved = time.monotonic()
+        self._turn_s = 0.0
+        self._entered, self._left = [], []
+        self._work = {"steps": 0, "done": 0, "paid": 0}
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn would do anything but wait."""
+        return bool(self._queue or self._unwritten or (self._lanes and self._lanes.busy))
+
+    def handle(self, message: dict) -> None:
+        """Take in a ``group`` or ``runs`` message."""
+        if message["do"] == "group":
+            self._open_group(message)
+        else:
+            self._queue.extend(message["runs"])
+
+    def turn(self) -> None:
+        """Move everything on by one chunk, and write what is due."""
+        if self._lanes is None:
+            return
+        began = time.monotonic()
+        if self._queue or self._lanes.busy:
+            try:
+                self._board()
+                self._keep(self._lanes.advance())
+            except FolderError:
+                raise
+            except Exception as error:
+                self._fail_all(error)
+        now = time.monotonic()
+        self._turn_s = now - began
+        idle = not self._queue and not self._lanes.busy
+        if idle or self._due(now):
+            self.flush()
+        if now - self._saved > self._every_s:
+            self.save()
+        if self._entered or self._left or now - self._reported > _REPORT_S:
+            self._report()
+
+    def flush(self) -> None:
+        """Make every finished run durable."""
+        if not self._unwritten:
+            return
+        runs, self._unwritten, self._unwritten_bytes = self._unwritten, [], 0
+        try:
+            self._writer.append(runs)
+        except ValueError as error:  # what the study observed cannot be stored
+            runs = [_failed(run.identity, error) for run in runs]
+            self._writer.append(runs)
+        self._report()
+        rows = [
+            [self._numbers.pop(run.identity), run.outcome, run.steps_taken, run.note]
+            for run in runs
+        ]
+        self._say({"say": "durable", "runs": rows})
+
+    def save(self) -> None:
+        """Checkpoint the runs under way."""
+        self._saved = time.monotonic()
+        riding = self._lanes.in_flight() if self._lanes else []
+        if riding:
+            checkpoint.write(self._folder, self._worker, riding)
+
+    def close(self) -> None:
+        """Leave the folder so that the sweep can be gone on with."""
+        self.flush()
+        self.save()
+
+    def _due(self, now):
+        """Whether to write now; a turn may take long, and what is done is to be on disk within seconds."""
+        full = len(self._unwritten) >= _FLUSH_RUNS or self._unwritten_bytes >= _FLUSH_BYTES
+        return full or now + self._turn_s - self._oldest > _FLUSH_S
+
+    def _open_group(self, message):
+        from foretrain.engine.capacity import choose_lanes, result_bytes
+        from foretrain.engine.lanes import Lanes
+        from foretrain.engine.snapshots import with_snapshots
+
+        self._bring_down_lanes()
+        self._base = self._study.Parameters(**message["parameters"])
+        self._last = ({}, self._base)
+        self._program = self._error = None
+        lanes, stored = message["lanes"] or 3, 0
+        try:
+            program = self._study.program(self._base)
+            self._program = with_snapshots(program, self._keep_state)
+            shared = self._study.shared(self._base) if hasattr(self._study, "shared") else {}
+            sample = self._sample(message["samples"])
+            if sample is not None:
+                stored = result_bytes(self._program, sample.inputs, shared)
+            if message["lanes"] is None:
+                lanes = choose_lanes(
+                    self._program,
+                    sample,
+                    shared,
+                    runs=message["count"],
+                    steps=message["steps"],
+                    workers=message["workers"],
+                )
+            self._lanes = Lanes(self._program, shared, lanes)
+        except TooLarge:
+            raise
+        except Exception as error:
+            # Every run of the group fails with this text when it comes; nothing else does.
+            self._give_up_group(error)
+        self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
+
+    def _sample(self, runs):
+        for _, identity, overrides, seed, _ in runs:
+            try:
+                return self._passenger(identity, overrides, seed)
+            except Exception:  # this run will fail when its turn comes; others may be sound
+                continue
+        return None
+
+    def _bring_down_lanes(self):
+        if self._lanes is not None:
+            for name, value in self._done_here().items():
+                self._work[name] += value
+
+    def _done_here(self):
+        stride = self._program.observe_every if self._program else 1
+        done, paid = self._lanes.strides_done, self._lanes.strides_paid
+        return {"steps": done * stride, "done": done, "paid": paid}
+
+    def _board(self):
+        while self._queue and self._lanes.waiting < self._lanes.lanes:
+            batch = [self._queue.popleft() for _ in range(min(len(self._queue), self._lanes.lanes))]
+            for number, identity, *_ in batch:
+                self._numbers[identity] = number
+                self._entered.append(number)
+            self._report()  # before anything of these runs can bring the process down
+            saved = self._checkpoints(batch)
+            for _, identity, overrides, seed, _ in batch:
+                if self._error:
+                    self._keep([_failed(identity, self._error)])
+                    continue
+                try:
+                    passenger = self._passenger(identity, overrides, seed)
+                    self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
+                except Exception as error:
+                    self._keep([_failed(identity, error)])
+                if self._due(time.monotonic()):  # the inputs of a run may take long to make
+                    self.flush()
+
+    def _checkpoints(self, batch):
+        files = {}
+        for _, identity, _, _, file in batch:
+            if file is not None:
+                files.setdefault(file, []).append(identity)
+        saved = {}
+        for file, identities in files.items():
+            saved.update(checkpoint.read(self._folder, file, identities))
+        return saved
+
+    def _passenger(self, identity, overrides, seed):
+        from foretrain.engine.lanes import Passenger
+
+        if overrides != self._last[0]:
+            self._last = (overrides, replace(self._base, **overrides))
+        parameters = self._last[1]
+        inputs = dict(self._study.inputs(parameters, self._root_seed, seed))
+        inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
+        return Passenger(identity, inputs)
+
+    def _keep(self, finished):
+        if finished and not self._unwritten:
+            self._oldest = time.monotonic()
+        for run in finished:
+            self._unwritten.append(run)
+            self._unwritten_bytes += sum(v.nbytes for v in run.curves.values())
+            self._left.append(self._numbers[run.identity])
+
+    def _fail_all(self, error):
+        """The program itself raised: every run that has entered and not left has failed."""
+        if _out_of_memory(error):
+            raise ForetrainError(
+                f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
+                "try fewer workers, or a machine with more memory."
+            ) from error
+        self._bring_down_lanes()
+        self._give_up_group(error)
+        written = {run.identity for run in self._unwritten}
+        self._keep([_failed(name, error) for name in self._numbers if name not in written])
+
+    def _give_up_group(self, error):
+        self._error, self._lanes = error, _Nothing()
+
+    def _report(self):
+        self._reported = time.monotonic()
+        work = dict(self._work)
+        if self._lanes is not None:
+            work = {name: work[name] + value for name, value in self._done_here().items()}
+        self._say({"say": "moved", "entered": self._entered, "left": self._left, **work})
+        self._entered, self._left = [], []
+
+
+class _Nothing:
+    """Lanes of a group whose program cannot be made or run: nothing ever rides."""
+
+    lanes, waiting, strides_done, strides_paid, busy = 3, 0, 0, 0, False
+
+    def advance(self):
+        return []
+
+    def in_flight(self):
+        return []
+
+
+def _failed(identity, error):
+    import numpy as np
+
+    from foretrain.results.journal import FinishedRun
+
+    text = " ".join(str(error).split())[:500]
+    note = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
+
+
+def _out_of_memory(error):
+    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
+
+
+def device() -> str:
+    """What JAX computes on, in words."""
+    import jax
+
+    return f"{jax.default_backend()}: {jax.devices()[0].device_kind}"
+
+
+def main() -> None:
+    """Work for the process that holds the other ends of standard input and output."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # the coordinator decides when to stop
+        signal.signal(number, signal.SIG_IGN)
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)  # what a study prints must not end up among the answers
+
+    def say(message: dict[str, Any]) -> None:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()
+
+    setup = json.loads(sys.stdin.readline())
+    if setup["core"] is not None:
+        pin_to_one_core(setup["core"])
+    sys.path[:] = setup["path"]
+    inbox: queue.SimpleQueue = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(inbox,), daemon=True).start()
+    try:
+        _work(setup, inbox, say)
+    except ForetrainError as error:
+        say({"say": "fatal", "kind": type(error).__name__, "line": str(error)})
+    except BrokenPipeError:
+        os._exit(_ORPHANED)
+
+
+def _work(setup, inbox, say):
+    from foretrain.engine.cache import CompilationCache
+
+    cache = CompilationCache()
+    session = Session(setup, say)
+    say({"say": "ready", "device": device()})
+    published = 0
+    try:
+        while True:
+            while not (session.busy and inbox.empty()):
+                message = inbox.get()
+                if message["do"] == "stop":
+                    session.close()
+                    say({"say": "stopped", "hits": cache.hits, "misses": cache.misses})
+                    return
+                session.handle(message)
+            session.turn()
+            if cache.misses != published:
+                published = cache.misses
+                cache.publish()
+    finally:
+        cache.close()
+
+
+def _read(inbox):
+    for line in sys.stdin:
+        inbox.put(json.loads(line))
+    # Also in the middle of a compilation, which the main thread could not leave.
+    os._exit(_ORPHANED)
+
+
+if __name__ == "__main__":
+    main()

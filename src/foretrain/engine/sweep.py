@@ -1,0 +1,191 @@
+"""A sweep: every run of a plan that is not yet in the folder, done by workers, durable as soon as it is finished."""
+
+import importlib.metadata
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from foretrain.dynamics.program import FAILED, KEEP_STATE, OUTCOMES
+from foretrain.engine.coordinator import Coordinator
+from foretrain.engine.processes import count_workers
+from foretrain.engine.progress import Progress
+from foretrain.errors import integer, one_of, real
+from foretrain.plans.plan import Plan, runs
+from foretrain.results.files import refused
+from foretrain.results.journal import forget, scan
+from foretrain.results.lock import lock, refuse_living
+
+_PACKAGES = ("foretrain", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What `execute` did.
+
+    Attributes:
+        found: Runs that were in the folder before.
+        ran: Runs that were done now.
+        outcomes: Name of an outcome to the number of runs of the shard that ended so, those found included.
+        failures: (identity, reason) of the runs that failed, those found included.
+        lanes: Name of a static signature to the lanes each worker used for it.
+        groups: Number of static signatures that were run.
+        workers: Number of workers; 0 is the calling process.
+        device: What was computed on; "" if nothing was run.
+        versions: Package to version.
+        wall_time_s: Seconds it took.
+        occupancy: Share of the lanes' work that moved a run.
+        steps: Steps done by all runs together.
+        compiled: Programs that were compiled, none where all of them were in the cache of an earlier start.
+        from_cache: Programs that were read from that cache.
+    """
+
+    found: int
+    ran: int
+    outcomes: dict[str, int]
+    failures: list[tuple[str, str]]
+    lanes: dict[str, int]
+    groups: int
+    workers: int
+    device: str
+    versions: dict[str, str]
+    wall_time_s: float
+    occupancy: float
+    steps: int
+    compiled: int
+    from_cache: int
+
+
+def execute(
+    plan: Plan,
+    folder: Path,
+    *,
+    workers: int | None = None,
+    checkpoint_every: float = 60.0,
+    shard: tuple[int, int] = (1, 1),
+    keep_state: str = "no",
+    retry_failed: bool = False,
+    claimed: Callable[[], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Execution:
+    """Run what the folder does not hold yet of a plan, or of one shard of it.
+
+    It can be killed at any moment and called again: finished runs are kept (those of the last second excepted), runs
+    under way go on from their last checkpoint, and the result is the same to the bit.
+
+    Args:
+        plan: What to run.
+        folder: Folder of results; made if absent.
+        workers: Number of worker processes, one per core by default. 0 runs in the calling process, for debugging; that
+            pins it to one core for good, and is refused where JAX already runs on several.
+        checkpoint_every: Seconds between checkpoints of the runs under way.
+        shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
+        keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
+            "all" observations; see `foretrain.engine.snapshots`. Runs found in the folder stay as they are.
+        retry_failed: Whether runs that failed before are trained again.
+        claimed: Called once the part of the grid is this process's own, before anything else is done.
+        progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
+
+    Returns:
+        What was done. Diverged and failed runs are results too and raise nothing.
+
+    Raises:
+        ArgumentError: an argument is out of range.
+        FolderError: the shard is in use by a living process, or the whole grid or a shard of another number of parts is; or
+            the disk is full or refuses to write.
+        TooLarge: three lanes or the labelled result do not fit into memory.
+        ForetrainError: workers cannot start.
+    """
+    began = time.monotonic()
+    part, parts = check_shard(shard)
+    check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(folder, error) from error
+    with lock(folder, "sweep" if parts == 1 else f"shard-{part}-of-{parts}"):
+        refuse_living(folder, lambda name: _overlaps(name, parts))
+        if claimed is not None:
+            claimed()
+        mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
+        held = scan(folder)
+        known = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
+        if retry_failed:
+            failed = {run.identity for run in mine if known.get(run.identity) == FAILED}
+            forget(folder, failed)
+            known = {name: outcome for name, outcome in known.items() if name not in failed}
+        found = [run.identity for run in mine if run.identity in known]
+        sweep = Coordinator(
+            plan=plan,
+            folder=folder,
+            runs=[run for run in mine if run.identity not in known],
+            total=len(mine),
+            workers=workers,
+            checkpoint_every=checkpoint_every,
+            shard=(part, parts),
+            keep_state=keep_state,
+            tell=progress or (lambda now: None),
+            began=began,
+        )
+        sweep.run()
+    outcomes = Counter(OUTCOMES[known[identity]] for identity in found) + sweep.outcomes
+    old = [
+        (name, held.notes.get(name, "unknown reason")) for name in found if known[name] == FAILED
+    ]
+    last = sweep.progress()
+    return Execution(
+        found=len(found),
+        ran=sum(sweep.outcomes.values()),
+        outcomes=dict(outcomes),
+        failures=old + sweep.failures,
+        lanes={group.name: group.lanes for group in sweep.groups if group.lanes},
+        groups=len(sweep.groups),
+        workers=sweep.workers,
+        device=sweep.device,
+        versions=versions(),
+        wall_time_s=time.monotonic() - began,
+        occupancy=last.occupancy,
+        steps=last.steps,
+        compiled=sweep.compiled,
+        from_cache=sweep.from_cache,
+    )
+
+
+def check_options(*, workers: int | None, checkpoint_every: float, keep_state: str) -> None:
+    """Refuse what `execute` cannot do with an `ArgumentError`, before a folder is touched."""
+    count_workers(workers, 1)
+    real("checkpoint_every", checkpoint_every, above=0)
+    one_of("keep_state", keep_state, KEEP_STATE)
+
+
+def _overlaps(name, parts):
+    """Whether a lock of this name stands for runs that a part of so many parts may hold, too."""
+    if name == "sweep":
+        return parts > 1
+    return name.startswith("shard-") and not name.endswith(f"-of-{parts}")
+
+
+def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
+    """Return (i, n) with 1 <= i <= n, or raise `ArgumentError`."""
+    part, parts = shard
+    parts = integer("shard", parts, minimum=1, maximum=10**6)
+    return integer("shard", part, minimum=1, maximum=parts), parts
+
+
+def in_shard(identity: str, part: int, parts: int) -> bool:
+    """Whether a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
+    return int(identity[:15], 16) % parts == part - 1
+
+
+def versions() -> dict[str, str]:
+    """Versions of foretrain and of what its numbers depend on."""
+    found = {"python": sys.version.split()[0]}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""What a theory says of a network and data that the user brings."""

@@ -1,0 +1,68 @@
+"""Figures of predictions made from a graph and its data."""
+
+import numpy as np
+
+from foretrain.figures import Drawing
+from foretrain.figures.style import INK, PALETTE, panel_letters, panels, style, theory_line
+from foretrain.forecast.predict import Prediction, Ranking
+
+_UNIT = "Time (step × learning rate)"
+_COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+_DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]  # equal curves are all seen
+_MOST = 20  # modes drawn as bars; more cannot be read
+
+
+def draw(prediction: Prediction | Ranking) -> dict[str, Drawing]:
+    """Expected loss of one network with the times at which its modes are learned, or of all ranked candidates."""
+    with style():
+        if isinstance(prediction, Ranking):
+            return {"ranking": _ranking(prediction)}
+        return {"prediction": _prediction(prediction)}
+
+
+def _prediction(prediction):
+    figure, (loss, modes) = panels(2, height=6.8)
+    loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
+    loss.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, prediction.times[-1]))
+    learned = [mode for mode in prediction.modes if np.isfinite(mode.half_learning_time)][:_MOST]
+    place = np.arange(len(learned))
+    modes.hlines(place, 0, [mode.half_learning_time for mode in learned], color="#c9ced3")
+    for y, mode in zip(place, learned, strict=True):
+        faded = mode.outcome == "loses"
+        colour = _COLOURS[(mode.mode - 1) % len(_COLOURS)]
+        face = "white" if faded else colour
+        modes.plot(mode.half_learning_time, y, "o", color=colour, markerfacecolor=face)
+    names = [f"{mode.path}, mode {mode.mode}" for mode in learned]
+    modes.set_yticks(place, names, fontsize=min(11, 150 / max(len(names), 1)))
+    modes.set(xlabel=f"Half learned at {_UNIT[0].lower()}{_UNIT[1:]}", ylim=(len(learned), -1))
+    modes.set_xlim(0, None)
+    panel_letters([loss, modes])
+    omitted = len(prediction.modes) - len(learned)
+    more = f" {omitted} more modes are not drawn." if omitted else ""
+    return Drawing(
+        figure,
+        "Expected learning",
+        f"Expected loss of {prediction.label} from strength {prediction.init_scale:g}, and when each mode of each path "
+        f"is half learned; open circles: paths that lose the mode to another. Residual {prediction.residual:.2g}.{more}",
+    )
+
+
+def _ranking(ranking):
+    figure, ax = panels()
+    end = max(prediction.times[-1] for prediction in ranking.predictions)
+    for place, prediction in enumerate(ranking.predictions):
+        times, losses = prediction.history
+        # Beyond its horizon nothing changes any more.
+        times, losses = np.append(times, max(end, times[-1])), np.append(losses, losses[-1])
+        inside = times <= end
+        style = {"color": _COLOURS[place % len(_COLOURS)], "linestyle": _DASHES[place % 3]}
+        ax.plot(times[inside], losses[inside], label=f"{place + 1}. {prediction.label}", **style)
+    ax.axhline(ranking.target_loss, color=INK, linewidth=0.8, linestyle=":")
+    ax.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, end))
+    ax.legend()
+    return Drawing(
+        figure,
+        "Candidate gatings",
+        "Expected loss of every candidate, in the order in which they reach the dotted loss, half of what the best "
+        "of them learns.",
+    )

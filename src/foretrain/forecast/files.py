@@ -1,0 +1,95 @@
+"""Predictions from files and to files."""
+
+import json
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.errors import FolderError, argument_error, real
+from foretrain.forecast.predict import Prediction, Ranking
+from foretrain.graph import Graph, read_graph
+from foretrain.tasks.gated_data import GatedData, load_gated_data
+
+
+def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
+    """Times at which a loss is wanted, from the texts of two options; None where neither is given.
+
+    Raises:
+        ArgumentError: both are given, or a text is no number in ascending order.
+    """
+    if until is None:
+        return None if times is None else np.array([real("times", time) for time in times])
+    if times is not None:
+        raise argument_error("until", "be given without `times`", f"is {until}")
+    return np.linspace(0, real("until", until, above=0), 201)
+
+
+def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, GatedData]]:
+    """Read graphs and data files in the order in which a command line names them.
+
+    Args:
+        files: A TOML file, then npz files of data on that graph, then perhaps another TOML file with its own, ...
+
+    Returns:
+        Name to (graph, data). The name is the data file's path, after its graph's where a file stands under several.
+
+    Raises:
+        ArgumentError: the first file is no TOML file, a graph has no data, or a pair is named twice.
+        StoreError: a data file cannot be read.
+    """
+    pairs, graph_path = [], None
+    for path in map(Path, files):
+        if path.suffix == ".toml":
+            _check_used(graph_path, pairs)
+            graph_path = path
+        elif graph_path is None:
+            raise argument_error(
+                "files", "begin with a graph, a TOML file", f"begins with `{path}`"
+            )
+        elif (graph_path, path) in pairs:
+            raise argument_error("files", "be distinct", f"`{graph_path} {path}` is named twice")
+        else:
+            pairs.append((graph_path, path))
+    _check_used(graph_path, pairs)
+    graphs = {path: read_graph(path) for path, _ in pairs}
+    seen = [path for _, path in pairs]
+    return {
+        str(path) if seen.count(path) == 1 else f"{graph_path} {path}": (
+            graphs[graph_path],
+            load_gated_data(path, graphs[graph_path]),
+        )
+        for graph_path, path in pairs
+    }
+
+
+def _check_used(graph_path, pairs):
+    if graph_path is not None and graph_path not in [used for used, _ in pairs]:
+        rule = "hold at least one data file for every graph"
+        raise argument_error("files", rule, f"`{graph_path}` has none")
+
+
+def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Path, ...]:
+    """Write ``prediction.json`` and the figure of a prediction into a folder, which is made if need be.
+
+    Returns:
+        The files written.
+
+    Raises:
+        FolderError: the folder cannot be made or written.
+    """
+    from foretrain.figures import save
+    from foretrain.forecast import figure
+
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / "prediction.json"
+        target.write_text(json.dumps(prediction.as_dict(), indent=1) + "\n", encoding="utf-8")
+        return target, *save(figure.draw(prediction), folder).values()
+    except OSError as error:
+        reason = error.strerror or error
+        raise FolderError(
+            f"Argument `out` must be a folder to write, but `{folder}`: {reason}."
+        ) from None

@@ -1,0 +1,1 @@
+"""The laboratory: from a plan to a page."""

@@ -1,0 +1,1 @@
+"""The study ``bumps``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``circulant``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``connectivity``; see ``study.py``."""

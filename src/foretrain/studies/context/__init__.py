@@ -1,0 +1,1 @@
+"""The study ``context``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``image-routing``; see ``study.py``."""

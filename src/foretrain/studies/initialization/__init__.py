@@ -1,0 +1,1 @@
+"""The study ``initialization``; see ``study.py``."""

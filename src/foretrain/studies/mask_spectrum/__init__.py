@@ -1,0 +1,1 @@
+"""The study ``mask-spectrum``; see ``study.py``."""

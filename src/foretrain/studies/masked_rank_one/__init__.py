@@ -1,0 +1,1 @@
+"""The study ``masked-rank-one``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``one-mode``; see ``study.py``."""

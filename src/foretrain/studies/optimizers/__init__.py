@@ -1,0 +1,1 @@
+"""The study ``optimizers``; see ``study.py``."""

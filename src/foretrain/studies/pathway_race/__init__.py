@@ -1,0 +1,1 @@
+"""The study ``pathway-race``; see ``study.py``."""

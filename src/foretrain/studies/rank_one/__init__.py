@@ -1,0 +1,1 @@
+"""The study ``rank-one``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``routing``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``s-curves``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``trained-fraction``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``translation``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``xor``; see ``study.py``."""

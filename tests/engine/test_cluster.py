@@ -1,0 +1,249 @@
+import asyncio
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import xarray as xr
+
+import foretrain
+from foretrain.cli import main
+from foretrain.engine import cluster
+from foretrain.errors import ForetrainError
+from foretrain.plans.plan import make_plan
+from foretrain.results import journal
+
+SWEEP = """study = "one-mode"
+seeds = 4
+[parameters]
+steps = 600000
+observe_every = 20000
+[axes]
+singular_value = {from = 0.1, to = 1.0, number = 8}
+"""
+
+
+def test_sbatch_script_runs_every_shard_once(tmp_path):
+    script = cluster.sbatch_script("routing", tmp_path / "a b.toml", tmp_path / "out", 12, cores=2)
+    assert script.startswith("#!/bin/bash\n")
+    assert "#SBATCH --array=1-12\n" in script
+    assert "--shard ${SLURM_ARRAY_TASK_ID}/12 --workers 2" in script
+    assert f"'{tmp_path}/a b.toml'" in script
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
+def log_of(script):
+    """Name of the log as SLURM reads it: quotes and backslashes first, then the doubled percent signs."""
+    line = next(line for line in script.splitlines() if line.startswith("#SBATCH --output="))
+    (argument,) = shlex.split(line.removeprefix("#SBATCH "))
+    return argument.removeprefix("--output=").replace("%%", "%")
+
+
+def test_the_log_of_a_script_lies_beside_any_folder(tmp_path):
+    folder = tmp_path / "50% of 'it', \"so\" #1"
+    script = cluster.sbatch_script("routing", tmp_path / "a.toml", folder, 2)
+    assert "50%% of" in script
+    assert log_of(script) == f"{folder}.slurm-%A-%a.log"
+    assert f"--out {shlex.quote(str(folder))}" in script
+
+
+def test_the_log_of_a_script_lies_in_a_folder_that_exists(tmp_path):
+    script = cluster.sbatch_script("routing", tmp_path / "a.toml", tmp_path / "not" / "yet", 2)
+    assert log_of(script) == f"{tmp_path}/yet.slurm-%A-%a.log"
+    assert not (tmp_path / "not").exists()
+
+
+@pytest.mark.parametrize("name", ["a\\b", "a\nb"])
+def test_a_log_that_slurm_cannot_name_is_refused(tmp_path, name):
+    with pytest.raises(ForetrainError, match="`out` must have no backslash and no line break"):
+        cluster.sbatch_script("routing", tmp_path / "a.toml", tmp_path / name, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ("", ""),
+        ("--keep-state no --checkpoint-every 60", ""),
+        ("--keep-state end", "--keep-state end "),
+        (
+            "--yes --retry-failed --checkpoint-every 5 --keep-state all",
+            "--keep-state all --checkpoint-every 5.0 --retry-failed --yes ",
+        ),
+    ],
+)
+def test_options_beside_emit_sbatch_go_into_the_script(tmp_path, capsys, given, passed):
+    (tmp_path / "a.toml").write_text(SWEEP)
+    command = ["sweep", f"{tmp_path}/a.toml", "--out", f"{tmp_path}/out", "--emit-sbatch", "3"]
+    assert main([*command, *given.split()]) == 0
+    assert f" --out {tmp_path}/out {passed}--shard $" in capsys.readouterr().out
+
+
+@pytest.fixture
+def stranger():
+    """Starts servers that send some bytes to whoever connects and then say no more; gives their addresses."""
+    sockets = []
+
+    def answer(server, message):
+        while True:
+            try:
+                peer, _ = server.accept()
+            except OSError:
+                return
+            sockets.append(peer)
+            peer.sendall(message)
+
+    def start(message):
+        server = socket.create_server(("127.0.0.1", 0))
+        sockets.append(server)
+        threading.Thread(target=answer, args=(server, message), daemon=True).start()
+        return f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+    yield start
+    for each in sockets:
+        each.close()
+
+
+# Half a second is granted to answer, and one more to give up.
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "http://127.0.0.1:9", "tcp://127.0.0.1:9", "tcp://no.such.invalid:1", "tls://a:1"],
+)
+def test_an_address_that_does_not_answer_is_named(address):
+    refused(address)
+
+
+@pytest.mark.parametrize("message", [b"", b"HTTP/1.0 400 Bad Request\r\n\r\n", bytes(64)])
+def test_an_address_that_speaks_no_dask_is_named(stranger, message):
+    refused(stranger(message))
+
+
+def test_a_scheduler_is_asked_from_within_an_event_loop():
+    async def notebook():
+        refused("tcp://127.0.0.1:9")
+
+    asyncio.run(notebook())
+
+
+def test_nothing_is_written_where_no_scheduler_answers(tmp_path):
+    pytest.importorskip("distributed")
+    with pytest.raises(ForetrainError, match="but nonsense does not answer"):
+        cluster.execute_on("nonsense", make_plan("one-mode", {}), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def refused(address):
+    pytest.importorskip("distributed")
+    began, threads = time.monotonic(), threading.active_count()
+    with pytest.raises(ForetrainError, match="`scheduler` must be the address of a") as caught:
+        cluster.connected(address, timeout=0.5)
+    assert time.monotonic() - began < 3
+    assert f"but {address} does not answer (" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert threading.active_count() <= threads
+
+
+def test_nothing_follows_the_line_that_names_a_silent_scheduler(stranger):
+    pytest.importorskip("distributed")
+    code = (
+        "import sys\n"
+        "from foretrain.dynamics import cluster\n"
+        "from foretrain.errors import ForetrainError\n"
+        "for address in sys.argv[1:]:\n"
+        "    try:\n"
+        "        cluster.connected(address, timeout=0.5)\n"
+        "    except ForetrainError as error:\n"
+        "        print(error)\n"
+    )
+    addresses = [
+        "nonsense",
+        "http://127.0.0.1:99",
+        stranger(b""),
+        stranger(b"HTTP/1.0 400\r\n\r\n"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *addresses], text=True, capture_output=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout.splitlines()) == len(addresses)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_client_of_a_scheduler_is_kept_and_a_worker_is_refused():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as local:
+        with cluster.connected(local.scheduler_address) as client:
+            assert sum(client.nthreads().values()) == 1
+        with pytest.raises(ForetrainError, match=r"\(it is a Worker, not a scheduler\)"):
+            cluster.connected(local.workers[0].address)
+
+
+def test_shards_are_refused_outside_their_range(tmp_path):
+    with pytest.raises(ForetrainError, match="`shards` must be at least 1, but is 0"):
+        cluster.sbatch_script("routing", tmp_path, tmp_path, 0)
+
+
+def sweep(config, out, *options):
+    command = [
+        sys.executable,
+        "-m",
+        "foretrain",
+        "sweep",
+        str(config),
+        "--out",
+        str(out),
+        "--quiet",
+    ]
+    return subprocess.Popen([*command, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(560)
+@pytest.mark.filterwarnings("ignore")
+def test_killed_workers_and_clients_lose_nothing_and_change_no_bit(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    config = tmp_path / "sweep.toml"
+    config.write_text(SWEEP)
+    plain = sweep(config, tmp_path / "plain", "--workers", "1")
+    assert plain.wait(timeout=200) == 0, plain.stderr.read()
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as local:
+        first = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
+        wait_for_segments(tmp_path / "out", first)
+        assert unfinished(tmp_path / "out")
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        second = sweep(config, tmp_path / "out", "--scheduler", local.scheduler_address)
+        time.sleep(2)
+        assert unfinished(tmp_path / "out")  # else nothing would be lost with the worker
+        victim = next(iter(local.workers.values()))
+        os.kill(victim.pid, signal.SIGKILL)
+        assert second.wait(timeout=240) == 0, second.stderr.read()
+
+    ours, theirs = (foretrain.open(tmp_path / name).simulation for name in ("plain", "out"))
+    xr.testing.assert_identical(ours, theirs)
+
+
+def unfinished(folder):
+    """Number of runs that the folder does not hold yet."""
+    return 32 - len(journal.scan(folder).identities)
+
+
+def wait_for_segments(folder, process, seconds=120):
+    """Wait until some runs are durable, so that the kill comes in the middle."""
+    for _ in range(10 * seconds):
+        if process.poll() is not None:
+            raise AssertionError(process.stderr.read().decode())
+        if list(folder.glob("journal/*.npz")):
+            return
+        time.sleep(0.1)
+    raise AssertionError("nothing was finished in time")

@@ -1,0 +1,63 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from foretrain.engine.cache import cache_folder
+
+sys.path.insert(0, str(Path(__file__).parent))
+import toy_sweep
+
+TINY = {"longest": 40}
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("FORETRAIN_CACHE_DIR", str(folder))
+        yield folder
+
+
+def entries(cache):
+    return sorted(path for path in cache.glob("jax-*/*") if not path.name.startswith("."))
+
+
+def test_a_second_start_compiles_nothing_and_broken_entries_do_no_harm(tmp_path, cache):
+    first = toy_sweep.sweep(tmp_path / "1", parameters=TINY, workers=1)
+    assert (first.compiled > 0, first.from_cache) == (True, 0)
+    second = toy_sweep.sweep(tmp_path / "2", parameters=TINY, workers=1)
+    assert (second.compiled, second.from_cache) == (0, first.compiled)
+
+    torn, flipped, *_ = entries(cache)
+    torn.write_bytes(torn.read_bytes()[:100])
+    content = bytearray(flipped.read_bytes())
+    content[len(content) // 2] ^= 1
+    flipped.write_bytes(content)
+    third = toy_sweep.sweep(tmp_path / "3", parameters=TINY, workers=1)
+    assert (third.compiled, third.from_cache) == (2, first.compiled - 2)
+    # What was broken has been replaced.
+    fourth = toy_sweep.sweep(tmp_path / "4", parameters=TINY, workers=1)
+    assert (fourth.compiled, fourth.from_cache) == (0, first.compiled)
+
+    runs = [toy_sweep.by_identity(tmp_path / name) for name in "1234"]
+    for identity, run in runs[0].items():
+        assert all(toy_sweep.run_bits(o[identity]) == toy_sweep.run_bits(run) for o in runs[1:])
+    assert not list((cache / "in-use").iterdir())
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "file"))
+    done = toy_sweep.sweep(tmp_path / "out", seeds=2, parameters=TINY, workers=1)
+    assert (done.ran, done.failures) == (2, [])
+
+
+def test_the_folder_follows_the_environment(monkeypatch):
+    monkeypatch.setenv("FORETRAIN_CACHE_DIR", "/chosen")
+    assert cache_folder() == Path("/chosen")
+    monkeypatch.delenv("FORETRAIN_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert cache_folder() == Path("/xdg/foretrain")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "foretrain"

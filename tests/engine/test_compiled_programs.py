@@ -1,0 +1,90 @@
+"""What XLA makes of the programs of the studies."""
+
+import importlib
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.engine.dispatch import make_groups
+from foretrain.engine.kernel import Kernel, known_options
+from foretrain.plans import catalogue
+from foretrain.plans.plan import make_plan, runs
+
+# jaxlib 0.10.2 multiplies matrices that are one number everywhere by reading past that number: what stands there is
+# unknown, and nan if it happens to be.
+OPERATION = re.compile(r"%(\S+) = \S+ (\w+)\(([^)]*)\)(.*)")
+
+
+def products_of_a_number(text: str) -> list[str]:
+    """Lines of compiled text with a matrix product in which an operand is a broadcast number."""
+    found = []
+    for computation in text.split("\n\n"):
+        numbers = set()
+        for name, operation, operands, rest in OPERATION.findall(computation):
+            if operation == "broadcast" and "dimensions={}" in rest:
+                numbers.add(name)
+            elif operation == "dot" and numbers & set(re.findall(r"%([^\s,]+)", operands)):
+                found.append(f"{name} = dot({operands})")
+    return found
+
+
+def kernel_of(run, module):
+    """The kernel of a run's program, and the arguments of its functions for three lanes."""
+    program = module.program(run.parameters)
+    shared = module.shared(run.parameters) if hasattr(module, "shared") else {}
+    inputs = {**module.inputs(run.parameters, 0, 0), "root_seed": 0, "seed": 0, "max_steps": 9}
+
+    def cast(value):
+        value = np.asarray(value)
+        return value.astype(program.precision) if value.dtype.kind == "f" else value
+
+    stacked = {name: np.stack([cast(value)] * 3) for name, value in inputs.items()}
+    for name, kind in (("root_seed", "u4"), ("seed", "u4"), ("max_steps", "i4")):
+        stacked[name] = stacked[name].astype(kind)
+    shared = {name: cast(value) for name, value in shared.items()}
+    return Kernel(program, rows=2), stacked, shared
+
+
+def test_the_pattern_is_found_in_compiled_text():
+    text = """%fused (p: f32[]) -> f32[4,4] {
+  %p = f32[] parameter(0)
+  %a = f32[4,2]{1,0} broadcast(%p), dimensions={}
+  %b = f32[2,4]{1,0} parameter(1)
+  ROOT %c = f32[4,4]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+%other (p: f32[4]) -> f32[4,4] {
+  %a = f32[4,2]{1,0} broadcast(%p), dimensions={0}
+  ROOT %c = f32[4,4]{1,0} dot(%a, %b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    assert products_of_a_number(text) == ["c = dot(%a, %b)"]
+
+
+def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
+    from foretrain.engine import kernel
+
+    monkeypatch.setattr(kernel, "_CPU_OPTIONS", {**kernel._CPU_OPTIONS, "xla_cpu_no_such": 1})
+    known = kernel.known_options.__wrapped__("cpu")
+    assert "xla_cpu_no_such" not in known
+    assert known == known_options("cpu")
+    assert known_options("gpu") == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", catalogue.names())
+def test_no_program_multiplies_a_broadcast_number(study):
+    module = importlib.import_module(f"foretrain.studies.{study.replace('-', '_')}")
+    grid = list(runs(make_plan(study, {}, seeds=1)))
+    for group in make_groups(grid, lambda parameters: parameters.steps):
+        run = grid[group.waiting[0]]
+        kernel, inputs, shared = kernel_of(run, module)
+        with jax.enable_x64(kernel.program.precision == "float64"):
+            start = kernel.start.lower(inputs, shared)
+            state, outcome, _ = jax.eval_shape(kernel.start, inputs, shared)
+            count = np.zeros(3, np.int32)
+            one = np.int32(1)
+            chunk = kernel.chunk.lower(inputs, state, count, outcome, shared, one, one)
+            for lowered in (start, chunk):
+                assert not products_of_a_number(lowered.compile().as_text())

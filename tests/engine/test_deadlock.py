@@ -1,0 +1,111 @@
+"""Two batched decompositions in one program do not block each other, on any route by which JAX is started here.
+
+Every route is a process of its own with a time limit: a deadlock never ends. The limits are some ten times what the
+work takes on an idle core.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.engine.cores import available_cores
+
+# The routing study draws three layers of orthogonal matrices, batched over domains and lanes, in one program.
+OPTIONS = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "steps": 4, "observe_every": 4}
+LIMIT_S = 110
+
+PYTHON = """
+import foretrain
+result = foretrain.run("routing", seeds=3, out={out!r}, quiet=True, **{options!r})
+print("ended", result.simulation.sizes["seed"])
+"""
+
+IN_THIS_PROCESS = """
+import sys
+sys.path.insert(0, {here!r})
+import toy_sweep
+done = toy_sweep.sweep({out!r}, seeds=3, workers=0, parameters=dict(orthogonal=True, longest=40))
+print("ended", done.ran)
+"""
+
+PLAIN_JAX_ON_ALL_CORES = """
+import jax
+jax.numpy.zeros(1).block_until_ready()
+import foretrain
+try:
+    foretrain.run("routing", seeds=3, out={out!r}, quiet=True, workers=0, **{options!r})
+except foretrain.errors.ArgumentError as error:
+    print("refused", error)
+"""
+
+
+# Forking a process that runs JAX is not safe, so that the child frees itself before it becomes the command.
+UNPIN = """
+import os, sys
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, range(os.cpu_count()))
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def all_cores(tmp_path_factory):
+    """Environment and core set of a user's process; compiled programs are shared by the tests of this file."""
+    cache = str(tmp_path_factory.mktemp("cache"))
+    return {**os.environ, "FORETRAIN_CACHE_DIR": cache, "JAX_PLATFORMS": "cpu"}
+
+
+def run_unpinned(command, environment):
+    """Run a command on all cores of the machine, as a user would, and not on the one core of this test process."""
+    return subprocess.run(
+        [sys.executable, "-c", UNPIN, *command],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+
+
+def test_from_the_command_line(tmp_path, all_cores):
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
+    command = [sys.executable, "-m", "foretrain", "run", "routing", "--seeds=3", *flags]
+    done = run_unpinned([*command, f"--out={tmp_path / 'out'}"], all_cores)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("code", [PYTHON, IN_THIS_PROCESS], ids=["workers", "in-this-process"])
+def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):
+    here = str(Path(__file__).parent)
+    script = code.format(out=str(tmp_path / "out"), options=OPTIONS, here=here)
+    done = run_unpinned([sys.executable, "-c", script], all_cores)
+    assert done.stdout.strip().endswith("ended 3"), done.stderr
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core cannot deadlock")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_running_in_a_process_whose_jax_has_all_cores_is_refused(tmp_path, all_cores):
+    script = PLAIN_JAX_ON_ALL_CORES.format(out=str(tmp_path / "out"), options=OPTIONS)
+    done = run_unpinned([sys.executable, "-c", script], all_cores)
+    assert "refused Argument `workers` must be at least 1" in done.stdout, done.stderr
+
+
+def test_in_pytest():
+    if hasattr(os, "sched_getaffinity"):
+        assert len(available_cores()) == 1
+
+    @jax.jit
+    def two_batches(key):
+        first, second = jax.random.split(key)
+        return [jax.random.orthogonal(k, 16, (64,), jnp.float32) for k in (first, second)]
+
+    for matrices in two_batches(jax.random.key(0)):
+        gram = jnp.einsum("bij,bik->bjk", matrices, matrices)
+        # Sixteen products of entries below one in single precision.
+        np.testing.assert_allclose(gram, np.broadcast_to(np.eye(16), gram.shape), atol=1e-5)

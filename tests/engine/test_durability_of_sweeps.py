@@ -1,0 +1,212 @@
+"""Sweeps that are killed, starved and disturbed: nothing finished is lost, nothing runs twice, no bit changes."""
+
+import os
+import random
+import shutil
+import signal
+import time
+
+import numpy as np
+import pytest
+import toy_study
+import toy_sweep as toy
+
+from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, STALLED
+from foretrain.engine import coordinator
+from foretrain.errors import FolderError, ForetrainError
+from foretrain.results import journal
+
+SEEDS = 24
+LONG = {"shortest": 1000, "longest": 100_000}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The same sweep without any disturbance, and the seconds it took."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    began = time.monotonic()
+    toy.sweep(folder, seeds=SEEDS, parameters=LONG, workers=1)
+    return folder, time.monotonic() - began
+
+
+def disturb(folder, moment, whom, seconds):
+    """Start the sweep with one worker, and kill its coordinator or its worker at a moment of its usual time."""
+    process = toy.start(folder, seeds=SEEDS, parameters=LONG, workers=1, checkpoint_every=0.3)
+    until = time.monotonic() + moment * seconds
+    while time.monotonic() < until and process.poll() is None:
+        time.sleep(0.01)
+    workers = toy.children(process.pid)
+    if whom == "coordinator":
+        process.kill()
+        process.communicate()
+    else:
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+        code, done, err = toy.finish(process, timeout=100)
+        assert code == 0, err
+        assert not done["failures"]
+    for _ in range(100):
+        if not any(map(toy.alive, workers)):
+            break
+        time.sleep(0.1)
+    assert not any(map(toy.alive, workers)), "workers outlive their coordinator"
+    return set(toy.by_identity(folder))
+
+
+def check_kill(tmp_path, undisturbed, whom, seed):
+    whole, seconds = undisturbed
+    draw = random.Random(seed)
+    shutil.copy(whole / "manifest.json", tmp_path)
+    before = disturb(tmp_path, draw.uniform(0.2, 1.0), whom, seconds)
+    done = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    assert done.found == len(before)
+    assert set(toy.times_written(tmp_path).values()) == {1}
+    assert len(toy.by_identity(tmp_path)) == SEEDS
+    ours, theirs = (toy.folded(path, SEEDS, **LONG) for path in (tmp_path, whole))
+    assert toy.same_bits(ours, theirs)
+
+
+@pytest.mark.parametrize(("whom", "seed"), [("coordinator", 0), ("coordinator", 1), ("worker", 2)])
+def test_a_sweep_killed_at_a_random_moment_ends_as_if_it_had_not_been(
+    tmp_path, undisturbed, whom, seed
+):
+    check_kill(tmp_path, undisturbed, whom, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 23))
+def test_twenty_more_moments(tmp_path, undisturbed, seed):
+    check_kill(tmp_path, undisturbed, "coordinator" if seed % 2 else "worker", seed)
+
+
+def test_bits_do_not_depend_on_the_number_of_workers_at_the_manifest_s_lane_count(
+    tmp_path, undisturbed
+):
+    shutil.copy(undisturbed[0] / "manifest.json", tmp_path)
+    toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=2)
+    assert toy.same_bits(
+        toy.folded(tmp_path, SEEDS, **LONG), toy.folded(undisturbed[0], SEEDS, **LONG)
+    )
+
+
+def test_runs_end_for_the_reason_that_ended_them(tmp_path):
+    parameters = {"diverges": 1, "raises": 2}
+    done = toy.sweep(tmp_path, seeds=8, parameters=parameters, workers=1)
+    runs = [
+        toy.by_identity(tmp_path)[run.identity]
+        for _, run in toy.grid(toy.toy_plan(8, **parameters))
+    ]
+    assert runs[1].outcome == DIVERGED
+    assert 0 < runs[1].steps_taken < 2000
+    assert runs[2].outcome == FAILED
+    assert "ValueError: the toy raises" in runs[2].note
+    assert {run.outcome for n, run in enumerate(runs) if n not in (1, 2)} <= {CONVERGED, STALLED}
+    assert done.outcomes["failed"] == done.outcomes["diverged"] == 1
+
+
+def test_a_neighbour_that_diverges_or_fails_changes_no_bit_of_the_others(tmp_path):
+    for name, parameters in (("calm", {}), ("wild", {"diverges": 1, "raises": 2})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text('{"lanes": {"default": 4}}')
+        toy.sweep(tmp_path / name, seeds=6, parameters=parameters, workers=1)
+    calm, wild = (
+        toy.folded(tmp_path / n, 6, **p)
+        for n, p in (("calm", {}), ("wild", {"diverges": 1, "raises": 2}))
+    )
+    others = {"seed": [0, 3, 4, 5]}
+    steps = calm.sizes["step"]
+    assert toy.same_bits(
+        calm.isel(others).isel(step=slice(0, steps)),
+        wild.isel(others).isel(step=slice(0, steps)),
+    )
+
+
+def test_a_run_that_kills_its_worker_three_times_fails_alone(tmp_path):
+    done = toy.sweep(tmp_path, seeds=6, parameters={"kills": 4}, workers=1)
+    assert done.outcomes["failed"] == 1
+    assert sum(done.outcomes.values()) == 6
+    ((_, reason),) = done.failures
+    assert "3 times" in reason or "three times" in reason
+
+
+def test_a_full_disk_stops_with_one_line_and_leaves_a_folder_that_resumes(tmp_path):
+    process = toy.start(tmp_path, seeds=8, workers=1, environment={"TOY_FULL_AFTER": "1"})
+    code, _, err = toy.finish(process, timeout=100)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "No space left" in err or "full" in err
+    toy.sweep(tmp_path, seeds=8, workers=1)
+    assert len(toy.by_identity(tmp_path)) == 8
+    assert set(toy.times_written(tmp_path).values()) == {1}
+
+
+def test_a_second_process_on_the_same_folder_is_refused_with_host_and_process(tmp_path):
+    first = toy.start(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    try:
+        while not (tmp_path / "sweep.lock").exists():
+            assert first.poll() is None
+            time.sleep(0.01)
+        with pytest.raises(FolderError, match=rf"in use by process {first.pid} on host"):
+            toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    finally:
+        first.kill()
+        first.communicate()
+
+
+def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
+    shutil.copytree(undisturbed[0], tmp_path, dirs_exist_ok=True)
+    segments = sorted(tmp_path.glob("journal/*.npz"))
+    victim = segments[len(segments) // 2]
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 1
+    victim.write_bytes(content)
+    left = len(toy.by_identity(tmp_path))
+    assert left < SEEDS
+    assert victim.name in journal.scan(tmp_path).damaged
+    again = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    assert (again.found, again.ran) == (left, SEEDS - left)
+    assert toy.same_bits(
+        toy.folded(tmp_path, SEEDS, **LONG), toy.folded(undisturbed[0], SEEDS, **LONG)
+    )
+
+
+def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
+    def broken(*arguments):
+        if arguments[2] % 2:
+            raise ValueError("no data today")
+        return sound(*arguments)
+
+    sound = toy_study.inputs
+    with monkeypatch.context() as patch:
+        patch.setattr(toy_study, "inputs", broken)
+        first = toy.sweep(tmp_path, workers=0)
+    assert first.outcomes["failed"] == 2
+    assert toy.sweep(tmp_path, workers=0).ran == 0
+    kept = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
+    again = toy.sweep(tmp_path, workers=0, retry_failed=True)
+    assert (again.found, again.ran) == (2, 2)
+    assert "failed" not in again.outcomes
+    assert set(toy.times_written(tmp_path).values()) == {1}
+    found = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
+    assert sum(found[name] == bits for name, bits in kept.items()) == 2
+
+
+def test_a_result_too_large_to_fold_is_refused_before_training(tmp_path, monkeypatch):
+    # Two observations of 8 numbers and 7 x 3 weights, of 4 bytes each, in 4 runs.
+    least = 4 * 4 * (2 * 8 + 21)
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: least - 1)
+    with pytest.raises(ForetrainError, match=r"would take at least .* GB of memory"):
+        toy.sweep(tmp_path, workers=0)
+    assert not toy.by_identity(tmp_path)
+    # Runs that may take many more steps than they do are not refused.
+    monkeypatch.setattr(coordinator, "physical_memory", lambda: least)
+    assert toy.sweep(tmp_path, workers=0).ran == 4
+
+
+def test_the_state_is_stored_when_asked_with_dims_of_its_own(tmp_path):
+    toy.sweep(tmp_path, workers=0, keep_state="end")
+    result = toy.folded(tmp_path)
+    name, weights = "state_0_first", result["state_0_first"]
+    assert {"state_0_second", "state_2", "state_3"} <= set(result)  # the random key and the counter
+    assert weights.dims == ("seed", f"{name}_0", f"{name}_1")
+    np.testing.assert_array_equal(weights, result["toy_weights"])

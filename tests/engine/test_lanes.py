@@ -1,0 +1,278 @@
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, Program
+from foretrain.engine import checkpoint
+from foretrain.engine.lanes import Lanes, ride
+from foretrain.engine.snapshots import with_snapshots
+from foretrain.errors import ArgumentError
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lane_programs import assert_same_bits, cubic, passenger
+
+PRECISIONS = ["float32", "float64"]
+
+
+def mixed(count=12):
+    """Runs of unequal lengths and ends: every fourth diverges, every fifth converges, one does not move."""
+    runs = [passenger(number, max_steps=5 * (1 + number * 7 % 11)) for number in range(count)]
+    for number in range(0, count, 4):
+        runs[number] = passenger(number, growth=-1e4, max_steps=200)
+    for number in range(2, count, 5):
+        runs[number] = passenger(number, growth=2.0, tolerance=0.05, max_steps=400)
+    runs[3] = passenger(3, rate=0.0)
+    return runs
+
+
+_vehicles = {}
+
+
+def vehicle_of(precision, lanes=4):
+    if (precision, lanes) not in _vehicles:
+        _vehicles[precision, lanes] = Lanes(cubic(precision), {}, lanes)
+    return _vehicles[precision, lanes]
+
+
+def travel(queue, precision, lanes=4):
+    """Run a queue in lanes that have carried other runs before, which spares the compilation and must not matter."""
+    vehicle = vehicle_of(precision, lanes)
+    assert not vehicle.busy
+    vehicle.board(queue)
+    finished = []
+    while vehicle.busy:
+        finished += vehicle.advance()
+    return by_identity(finished)
+
+
+def by_identity(finished):
+    return {run.identity: run for run in finished}
+
+
+def assert_all_same(one, other):
+    assert one.keys() == other.keys()
+    for identity in one:
+        assert_same_bits(one[identity], other[identity])
+
+
+@pytest.fixture(scope="module", params=PRECISIONS)
+def reference(request):
+    """Precision, and the mixed runs in four lanes in their order."""
+    return request.param, by_identity(ride(cubic(request.param), mixed(), {}, 4))
+
+
+def test_every_run_ends_once_with_its_reason(reference):
+    _, runs = reference
+    outcomes = [runs[run.identity].outcome for run in mixed()]
+    assert outcomes[0] == outcomes[4] == outcomes[8] == DIVERGED
+    assert outcomes[2] == outcomes[7] == CONVERGED
+    assert outcomes[3] == STALLED
+    assert outcomes[1] == outcomes[5] == outcomes[11] == OUT_OF_STEPS
+
+
+def test_a_run_is_observed_from_step_0_to_its_last_at_every_stride(reference):
+    precision, runs = reference
+    for run in runs.values():
+        np.testing.assert_array_equal(run.steps, np.arange(0, run.steps_taken + 1, 5))
+        assert run.curves["singular"].shape == (len(run.steps), 4)
+        assert run.curves["loss"].dtype == run.finals["weights"].dtype == np.dtype(precision)
+    finite = {name: np.isfinite(run.curves["loss"]) for name, run in runs.items()}
+    for identity, run in runs.items():
+        # A diverged run ends at the first observation that is not finite, and keeps it.
+        assert finite[identity][:-1].all()
+        assert finite[identity][-1] == (run.outcome != DIVERGED)
+
+
+def test_the_last_observation_is_that_of_the_final_state(reference):
+    for run in reference[1].values():
+        if run.outcome != DIVERGED:
+            singular = np.linalg.svd(run.finals["weights"], compute_uv=False)
+            np.testing.assert_allclose(run.curves["singular"][-1], singular, rtol=1e-5)
+
+
+def test_bits_do_not_depend_on_the_order_of_the_queue(reference):
+    precision, runs = reference
+    assert_all_same(runs, travel(mixed()[::-1], precision))
+
+
+@pytest.mark.parametrize("lanes", [3, 7])
+def test_bits_do_not_depend_on_the_number_of_lanes_from_three_on(reference, lanes):
+    precision, runs = reference
+    assert_all_same(runs, travel(mixed(), precision, lanes))
+
+
+def test_bits_do_not_depend_on_where_the_chunks_are_cut(reference):
+    precision, runs = reference
+    vehicle = vehicle_of(precision)
+    vehicle.board(mixed())
+    finished = []
+    while vehicle.busy:
+        vehicle._limit = 1  # one stride at a time
+        finished += vehicle.advance()
+    assert_all_same(runs, by_identity(finished))
+
+
+def test_bits_do_not_depend_on_the_neighbours(reference):
+    precision, runs = reference
+    company = [passenger(100 + n, rate=np.nan, max_steps=10) for n in range(6)]
+    company += [passenger(200 + n, scale=1e3, max_steps=1000) for n in range(3)]
+    mine = mixed()
+    queue = [company.pop() if company and n % 2 else mine.pop(0) for n in range(2 * len(company))]
+    finished = travel(queue + mine + company, precision)
+    assert_all_same(runs, {identity: finished[identity] for identity in runs})
+
+
+def test_bits_do_not_depend_on_a_checkpoint_on_the_way(reference, tmp_path):
+    precision, runs = reference
+    vehicle = Lanes(cubic(precision), {}, 4)
+    vehicle.board(mixed())
+    finished = []
+    for _ in range(3):
+        vehicle._limit = 1
+        finished += vehicle.advance()
+    saved = vehicle.in_flight()
+    assert saved
+    assert all(run.step > 0 for run in saved)
+    checkpoint.write(tmp_path, "w", saved)
+    restored = checkpoint.read(tmp_path, "w.npz", [run.identity for run in saved])
+    left = [run for run in mixed() if run.identity not in by_identity(finished)]
+    left = [replace(run, checkpoint=restored.get(run.identity)) for run in left]
+    assert_all_same(runs, {**by_identity(finished), **travel(left[::-1], precision, 7)})
+
+
+def test_a_checkpoint_of_another_shape_is_not_used(reference):
+    precision, _ = reference
+    (other,) = set(PRECISIONS) - {precision}
+    vehicle = vehicle_of(other)
+    vehicle.board([passenger(1)])
+    vehicle._limit = 1
+    vehicle.advance()
+    (foreign,) = vehicle.in_flight()
+    while vehicle.busy:
+        vehicle.advance()
+    fresh = travel([passenger(1)], precision)
+    assert_all_same(fresh, travel([replace(passenger(1), checkpoint=foreign)], precision))
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_a_float64_run_is_double_throughout_and_leaves_the_caller_as_it_was(precision):
+    before = jax.config.jax_enable_x64
+    (run,) = travel([passenger(0)], precision).values()
+    assert jax.config.jax_enable_x64 == before
+    weights = run.finals["weights"]
+    assert weights.dtype == np.dtype(precision)
+    # A double that had passed through single precision would survive the round trip.
+    survives = (weights.astype(np.float32).astype(weights.dtype) == weights).all()
+    assert survives == (precision == "float32")
+
+
+def test_each_function_is_compiled_once_however_often_lanes_are_refilled():
+    vehicle = Lanes(cubic(), {}, 3)
+    vehicle.board(mixed(24))
+    while vehicle.busy:
+        vehicle.advance()
+    kernel = vehicle._kernel
+    counts = [f._cache_size() for f in (kernel.start, kernel.chunk, kernel.finish)]
+    assert counts == [1, 1, 1]
+
+
+def test_shared_inputs_reach_every_lane_without_being_copied():
+    program = cubic()
+    scaled = replace(
+        program,
+        observe=lambda inputs, state: {"loss": inputs["table"].sum() * inputs["scale"]},
+        done=lambda inputs, state, observed: np.int8(0),
+    )
+    runs = list(
+        ride(scaled, [passenger(n, scale=n + 1.0) for n in range(4)], {"table": np.ones(8)}, 3)
+    )
+    assert {run.identity: float(run.curves["loss"][0]) for run in runs} == {
+        f"{n:032x}": 8.0 * (n + 1) for n in range(4)
+    }
+
+
+def test_runs_without_steps_or_with_a_start_that_is_not_finite_end_at_step_0():
+    runs = [passenger(0, max_steps=0), passenger(1, scale=np.inf), passenger(2, max_steps=7)]
+    done = travel(runs, "float32")
+    ends = [(done[run.identity].outcome, done[run.identity].steps_taken) for run in runs]
+    # Seven steps are rounded up to two strides of five.
+    assert ends == [(OUT_OF_STEPS, 0), (DIVERGED, 0), (OUT_OF_STEPS, 10)]
+
+
+def test_lanes_stay_full_when_lengths_differ_a_hundredfold():
+    lengths = 10 ** np.random.default_rng(0).uniform(2, 4, 200)
+    queue = [passenger(n, max_steps=int(-x)) for n, x in enumerate(sorted(-lengths))]
+    vehicle = vehicle_of("float32", 7)
+    done, paid = vehicle.strides_done, vehicle.strides_paid
+    travel(queue, "float32", 7)
+    assert (vehicle.strides_done - done) / (vehicle.strides_paid - paid) > 0.85
+
+
+def test_inputs_of_another_shape_are_named():
+    vehicle = Lanes(cubic(), {}, 3)
+    vehicle.board([passenger(0)])
+    odd = replace(passenger(1), inputs={**passenger(1).inputs, "rate": np.zeros(2)})
+    with pytest.raises(ValueError, match="Input `rate` must have the same shape"):
+        vehicle.board([odd])
+
+
+def test_fewer_than_three_lanes_are_refused():
+    with pytest.raises(ArgumentError, match="`lanes` must be at least 3, but is 2"):
+        Lanes(cubic(), {}, 2)
+
+
+def test_a_program_without_curves_or_finals_can_ride():
+    bare = Program(
+        init=lambda inputs: inputs["scale"],
+        step=lambda inputs, state: state,
+        observe=lambda inputs, state: {},
+        done=lambda inputs, state, observed: np.int8(0),
+        finish=lambda inputs, state: {},
+        observe_every=1,
+    )
+    (run,) = ride(bare, [passenger(0, max_steps=4)], {}, 3)
+    assert (run.steps_taken, run.curves, run.finals) == (4, {}, {})
+
+
+def test_what_falls_out_of_a_step_is_kept_every_step_and_changes_nothing_else():
+    plain = cubic()
+    watched = replace(plain, every_step=lambda inputs, state: {"corner": state["weights"][0, 0]})
+    fine = replace(
+        plain,
+        observe_every=1,
+        observe=lambda inputs, state: {
+            **plain.observe(inputs, state),
+            "corner": state["weights"][0, 0],
+        },
+    )
+    runs = [passenger(number, max_steps=5 * (number + 1)) for number in range(6)]
+    ours, theirs, each = (by_identity(ride(p, runs, {}, 4)) for p in (watched, plain, fine))
+    for name, run in ours.items():
+        assert run.steps_taken == theirs[name].steps_taken
+        np.testing.assert_array_equal(run.curves["loss"], theirs[name].curves["loss"])
+        corner = run.curves["corner"]
+        assert corner.shape == (len(run.steps), plain.observe_every)
+        assert np.isnan(corner[0]).all()
+        np.testing.assert_allclose(
+            corner[1:].ravel(), each[name].curves["corner"][1:], rtol=1e-6, atol=1e-7
+        )
+
+
+@pytest.mark.parametrize("keep_state", ["end", "all"])
+def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
+    plain = by_identity(ride(cubic(), mixed(5), {}, 4))
+    program = with_snapshots(cubic(), keep_state)
+    for run in ride(program, mixed(5), {}, 4):
+        other = plain[run.identity]
+        np.testing.assert_array_equal(run.curves["loss"], other.curves["loss"])
+        if keep_state == "end":
+            last = run.finals["state_weights"]
+        else:
+            assert len(run.curves["state_weights"]) == len(run.steps)
+            last = run.curves["state_weights"][-1]
+            assert run.curves["state_random"].dtype == np.uint32
+        np.testing.assert_array_equal(last, other.finals["weights"])

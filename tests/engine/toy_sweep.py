@@ -1,0 +1,134 @@
+"""Sweeps of the toy study: in this process, and as a script that can be killed.
+
+As a script: ``python toy_sweep.py FOLDER OPTIONS`` with the options of `sweep` as JSON.
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.dynamics.program import OUTCOMES
+from foretrain.engine.sweep import execute
+from foretrain.errors import ForetrainError
+from foretrain.plans import catalogue
+from foretrain.plans.plan import grid, make_plan
+from foretrain.results import journal
+from foretrain.results.folding import Layout, fold
+
+_HERE = str(Path(__file__).parent)
+if _HERE not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
+    # Workers import the toy by its name.
+    os.environ["PYTHONPATH"] = os.pathsep.join([_HERE, os.environ.get("PYTHONPATH", "")])
+
+_load = catalogue.load
+
+
+def _load_toy_too(name):
+    return importlib.import_module("toy_study") if name == "toy-study" else _load(name)
+
+
+catalogue.load = _load_toy_too
+
+
+def toy_plan(seeds=4, root_seed=0, **parameters):
+    """A plan of the toy study."""
+    return make_plan("toy-study", parameters, seeds=seeds, root_seed=root_seed)
+
+
+def sweep(folder, *, seeds=4, parameters=None, **options):
+    """Run the toy study in a folder."""
+    return execute(toy_plan(seeds, **(parameters or {})), Path(folder), **options)
+
+
+def start(folder, *, environment=None, **options):
+    """Start the same in a process of its own, which `finish` ends."""
+    return subprocess.Popen(
+        [sys.executable, __file__, str(folder), json.dumps(options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def finish(process, timeout=60):
+    """Exit code, what `execute` gave or None, and standard error of a process that was started."""
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return process.returncode, json.loads(out) if out else None, err
+
+
+def children(pid):
+    """Process ids of the living children of a process."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] not in "ZX":
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
+def alive(pid):
+    """Whether a process lives."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def folded(folder, seeds=4, **parameters):
+    """The labelled result of what a folder holds."""
+    plan = toy_plan(seeds, **parameters)
+    places = ((place, run.identity) for place, run in grid(plan))
+    return fold(Path(folder), Layout(plan.axes, plan.seeds, places, OUTCOMES))
+
+
+def same_bits(one, other):
+    """Whether two datasets are equal to the bit, NaN included."""
+    names = sorted(one.variables)
+    return names == sorted(other.variables) and all(
+        (one[name].dtype, one[name].shape, one[name].values.tobytes())
+        == (other[name].dtype, other[name].shape, other[name].values.tobytes())
+        for name in names
+    )
+
+
+def times_written(folder):
+    """Identity to the number of times it stands in the journal of a folder."""
+    written = {}
+    for segment in journal.segments(Path(folder)):
+        for identity in segment.identities:
+            written[identity] = written.get(identity, 0) + 1
+    return written
+
+
+def by_identity(folder):
+    """Every run of a folder's journal."""
+    return {run.identity: run for run in journal.read(Path(folder))}
+
+
+def run_bits(run):
+    """All that a finished run holds, comparable."""
+    arrays = {"steps": np.asarray(run.steps), **run.curves, **run.finals}
+    values = {name: (v.dtype.str, v.shape, v.tobytes()) for name, v in sorted(arrays.items())}
+    return run.outcome, run.steps_taken, run.note, values
+
+
+if __name__ == "__main__":
+    try:
+        print(json.dumps(asdict(sweep(sys.argv[1], **json.loads(sys.argv[2])))))
+    except ForetrainError as error:
+        print(f"foretrain: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.theory import rank_one as s_curve
+from foretrain.theory.rank_one import RankOneState, fixed_point, imbalance, loss, reduce
+
+
+def draw(seed, dimension=100, init_scale=1.0):
+    """x, y, a, b: a Gaussian start and a target on the unit sphere."""
+    rng = np.random.default_rng(seed)
+    x, y, a, b = rng.standard_normal((4, dimension))
+    scale = init_scale / np.sqrt(dimension)
+    return x * scale, y * scale, a / np.linalg.norm(a), b / np.linalg.norm(b)
+
+
+def full_descent(x, y, a, b, steps, learning_rate, weight_decay):
+    """Gradient descent on the vectors, the gradient taken from the n x n residual."""
+    target, path, losses = np.outer(a, b), [], []
+    for _ in range(steps + 1):
+        residual = target - np.outer(x, y)
+        path.append(reduce(x, y, a, b))
+        losses.append(np.sum(residual**2))
+        grad_x, grad_y = -2 * residual @ y, -2 * residual.T @ x
+        x = x - learning_rate * (grad_x + weight_decay * x)
+        y = y - learning_rate * (grad_y + weight_decay * y)
+    return path, np.array(losses)
+
+
+def as_rows(state):
+    return np.array([state.overlap_x, state.overlap_y, state.irrelevant_x, state.irrelevant_y])
+
+
+@pytest.mark.parametrize("learning_rate", [1e-3, 0.05, 0.2])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.05, 3.0])
+def test_discrete_reduction_is_descent_on_the_vectors_at_any_step(learning_rate, weight_decay):
+    x, y, a, b = draw(1)
+    path, losses = full_descent(x, y, a, b, 200, learning_rate, weight_decay)
+    reduced = s_curve.descent(reduce(x, y, a, b), 200, learning_rate, weight_decay)
+    # Rounding only: sums over 100 entries, 200 steps near a saddle that stretches errors by about
+    # 1/init overlap = 10.
+    np.testing.assert_allclose(
+        as_rows(reduced), np.transpose([as_rows(s) for s in path]), atol=1e-12
+    )
+    np.testing.assert_allclose(loss(reduced), losses, rtol=1e-11, atol=1e-12)
+
+
+def test_descent_tends_to_the_flow_at_first_order_in_the_step():
+    start, horizon, weight_decay = reduce(*draw(2)), 4.0, 0.05
+    rates, deviations = np.array([1e-2, 1e-3, 1e-4]), []
+    for rate in rates:
+        steps = round(horizon / rate)
+        discrete = s_curve.descent(start, steps, rate, weight_decay)
+        flow = s_curve.flow(start, rate * np.arange(steps + 1), weight_decay)
+        deviations.append(np.abs(loss(discrete) - loss(flow)).max())
+    slope = np.polyfit(np.log(rates), np.log(deviations), 1)[0]
+    assert slope == pytest.approx(1.0, abs=0.05)  # Euler's scheme is of order one
+    # At step 1e-4 the deviation is half a step times |L''| of order one over time: about 1e-4.
+    assert 1e-5 < deviations[-1] < 2e-4
+
+
+def test_velocity_is_the_derivative_of_the_flow():
+    start, gap = reduce(*draw(3)), 1e-4
+    around = s_curve.flow(start, [1.0 - gap, 1.0, 1.0 + gap], 0.3)
+    numbers = as_rows(around)
+    middle = RankOneState(*numbers[:, 1])
+    # Central differences: gap^2 = 1e-8 times a third derivative of order 10.
+    np.testing.assert_allclose(
+        as_rows(s_curve.velocity(middle, 0.3)),
+        (numbers[:, 2] - numbers[:, 0]) / (2 * gap),
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.4])
+def test_imbalance_is_conserved_or_falls_exponentially(weight_decay):
+    start, times = reduce(*draw(4)), np.linspace(0, 5, 41)
+    path = s_curve.flow(start, times, weight_decay)
+    expected = imbalance(start) * np.exp(-2 * weight_decay * times)
+    np.testing.assert_allclose(imbalance(path), expected, atol=1e-10)  # 100 x the integrator's
+
+
+def test_loss_of_the_reduction_is_the_loss_of_the_matrices():
+    x, y, a, b = draw(5)
+    expected = np.sum((np.outer(a, b) - np.outer(x, y)) ** 2)
+    assert loss(reduce(x, y, a, b)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_loss_falls_along_the_flow():
+    start = reduce(*draw(6))
+    losses = loss(s_curve.flow(start, np.linspace(0, 6, 200)))
+    assert (np.diff(losses) < 0).all()
+
+
+@pytest.mark.parametrize("weight_decay", [0.05, 0.5, 1.5])
+def test_weight_decay_ends_at_its_fixed_point(weight_decay):
+    # Overlaps grow at rate 2 - lambda, the imbalance is forgotten at rate 2 lambda: 30 of each.
+    horizon = 30 / (2 - weight_decay) + 15 / weight_decay
+    end = s_curve.flow(reduce(*draw(7)), [horizon], weight_decay)
+    product = end.overlap_x[0] * end.overlap_y[0]
+    assert product == pytest.approx(1 - weight_decay / 2, abs=1e-10)
+    assert abs(end.overlap_x[0]) == pytest.approx(abs(end.overlap_y[0]), abs=1e-10)
+    assert loss(end)[0] == pytest.approx(weight_decay**2 / 4, abs=1e-10)
+    predicted = as_rows(fixed_point(weight_decay))
+    np.testing.assert_allclose(np.abs(as_rows(end)[:, 0]), predicted, atol=1e-10)
+
+
+@pytest.mark.parametrize("weight_decay", [2.5, 4.0])
+def test_strong_weight_decay_ends_at_zero(weight_decay):
+    end = s_curve.flow(reduce(*draw(8)), [60.0], weight_decay)
+    np.testing.assert_allclose(as_rows(end), 0.0, atol=1e-12)
+    assert as_rows(fixed_point(weight_decay)).tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", [9, 10, 11])
+def test_without_weight_decay_the_end_is_set_by_the_imbalance(seed):
+    start = reduce(*draw(seed, dimension=10))
+    end = s_curve.flow(start, [60.0])
+    expected = as_rows(fixed_point(0.0, imbalance(start)))
+    np.testing.assert_allclose(np.abs(as_rows(end)[:, 0]), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3, 2.0, 3.0])
+def test_fixed_points_do_not_move(weight_decay):
+    for c in (0.0, 1.5, -1.5):
+        still = fixed_point(weight_decay, c)
+        np.testing.assert_allclose(as_rows(s_curve.velocity(still, weight_decay)), 0, atol=1e-14)
+        moved = s_curve.step(still, 0.1, weight_decay)
+        np.testing.assert_allclose(as_rows(moved), as_rows(still), atol=1e-14)
+
+
+def test_at_time_zero_the_flow_is_the_start():
+    start = reduce(*draw(12))
+    for times in ([0.0], [0.0, 1.0]):
+        np.testing.assert_array_equal(as_rows(s_curve.flow(start, times))[:, 0], as_rows(start))
+
+
+def test_restarting_the_flow_continues_it():
+    start = reduce(*draw(13))
+    middle, end = as_rows(s_curve.flow(start, [1.0, 3.0], 0.1)).T
+    restarted = as_rows(s_curve.flow(RankOneState(*middle), [2.0], 0.1))[:, 0]
+    np.testing.assert_allclose(restarted, end, atol=1e-10)
+
+
+def test_times_may_come_in_any_order():
+    start = reduce(*draw(14))
+    forward = as_rows(s_curve.flow(start, [0.5, 1.0, 2.0]))
+    np.testing.assert_array_equal(
+        as_rows(s_curve.flow(start, [2.0, 0.5, 1.0])), forward[:, [2, 0, 1]]
+    )
+
+
+def test_irrelevant_parts_decay_like_one_over_time_while_overlaps_are_zero():
+    times = np.array([1.0, 10.0, 100.0])
+    path = s_curve.flow(RankOneState(0.0, 0.0, 1.0, 1.0), times)
+    np.testing.assert_allclose(path.irrelevant_x, 1 / (1 + 4 * times), rtol=1e-9)
+
+
+def test_gradient_terms_add_up_to_the_gradient():
+    x, y, a, b = draw(15)
+    terms = s_curve.gradient_terms(reduce(x, y, a, b), 0.2)
+    assert terms.signal_x == pytest.approx(np.linalg.norm(2 * (b @ y) * a))
+    assert terms.decay_x == pytest.approx(np.linalg.norm(2 * (y @ y) * x + 0.2 * x))
+    assert terms.signal_y == pytest.approx(np.linalg.norm(2 * (a @ x) * b))
+    assert terms.decay_y == pytest.approx(np.linalg.norm(2 * (x @ x) * y + 0.2 * y))
+
+
+def test_a_batch_of_starts_descends_as_each_alone():
+    starts = [reduce(*draw(seed)) for seed in (16, 17, 18)]
+    batch = RankOneState(*np.transpose([as_rows(start) for start in starts]))
+    together = as_rows(s_curve.descent(batch, 30, 0.05, 0.1))
+    for index, start in enumerate(starts):
+        alone = as_rows(s_curve.descent(start, 30, 0.05, 0.1))
+        np.testing.assert_array_equal(together[:, :, index], alone)
+
+
+def test_exchanging_x_and_y_exchanges_the_numbers():
+    x, y, a, b = draw(19)
+    path = as_rows(s_curve.flow(reduce(x, y, a, b), [0.7, 2.0], 0.1))
+    mirrored = as_rows(s_curve.flow(reduce(y, x, b, a), [0.7, 2.0], 0.1))
+    np.testing.assert_allclose(mirrored, path[[1, 0, 3, 2]], atol=1e-11)
+
+
+def test_a_diverging_descent_is_given_as_it_is():
+    path = s_curve.descent(RankOneState(1.0, 1.0, 5.0, 5.0), 50, 10.0)
+    assert not np.isfinite(as_rows(path)[:, -1]).all()
+
+
+def test_user_errors_name_the_argument():
+    good = RankOneState(0.1, 0.1, 1.0, 1.0)
+    x, y, a, b = draw(20)
+    with pytest.raises(ArgumentError, match=r"`a` must be a unit vector, but has length 2"):
+        reduce(x, y, 2 * a, b)
+    with pytest.raises(ArgumentError, match=r"`b` must have shape \(100,\), but has shape \(99,\)"):
+        reduce(x, y, a, b[:-1])
+    with pytest.raises(ArgumentError, match="`times` must not be negative, but has -1"):
+        s_curve.flow(good, [-1.0])
+    with pytest.raises(ArgumentError, match=r"`start\.irrelevant_y` must not be negative"):
+        s_curve.flow(RankOneState(0.1, 0.1, 1.0, -1.0), [1.0])
+    with pytest.raises(ArgumentError, match=r"`start\.overlap_x` must hold finite numbers"):
+        s_curve.flow(RankOneState(np.nan, 0.1, 1.0, 1.0), [1.0])
+    with pytest.raises(ArgumentError, match="`weight_decay` must be at least 0, but is -1"):
+        s_curve.flow(good, [1.0], -1.0)
+    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, but is 0"):
+        s_curve.descent(good, 3, 0.0)
+    with pytest.raises(ArgumentError, match="`steps` must be at least 0, but is -1"):
+        s_curve.descent(good, -1, 0.1)

@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.measures.plateaus import plateau_length
+from foretrain.theory import rank_one as s_curve
+from foretrain.theory.rank_one import RankOneState, loss, reduce
+from foretrain.theory.rank_one_plateau import (
+    early_solution,
+    plateau,
+    plateau_estimate,
+    typical_start,
+)
+
+
+def gaussian_start(rng, dimension, init_scale):
+    x, y = rng.standard_normal((2, dimension)) * init_scale / np.sqrt(dimension)
+    first = np.zeros(dimension)
+    first[0] = 1
+    return reduce(x, y, first, first)
+
+
+def as_rows(state):
+    return np.array([state.overlap_x, state.overlap_y, state.irrelevant_x, state.irrelevant_y])
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.3])
+def test_plateau_begins_and_ends_where_the_loss_says(weight_decay):
+    start = gaussian_start(np.random.default_rng(1), 100, 1.0)
+    found = plateau(start, level=0.1, weight_decay=weight_decay)
+    assert 0 < found.start < found.end
+    ends = loss(s_curve.flow(start, [found.start, found.end], weight_decay))
+    np.testing.assert_allclose(ends, [1.1, 0.9], atol=1e-9)
+    grid = np.linspace(0, found.end, 2000)[:-1]
+    assert (loss(s_curve.flow(start, grid, weight_decay)) > 0.9).all()
+
+
+def test_measured_plateau_of_a_loss_curve_is_that_of_the_reduction():
+    start = gaussian_start(np.random.default_rng(2), 100, 1.0)
+    times = np.linspace(0, 6, 3001)
+    measured = plateau_length(times, loss(s_curve.flow(start, times)), upper=1.1, lower=0.9)
+    # Linear interpolation on a grid of 2e-3: error of the order of its square.
+    assert measured == pytest.approx(plateau(start).length, abs=2e-5)
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.7])
+def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
+    times = np.array([0.0, 0.3, 1.0, 2.0])
+    errors = []
+    for size in (1e-3, 1e-4):
+        # Equal irrelevant parts if there is weight decay: otherwise the Magnus series is cut off.
+        q = 0.5 if weight_decay == 0 else 0.9
+        start = RankOneState(size, -0.4 * size, 0.9, q)
+        exact = as_rows(s_curve.flow(start, times, weight_decay))
+        early = as_rows(early_solution(start, times, weight_decay))
+        errors.append(np.abs(early - exact)[:2].max() / size)
+        np.testing.assert_allclose(early[:, 0], exact[:, 0], rtol=1e-14)
+    # The error relative to the overlaps is of second order: it falls 100-fold.
+    assert errors[1] == pytest.approx(errors[0] / 100, rel=0.05)
+    assert errors[0] < 1e-2
+
+
+def test_early_solution_with_unequal_parts_and_weight_decay_is_close():
+    start, times = RankOneState(1e-6, 2e-6, 1.2, 0.8), np.array([0.5, 1.0, 2.0])
+    exact = as_rows(s_curve.flow(start, times, 0.7))
+    early = as_rows(early_solution(start, times, 0.7))
+    # The next term of the Magnus series is 2 c (t - 2 T + t exp(-2 lambda t)) / (2 lambda), at most
+    # .45 here at t = 2; beside the exponent 2 t = 4 it turns the overlaps by 11%.
+    np.testing.assert_allclose(early[:2], exact[:2], rtol=0.15)
+    np.testing.assert_allclose(early[2:], exact[2:], rtol=1e-8)
+
+
+def test_early_solution_stays_finite_where_one_part_vanishes():
+    times = np.array([0.0, 1.0, 50.0])
+    early = as_rows(early_solution(RankOneState(1e-3, 1e-3, 0.0, 8.0), times))
+    assert np.isfinite(early).all()
+    np.testing.assert_allclose(early[2], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "init_scale", "weight_decay", "allowed"),
+    [
+        # What is dropped is of order alpha^2 t ~ init_scale^2 t/n during the fall of p, q, and
+        # level^2 at the end.
+        (10_000, 0.1, 0.0, 1e-3),
+        (10_000, 1.0, 0.0, 2e-2),
+        (100, 0.1, 0.5, 2e-2),
+        (100, 1.0, 0.0, 0.2),
+        (100, 1.0, 0.5, 0.2),
+    ],
+)
+def test_closed_form_plateau_is_close_to_the_exact_one(
+    dimension, init_scale, weight_decay, allowed
+):
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        start = gaussian_start(rng, dimension, init_scale)
+        exact = plateau(start, weight_decay=weight_decay)
+        estimate = plateau_estimate(start, weight_decay=weight_decay)
+        assert estimate.start == pytest.approx(exact.start, abs=allowed)
+        assert estimate.end == pytest.approx(exact.end, abs=allowed)
+
+
+@pytest.mark.parametrize(("dimension", "init_scale"), [(400, 1.0), (400, 0.1)])
+def test_typical_start_has_the_mean_plateau_of_random_starts(dimension, init_scale):
+    rng = np.random.default_rng(4)
+    lengths = [plateau(gaussian_start(rng, dimension, init_scale)).length for _ in range(150)]
+    error = np.std(lengths) / np.sqrt(len(lengths))
+    # 4 standard errors (false alarm 6e-5), plus 0.05 for the imbalance that `typical_start` leaves
+    # out: (2 c T)^2/6 in log D with c^2 = 4/n, t about 1.5.
+    assert np.mean(lengths) == pytest.approx(
+        plateau(typical_start(dimension, init_scale)).length, abs=4 * error + 0.05
+    )
+
+
+def test_small_starts_lengthen_the_plateau_by_a_quarter_of_the_logarithm():
+    lengths = [plateau(typical_start(100, scale)).length for scale in (1e-2, 1e-3, 1e-4)]
+    np.testing.assert_allclose(np.diff(lengths), np.log(100) / 4, atol=1e-3)
+    wider = plateau(typical_start(10_000, 1e-4)).length
+    assert wider - lengths[-1] == pytest.approx(np.log(100) / 4, abs=1e-3)
+
+
+def test_weight_decay_lengthens_the_plateau_until_it_never_ends():
+    start = typical_start(100, 0.1)
+    decays = [0.0, 0.5, 1.0, 1.5]
+    for function in (plateau, plateau_estimate):
+        lengths = [function(start, weight_decay=decay).length for decay in decays]
+        assert (np.diff(lengths) > 0).all()
+        # The end has loss lambda^2/4 > .9 from lambda = 1.897 on.
+        assert function(start, weight_decay=1.95).end == np.inf
+        assert function(start, weight_decay=3.0).end == np.inf
+
+
+def test_a_start_below_the_plateau_has_none():
+    low = RankOneState(0.9, 0.9, 0.0, 0.0)
+    assert plateau(low) == plateau_estimate(low)
+    assert plateau(low).length == 0
+
+
+def test_a_start_without_signal_never_leaves_the_plateau():
+    opposed = RankOneState(0.1, -0.1, 0.0, 0.0)
+    assert plateau(opposed, horizon=5.0).end == np.inf
+    assert plateau_estimate(opposed).end == np.inf
+
+
+def test_user_errors_name_the_argument():
+    start = typical_start(10)
+    with pytest.raises(ArgumentError, match="`level` must be less than 1, but is 1"):
+        plateau(start, level=1.0)
+    with pytest.raises(ArgumentError, match="`level` must be greater than 0, but is 0"):
+        plateau_estimate(start, level=0.0)
+    with pytest.raises(ArgumentError, match="`horizon` must be greater than 0"):
+        plateau(start, horizon=0.0)
+    with pytest.raises(ArgumentError, match="`dimension` must be at least 2, but is 1"):
+        typical_start(1)
+    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
+        typical_start(10, 0.0)
+    with pytest.raises(ArgumentError, match=r"`start\.irrelevant_x` must not be negative"):
+        plateau(RankOneState(0.1, 0.1, -1.0, 1.0))

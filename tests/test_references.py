@@ -1,0 +1,34 @@
+import importlib
+import pkgutil
+
+import pytest
+
+from foretrain import references, studies
+from foretrain.errors import ArgumentError
+
+
+def test_foretrain_comes_first_and_then_the_entries_in_the_order_asked_for():
+    text = references.bibtex(("jermyn2022", "saxe2014"))
+    first, second, third = text.split("\n\n")
+    assert first.startswith("@software{foretrain,\n")
+    assert second.startswith("@misc{jermyn2022,\n")
+    assert third.startswith("@inproceedings{saxe2014,\n")
+    # Not a brace or a backslash of TeX is lost on the way.
+    assert r"Chizat, L\'ena{\"i}c" in references.bibtex(("chizat2019",))
+    assert text.count("{") == text.count("}")
+
+
+def test_an_unknown_key_is_named_with_the_nearest_in_one_line():
+    with pytest.raises(ArgumentError) as caught:
+        references.bibtex(("saxe2023",))
+    text = str(caught.value)
+    assert text.startswith("Argument `key` must name a reference, but is `saxe2023`. Did you mean")
+    assert "\n" not in text
+
+
+def test_every_reference_of_every_study_has_an_entry():
+    folders = [found.name for found in pkgutil.iter_modules(studies.__path__) if found.ispkg]
+    assert "routing" in folders
+    for name in folders:
+        keys = importlib.import_module(f"foretrain.studies.{name}.study").REFERENCES
+        assert len(references.bibtex(keys).split("\n\n")) == 1 + len(keys)

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
-from foretrain.streams import generator
+from foretrain.streams import Seed, generator
 from foretrain.tasks import masks as routing
 
 SIZES = st.integers(1, 9).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m)))
 
 
 def mask_generator(seed=0):
-    return generator(0, seed, "mask")
+    return generator(Seed(0, seed), "mask")
 
 
 @given(SIZES)
@@ -128,6 +128,10 @@ def test_components_agree_with_networkx(domains, seed):
     graph.add_nodes_from(range(2 * domains))
     graph.add_edges_from((i, domains + j) for i, j in np.argwhere(trained))
     labels = np.concatenate(routing.components(trained))
+    assert labels.dtype == np.int64
+    # Numbered in the order in which components first appear.
+    first = labels[np.sort(np.unique(labels, return_index=True)[1])]
+    assert first.tolist() == list(range(len(first)))
     expected = {frozenset(part) for part in nx.connected_components(graph)}
     assert {frozenset(np.flatnonzero(labels == label)) for label in set(labels)} == expected
     assert routing.is_connected(trained) == (len(expected) == 1)

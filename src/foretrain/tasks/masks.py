@@ -7,6 +7,8 @@ languages. The bipartite graph of T has the domains as nodes and the trained pai
 """
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from foretrain.errors import argument_error, finite_array, integer, one_of
 
@@ -174,16 +176,16 @@ def components(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         trained_pairs: T, shape (input_domain, output_domain).
 
     Returns:
-        Label of every input domain and label of every output domain, int64, numbered from 0. A
-        domain that is never trained is a component of its own.
+        Label of every input domain and label of every output domain, int64, numbered from 0 in the order
+        of each component's first domain, inputs before outputs. A domain that is never trained is a
+        component of its own. Cost: linear in the number of domains and of trained pairs.
     """
     inputs, outputs = trained_pairs.shape
-    linked = np.eye(inputs + outputs, dtype=bool)
-    linked[:inputs, inputs:] = trained_pairs != 0
-    linked |= linked.T
-    for _ in range((inputs + outputs).bit_length()):  # each squaring doubles the reach
-        linked = linked @ linked
-    _, labels = np.unique(linked.argmax(axis=1), return_inverse=True)
+    source, target = np.nonzero(trained_pairs)
+    nodes = inputs + outputs
+    edges = coo_array((np.ones(source.size), (source, inputs + target)), shape=(nodes, nodes))
+    _, labels = connected_components(edges, directed=False)
+    labels = labels.astype(np.int64)
     return labels[:inputs], labels[inputs:]
 
 

@@ -9,24 +9,47 @@ from foretrain.tasks import masks as routing
 from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
 from foretrain.theory import connectivity
 
+EVERY_KIND = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
 
-def test_the_prediction_is_zero_within_components_and_the_same_across_them():
-    trained = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 1]])
-    expected = [[0, 0, 5.0], [0, 0, 5.0], [5.0, 5.0, 0]]
-    assert connectivity.predicted_error(trained, 5.0).tolist() == expected
-    # Five untrained pairs, of which (1, 1) lies within a component.
-    assert connectivity.predicted_untrained_error(trained, 5.0) == pytest.approx(4)
-    assert math.isnan(connectivity.predicted_untrained_error(np.ones((2, 2)), 5.0))
+
+def test_the_prediction_of_every_kind_of_pair():
+    # Input 0 and 1 share output 1; input 2 is trained with output 2 alone; input 3 and output 3 with none.
+    found = connectivity.predicted_pair_error(EVERY_KIND, 5.0, 2.0)
+    assert found.tolist() == [[0, 0, 5, 2], [0, 0, 5, 2], [5, 5, 0, 2], [2, 2, 2, 2]]
+    # Twelve untrained pairs: one within, four across, seven with an idle domain.
+    mean = connectivity.predicted_untrained_error(EVERY_KIND, 5.0, 2.0)
+    assert mean == pytest.approx((4 * 5 + 7 * 2) / 12)
+    assert math.isnan(connectivity.predicted_untrained_error(np.ones((2, 2))))
+
+
+def test_without_numbers_the_prediction_is_that_of_one_hot_words():
+    found = connectivity.predicted_pair_error(EVERY_KIND)
+    assert found.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]
+    # An idle domain answers zero: half of what unrelated signs cost.
+    assert connectivity.predicted_pair_error(EVERY_KIND, 3.0)[3, 3] == 1.5
+
+
+def test_the_prediction_of_several_masks_is_that_of_each():
+    masks = [np.eye(4, dtype=int), EVERY_KIND, np.ones((4, 4), int)]
+    found = connectivity.predict_masks(masks, 5.0, 2.0)
+    assert found.pair_error.shape == (3, 4, 4)
+    assert found.component_count.tolist() == [4, 4, 1]
+    for mask, pairs, mean in zip(masks, found.pair_error, found.untrained_error, strict=True):
+        assert (pairs == connectivity.predicted_pair_error(mask, 5.0, 2.0)).all()
+        expected = connectivity.predicted_untrained_error(mask, 5.0, 2.0)
+        np.testing.assert_equal(mean, expected)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_adding_a_pair_never_raises_the_predicted_error_of_a_pair(seed):
+def test_adding_a_pair_never_parts_what_was_connected(seed):
     masks = [
         routing.nested(6, pairs, np.random.default_rng(seed), diagonal=False)
         for pairs in range(1, 37)
     ]
     for fewer, more in itertools.pairwise(masks):
-        before, after = (connectivity.predicted_error(mask, 1.0) for mask in (fewer, more))
+        before, after = (
+            connectivity.predicted_pair_error(mask, 1.0, 1.0) for mask in (fewer, more)
+        )
         assert (after <= before).all()
 
 
@@ -156,11 +179,11 @@ def test_within_a_component_untrained_pairs_generalise_from_small_weights():
     network.descend(3500)
     errors, zero = network.errors(), item_statistics(*hierarchical_items()).output_power / 2
     assert errors[trained == 1].max() < 1e-3
-    within = (connectivity.predicted_error(trained, 1.0) == 0) & (trained == 0)
+    within = (connectivity.predicted_pair_error(trained) == 0) & (trained == 0)
     assert within.sum() == 3
     # The prediction is 0 in the limit; a hundredth of predicting zero at this initial scale.
     assert errors[within].max() < 0.01 * zero
-    across = connectivity.predicted_error(trained, 1.0) > 0
+    across = connectivity.predicted_pair_error(trained) > 0
     assert errors[across].mean() > 10 * errors[within].max()
 
 

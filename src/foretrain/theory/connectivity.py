@@ -7,7 +7,9 @@ For small initial weights the generalisation threshold is then the connectivity 
 """
 
 import math
+from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -16,6 +18,75 @@ from foretrain.errors import argument_error, finite_array, integer, one_of
 from foretrain.tasks.masks import components
 
 LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half a second
+
+
+class MaskPrediction(NamedTuple):
+    """What several masks predict, one entry per mask.
+
+    Attributes:
+        pair_error: `predicted_pair_error`, shape (mask, input_domain, output_domain), float64.
+        untrained_error: `predicted_untrained_error`, shape (mask,), float64.
+        component_count: Number of connected components, shape (mask,), int64; 1 if the mask is connected.
+    """
+
+    pair_error: np.ndarray
+    untrained_error: np.ndarray
+    component_count: np.ndarray
+
+
+def predict_masks(
+    masks: Sequence[np.ndarray], error_across: float = 1.0, error_idle: float | None = None
+) -> MaskPrediction:
+    """The prediction for each of several masks.
+
+    Args:
+        masks: At least one T, all of one shape (input_domain, output_domain), such as one per seed.
+        error_across: As of `predicted_pair_error`.
+        error_idle: As of `predicted_pair_error`.
+    """
+    errors = [predicted_pair_error(mask, error_across, error_idle) for mask in masks]
+    means = [_untrained_mean(mask, error) for mask, error in zip(masks, errors, strict=True)]
+    counts = [1 + max(labels.max() for labels in components(mask)) for mask in masks]
+    return MaskPrediction(np.array(errors), np.array(means), np.array(counts))
+
+
+def predicted_pair_error(
+    trained_pairs: np.ndarray, error_across: float = 1.0, error_idle: float | None = None
+) -> np.ndarray:
+    """Expected error of every pair of domains in the limit of small weights, from the mask alone.
+
+    The defaults are those of one-hot words of unit length: across components 1 - tr O/D with O a random
+    orthogonal matrix, whose mean is 1, and 1/2 where nothing is learned.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
+        error_across: Error of a pair across components, as of `error_across_components`.
+        error_idle: Error of a pair with a domain that is never trained: its small weights stay as they
+            were, so that the answer is zero and the error <|y|^2>/2. By default half of `error_across`,
+            which it is where the modes carry all of the output.
+
+    Returns:
+        Shape of T, float64: 0 for trained pairs and within components.
+    """
+    if error_idle is None:
+        error_idle = error_across / 2
+    inputs, outputs = components(trained_pairs)
+    idle = (trained_pairs.sum(1) == 0)[:, None] | (trained_pairs.sum(0) == 0)[None, :]
+    apart = np.where(idle, error_idle, error_across)
+    return np.where(inputs[:, None] == outputs[None, :], 0.0, apart)
+
+
+def predicted_untrained_error(
+    trained_pairs: np.ndarray, error_across: float = 1.0, error_idle: float | None = None
+) -> float:
+    """Mean of `predicted_pair_error` over untrained pairs; nan if all are trained."""
+    error = predicted_pair_error(trained_pairs, error_across, error_idle)
+    return _untrained_mean(trained_pairs, error)
+
+
+def _untrained_mean(trained_pairs, error):
+    untrained = trained_pairs == 0
+    return float(error[untrained].mean()) if untrained.any() else math.nan
 
 
 def predicted_error(trained_pairs: np.ndarray, error_across: float) -> np.ndarray:
@@ -30,14 +101,6 @@ def predicted_error(trained_pairs: np.ndarray, error_across: float) -> np.ndarra
     """
     inputs, outputs = components(trained_pairs)
     return np.where(inputs[:, None] == outputs[None, :], 0.0, error_across)
-
-
-def predicted_untrained_error(trained_pairs: np.ndarray, error_across: float) -> float:
-    """Mean of `predicted_error` over untrained pairs; nan if all are trained."""
-    untrained = trained_pairs == 0
-    if not untrained.any():
-        return math.nan
-    return float(predicted_error(trained_pairs, error_across)[untrained].mean())
 
 
 def error_across_components(

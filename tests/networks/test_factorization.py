@@ -7,7 +7,7 @@ from foretrain.dynamics import descent
 from foretrain.errors import ArgumentError
 from foretrain.networks import factorization
 from foretrain.networks.factorization import Factors
-from foretrain.theory import rank_one as s_curve
+from foretrain.theory import rank_one
 
 LOSS = jax.jit(factorization.loss, static_argnums=0)
 GRADIENT = jax.jit(factorization.gradient, static_argnums=0)
@@ -177,10 +177,10 @@ def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     start, target = both(30, dimension=100, rank=1, components=1)
     _, path = train("sgd", "mse", start, target, 60, 0.05, weight_decay)
     columns = [np.asarray(part)[:, 0] for part in (*start, *target)]
-    predicted = s_curve.descent(s_curve.reduce(*columns), 60, 0.05, weight_decay)
+    predicted = rank_one.descent(rank_one.reduce(*columns), 60, 0.05, weight_decay)
     losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
     # Rounding over 60 steps past a saddle.
-    np.testing.assert_allclose(losses, s_curve.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(losses, rank_one.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
 
 
 def test_training_lives_in_single_precision_if_its_start_does():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.theory import rank_one as s_curve
+from foretrain.theory import rank_one
 from foretrain.theory.rank_one import RankOneState, fixed_point, imbalance, loss, reduce
 
 
@@ -36,7 +36,7 @@ def as_rows(state):
 def test_discrete_reduction_is_descent_on_the_vectors_at_any_step(learning_rate, weight_decay):
     x, y, a, b = draw(1)
     path, losses = full_descent(x, y, a, b, 200, learning_rate, weight_decay)
-    reduced = s_curve.descent(reduce(x, y, a, b), 200, learning_rate, weight_decay)
+    reduced = rank_one.descent(reduce(x, y, a, b), 200, learning_rate, weight_decay)
     # Rounding only: sums over 100 entries, 200 steps near a saddle that stretches errors by about
     # 1/init overlap = 10.
     np.testing.assert_allclose(
@@ -50,8 +50,8 @@ def test_descent_tends_to_the_flow_at_first_order_in_the_step():
     rates, deviations = np.array([1e-2, 1e-3, 1e-4]), []
     for rate in rates:
         steps = round(horizon / rate)
-        discrete = s_curve.descent(start, steps, rate, weight_decay)
-        flow = s_curve.flow(start, rate * np.arange(steps + 1), weight_decay)
+        discrete = rank_one.descent(start, steps, rate, weight_decay)
+        flow = rank_one.flow(start, rate * np.arange(steps + 1), weight_decay)
         deviations.append(np.abs(loss(discrete) - loss(flow)).max())
     slope = np.polyfit(np.log(rates), np.log(deviations), 1)[0]
     assert slope == pytest.approx(1.0, abs=0.05)  # Euler's scheme is of order one
@@ -61,12 +61,12 @@ def test_descent_tends_to_the_flow_at_first_order_in_the_step():
 
 def test_velocity_is_the_derivative_of_the_flow():
     start, gap = reduce(*draw(3)), 1e-4
-    around = s_curve.flow(start, [1.0 - gap, 1.0, 1.0 + gap], 0.3)
+    around = rank_one.flow(start, [1.0 - gap, 1.0, 1.0 + gap], 0.3)
     numbers = as_rows(around)
     middle = RankOneState(*numbers[:, 1])
     # Central differences: gap^2 = 1e-8 times a third derivative of order 10.
     np.testing.assert_allclose(
-        as_rows(s_curve.velocity(middle, 0.3)),
+        as_rows(rank_one.velocity(middle, 0.3)),
         (numbers[:, 2] - numbers[:, 0]) / (2 * gap),
         atol=1e-6,
     )
@@ -75,7 +75,7 @@ def test_velocity_is_the_derivative_of_the_flow():
 @pytest.mark.parametrize("weight_decay", [0.0, 0.4])
 def test_imbalance_is_conserved_or_falls_exponentially(weight_decay):
     start, times = reduce(*draw(4)), np.linspace(0, 5, 41)
-    path = s_curve.flow(start, times, weight_decay)
+    path = rank_one.flow(start, times, weight_decay)
     expected = imbalance(start) * np.exp(-2 * weight_decay * times)
     np.testing.assert_allclose(imbalance(path), expected, atol=1e-10)  # 100 x the integrator's
 
@@ -88,7 +88,7 @@ def test_loss_of_the_reduction_is_the_loss_of_the_matrices():
 
 def test_loss_falls_along_the_flow():
     start = reduce(*draw(6))
-    losses = loss(s_curve.flow(start, np.linspace(0, 6, 200)))
+    losses = loss(rank_one.flow(start, np.linspace(0, 6, 200)))
     assert (np.diff(losses) < 0).all()
 
 
@@ -96,7 +96,7 @@ def test_loss_falls_along_the_flow():
 def test_weight_decay_ends_at_its_fixed_point(weight_decay):
     # Overlaps grow at rate 2 - lambda, the imbalance is forgotten at rate 2 lambda: 30 of each.
     horizon = 30 / (2 - weight_decay) + 15 / weight_decay
-    end = s_curve.flow(reduce(*draw(7)), [horizon], weight_decay)
+    end = rank_one.flow(reduce(*draw(7)), [horizon], weight_decay)
     product = end.overlap_x[0] * end.overlap_y[0]
     assert product == pytest.approx(1 - weight_decay / 2, abs=1e-10)
     assert abs(end.overlap_x[0]) == pytest.approx(abs(end.overlap_y[0]), abs=1e-10)
@@ -107,7 +107,7 @@ def test_weight_decay_ends_at_its_fixed_point(weight_decay):
 
 @pytest.mark.parametrize("weight_decay", [2.5, 4.0])
 def test_strong_weight_decay_ends_at_zero(weight_decay):
-    end = s_curve.flow(reduce(*draw(8)), [60.0], weight_decay)
+    end = rank_one.flow(reduce(*draw(8)), [60.0], weight_decay)
     np.testing.assert_allclose(as_rows(end), 0.0, atol=1e-12)
     assert as_rows(fixed_point(weight_decay)).tolist() == [0, 0, 0, 0]
 
@@ -115,7 +115,7 @@ def test_strong_weight_decay_ends_at_zero(weight_decay):
 @pytest.mark.parametrize("seed", [9, 10, 11])
 def test_without_weight_decay_the_end_is_set_by_the_imbalance(seed):
     start = reduce(*draw(seed, dimension=10))
-    end = s_curve.flow(start, [60.0])
+    end = rank_one.flow(start, [60.0])
     expected = as_rows(fixed_point(0.0, imbalance(start)))
     np.testing.assert_allclose(np.abs(as_rows(end)[:, 0]), expected, atol=1e-9)
 
@@ -124,41 +124,41 @@ def test_without_weight_decay_the_end_is_set_by_the_imbalance(seed):
 def test_fixed_points_do_not_move(weight_decay):
     for c in (0.0, 1.5, -1.5):
         still = fixed_point(weight_decay, c)
-        np.testing.assert_allclose(as_rows(s_curve.velocity(still, weight_decay)), 0, atol=1e-14)
-        moved = s_curve.step(still, 0.1, weight_decay)
+        np.testing.assert_allclose(as_rows(rank_one.velocity(still, weight_decay)), 0, atol=1e-14)
+        moved = rank_one.step(still, 0.1, weight_decay)
         np.testing.assert_allclose(as_rows(moved), as_rows(still), atol=1e-14)
 
 
 def test_at_time_zero_the_flow_is_the_start():
     start = reduce(*draw(12))
     for times in ([0.0], [0.0, 1.0]):
-        np.testing.assert_array_equal(as_rows(s_curve.flow(start, times))[:, 0], as_rows(start))
+        np.testing.assert_array_equal(as_rows(rank_one.flow(start, times))[:, 0], as_rows(start))
 
 
 def test_restarting_the_flow_continues_it():
     start = reduce(*draw(13))
-    middle, end = as_rows(s_curve.flow(start, [1.0, 3.0], 0.1)).T
-    restarted = as_rows(s_curve.flow(RankOneState(*middle), [2.0], 0.1))[:, 0]
+    middle, end = as_rows(rank_one.flow(start, [1.0, 3.0], 0.1)).T
+    restarted = as_rows(rank_one.flow(RankOneState(*middle), [2.0], 0.1))[:, 0]
     np.testing.assert_allclose(restarted, end, atol=1e-10)
 
 
 def test_times_may_come_in_any_order():
     start = reduce(*draw(14))
-    forward = as_rows(s_curve.flow(start, [0.5, 1.0, 2.0]))
+    forward = as_rows(rank_one.flow(start, [0.5, 1.0, 2.0]))
     np.testing.assert_array_equal(
-        as_rows(s_curve.flow(start, [2.0, 0.5, 1.0])), forward[:, [2, 0, 1]]
+        as_rows(rank_one.flow(start, [2.0, 0.5, 1.0])), forward[:, [2, 0, 1]]
     )
 
 
 def test_irrelevant_parts_decay_like_one_over_time_while_overlaps_are_zero():
     times = np.array([1.0, 10.0, 100.0])
-    path = s_curve.flow(RankOneState(0.0, 0.0, 1.0, 1.0), times)
+    path = rank_one.flow(RankOneState(0.0, 0.0, 1.0, 1.0), times)
     np.testing.assert_allclose(path.irrelevant_x, 1 / (1 + 4 * times), rtol=1e-9)
 
 
 def test_gradient_terms_add_up_to_the_gradient():
     x, y, a, b = draw(15)
-    terms = s_curve.gradient_terms(reduce(x, y, a, b), 0.2)
+    terms = rank_one.gradient_terms(reduce(x, y, a, b), 0.2)
     assert terms.signal_x == pytest.approx(np.linalg.norm(2 * (b @ y) * a))
     assert terms.decay_x == pytest.approx(np.linalg.norm(2 * (y @ y) * x + 0.2 * x))
     assert terms.signal_y == pytest.approx(np.linalg.norm(2 * (a @ x) * b))
@@ -168,21 +168,21 @@ def test_gradient_terms_add_up_to_the_gradient():
 def test_a_batch_of_starts_descends_as_each_alone():
     starts = [reduce(*draw(seed)) for seed in (16, 17, 18)]
     batch = RankOneState(*np.transpose([as_rows(start) for start in starts]))
-    together = as_rows(s_curve.descent(batch, 30, 0.05, 0.1))
+    together = as_rows(rank_one.descent(batch, 30, 0.05, 0.1))
     for index, start in enumerate(starts):
-        alone = as_rows(s_curve.descent(start, 30, 0.05, 0.1))
+        alone = as_rows(rank_one.descent(start, 30, 0.05, 0.1))
         np.testing.assert_array_equal(together[:, :, index], alone)
 
 
 def test_exchanging_x_and_y_exchanges_the_numbers():
     x, y, a, b = draw(19)
-    path = as_rows(s_curve.flow(reduce(x, y, a, b), [0.7, 2.0], 0.1))
-    mirrored = as_rows(s_curve.flow(reduce(y, x, b, a), [0.7, 2.0], 0.1))
+    path = as_rows(rank_one.flow(reduce(x, y, a, b), [0.7, 2.0], 0.1))
+    mirrored = as_rows(rank_one.flow(reduce(y, x, b, a), [0.7, 2.0], 0.1))
     np.testing.assert_allclose(mirrored, path[[1, 0, 3, 2]], atol=1e-11)
 
 
 def test_a_diverging_descent_is_given_as_it_is():
-    path = s_curve.descent(RankOneState(1.0, 1.0, 5.0, 5.0), 50, 10.0)
+    path = rank_one.descent(RankOneState(1.0, 1.0, 5.0, 5.0), 50, 10.0)
     assert not np.isfinite(as_rows(path)[:, -1]).all()
 
 
@@ -194,14 +194,14 @@ def test_user_errors_name_the_argument():
     with pytest.raises(ArgumentError, match=r"`b` must have shape \(100,\), but has shape \(99,\)"):
         reduce(x, y, a, b[:-1])
     with pytest.raises(ArgumentError, match="`times` must not be negative, but has -1"):
-        s_curve.flow(good, [-1.0])
+        rank_one.flow(good, [-1.0])
     with pytest.raises(ArgumentError, match=r"`start\.irrelevant_y` must not be negative"):
-        s_curve.flow(RankOneState(0.1, 0.1, 1.0, -1.0), [1.0])
+        rank_one.flow(RankOneState(0.1, 0.1, 1.0, -1.0), [1.0])
     with pytest.raises(ArgumentError, match=r"`start\.overlap_x` must hold finite numbers"):
-        s_curve.flow(RankOneState(np.nan, 0.1, 1.0, 1.0), [1.0])
+        rank_one.flow(RankOneState(np.nan, 0.1, 1.0, 1.0), [1.0])
     with pytest.raises(ArgumentError, match="`weight_decay` must be at least 0, but is -1"):
-        s_curve.flow(good, [1.0], -1.0)
+        rank_one.flow(good, [1.0], -1.0)
     with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, but is 0"):
-        s_curve.descent(good, 3, 0.0)
+        rank_one.descent(good, 3, 0.0)
     with pytest.raises(ArgumentError, match="`steps` must be at least 0, but is -1"):
-        s_curve.descent(good, -1, 0.1)
+        rank_one.descent(good, -1, 0.1)

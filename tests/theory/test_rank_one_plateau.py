@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.measures.plateaus import plateau_length
-from foretrain.theory import rank_one as s_curve
+from foretrain.theory import rank_one
 from foretrain.theory.rank_one import RankOneState, loss, reduce
 from foretrain.theory.rank_one_plateau import (
     early_solution,
@@ -29,16 +29,16 @@ def test_plateau_begins_and_ends_where_the_loss_says(weight_decay):
     start = gaussian_start(np.random.default_rng(1), 100, 1.0)
     found = plateau(start, level=0.1, weight_decay=weight_decay)
     assert 0 < found.start < found.end
-    ends = loss(s_curve.flow(start, [found.start, found.end], weight_decay))
+    ends = loss(rank_one.flow(start, [found.start, found.end], weight_decay))
     np.testing.assert_allclose(ends, [1.1, 0.9], atol=1e-9)
     grid = np.linspace(0, found.end, 2000)[:-1]
-    assert (loss(s_curve.flow(start, grid, weight_decay)) > 0.9).all()
+    assert (loss(rank_one.flow(start, grid, weight_decay)) > 0.9).all()
 
 
 def test_measured_plateau_of_a_loss_curve_is_that_of_the_reduction():
     start = gaussian_start(np.random.default_rng(2), 100, 1.0)
     times = np.linspace(0, 6, 3001)
-    measured = plateau_length(times, loss(s_curve.flow(start, times)), upper=1.1, lower=0.9)
+    measured = plateau_length(times, loss(rank_one.flow(start, times)), upper=1.1, lower=0.9)
     # Linear interpolation on a grid of 2e-3: error of the order of its square.
     assert measured == pytest.approx(plateau(start).length, abs=2e-5)
 
@@ -51,7 +51,7 @@ def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
         # Equal irrelevant parts if there is weight decay: otherwise the Magnus series is cut off.
         q = 0.5 if weight_decay == 0 else 0.9
         start = RankOneState(size, -0.4 * size, 0.9, q)
-        exact = as_rows(s_curve.flow(start, times, weight_decay))
+        exact = as_rows(rank_one.flow(start, times, weight_decay))
         early = as_rows(early_solution(start, times, weight_decay))
         errors.append(np.abs(early - exact)[:2].max() / size)
         np.testing.assert_allclose(early[:, 0], exact[:, 0], rtol=1e-14)
@@ -62,7 +62,7 @@ def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
 
 def test_early_solution_with_unequal_parts_and_weight_decay_is_close():
     start, times = RankOneState(1e-6, 2e-6, 1.2, 0.8), np.array([0.5, 1.0, 2.0])
-    exact = as_rows(s_curve.flow(start, times, 0.7))
+    exact = as_rows(rank_one.flow(start, times, 0.7))
     early = as_rows(early_solution(start, times, 0.7))
     # The next term of the Magnus series is 2 c (t - 2 T + t exp(-2 lambda t)) / (2 lambda), at most
     # .45 here at t = 2; beside the exponent 2 t = 4 it turns the overlaps by 11%.

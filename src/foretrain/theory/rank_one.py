@@ -8,7 +8,8 @@ $$ \alpha' = 2 [\beta - (\beta^2 + q) \alpha] - \lambda \alpha, \qquad
    p' = -4 (\beta^2 + q) p - 2 \lambda p $$
 
 and the same with x and y exchanged. Descent with a finite step is closed in the same four numbers,
-because the direction of the orthogonal part never changes. Derived in docs/theory/s-curves.md.
+because the direction of the orthogonal part never changes. This is one term of the low-rank fits of
+`foretrain.networks.factorization`; derived in docs/theory/s-curves.md.
 
 The unit of time is continuous time of the flow of L, that is step x learning rate.
 """
@@ -100,7 +101,7 @@ def loss(state: RankOneState) -> float | np.ndarray:
 
 
 def gradient_terms(state: RankOneState, weight_decay: float = 0.0) -> GradientTerms:
-    """Lengths of signal and decay; the gradient's two terms that the thread on S-curves names."""
+    """Lengths of signal and decay, the two terms into which Jermyn & Shlegeris (2022) part the gradient."""
     lengths = np.sqrt(state.squared_norm_x), np.sqrt(state.squared_norm_y)
     return GradientTerms(
         signal_x=2 * np.abs(state.overlap_y),

@@ -26,7 +26,9 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
     """Try one step of Tsit5 on the autonomous flow ``position' = velocity(position, inputs)``.
 
     The step is taken if its estimated error, in units of absolute + relative |x| and as a root mean square over all
-    entries x, is at most one; otherwise position and time stay, and the next attempt is shorter.
+    entries x, is at most one; otherwise position and time stay, and the next attempt is shorter. A step that was taken
+    with an error near one is followed by a shorter one, so that few are refused (diffrax's own controller lengthens then,
+    and tries up to a third more steps), and one that overflows, by one a fifth as long.
 
     Args:
         velocity: Function of (position, inputs); its result has the structure of `position`.

@@ -58,3 +58,29 @@ def test_the_error_falls_with_the_tolerance(x64):
     for error, relative in zip(errors, (1e-4, 1e-6, 1e-8, 1e-10), strict=True):
         assert error < 100 * relative
     assert errors[3] < 1e-3 * errors[0]
+
+
+def test_lanes_do_not_disturb_each_other(x64):
+    starts = jnp.array([0.01, 0.3, jnp.nan, 2.0])
+
+    def final(start):
+        (position, _), _ = go(lambda x, _: x * (1 - x), start, None, 30, relative=1e-6)
+        return position
+
+    together = np.array(jax.vmap(final)(starts))
+    changed = np.array(jax.vmap(final)(starts.at[1].set(jnp.nan)))
+    assert np.isnan(together[2])
+    np.testing.assert_array_equal(np.delete(together, [1, 2]), np.delete(changed, [1, 2]))
+
+
+def test_a_step_with_an_error_just_below_one_is_followed_by_a_shorter_one(x64):
+    # The step is taken at an error of .8 of the tolerance, and the next is .9 (1/.8)^(1/5) = .94 times as long.
+    decay = lambda a, _: -a  # noqa: E731
+    size, start = jnp.array(0.1), jnp.array(1.0)
+    zero = Clock(jnp.zeros(()), size)
+    _, clock = attempt(decay, start, None, zero, relative=0.0, absolute=1e-6)
+    error = 1e-6 * (0.9 / (clock.step_size / size)) ** 5
+    position, clock = attempt(decay, start, None, zero, relative=0.0, absolute=error / 0.8)
+    assert float(clock.time) == 0.1
+    assert float(position) < 1
+    assert float(clock.step_size) == pytest.approx(0.1 * 0.9 * 0.8**-0.2, rel=1e-6)

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
+from foretrain.errors import ArgumentError, StoreError
 from foretrain.tasks import image_files
 
 RANDOM = lambda: np.random.default_rng(0)  # noqa: E731
@@ -78,17 +78,53 @@ def test_idx_files_that_are_truncated_or_foreign_are_refused(tmp_path):
     path.write_bytes(b"\x89PNG....")
     with pytest.raises(ArgumentError, match="some-idx is no IDX file"):
         image_files.read_idx(path)
-    path.write_bytes(gzip.compress(b"\0\0\x08\x01" + bytes(400))[:-9])
+    path.write_bytes(gzip.compress(struct.pack(">HBBI", 0, 8, 1, 396) + bytes(396))[:-9])
     with pytest.raises(ArgumentError, match="some-idx cannot be unpacked"):
         image_files.read_idx(path)
     with pytest.raises(ArgumentError, match="gone cannot be read"):
         image_files.read_idx(tmp_path / "gone")
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_idx_headers_are_not_believed_beyond_what_the_file_can_hold(tmp_path, pack):
+    path = tmp_path / "some-idx"
+
+    def refuse(match, axes, *sizes, rest=b""):
+        path.write_bytes(pack(struct.pack(f">HBB{len(sizes)}I", 0, 8, axes, *sizes) + rest))
+        with pytest.raises(ArgumentError, match=match) as caught:
+            image_files.read_idx(path)
+        assert "\n" not in str(caught.value)
+
+    refuse("some-idx claims 37000000016 bytes, more", 3, 37_000_000, 100, 10)
+    refuse("some-idx claims .* bytes, more than it can hold", 8, *[2**32 - 1] * 8)
+    refuse(r"holds nothing, its shape is \(0, 4294967295, 4294967295\)", 3, 0, 2**32 - 1, 2**32 - 1)
+    refuse("has 255 axes, of which 2 are given", 255, 1, 1)
+    refuse("has 3 axes, of which 1 are given", 3, 5)
+    refuse("has more bytes instead of 13", 1, 5, rest=bytes(6))
+
+
 def test_images_and_labels_of_different_number_are_refused(tmp_path):
     write_mnist(tmp_path, "train", 5)
     write_idx(tmp_path / "train-labels-idx1-ubyte", np.zeros(4))
-    with pytest.raises(ArgumentError, match=r"has shape \(5, 28, 28\) beside \(4,\) labels"):
+    with pytest.raises(ArgumentError, match=r"shape \(5, 28, 28\) beside labels of shape \(4,\)"):
+        image_files.mnist(tmp_path, 0.2, RANDOM())
+
+
+def test_a_single_image_or_images_of_another_size_are_refused(tmp_path):
+    write_mnist(tmp_path, "train", 1)
+    with pytest.raises(ArgumentError, match=r"of 1 at 0\.2 none is held out"):
+        image_files.mnist(tmp_path, 0.2, RANDOM())
+    write_mnist(tmp_path, "train", 2)
+    with pytest.raises(ArgumentError, match=r"of 2 at 0\.2 none is held out"):
+        image_files.mnist(tmp_path, 0.2, RANDOM())
+    data = image_files.mnist(tmp_path, 0.5, RANDOM())
+    assert len(data.train_images) == len(data.heldout_images) == 1
+    write_idx(tmp_path / "train-images-idx3-ubyte", np.ones((2, 14, 14)))
+    with pytest.raises(ArgumentError, match=r"not bytes of shape \(image, 28, 28\)"):
+        image_files.mnist(tmp_path, 0.2, RANDOM())
+    write_idx(tmp_path / "train-images-idx3-ubyte", np.ones((2, 28, 28)))
+    write_idx(tmp_path / "train-labels-idx1-ubyte", np.array([3, 200]))
+    with pytest.raises(ArgumentError, match="whole numbers from 0 to 9, but holds 200"):
         image_files.mnist(tmp_path, 0.2, RANDOM())
 
 
@@ -142,18 +178,41 @@ def test_features_that_cannot_be_used_are_refused(tmp_path):
         with pytest.raises(ArgumentError, match=match):
             image_files.features(tmp_path / "x.npz", 0.3, RANDOM())
 
-    good = {"features": np.zeros((4, 2)), "labels": np.zeros(4, int)}
+    good = {"features": np.ones((4, 2)), "labels": np.zeros(4, int)}
     refuse("x.npz holds no array `labels`", features=good["features"])
-    refuse("`features` must have 2 axes", features=np.zeros(4), labels=good["labels"])
+    refuse("`features` must have 2 axes", features=np.ones(4), labels=good["labels"])
     refuse(
-        "`labels` must be as long as `features`", features=np.zeros((5, 2)), labels=good["labels"]
+        "`labels` must be as long as `features`", features=np.ones((5, 2)), labels=good["labels"]
     )
     refuse("`labels` must hold whole numbers", features=good["features"], labels=[0, 1, 1.5, 2])
-    refuse("2 others", **good, heldout_features=np.zeros((1, 3)), heldout_labels=[0])
-    refuse("`heldout_labels` must be as long", **good, heldout_features=np.zeros((1, 2)))
-    refuse("without pickle", features=np.array([{}, {}]), labels=[0, 1])
-    with pytest.raises(ArgumentError, match=r"nothing\.npy does not exist"):
+    refuse("2 others", **good, heldout_features=np.ones((1, 3)), heldout_labels=[0])
+    refuse("x.npz holds no array `heldout_labels`", **good, heldout_features=np.ones((1, 2)))
+    refuse("must hold at least one image", features=np.ones((0, 2)), labels=np.zeros(0, int))
+    refuse("must hold at least one image", features=np.ones((4, 0)), labels=good["labels"])
+    refuse(r"holds one of 1e\+200", features=np.full((4, 2), -1e200), labels=good["labels"])
+    refuse("`features` must differ from zero", features=np.zeros((4, 2)), labels=good["labels"])
+    # Zero as soon as a network sees it.
+    refuse("must differ from zero", features=np.full((4, 2), 1e-200), labels=good["labels"])
+    refuse("from 0 to 9999, but holds 1e", features=good["features"], labels=[0, 1, 2, 10**9])
+    refuse("from 0 to 9999, but holds 1e", features=good["features"], labels=[0, 1, 2, 1e200])
+    refuse("from 0 to 9999, but holds -1", features=good["features"], labels=[0, 1, 2, -1])
+    refuse("of 1 at 0.3 none is held out", features=np.ones((1, 2)), labels=[0])
+    np.savez(tmp_path / "x.npz", features=np.array([{}, {}]), labels=[0, 1])
+    with pytest.raises(StoreError, match="pickled objects, which are never loaded"):
+        image_files.features(tmp_path / "x.npz", 0.3, RANDOM())
+    with pytest.raises(StoreError, match=r"nothing\.npy` does not exist"):
         image_files.features(tmp_path / "nothing.npy", 0.3, RANDOM())
+
+
+def test_features_may_be_of_any_real_type(tmp_path):
+    values = np.arange(1, 13).reshape(6, 2)
+    for dtype in ("u1", "u8", "i2", "f2", "f4", "g"):
+        labels = np.arange(6, dtype="u8") % 2
+        np.savez(tmp_path / "x.npz", features=values.astype(dtype), labels=labels)
+        data = image_files.features(tmp_path / "x.npz", 0.5, RANDOM())
+        assert data.train_images.dtype == (np.float32 if dtype == "f4" else np.float64)
+        both = np.concatenate([data.train_images, data.heldout_images])
+        assert sorted(both[:, 0]) == sorted(values[:, 0])
 
 
 @pytest.mark.skipif("FORETRAIN_DATA_DIR" not in os.environ, reason="FORETRAIN_DATA_DIR is not set")

@@ -30,7 +30,7 @@ def test_pixel_permutation_is_the_same_for_all_images():
 
 
 def test_labels_of_another_length_and_nan_pixels_are_refused():
-    pixels = np.zeros((4, 2, 2))
+    pixels = np.ones((4, 2, 2))
     with pytest.raises(
         ArgumentError, match=r"`labels` must be as long as `images` \(4\), but has length 3"
     ):
@@ -39,9 +39,34 @@ def test_labels_of_another_length_and_nan_pixels_are_refused():
     with pytest.raises(ArgumentError, match=r"`images` must hold finite numbers"):
         images.split(pixels, np.zeros(4), 0.5, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match=r"`images` must have at least 2 axes"):
-        images.split(np.zeros(4), np.zeros(4), 0.5, np.random.default_rng(0))
+        images.split(np.ones(4), np.zeros(4), 0.5, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match=r"`labels` must hold whole numbers from 0"):
-        images.split(np.zeros((4, 2, 2)), [0, 1, -1, 0], 0.5, np.random.default_rng(0))
+        images.split(np.ones((4, 2, 2)), [0, 1, -1, 0], 0.5, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 2), (4, 0, 2), (4, 0)])
+def test_no_image_and_images_without_pixels_are_refused(shape):
+    with pytest.raises(ArgumentError, match=r"`images` must hold at least one image of at least"):
+        images.split(np.ones(shape), np.zeros(shape[0]), 0.5, np.random.default_rng(0))
+
+
+def test_neither_part_of_a_split_is_empty_unless_nothing_is_to_be_held_out():
+    def parts(count, fraction):
+        data = images.split(np.ones((count, 3)), np.zeros(count), fraction, np.random.default_rng())
+        return len(data.train_images), len(data.heldout_images)
+
+    assert parts(1, 0.0) == (1, 0)
+    assert parts(2, 0.5) == (1, 1)
+    assert parts(10, 0.05 + 1e-9) == (9, 1)
+    for count, fraction, got in ((1, 0.2, "held out"), (2, 0.2, "held out"), (1, 0.9, "left")):
+        with pytest.raises(ArgumentError, match=f"`heldout_fraction` must leave .* none is {got}"):
+            parts(count, fraction)
+
+
+def test_one_hot_rows_take_no_square_of_the_number_of_classes():
+    rows = images.one_hot([10**6, 0], 10**6 + 1)  # a square of that side would take 8 TB
+    assert rows.shape == (2, 10**6 + 1)
+    assert rows[0, -1] == rows[1, 0] == rows.sum() / 2 == 1
 
 
 @pytest.mark.parametrize("transform", ["permutation", "rotation"])

@@ -216,9 +216,9 @@ def test_files_that_are_not_data_are_refused_in_one_line(tmp_path):
     np.savez(file, **stored())
     whole = file.read_bytes()
     cases = {
-        "truncated": (whole[: len(whole) // 2], "is truncated, altered or no npz file"),
+        "truncated": (whole[: len(whole) // 2], "is truncated, altered or of another kind"),
         "text": (b"x = 1\n", "is not an npz file, or holds pickled objects"),
-        "empty": (b"", "is truncated, altered or no npz file"),
+        "empty": (b"", "is truncated, altered or of another kind"),
     }
     for content, message in cases.values():
         file.write_bytes(content)
@@ -230,6 +230,16 @@ def test_files_that_are_not_data_are_refused_in_one_line(tmp_path):
     np.save(tmp_path / "one.npy", np.ones(3))
     with pytest.raises(StoreError, match="is a single array"):
         load_gated_data(tmp_path / "one.npy", GRAPH)
+
+
+def test_numbers_whose_products_overflow_are_refused():
+    inputs, targets, gates = arrays()
+    name = next(iter(inputs))
+    for number in (1e154, np.longdouble("1e4000")):
+        huge = inputs[name].astype(np.longdouble)
+        huge[0, 0] = number
+        with pytest.raises(ArgumentError, match=f"`x.{name}` must hold numbers of at most 1e"):
+            GatedData(GRAPH, {**inputs, name: huge}, targets, gates)
 
 
 def test_pickled_objects_are_never_loaded(tmp_path):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import finite_array, same_length
+from foretrain.errors import argument_error, finite_array, same_length
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,16 @@ def compress(
         Effective samples in the eigenbasis of <x x^T>, largest variance first.
 
     Raises:
-        ArgumentError: an entry is not finite, or the numbers of samples differ.
+        ArgumentError: an entry is not finite, the numbers of samples differ, or there is none.
 
     Cost: O(sample * input^2) once; nothing after depends on the number of samples.
     """
     inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
     targets = finite_array("targets", targets, ndim=2).astype(np.float64)
     samples = same_length(inputs=inputs, targets=targets)
+    if not inputs.size:
+        rule = "hold at least one sample of at least one number"
+        raise argument_error("inputs", rule, f"has shape {inputs.shape}")
     return from_statistics(
         inputs.T @ inputs / samples,
         targets.T @ inputs / samples,

@@ -1,14 +1,16 @@
 """Data of a gated network: inputs, targets and gates, one value of each per example."""
 
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 
 import numpy as np
 
-from foretrain.errors import StoreError, argument_error, finite_array, integer, nearest
+from foretrain.errors import argument_error, finite_array, integer, nearest
 from foretrain.graph import Graph
+from foretrain.tasks.array_files import read_npz
+
+LARGEST = 1e50  # in size: products of four numbers, as fourth moments are, stay far below the range of float64
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +27,8 @@ class GatedData:
     All arrays are stored as float64. There is at least one sample.
 
     Raises:
-        ArgumentError: a name is unknown or missing, a shape or length does not fit, or a number is not finite.
+        ArgumentError: a name is unknown or missing, a shape or length does not fit, or a number is not finite or larger
+            than `LARGEST`.
     """
 
     graph: Graph
@@ -83,7 +86,13 @@ def _clean(prefix, arrays, graph):
     cleaned = {}
     for name, array in arrays.items():
         label = f"{prefix}.{name}"
-        array = finite_array(label, array, ndim=1 if prefix == "gate" else 2).astype(np.float64)
+        array = finite_array(label, array, ndim=1 if prefix == "gate" else 2)
+        largest = np.abs(array).max(initial=0)
+        if largest > LARGEST:
+            raise argument_error(
+                label, f"hold numbers of at most {LARGEST:g} in size", f"holds {largest:g}"
+            )
+        array = array.astype(np.float64)
         if prefix != "gate" and array.shape[1] != graph.width[name]:
             rule = f"have shape (sample, {graph.width[name]}) by the width of `{name}`"
             raise argument_error(label, rule, f"has shape {array.shape}")
@@ -111,28 +120,12 @@ def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:
         graph: The graph the names and widths are checked against.
 
     Raises:
-        StoreError: the file is missing, is not an npz file, is truncated or holds pickled objects.
+        StoreError: the file is missing, is not an npz file, is truncated, claims more than it holds or holds pickled
+            objects.
         ArgumentError: an array's name, shape or content does not fit the graph.
     """
-    try:
-        # Opened here rather than by NumPy, which leaves a file open that it cannot read.
-        with open(path, "rb") as file:
-            stored = np.load(file, allow_pickle=False)
-            if isinstance(stored, np.ndarray):
-                raise StoreError(f"`{path}` is a single array, not an npz file.")
-            arrays = {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise StoreError(f"`{path}` does not exist.") from None
-    except StoreError:
-        raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if "allow_pickle" in str(error):
-            reason = "it is not an npz file, or holds pickled objects, which are never loaded"
-        else:
-            reason = "it is truncated, altered or no npz file"
-        raise StoreError(f"`{path}` cannot be read: {reason}.") from None
     groups = {"x": {}, "y": {}, "gate": {}}
-    for name, array in arrays.items():
+    for name, array in read_npz(path).items():
         prefix, _, rest = name.partition(".")
         if prefix not in groups or not rest:
             rule = "be `x.<node>`, `y.<node>` or `gate.<edge or node>`"

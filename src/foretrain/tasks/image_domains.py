@@ -12,6 +12,8 @@ from foretrain.errors import argument_error
 from foretrain.tasks import images as image_tools
 from foretrain.tasks.images import LabelledImages
 
+MOST_PIXELS = 2**14  # a matrix of that side takes 2 GiB
+
 
 class Domains(NamedTuple):
     """Images in M domains.
@@ -107,39 +109,46 @@ def _rows(images) -> np.ndarray:
 def statistics(data: Domains) -> Statistics:
     """Statistics of the training images of every domain, in float64.
 
+    Raises:
+        ArgumentError: there are more than `MOST_PIXELS` pixels.
+
     Cost: sample * pixel^2 once where domains share their images, then pixel^3 a domain.
     """
-    one_hot = image_tools.one_hot(data.labels, data.classes)
+    pixels = data.inputs.shape[-1]
+    if pixels > MOST_PIXELS:
+        rule = f"have at most {MOST_PIXELS} pixels or features for their statistics"
+        raise argument_error("data", rule, f"has {pixels}", "Try --training minibatch.")
+    moments = [_moments(domain, data.labels, data.classes) for domain in data.inputs]
     found = []
-    moments = [_moments(domain, one_hot) for domain in data.inputs]
     if data.maps is None:
-        found = [_in_eigenbasis(*moment, one_hot) for moment in moments]
+        found = [_in_eigenbasis(*moment) for moment in moments]
     else:
         correlation, association = moments[0]
         for domain_map in data.maps.astype(float):
             turned = domain_map @ correlation @ domain_map.T, association @ domain_map.T
-            found.append(_in_eigenbasis(*turned, one_hot))
+            found.append(_in_eigenbasis(*turned))
     return Statistics(*(np.stack(arrays) for arrays in zip(*found, strict=True)))
 
 
-def _moments(inputs, one_hot, block: int = 4096):
+def _moments(inputs, labels, classes, block: int = 4096):
     """<x x^T> and <y x^T>, summed in blocks so that no copy of all images is made in float64."""
     correlation, association = 0.0, 0.0
     for start in range(0, len(inputs), block):
         x = inputs[start : start + block].astype(float)
+        one_hot = image_tools.one_hot(labels[start : start + block], classes)
         correlation = correlation + x.T @ x
-        association = association + one_hot[start : start + block].T @ x
+        association = association + one_hot.T @ x
     return correlation / len(inputs), association / len(inputs)
 
 
-def _in_eigenbasis(correlation, association, one_hot):
+def _in_eigenbasis(correlation, association):
     variances, basis = np.linalg.eigh(correlation)
     variances, basis = variances[::-1], basis[:, ::-1]
     # Below this fraction of the largest variance is rounding of images stored in float32.
     varies = variances > 1e-10 * variances[0]
     scales = np.sqrt(np.where(varies, variances, 0))
     targets = np.where(varies, association @ basis / np.where(varies, scales, 1), 0)
-    residual = ((one_hot**2).sum() / len(one_hot) - (targets**2).sum()) / 2
+    residual = (1 - (targets**2).sum()) / 2  # one-hot targets have length 1
     return scales, targets, max(residual, 0.0), basis
 
 

@@ -6,6 +6,8 @@ numbers: nothing that is read can execute. ``docs/data.md`` says which files go 
 
 import gzip
 import hashlib
+import io
+import math
 import os
 import warnings
 import zlib
@@ -13,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, same_length
-from foretrain.tasks.images import LabelledImages, split
+from foretrain.errors import argument_error
+from foretrain.tasks.array_files import PACKED, read_npy, read_npz
+from foretrain.tasks.images import LabelledImages, checked, split
 
 VARIABLE = "FORETRAIN_DATA_DIR"
 
@@ -31,6 +34,7 @@ _PLACES = {
 }
 _RECORD = 1 + 3 * 32 * 32  # bytes of one CIFAR-10 image: label, then red, green, blue
 _IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_MOST_AXES = 8
 
 # Of the files as they have always been distributed; other copies may be packed otherwise and be sound.
 _MD5 = {
@@ -67,11 +71,13 @@ def mnist(
         paths = [_present(folder, name) for name in names]
         if None not in paths:
             images, labels = (read_idx(path) for path in paths)
-            if images.ndim != 3 or labels.ndim != 1 or len(images) != len(labels):
+            if images.shape != (*labels.shape, 28, 28) or images.dtype != np.uint8:
                 raise _not_as_named(
-                    paths[0], f"has shape {images.shape} beside {labels.shape} labels"
+                    paths[0],
+                    f"holds {images.dtype} of shape {images.shape} beside labels of shape {labels.shape}, "
+                    "not bytes of shape (image, 28, 28)",
                 )
-            parts[part] = images.astype(np.float32) / 255, labels.astype(int)
+            parts[part] = checked(images.astype(np.float32) / 255, labels, classes=10)
     return _labelled(parts.get("train"), parts.get("t10k"), heldout_fraction, generator, 10)
 
 
@@ -117,19 +123,18 @@ def features(
         Features in place of images, shape (sample, feature), float32 or float64.
 
     Raises:
-        ArgumentError: a file or an array is missing or of the wrong shape, or holds something else than finite numbers.
+        StoreError: a file is missing, is truncated, claims more than it holds or holds pickled objects.
+        ArgumentError: an array is missing, of the wrong shape, or holds something else than `foretrain.tasks.images.checked`
+            takes.
     """
     path = Path(path)
     if path.suffix == ".npz":
-        arrays = _load(path)
+        arrays = read_npz(path)
     else:
         beside = path.with_name(f"{path.stem}-labels.npy")
-        arrays = {"features": _load(path), "labels": _load(beside)}
-    for name in ("features", "labels"):
-        if name not in arrays:
-            raise _not_as_named(path, f"holds no array `{name}`")
-    train = _checked_features(arrays, "")
-    held = _checked_features(arrays, "heldout_") if "heldout_features" in arrays else None
+        arrays = {"features": read_npy(path), "labels": read_npy(beside)}
+    train = _checked_features(path, arrays, "")
+    held = _checked_features(path, arrays, "heldout_") if "heldout_features" in arrays else None
     if held is not None and held[0].shape[1] != train[0].shape[1]:
         raise _not_as_named(
             path, f"has {held[0].shape[1]} held-out features, {train[0].shape[1]} others"
@@ -152,18 +157,33 @@ def read_idx(path: str | Path) -> np.ndarray:
         )
     if raw[:2] == b"\x1f\x8b":
         try:
-            raw = gzip.decompress(raw)
+            with gzip.open(io.BytesIO(raw)) as unpacked:
+                return _idx(path, unpacked, PACKED * len(raw))
         except (OSError, EOFError, zlib.error) as error:
             raise _not_as_named(path, f"cannot be unpacked ({error})") from None
-    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in _IDX_TYPES:
+    return _idx(path, io.BytesIO(raw), len(raw))
+
+
+def _idx(path, file, most: int) -> np.ndarray:
+    """The array in an open IDX file that can hold so many bytes at most."""
+    start = file.read(4)
+    if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _IDX_TYPES:
         raise _not_as_named(path, "is no IDX file")
-    dtype, axes = np.dtype(_IDX_TYPES[raw[2]]), raw[3]
-    start = 4 + 4 * axes
-    shape = tuple(int(size) for size in np.frombuffer(raw[4:start], ">u4"))
-    expected = start + dtype.itemsize * int(np.prod(shape, dtype=object))
-    if len(shape) != axes or len(raw) != expected:
-        raise _not_as_named(path, f"has {len(raw)} bytes instead of {expected}")
-    return np.frombuffer(raw, dtype, offset=start).reshape(shape)
+    dtype, axes = np.dtype(_IDX_TYPES[start[2]]), start[3]
+    sizes = file.read(4 * axes)
+    shape = tuple(int(size) for size in np.frombuffer(sizes[: len(sizes) // 4 * 4], ">u4"))
+    if len(shape) != axes or not 1 <= axes <= _MOST_AXES:
+        raise _not_as_named(path, f"has {axes} axes, of which {len(shape)} are given")
+    if 0 in shape:
+        raise _not_as_named(path, f"holds nothing, its shape is {shape}")
+    head, claimed = 4 + 4 * axes, dtype.itemsize * math.prod(shape)
+    if claimed > most:
+        raise _not_as_named(path, f"claims {head + claimed} bytes, more than it can hold")
+    content = file.read(claimed + 1)
+    if len(content) != claimed:
+        there = f"{head + len(content)}" if len(content) < claimed else "more"
+        raise _not_as_named(path, f"has {there} bytes instead of {head + claimed}")
+    return np.frombuffer(content, dtype).reshape(shape)
 
 
 def _folder(data_dir, data, files) -> Path:
@@ -207,24 +227,15 @@ def _read_cifar(path):
     return pixels.astype(np.float32) / 255, records[:, 0].astype(int)
 
 
-def _load(path):
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        return dict(loaded) if path.suffix == ".npz" else loaded
-    except FileNotFoundError:
-        raise argument_error("data", "be given as files", f"{path} does not exist") from None
-    except Exception as error:  # np.load and zipfile raise many kinds on a foreign file
-        reason = " ".join(str(error).split())
-        raise _not_as_named(path, f"cannot be read without pickle ({reason})") from None
-
-
-def _checked_features(arrays, prefix):
-    values = finite_array(f"{prefix}features", arrays[f"{prefix}features"], ndim=2)
-    labels = finite_array(f"{prefix}labels", arrays.get(f"{prefix}labels", np.zeros(0)), ndim=1)
-    same_length(**{f"{prefix}features": values, f"{prefix}labels": labels})
-    if (labels < 0).any() or (labels != labels.astype(int)).any():
-        raise argument_error(f"{prefix}labels", "hold whole numbers from 0", "does not")
-    return values if values.dtype == np.float32 else values.astype(np.float64), labels.astype(int)
+def _checked_features(path, arrays, prefix):
+    names = f"{prefix}features", f"{prefix}labels"
+    for name in names:
+        if name not in arrays:
+            raise _not_as_named(path, f"holds no array `{name}`")
+    if arrays[names[0]].ndim != 2:
+        raise argument_error(names[0], "have 2 axes", f"has shape {arrays[names[0]].shape}")
+    values, labels = (arrays[name] for name in names)
+    return checked(values, labels, name=names[0], labels_name=names[1])
 
 
 def _labelled(train, heldout, heldout_fraction, generator, classes) -> LabelledImages:

@@ -6,6 +6,9 @@ import numpy as np
 
 from foretrain.errors import argument_error, finite_array, integer, real, same_length
 
+LARGEST = 1e15  # in size: the sum of the squares of 10^8 such numbers is a float32
+MOST_CLASSES = 10_000
+
 
 @dataclass(frozen=True)
 class LabelledImages:
@@ -26,33 +29,76 @@ class LabelledImages:
     classes: int
 
 
+def checked(
+    images,
+    labels,
+    *,
+    classes: int = MOST_CLASSES,
+    name: str = "images",
+    labels_name: str = "labels",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Images and labels that a network can be trained on.
+
+    Args:
+        images: Shape (sample, height, width), (sample, height, width, colour) or (sample, feature), real.
+        labels: Shape (sample,), whole numbers from 0.
+        classes: Labels are below this.
+        name: Of `images` in a message.
+        labels_name: Of `labels` in a message.
+
+    Returns:
+        Images in float32 if they were, else in float64, and labels in int64.
+
+    Raises:
+        ArgumentError: there is no image, or one without pixels; numbers are not finite, too large, or all zero;
+            lengths differ; a label is no class.
+    """
+    images = finite_array(name, images)
+    if images.ndim < 2:
+        raise argument_error(name, "have at least 2 axes", f"has shape {images.shape}")
+    if not images.size:
+        rule = "hold at least one image of at least one pixel"
+        raise argument_error(name, rule, f"has shape {images.shape}")
+    labels = finite_array(labels_name, labels, ndim=1)
+    same_length(**{name: images, labels_name: labels})
+    wrong = (labels < 0) | (labels >= classes) | (labels % 1 != 0)
+    if wrong.any():
+        rule = f"hold whole numbers from 0 to {classes - 1}"
+        raise argument_error(labels_name, rule, f"holds {labels[wrong][0]:g}")
+    largest = max(float(images.max()), -float(images.min()))
+    if largest > LARGEST:
+        rule = f"hold numbers of at most {LARGEST:g} in size"
+        raise argument_error(name, rule, f"holds one of {largest:g}")
+    if np.float32(largest) == 0:  # what networks see of them
+        raise argument_error(name, "differ from zero", "holds zeros only")
+    return images if images.dtype == np.float32 else images.astype(np.float64), labels.astype(int)
+
+
 def split(
     images, labels, heldout_fraction: float, generator: np.random.Generator
 ) -> LabelledImages:
     """Split images at random into a training and a held-out part.
 
     Args:
-        images: Shape (sample, height, width), (sample, height, width, colour) or (sample, feature), real and finite.
-        labels: Shape (sample,), whole numbers from 0.
-        heldout_fraction: Fraction held out, in [0, 1).
+        images: As `checked` takes them.
+        labels: As `checked` takes them.
+        heldout_fraction: Fraction held out, 0 to 0.9; neither part may be empty unless it is 0.
         generator: Draws the split.
 
     Raises:
-        ArgumentError: images hold NaN, lengths differ, or a label is not a whole number from 0.
+        ArgumentError: as of `checked`, or there are too few images to hold some out.
     """
-    images = finite_array("images", images)
-    if images.ndim < 2:
-        raise argument_error("images", "have at least 2 axes", f"has shape {images.shape}")
-    if images.dtype != np.float32:
-        images = images.astype(np.float64)
-    labels = finite_array("labels", labels, ndim=1)
-    same_length(images=images, labels=labels)
-    if (labels < 0).any() or (labels != labels.astype(int)).any():
-        raise argument_error("labels", "hold whole numbers from 0", "does not")
-    labels = labels.astype(int)
+    images, labels = checked(images, labels)
     heldout_fraction = real("heldout_fraction", heldout_fraction, minimum=0, maximum=0.9)
     order = generator.permutation(len(images))
     cut = round(heldout_fraction * len(images))
+    if heldout_fraction > 0 and not 0 < cut < len(images):
+        part = "none is held out" if cut == 0 else "none is left to train on"
+        raise argument_error(
+            "heldout_fraction",
+            "leave images in both parts",
+            f"of {len(images)} at {heldout_fraction:g} {part}",
+        )
     held, kept = order[:cut], order[cut:]
     return LabelledImages(
         images[kept], labels[kept], images[held], labels[held], int(labels.max()) + 1
@@ -68,8 +114,11 @@ def digits(heldout_fraction: float, generator: np.random.Generator) -> LabelledI
 
 
 def one_hot(labels, classes: int) -> np.ndarray:
-    """Labels as one-hot rows, shape (sample, classes), float64."""
-    return np.eye(integer("classes", classes, minimum=1))[np.asarray(labels, dtype=int)]
+    """Labels from 0 to `classes` - 1 as one-hot rows, shape (sample, classes), float64."""
+    labels = np.asarray(labels, dtype=int)
+    rows = np.zeros((len(labels), integer("classes", classes, minimum=1)))
+    rows[np.arange(len(labels)), labels] = 1
+    return rows
 
 
 def flatten(images: np.ndarray) -> np.ndarray:

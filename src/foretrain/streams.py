@@ -9,13 +9,21 @@ weights rescaled, masks that are nested, the same digits under another permutati
 import itertools
 import math
 import zlib
+from typing import NamedTuple
 
 import numpy as np
 
 
-def generator(root_seed: int, seed: int, stream: str) -> np.random.Generator:
+class Seed(NamedTuple):
+    """The seed of one run: the root of all streams of a plan, and its number, from 0."""
+
+    root: int
+    number: int
+
+
+def generator(seed: Seed, stream: str) -> np.random.Generator:
     """NumPy generator of one stream, for what is drawn on the host (masks, data sets, permutations)."""
-    return np.random.default_rng([root_seed, seed, zlib.crc32(stream.encode())])
+    return np.random.default_rng([seed.root, seed.number, zlib.crc32(stream.encode())])
 
 
 def normals(key, shapes, dtype) -> list:

@@ -77,8 +77,7 @@ class Coordinator:
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
-        self._module = catalogue.load(self.plan.study)
-        self._estimate = getattr(self._module, "estimate", lambda parameters: parameters.steps)
+        self._estimate = self.plan.study.estimate
         self.groups = make_groups(self.runs, self._estimate)
         self.workers = count_workers(self.workers, len(self.runs))
         self._predicted = sum(group.steps for group in self.groups)
@@ -114,7 +113,7 @@ class Coordinator:
         on_cpu = self.workers == 0 or not gpu_present()
         core = (self.shard[0] - 1) * max(1, self.workers) + slot
         setup = {
-            "module": self._module.__name__,
+            "study": catalogue.describe(self.plan.study),
             "root_seed": self.plan.root_seed,
             "folder": str(self.folder.resolve()),
             "worker": f"{self._prefix}{number}-{self._token}",
@@ -199,7 +198,7 @@ class Coordinator:
         # A run that two workers have died with begins anew: its checkpoint may be what kills them.
         fresh = self._deaths.get(number, 0) >= DEATHS - 1
         saved = None if fresh else self._saved.get(run.identity)
-        return [number, run.identity, self._overrides, run.seed, saved]
+        return [number, run.identity, self._overrides, run.seed.number, saved]
 
     def _on_ready(self, desk, message):
         self.device = message["device"]

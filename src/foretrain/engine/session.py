@@ -12,7 +12,6 @@ when the runs of the one before are done), ``runs`` and ``stop``; it says
 When the other side is gone it ends at once and writes nothing more, so that a new sweep of the folder never meets it.
 """
 
-import importlib
 import json
 import os
 import queue
@@ -26,10 +25,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from foretrain.dynamics.program import FAILED
+from foretrain.dynamics.program import FAILED, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import pin_to_one_core
 from foretrain.errors import FolderError, ForetrainError, TooLarge
+from foretrain.plans import catalogue
+from foretrain.streams import Seed
 
 _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
@@ -41,7 +42,7 @@ class Session:
     """The work of a worker, apart from how messages come and go.
 
     Args:
-        setup: The ``setup`` message: study's module, root seed, folder, worker's name, `checkpoint_every` in seconds, and
+        setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, root seed, folder, worker's name, `checkpoint_every` in seconds, and
             `keep_state` as in `foretrain.engine.snapshots`.
         say: Takes each answer, a JSON-ready dictionary.
     """
@@ -49,7 +50,7 @@ class Session:
     def __init__(self, setup: dict, say: Callable[[dict], None]):
         from foretrain.results.journal import Writer
 
-        self._study = importlib.import_module(setup["module"])
+        self._study = catalogue.restore(setup["study"])
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
         self._keep_state = setup["keep_state"]
@@ -144,9 +145,9 @@ class Session:
         self._program = self._error = None
         lanes, stored = message["lanes"] or 3, 0
         try:
-            program = self._study.program(self._base)
+            program = completed(self._study.program(self._base), self._base)
             self._program = with_snapshots(program, self._keep_state)
-            shared = self._study.shared(self._base) if hasattr(self._study, "shared") else {}
+            shared = self._study.shared(self._base)
             sample = self._sample(message["samples"])
             if sample is not None:
                 stored = result_bytes(self._program, sample.inputs, shared)
@@ -221,7 +222,7 @@ class Session:
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
         parameters = self._last[1]
-        inputs = dict(self._study.inputs(parameters, self._root_seed, seed))
+        inputs = self._study.inputs(parameters, Seed(self._root_seed, seed))
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
 

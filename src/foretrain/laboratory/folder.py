@@ -1,11 +1,17 @@
-"""The plan of a folder of results: what was asked of it, all together, as its manifest holds it."""
+"""The folder of a plan: what was asked of it, the seal of its sentences, how often it was looked at, by which code."""
 
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
+from foretrain.claims.sentence import seals
+from foretrain.errors import FolderError
 from foretrain.plans.plan import Plan, join
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.summary import versions
+
+_WAIT_S = 30
 
 
 def joined(folder: Path, plan: Plan) -> Plan:
@@ -14,25 +20,81 @@ def joined(folder: Path, plan: Plan) -> Plan:
     return join(manifest["plan"], plan) if "plan" in manifest else plan
 
 
-def record(folder: Path, plan: Plan) -> dict | None:
+def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> dict | None:
     """Write the plan into the folder's manifest, joined with what another process may have added meanwhile.
+
+    Before the first run the sentences of the study are sealed: the hash of each is written with the plan.
 
     Returns:
         The plan that stood there before, None if there was none.
     """
-    with patient_lock(folder, "manifest", 30):
+    with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         before = manifest.get("plan")
         plan = join(manifest["plan"], plan) if "plan" in manifest else plan
-        if manifest.get("plan") != plan.as_dict():
-            write_manifest(folder, {**manifest, "plan": plan.as_dict(), "versions": versions()})
+        content = {**manifest, "schema": plan.as_dict()["schema"], "plan": plan.as_dict()}
+        content.setdefault("seal", dict(seals(plan.study.sentences)))
+        if data_dir is not None:
+            content["data_dir"] = data_dir
+        if content != manifest:
+            write_manifest(folder, {**content, "versions": versions()})
         return before
 
 
 def take_back(folder: Path, plan: Plan, before: dict | None) -> None:
     """Put the plan back that a folder had before a larger one was refused, lest a smaller one be read as a part of that."""
-    with patient_lock(folder, "manifest", 30):
+    with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         if manifest.get("plan") == plan.as_dict():
             kept = {name: value for name, value in manifest.items() if name != "plan"}
             write_manifest(folder, kept if before is None else {**kept, "plan": before})
+
+
+def note(folder: Path, line: str) -> None:
+    """Add a line to the history of the folder, such as that runs of other code were kept."""
+    with patient_lock(folder, "manifest", _WAIT_S):
+        manifest = read_manifest(folder) or {}
+        write_manifest(folder, {**manifest, "history": [*manifest.get("history", []), line]})
+
+
+def look(folder: Path, plan: Plan) -> list[dict]:
+    """Count a look at the verdicts, unless these very runs were judged by these very sentences before; all looks so far."""
+    now = {"seeds": plan.seeds, "hash": plan.hash, "seal": dict(seals(plan.study.sentences))}
+    with patient_lock(folder, "manifest", _WAIT_S):
+        manifest = read_manifest(folder) or {}
+        looks = list(manifest.get("looks", []))
+        if not any(all(one.get(name) == value for name, value in now.items()) for one in looks):
+            looks.append({**now, "at": datetime.now(UTC).isoformat(timespec="seconds")})
+            write_manifest(folder, {**manifest, "looks": looks})
+        return looks
+
+
+def reworded(folder: Path, plan: Plan) -> list[str]:
+    """Ids of the sentences that are not as they were sealed before the first run, those that came later included."""
+    sealed = (read_manifest(folder) or {}).get("seal", {})
+    now = seals(plan.study.sentences)
+    return [id for id, seal in now.items() if sealed.get(id) != seal] if sealed else []
+
+
+def data_dir(folder: Path) -> str | None:
+    """Where the data of a folder's runs were found, None if it was not said."""
+    return (read_manifest(folder) or {}).get("data_dir") or None
+
+
+def stored_plan(folder: Path) -> dict | None:
+    """The plan of a folder as its manifest holds it, None if it has none."""
+    return (read_manifest(folder) or {}).get("plan")
+
+
+def refuse_other_code(folder: Path, codes: Iterable[str], code: str) -> None:
+    """Refuse to add runs to a folder whose runs were made by other code.
+
+    Raises:
+        FolderError: there are such runs.
+    """
+    others = sorted(set(codes) - {code, ""})
+    if others:
+        raise FolderError(
+            f"Argument `out` must be a folder of runs made by the present code, but {folder} holds runs made by other code "
+            f"({', '.join(others)}; now {code}). Try --retrain to train them again, or --keep to mix them knowingly."
+        )

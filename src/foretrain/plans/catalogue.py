@@ -1,55 +1,194 @@
-"""The catalogue of studies: which there are, what is known of them without importing, and the one that is asked for."""
+"""The catalogue: which studies there are, what is known of them without importing, and the one that is asked for.
+
+A study is a name of the catalogue (a folder of `foretrain.studies`), the name of an entry point ``foretrain.studies`` of
+another package, or the path of a file or folder of one's own.
+"""
 
 import ast
+import base64
+import hashlib
 import importlib
-from dataclasses import dataclass
+import importlib.metadata
+import importlib.util
+import pickle
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from foretrain.errors import argument_error, nearest
+from foretrain.plans.study import ROLES, Card, Study, StudyError
 
 _FOLDER = Path(__file__).parents[1] / "studies"
-_PARTS = (
-    "_claims",
-    "_theory",
-    "_training",
-)  # a study that outgrows one file keeps these parts in files of their own
+GROUP = "foretrain.studies"
+_CARD = {"SOURCE": "", "COST": "", "REFERENCES": ()}
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What is known of a study without importing it."""
-
-    name: str
-    summary: str
-    source: str
-    cost: str
+@cache
+def names() -> tuple[str, ...]:
+    """Names of all studies of the catalogue and of other packages, sorted."""
+    own = {path.parent.name.replace("_", "-") for path in _FOLDER.glob("*/study.py")}
+    return tuple(sorted(own | set(_entry_points())))
 
 
-def names() -> list[str]:
-    """Names of all studies, sorted."""
-    stems = {path.stem for path in _FOLDER.glob("*.py") if not path.stem.endswith(_PARTS)}
-    return sorted(stem.replace("_", "-") for stem in stems - {"__init__"})
+@cache
+def _entry_points() -> dict[str, Any]:
+    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
 
 
-def entry(name: str) -> Entry:
-    """Summary, source and cost of a study, read from its file without running it."""
-    tree = ast.parse((_FOLDER / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8"))
-    constants = {
-        node.targets[0].id: ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("SOURCE", "COST")
-    }
-    summary = (ast.get_docstring(tree) or "").splitlines()[0]
-    return Entry(name, summary, constants["SOURCE"], constants["COST"])
+def card(name: str) -> Card:
+    """What is known of a study without running its code; a file that cannot be read gives its name and the reason."""
+    folder = _FOLDER / name.replace("-", "_")
+    if (folder / "study.py").exists():
+        return read_card(folder / "study.py", name)
+    point = _entry_points()[name]
+    found = importlib.util.find_spec(point.value.partition(":")[0].partition(".")[0])
+    return Card(
+        name, f"A study of the package {found.name if found else point.value}.", point.value
+    )
 
 
-def load(name: str) -> ModuleType:
-    """Import the study of that name; raises `ArgumentError` with the nearest name if there is none."""
-    if not isinstance(name, str):
-        raise argument_error("study", "name a study", f"is {name!r}")
-    if name not in names():
-        raise argument_error("study", "name a study", f"is `{name}`", nearest(name, names()))
-    return importlib.import_module(f"foretrain.studies.{name.replace('-', '_')}")
+def read_card(file: Path, name: str) -> Card:
+    """The card of a study's file, read from its text."""
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        return Card(name, f"cannot be read: {error}".splitlines()[0])
+    found = dict(_CARD)
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            key = node.targets[0].id
+            if key in found:
+                try:
+                    found[key] = ast.literal_eval(node.value)
+                except ValueError:
+                    continue
+    summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
+    return Card(name, summary, found["SOURCE"], found["COST"], tuple(found["REFERENCES"]))
+
+
+def load(study: str | Path | Study) -> Study:
+    """The study of that name, path or entry point; a `Study` is returned as it is.
+
+    Raises:
+        ArgumentError: there is none of that name, or no such file.
+        StudyError: an entry point gives no study.
+    """
+    if isinstance(study, Study):
+        return study
+    if isinstance(study, Path) or (isinstance(study, str) and _is_path(study)):
+        return _from_path(Path(study))
+    if not isinstance(study, str):
+        raise argument_error("study", "name a study or the file of one", f"is {study!r}")
+    if study not in names():
+        raise argument_error("study", "name a study", f"is `{study}`", nearest(study, names()))
+    return _known(study)
+
+
+@cache
+def _known(name: str) -> Study:
+    stem = name.replace("-", "_")
+    if (_FOLDER / stem / "study.py").exists():
+        package = f"foretrain.studies.{stem}"
+        return _of_folder(
+            card(name), _FOLDER / stem, lambda role: importlib.import_module(f"{package}.{role}")
+        )
+    found = _entry_points()[name].load()
+    if isinstance(found, Study):
+        return found
+    if isinstance(found, ModuleType) and found.__file__:
+        file = Path(found.__file__)
+        return _from_path(file.parent if file.name == "__init__.py" else file)
+    raise StudyError(
+        f"The entry point `{name}` must give a study or a module of one, but gives {found!r}."
+    )
+
+
+def describe(study: Study) -> dict[str, str]:
+    """What another process needs to load a study, as JSON-ready values; `restore` is the inverse.
+
+    One that was made from functions (`foretrain.plans.study.define`) travels as what cloudpickle makes of it.
+    """
+    if study.where or study.name in names():
+        return {"study": study.where or study.name}
+    import cloudpickle
+
+    content = {"card": study.card, "names": study.part("study")}
+    return {"pickled": base64.b64encode(cloudpickle.dumps(content)).decode()}
+
+
+def restore(described: dict[str, str]) -> Study:
+    """The study that `describe` described, in a process that this one started."""
+    if "study" in described:
+        return load(described["study"])
+    content = pickle.loads(base64.b64decode(described["pickled"]))
+    return Study(content["card"], lambda role: content["names"] if role == "study" else None)
+
+
+def _is_path(text: str) -> bool:
+    return text.endswith(".py") or "/" in text or "\\" in text or text in (".", "..")
+
+
+def _from_path(path: Path) -> Study:
+    """The study of a file, or of a folder with a ``study.py``."""
+    path = path.expanduser().resolve()
+    file = path / "study.py" if path.is_dir() else path
+    if not file.is_file():
+        got = f"{file} does not exist"
+        raise argument_error("study", "be the file of a study, or a folder with a study.py", got)
+    name = path.stem if path.is_file() else path.name
+    read = read_card(file, name.replace("_", "-"))
+    sources = sorted(path.glob("*.py")) if path.is_dir() else [file]
+    stamp = hashlib.sha256(
+        b"\0".join(str(path).encode() + b"\0" + one.read_bytes() for one in sources)
+    )
+    package = f"foretrain_study_{stamp.hexdigest()[:16]}"
+    if path.is_file():
+        return _of_file(read, file, package)
+    return _of_folder(read, path, lambda role: _imported(package, path, role), where=str(path))
+
+
+@cache
+def _of_file(read: Card, file: Path, package: str) -> Study:
+    def part(role: str) -> dict[str, Any] | None:
+        return vars(_module(package, file)) if role == "study" else None
+
+    return Study(read, part, str(file), {"study": str(file)})
+
+
+def _of_folder(
+    read: Card, folder: Path, imported: Callable[[str], ModuleType], where: str = ""
+) -> Study:
+    files = {role: str(folder / f"{role}.py") for role in ROLES if (folder / f"{role}.py").exists()}
+
+    @cache
+    def part(role: str) -> dict[str, Any] | None:
+        return vars(imported(role)) if role in files else None
+
+    return Study(read, part, where, files)
+
+
+def _imported(package: str, folder: Path, role: str) -> ModuleType:
+    """A part of a folder of one's own, in a package of its own so that the parts may import each other."""
+    if package not in sys.modules:
+        holder = ModuleType(package)
+        holder.__path__ = [str(folder)]
+        sys.modules[package] = holder
+    return importlib.import_module(f"{package}.{role}")
+
+
+def _module(name: str, file: Path) -> ModuleType:
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None, file
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

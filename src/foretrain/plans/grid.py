@@ -1,70 +1,199 @@
-"""What a study's ``claims`` and figures look at: labelled runs of the networks beside their theory."""
+"""What claims and figures look at: labelled runs of the networks beside their theory, whole or cut into cells."""
 
 import dataclasses
-import itertools
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
-from foretrain.claims.claim import Claim, cell_label, in_cell
+from foretrain.claims.claim import Scalar, cell_label
+from foretrain.errors import ForetrainError
+from foretrain.measures.settling import unsettled
+from foretrain.streams import Seed
+from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS
+
+_LOST = {MISSING: "missing", DIVERGED: "diverged", FAILED: "failed"}
+
+
+class WithheldError(ForetrainError, TypeError):
+    """What a sentence allows or predicts was made to depend on what was trained."""
+
+
+class _Withheld:
+    """Stands for what was trained where only what is known before may be looked at."""
+
+    def __getattr__(self, name):
+        raise WithheldError(
+            "What a sentence allows and predicts is fixed before the run: it cannot look at what was trained."
+        )
+
+    def __getitem__(self, name):
+        return self.refused
 
 
 @dataclass(frozen=True)
-class LabelledRuns:
-    """All that was run and predicted for a plan.
+class Grid:
+    """All that was run and predicted for a plan, or a part of it.
 
     Attributes:
-        parameters: The study's ``Parameters``, every axis at its first value.
-        axes: Field name to its values; dims of the datasets in this order, before ``seed``.
-        seeds: Number of seeds of the main network.
+        parameters: The study's ``Parameters``, every axis that is left at its first value.
+        axes: Name of each axis that is left to its values; dims of the datasets in this order, before ``seed``.
+        seeds: Number of seeds of the study's own network.
         root_seed: Root of the random streams.
         simulation: Runs of the study's own network.
         variants: Runs of the networks trained beside it, by name.
-        theory: The predictions, with the dims of `simulation` (no ``seed`` unless they differ by seed).
+        theory: The predictions, with the dims of `simulation` (and ``seed`` where they differ by seed).
+        fits: Constants fitted to the runs, and curves made with them.
+        cell: Name of each axis that was cut to its value here.
     """
 
     parameters: Any
-    axes: dict[str, tuple]
-    seeds: int
-    root_seed: int
-    simulation: xr.Dataset
-    variants: dict[str, xr.Dataset]
-    theory: xr.Dataset
+    axes: dict[str, tuple] = field(default_factory=dict)
+    seeds: int = 1
+    root_seed: int = 0
+    simulation: Any = field(default_factory=xr.Dataset)
+    variants: Any = field(default_factory=dict)
+    theory: Any = field(default_factory=xr.Dataset)
+    fits: Any = field(default_factory=xr.Dataset)
+    cell: dict[str, Scalar] = field(default_factory=dict)
 
-    def cells(self, keep: Collection[str] = ()) -> Iterator[tuple[str, "LabelledRuns"]]:
-        """Every cell of the grid as (label, runs of it); the label is "" where there is no axis.
-
-        Axes named in `keep` are not cut: they stay dims of the runs.
-        """
+    def cells(self, keep: Collection[str] = ()) -> Iterator["Grid"]:
+        """Every cell of the grid, the last axis fastest. Axes named in `keep` are not cut: they stay dims of the runs."""
         cut = {name: values for name, values in self.axes.items() if name not in keep}
-        kept = {name: values for name, values in self.axes.items() if name in keep}
-        for values in itertools.product(*cut.values()):
-            chosen = dict(zip(cut, values, strict=True))
-            pick = lambda data, at=chosen: data.sel({k: v for k, v in at.items() if k in data.dims})  # noqa: E731
-            yield (
-                cell_label(chosen),
-                LabelledRuns(
-                    dataclasses.replace(self.parameters, **chosen),
-                    kept,
-                    self.seeds,
-                    self.root_seed,
-                    pick(self.simulation),
-                    {name: pick(data) for name, data in self.variants.items()},
-                    pick(self.theory),
-                ),
-            )
+        if not cut:
+            yield self
+            return
+        for index in np.ndindex(*(len(values) for values in cut.values())):
+            yield self._at(dict(zip(cut, index, strict=True)))
+
+    def _at(self, places: dict[str, int]) -> "Grid":
+        """The part at these positions of some axes."""
+        chosen = {name: self.axes[name][place] for name, place in places.items()}
+        return self._mapped(
+            lambda data: data.isel(places, missing_dims="ignore"),
+            parameters=dataclasses.replace(self.parameters, **chosen),
+            axes={name: values for name, values in self.axes.items() if name not in places},
+            cell={**self.cell, **chosen},
+        )
+
+    def _mapped(self, change, **fields) -> "Grid":
+        """The grid with every dataset changed alike."""
+        return dataclasses.replace(
+            self,
+            simulation=change(self.simulation),
+            variants={name: change(data) for name, data in self.variants.items()},
+            theory=change(self.theory),
+            fits=change(self.fits),
+            **fields,
+        )
+
+    def along(self, *axes: str) -> "Grid":
+        """The grid with exactly these axes as first dims of every variable, of length one where they are not swept.
+
+        Numbers ascend along an axis, text stays in its order. Axes that are swept and not named must have been cut.
+        """
+        left = [name for name in self.axes if name not in axes]
+        if left:
+            raise ValueError(f"Axes {left} must be cut before the grid is laid along {list(axes)}.")
+        values = {name: self.values(name) for name in axes}
+
+        def laid(data):
+            if not data.data_vars:
+                return data
+            for name in axes:
+                if name not in data.dims:
+                    data = data.drop_vars(name, errors="ignore").expand_dims({name: values[name]})
+                elif list(data[name].values) != list(values[name]):
+                    data = data.sel({name: list(values[name])})
+            return data.transpose(*axes, "seed", ..., missing_dims="ignore")
+
+        return self._mapped(laid, axes=values)
+
+    def values(self, name: str) -> tuple:
+        """Values of a parameter in the grid, one where it is not swept; numbers ascend, text stays in its order."""
+        values = self.axes.get(name, (getattr(self.parameters, name),))
+        return values if isinstance(values[0], str) else tuple(sorted(values))
+
+    def first(self, keep: Collection[str] = ()) -> tuple["Grid", str]:
+        """The part at the first value of every axis but those in `keep`, with the words for a caption ("" if none)."""
+        cell = next(self.cells(keep))
+        chosen = {name: cell.cell[name] for name in self.axes if name in cell.cell}
+        return cell, f" Drawn at {cell_label(chosen)}." if chosen else ""
+
+    def by_seed(self, name: str) -> xr.DataArray:
+        """A predicted or fitted variable with a dim ``seed``, repeated over it where it does not differ by seed."""
+        found = self.fits[name] if name in self.fits else self.theory[name]
+        return found if "seed" in found.dims else found.expand_dims(seed=self.seeds)
+
+    def seed(self, number: int) -> Seed:
+        """The seed of that number, for draws."""
+        return Seed(self.root_seed, number)
+
+    def ends(self) -> dict[str, tuple[Scalar, Scalar]]:
+        """Name of each axis that is left to its first and last value."""
+        return {name: (values[0], values[-1]) for name, values in self.axes.items()}
+
+    def blind(self) -> "Grid":
+        """The grid without what was trained: parameters, axes and theory only."""
+        hidden = _Withheld()
+        return dataclasses.replace(self, simulation=hidden, variants=hidden, fits=hidden)
+
+    def network(self, name: str) -> xr.Dataset:
+        """Runs of the study's own network (""), or of a variant; empty if there is none in this cell."""
+        return self.simulation if not name else self.variants.get(name, xr.Dataset())
+
+    def shortfall(self, networks: Collection[str], at_end: bool = False) -> str:
+        """What is wrong with the runs of these networks, in words; "" where all are there and, `at_end`, have settled."""
+        return next((text for name in networks if (text := self._shortfalls[name][at_end])), "")
+
+    @cached_property
+    def _shortfalls(self) -> dict[str, tuple[str, str]]:
+        """Per network what is wrong with its runs, and what is wrong with them at their end."""
+        found = {}
+        for name in ("", *self.variants):
+            data = self.network(name)
+            lost = _lost(data)
+            found[name] = (lost, lost or _unfinished(data))
+        return found
+
+    def equal_seeds(self, networks: Collection[str]) -> bool:
+        """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
+        return any(_equal(self.network(name)) for name in networks)
 
 
-def judge_cells(
-    judge: Callable[[LabelledRuns], list[Claim]], runs: LabelledRuns, keep: Collection[str] = ()
-) -> list[Claim]:
-    """Judge every cell of a grid by itself; a claim's id then names its cell, as in ``zero-shot[init_scale=0.2]``.
+def _runs(number: int, total: int) -> str:
+    return f"{number} of {total} runs"
 
-    Axes named in `keep` belong to what `judge` looks at; only the others are cut into cells.
-    """
-    claims = []
-    for label, cell in runs.cells(keep):
-        claims += [in_cell(claim, label) for claim in judge(cell)]
-    return claims
+
+def _lost(data: xr.Dataset) -> str:
+    if "outcome" not in data:
+        return ""
+    outcomes = data["outcome"].values
+    counts = {word: int((outcomes == code).sum()) for code, word in _LOST.items()}
+    words = [f"{_runs(number, outcomes.size)} {word}" for word, number in counts.items() if number]
+    return ", ".join(words)
+
+
+def _unfinished(data: xr.Dataset) -> str:
+    if "outcome" not in data or "loss" not in data:
+        return ""
+    cut_off = data["outcome"].values == OUT_OF_STEPS
+    if not cut_off.any():
+        return ""
+    loss = data["loss"].transpose(*data["outcome"].dims, "step").values
+    number = int((unsettled(loss) & cut_off).sum())
+    return (
+        f"not finished: {_runs(number, cut_off.size)} cut off while still learning"
+        if number
+        else ""
+    )
+
+
+def _equal(data: xr.Dataset) -> bool:
+    if "loss" not in data or data.sizes.get("seed", 1) < 2 or data.sizes.get("step", 0) == 0:
+        return False
+    loss = data["loss"].transpose("seed", ...).values
+    return bool((loss[1:] == loss[:1]).all()) and bool(np.isfinite(loss).any())

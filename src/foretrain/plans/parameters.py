@@ -2,8 +2,10 @@
 
 import dataclasses
 import itertools
+from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from foretrain.errors import argument_error, integer, nearest, one_of, real
 
@@ -18,7 +20,6 @@ class Rule:
         choices: Allowed strings.
         static: True if a change of value needs another compiled program (shapes, laws, optimisers).
         sweepable: True if several values make an axis.
-        cosmetic: True if the value changes no result, and so is left out of the hash.
     """
 
     meaning: str
@@ -28,7 +29,6 @@ class Rule:
     choices: tuple[str, ...] = ()
     static: bool = False
     sweepable: bool = True
-    cosmetic: bool = False
 
 
 def parameter(default: Any, meaning: str, **rule) -> Any:
@@ -36,23 +36,57 @@ def parameter(default: Any, meaning: str, **rule) -> Any:
     return field(default=default, metadata={"rule": Rule(meaning, **rule)})
 
 
+def default(value: Any, meaning: str | None = None, **rule) -> Any:
+    """A field of a block that is inherited, with another default; its `Rule` stays but for what is given here."""
+    changed = rule if meaning is None else {"meaning": meaning, **rule}
+    return field(default=value, metadata={"changed": changed})
+
+
+@cache
 def rules(parameters_type: type) -> dict[str, Rule]:
-    """The rule of every field, by name, in the order they are declared."""
-    return {item.name: item.metadata["rule"] for item in dataclasses.fields(parameters_type)}
+    """The rule of every field, by name, in the order they are declared.
+
+    Raises:
+        TypeError: a field is made neither by `parameter` nor, where a block is inherited, by `default`.
+    """
+    return {
+        item.name: _rule(parameters_type, item.name) for item in dataclasses.fields(parameters_type)
+    }
 
 
+def _rule(parameters_type: type, name: str) -> Rule:
+    """The rule of a field: that of the nearest class that makes it anew, changed by those between."""
+    changes: list[dict] = []
+    for owner in parameters_type.__mro__:
+        item = vars(owner).get("__dataclass_fields__", {}).get(name)
+        if item is None or name not in vars(owner).get("__annotations__", {}):
+            continue
+        if "rule" in item.metadata:
+            found = item.metadata["rule"]
+            for change in reversed(changes):
+                found = dataclasses.replace(found, **change)
+            return found
+        if "changed" not in item.metadata:
+            break
+        changes.append(item.metadata["changed"])
+    raise TypeError(
+        f"Field `{name}` of {parameters_type.__name__} must be made by `parameter(default, meaning, ...)`, or by "
+        "`default(value)` where a block that is inherited makes it."
+    )
+
+
+@cache
 def types(parameters_type: type) -> dict[str, type]:
     """The type of every field (int, float, bool or str), by name."""
-    return {item.name: item.type for item in dataclasses.fields(parameters_type)}
+    hints = get_type_hints(parameters_type)
+    return {item.name: hints[item.name] for item in dataclasses.fields(parameters_type)}
 
 
 def clean(parameters_type: type, name: str, value):
     """Return one value of field `name` in its type and within its rule, or raise `ArgumentError`."""
     known = rules(parameters_type)
     if name not in known:
-        raise argument_error(
-            name, f"be a parameter of {study_name(parameters_type)}", "is not", nearest(name, known)
-        )
+        raise argument_error(name, "be a parameter of the study", "is not", nearest(name, known))
     rule, kind = known[name], types(parameters_type)[name]
     if kind is int:
         return integer(name, value, minimum=rule.minimum, maximum=rule.maximum)
@@ -70,7 +104,8 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
 
     Args:
         parameters_type: A study's ``Parameters``.
-        values: Field name to a value, or to a list or tuple of values, which makes an axis.
+        values: Field name to a value, to None for its default, or to several values (a list, an array, a range, a set or
+            anything else that can be gone through once), which make an axis.
 
     Returns:
         The parameters with every axis at its first value, and the axes, field name to tuple of distinct values.
@@ -81,29 +116,41 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
     """
     fixed, axes = {}, {}
     for name, value in values.items():
-        if not isinstance(value, list | tuple):
+        if value is None:
+            known = rules(parameters_type)
+            if name not in known:
+                raise argument_error(
+                    name, "be a parameter of the study", "is not", nearest(name, known)
+                )
+            continue
+        if not _is_several(value):
             fixed[name] = clean(parameters_type, name, value)
             continue
-        cleaned = tuple(clean(parameters_type, name, item) for item in value)
+        items = sorted(value) if isinstance(value, set | frozenset) else list(value)
+        cleaned = tuple(clean(parameters_type, name, item) for item in items)
         if not cleaned:
-            clean(
-                parameters_type,
-                name,
-                None if name not in rules(parameters_type) else _any(parameters_type, name),
-            )
+            clean(parameters_type, name, _any(parameters_type, name))
             raise argument_error(name, "have at least one value", "has none")
         if len(cleaned) > 1 and not rules(parameters_type)[name].sweepable:
             raise argument_error(name, "have one value", f"has {len(cleaned)}: it cannot be swept")
         if len(set(cleaned)) < len(cleaned):
-            raise argument_error(name, "have distinct values", f"is {list(value)}")
+            raise argument_error(name, "have distinct values", f"is {items}")
         fixed[name] = cleaned[0]
         if len(cleaned) > 1:
             axes[name] = cleaned
     return parameters_type(**fixed), axes
 
 
+def _is_several(value: Any) -> bool:
+    if isinstance(value, str | bytes | dict) or getattr(value, "shape", None) == ():
+        return False
+    return isinstance(value, Iterable)
+
+
 def _any(parameters_type, name):
-    return next(item.default for item in dataclasses.fields(parameters_type) if item.name == name)
+    return next(
+        (item.default for item in dataclasses.fields(parameters_type) if item.name == name), None
+    )
 
 
 def cells(parameters, axes: dict[str, tuple]):
@@ -130,14 +177,5 @@ def static_only(parameters):
 
 
 def hashed(parameters) -> dict:
-    """The fields that change a result, as JSON-ready values."""
-    return {
-        name: getattr(parameters, name)
-        for name, rule in rules(type(parameters)).items()
-        if not rule.cosmetic
-    }
-
-
-def study_name(parameters_type: type) -> str:
-    """Name of the study that a ``Parameters`` type belongs to."""
-    return parameters_type.__module__.rpartition(".")[2].replace("_", "-")
+    """All fields, as JSON-ready values."""
+    return {name: getattr(parameters, name) for name in rules(type(parameters))}

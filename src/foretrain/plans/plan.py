@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from foretrain.errors import (
@@ -18,17 +19,12 @@ from foretrain.errors import (
 )
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import cells, hashed, rules, split_axes
+from foretrain.plans.study import Study
+from foretrain.streams import Seed
 
-SCHEMA = 1
+SCHEMA = 2
 MOST_RUNS = 10**7
-_ENTRIES = {
-    "schema": int,
-    "study": str,
-    "parameters": dict,
-    "axes": dict,
-    "seeds": int,
-    "root_seed": int,
-}
+OWN = "own"  # the scale of a plan whose parameters are those of no preset
 
 
 @dataclass(frozen=True)
@@ -36,15 +32,15 @@ class Run:
     """One training, known by what it is.
 
     Attributes:
-        identity: Hash (32 hex digits) of study, parameters, root seed and seed: equal runs have equal identity, in
-            whatever plan and at whatever place of a grid they stand.
+        identity: Hash (32 hex digits) of study, its revision, parameters, root seed and seed: equal runs have equal
+            identity, in whatever plan and at whatever place of a grid they stand.
         parameters: The study's ``Parameters`` of this run.
-        seed: Seed number, from 0.
+        seed: Root and number of its seed.
     """
 
     identity: str
     parameters: Any
-    seed: int
+    seed: Seed
 
 
 @dataclass(frozen=True)
@@ -52,18 +48,20 @@ class Plan:
     """A grid of runs of one study.
 
     Attributes:
-        study: Name of the study.
+        study: The study.
         parameters: ``Parameters`` with every axis at its first value.
         axes: Field name to its values, in the order in which they become dims.
         seeds: Number of seeds, 0 .. seeds-1, run in every cell.
         root_seed: Root of all random streams.
+        preset: The preset it is, whatever its seeds; "own" if it is none.
     """
 
-    study: str
+    study: Study
     parameters: Any
     axes: dict[str, tuple] = field(default_factory=dict)
     seeds: int = 10
     root_seed: int = 0
+    preset: str = OWN
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,10 +69,14 @@ class Plan:
         return tuple(len(values) for values in self.axes.values())
 
     def as_dict(self) -> dict:
-        """The plan as JSON-ready values; `plan_from_dict` is the inverse. Cosmetic parameters are left out."""
+        """The plan as JSON-ready values; `plan_from_dict` is the inverse."""
+        return {**self._content(), "preset": self.preset, "where": self.study.where}
+
+    def _content(self) -> dict:
         return {
             "schema": SCHEMA,
-            "study": self.study,
+            "study": self.study.name,
+            "revision": self.study.revision,
             "parameters": hashed(self.parameters),
             "axes": {name: list(values) for name, values in self.axes.items()},
             "seeds": self.seeds,
@@ -84,11 +86,11 @@ class Plan:
     @property
     def hash(self) -> str:
         """Hash (12 hex digits) of all that changes a result."""
-        return _digest(self.as_dict())[:12]
+        return _digest(self._content())[:12]
 
 
 def make_plan(
-    study: str,
+    study: str | Path | Study,
     values: dict,
     *,
     seeds: int | None = None,
@@ -99,7 +101,7 @@ def make_plan(
     """Build a checked plan.
 
     Args:
-        study: Name of a study.
+        study: Name of a study, path of one of one's own, or a `Study`.
         values: Parameter name to a value, or to several, which make an axis. They take precedence over the preset.
         seeds: Number of seeds; by default what the preset or the study says.
         root_seed: Root of all random streams, a non-negative int below 2**31.
@@ -110,28 +112,73 @@ def make_plan(
         ArgumentError: an unknown study, preset or parameter, a value that breaks a rule in some cell of the grid, or
             too many runs.
     """
-    module = catalogue.load(study)
-    presets = {"quick": {}, **module.PRESETS}
-    given = {**presets[one_of("preset", preset, list(presets))], **values}
-    merged = dict(getattr(module, "AXES", {}))
-    for (name, value), defaults in getattr(module, "CONDITIONAL_DEFAULTS", {}).items():
-        if given.get(name) == value:
-            merged.update(defaults)
-    merged.update(given)
-    preset_seeds = merged.pop("seeds", getattr(module, "SEEDS", 10))
-    parameters, axes = split_axes(module.Parameters, merged)
+    known = catalogue.load(study)
+    chosen = known.presets[one_of("preset", preset, list(known.presets))]
+    parameters, axes, preset_seeds = _laid_out(known, {**chosen, **values})
     plan = Plan(
-        study,
+        known,
         parameters,
         axes,
         integer("seeds", preset_seeds if seeds is None else seeds, minimum=1, maximum=10**7),
         integer("root_seed", root_seed, minimum=0, maximum=2**31 - 1),
     )
     check_size(plan.shape, plan.seeds, yes)
-    if hasattr(module, "check"):
-        for _, cell in cells(parameters, axes):
-            module.check(cell)
-    return plan
+    for _, cell in cells(parameters, axes):
+        known.check(cell)
+    return dataclasses.replace(plan, preset=_preset_of(plan))
+
+
+def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple], int]:
+    """Parameters, axes and default seeds, once the study's axes and conditional defaults have been filled in."""
+    merged: dict = dict(study.axes)
+    for (name, value), defaults in study.conditional_defaults.items():
+        if isinstance(given.get(name), str | int | float) and given[name] == value:
+            merged.update(defaults)
+    # None stands for a parameter's default, which may be an axis or depend on a choice.
+    merged.update(
+        {name: value for name, value in given.items() if value is not None or name not in merged}
+    )
+    seeds = merged.pop("seeds", study.seeds)
+    return *split_axes(study.Parameters, merged), seeds
+
+
+def _preset_of(plan: Plan) -> str:
+    """The preset whose parameters and axes are those of the plan, "own" if none is."""
+    for name, values in plan.study.presets.items():
+        parameters, axes, _ = _laid_out(plan.study, values)
+        if parameters == plan.parameters and axes == plan.axes:
+            return name
+    return OWN
+
+
+def command(plan: Plan) -> list[str]:
+    """The words of the command line that makes the plan again.
+
+    Only what differs from the study's defaults is said. Since a choice may move other defaults, what has been said is laid
+    out again until nothing differs.
+    """
+    said: dict = {}
+    while True:
+        parameters, axes, _ = _laid_out(plan.study, said)
+        differ = {
+            name: values
+            for name in rules(plan.study.Parameters)
+            if (values := _values(plan, name)) != axes.get(name, (getattr(parameters, name),))
+        }
+        if not differ.keys() - said.keys():
+            break
+        said |= {name: values if len(values) > 1 else values[0] for name, values in differ.items()}
+    words = ["foretrain", "run", plan.study.where or plan.study.name]
+    for name in rules(plan.study.Parameters):
+        if name in said:
+            values = said[name] if isinstance(said[name], tuple) else (said[name],)
+            words += [f"--{name.replace('_', '-')}", *map(_word, values)]
+    words += ["--seeds", str(plan.seeds)]
+    return words + (["--root-seed", str(plan.root_seed)] if plan.root_seed else [])
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
@@ -143,50 +190,41 @@ def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
         )
 
 
-def plan_from_dict(fields: dict) -> Plan:
+def plan_from_dict(fields: dict, study: Study | None = None) -> Plan:
     """The plan that `Plan.as_dict` wrote.
 
+    Args:
+        fields: A decoded plan, see `foretrain.results.manifest`.
+        study: The study, where it stands neither in the catalogue nor at the path that the plan names.
+
     Raises:
-        StoreError: it was written by a newer foretrain, lacks an entry, or holds what no plan holds.
+        StoreError: it was written by another schema, or holds what no plan of the study holds.
     """
-    _check_entries(fields)
-    if fields["schema"] > SCHEMA:
+    if fields["schema"] != SCHEMA:
         raise StoreError(
-            f"The folder was written with schema {fields['schema']}, but this foretrain knows up to {SCHEMA}. "
-            "Try a newer foretrain."
+            f"The folder was written with schema {fields['schema']}, but this foretrain trains with schema {SCHEMA}: it "
+            "can be shown and opened, not gone on with. Try another folder."
         )
     try:
-        module = catalogue.load(fields["study"])
-        parameters, _ = split_axes(module.Parameters, fields["parameters"])
-        _, axes = split_axes(module.Parameters, fields["axes"])
+        known = study or catalogue.load(fields.get("where") or fields["study"])
+        if known.name != fields["study"]:
+            raise argument_error("study", f"be `{fields['study']}`", f"is `{known.name}`")
+        parameters, _ = split_axes(known.Parameters, fields["parameters"])
+        _, axes = split_axes(known.Parameters, fields["axes"])
         return Plan(
-            fields["study"],
+            known,
             parameters,
             axes,
-            integer("seeds", fields["seeds"], minimum=1),
-            integer("root_seed", fields["root_seed"], minimum=0),
+            integer("seeds", fields["seeds"], minimum=1, maximum=10**7),
+            integer("root_seed", fields["root_seed"], minimum=0, maximum=2**31 - 1),
+            str(fields.get("preset", OWN)),
         )
     except ArgumentError as error:
         raise StoreError(f"The plan in the folder's manifest cannot be used: {error}") from error
 
 
-def _check_entries(fields) -> None:
-    """Raise `StoreError` unless `fields` has every entry of a plan in its type."""
-    altered = "The folder's manifest is altered or not foretrain's: its plan"
-    if not isinstance(fields, dict):
-        raise StoreError(f"{altered} is no JSON object.")
-    missing = [f"`{name}`" for name in _ENTRIES if name not in fields]
-    if missing:
-        raise StoreError(f"{altered} lacks {', '.join(missing)}.")
-    for name, kind in _ENTRIES.items():
-        if not isinstance(fields[name], kind):
-            raise StoreError(f"{altered} holds a wrong `{name}`.")
-
-
 def variants(plan: Plan) -> list[str]:
     """Names of the networks trained in any cell: "" is the study's own, others are kept beside it."""
-    if not hasattr(catalogue.load(plan.study), "variants"):
-        return [""]
     return list(dict.fromkeys(name for *_, overrides in _cell_variants(plan) for name in overrides))
 
 
@@ -214,14 +252,15 @@ def grid(plan: Plan, variant: str = "") -> Iterator[tuple[tuple[int, ...], Run]]
         seeds = min(plan.seeds, changes.pop("seeds", plan.seeds))
         parameters = dataclasses.replace(cell, **changes)
         content = {
-            "study": plan.study,
+            "study": plan.study.name,
+            "revision": plan.study.revision,
             "parameters": hashed(parameters),
             "root_seed": plan.root_seed,
         }
         prefix = json.dumps(content, sort_keys=True)
         for seed in range(seeds):
             identity = hashlib.sha256(f"{prefix}#{seed}".encode()).hexdigest()[:32]
-            yield (*index, seed), Run(identity, parameters, seed)
+            yield (*index, seed), Run(identity, parameters, Seed(plan.root_seed, seed))
 
 
 def runs(plan: Plan) -> Iterator[Run]:
@@ -236,13 +275,12 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 def join(stored: dict, asked: Plan) -> Plan:
     """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`."""
-    _check_entries(stored)
-    if stored["study"] != asked.study:
+    if stored["study"] != asked.study.name:
         raise FolderError(
-            f"Argument `out` must be a folder of study `{asked.study}`, but holds study `{stored['study']}`. "
+            f"Argument `out` must be a folder of study `{asked.study.name}`, but holds study `{stored['study']}`. "
             "Try another folder."
         )
-    return merge(plan_from_dict(stored), asked)
+    return merge(plan_from_dict(stored, asked.study), asked)
 
 
 def merge(stored: Plan, asked: Plan) -> Plan:
@@ -258,9 +296,7 @@ def merge(stored: Plan, asked: Plan) -> Plan:
         raise _conflict("root_seed", stored.root_seed, asked.root_seed)
     grows = asked.seeds >= stored.seeds
     shrinks = asked.seeds <= stored.seeds
-    for name, rule in rules(type(stored.parameters)).items():
-        if rule.cosmetic:
-            continue
+    for name in rules(type(stored.parameters)):
         old, new = _values(stored, name), _values(asked, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
@@ -281,9 +317,8 @@ def _conflict(name, old, new) -> FolderError:
 
 def _cell_variants(plan: Plan) -> Iterator[tuple[tuple[int, ...], Any, dict[str, dict]]]:
     """Every cell as (index per axis, parameters, overrides of every variant it has), "" among them."""
-    further = getattr(catalogue.load(plan.study), "variants", lambda cell: {})
     for index, cell in cells(plan.parameters, plan.axes):
-        yield index, cell, {"": {}, **further(cell)}
+        yield index, cell, {"": {}, **plan.study.variants(cell)}
 
 
 def _digest(content: dict) -> str:

@@ -1,0 +1,306 @@
+"""A sentence: what a claim says, what it allows and how it is measured, before there is a run to judge.
+
+A study's ``claims.py`` is a list of sentences::
+
+    @sentence("Modes with larger singular values are learned first.", source=PAPER + "section 3.1", allowed=(0.95, 1),
+              predicted=1, why="One pair in twenty may be swapped by the random start.")
+    def larger_first(cell):
+        ...
+
+The function measures: it takes a cell of the grid (`foretrain.plans.grid.Grid`) and returns one value per seed, an
+`Exact` deviation, or None where the sentence does not apply. Everything else is data, fixed before the first run and
+sealed by a hash. `allowed` and `predicted` may be functions of the cell, which then withholds what was trained.
+"""
+
+import hashlib
+import inspect
+import math
+import textwrap
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.interval import interval
+from foretrain.errors import ForetrainError
+
+STATISTICS = ("mean", "median", "fraction")
+
+
+class SentenceError(ForetrainError, TypeError):
+    """A sentence is written in a way that cannot be judged."""
+
+
+@dataclass(frozen=True)
+class PerSeed:
+    """What was measured, with words that depend on it.
+
+    Attributes:
+        values: One value per seed, shape (seed,); nan where a seed has none. Booleans are judged as a fraction.
+        note: Added to the note of the sentence.
+    """
+
+    values: Any
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The worst deviation of an exact fact over all that was looked at; nan where nothing could be measured.
+
+    Attributes:
+        worst: The deviation.
+        note: Added to the note of the sentence.
+        seeds: Number of seeds looked at; by default those of the cell.
+    """
+
+    worst: float
+    note: str = ""
+    seeds: int | None = None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a study; made by `sentence`.
+
+    Attributes:
+        id: Short name, unique within the study.
+        statement, source, why, note, unit: As in `foretrain.claims.claim.Claim`.
+        allowed: Interval for the measured value, or a function of the cell that gives it.
+        measure: ``measure(cell)``: values of shape (seed,), `PerSeed`, `Exact`, or None where it does not apply.
+        predicted: The value that theory gives, or a function of the cell; nan where the sentence only bounds.
+        over: Axes along which it looks: dims of what the cell holds, of length one where they are not swept.
+        statistic: "mean", "median" or "fraction" over seeds.
+        corrects: Id of the sentence of which it is the corrected form, or "".
+        among: Of which runs it speaks, in words, where it leaves some out on purpose; "" for all.
+        of: Networks it looks at: "" is the study's own, other names are variants. Their runs must all be there.
+        at_end: Whether it speaks of the end of training, so that runs cut off before they settled carry no verdict.
+    """
+
+    id: str
+    statement: str
+    source: str
+    why: str
+    allowed: Any
+    measure: Callable[[Any], Any]
+    predicted: Any = math.nan
+    over: tuple[str, ...] = ()
+    statistic: str = "mean"
+    corrects: str = ""
+    among: str = ""
+    of: tuple[str, ...] = ("",)
+    at_end: bool = False
+    note: str = ""
+    unit: str = "1"
+
+    @property
+    def seal(self) -> str:
+        """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures."""
+        parts = [self.id, self.statement, self.source, self.why, self.note, self.unit, self.among]
+        parts += [self.statistic, self.corrects, repr((self.over, self.of, self.at_end))]
+        parts += [_text(self.allowed), _text(self.predicted), _text(self.measure)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def sentence(
+    statement: str,
+    *,
+    source: str,
+    allowed: Any,
+    why: str,
+    predicted: Any = math.nan,
+    over: Iterable[str] = (),
+    statistic: str = "mean",
+    corrects: str = "",
+    among: str = "",
+    of: str | Iterable[str] = "",
+    at_end: bool = False,
+    note: str = "",
+    unit: str = "1",
+    id: str = "",
+) -> Callable[[Callable[[Any], Any]], Sentence]:
+    """Make a `Sentence` of a measuring function; for the arguments see there.
+
+    The id is the function's name with hyphens, ``<id>.corrected`` where it corrects another, or `id`.
+
+    Raises:
+        SentenceError: an argument is none that can be judged.
+    """
+    if statistic not in STATISTICS:
+        raise SentenceError(
+            f"A sentence's `statistic` must be one of {STATISTICS}, but is {statistic!r}."
+        )
+    if not callable(allowed):
+        check_allowed(allowed, math.nan if callable(predicted) else predicted, statement)
+
+    def made(measure: Callable[[Any], Any]) -> Sentence:
+        own = f"{corrects}.corrected" if corrects else measure.__name__.strip("_").replace("_", "-")
+        return Sentence(
+            id=id or own,
+            statement=statement,
+            source=source,
+            why=why,
+            allowed=allowed if callable(allowed) else (float(allowed[0]), float(allowed[1])),
+            measure=measure,
+            predicted=predicted,
+            over=tuple(over),
+            statistic=statistic,
+            corrects=corrects,
+            among=among,
+            of=(of,) if isinstance(of, str) else tuple(of),
+            at_end=at_end,
+            note=note,
+            unit=unit,
+        )
+
+    return made
+
+
+def check_allowed(allowed: Any, predicted: float, name: str) -> tuple[float, float]:
+    """The interval (low, high), or `SentenceError` if it is none, is the whole line, or leaves out its prediction."""
+    try:
+        low, high = (float(end) for end in allowed)
+    except (TypeError, ValueError):
+        raise SentenceError(
+            f"What `{name}` allows must be (low, high), but is {allowed!r}."
+        ) from None
+    if not low <= high:
+        raise SentenceError(f"What `{name}` allows must have low <= high, but is {(low, high)}.")
+    if math.isinf(low) and math.isinf(high):
+        raise SentenceError(f"What `{name}` allows must not be the whole line: it could not fail.")
+    if not math.isnan(predicted) and not low <= predicted <= high:
+        raise SentenceError(
+            f"What `{name}` allows, {low:g} .. {high:g}, must hold its own prediction, but that is {predicted:g}."
+        )
+    return low, high
+
+
+def judge(said: Sentence, cell: Any) -> Claim | None:
+    """Judge a sentence in a cell.
+
+    Args:
+        said: The sentence.
+        cell: The cell, a `foretrain.plans.grid.Grid` cut along all axes but those in `said.over`.
+
+    Returns:
+        The claim, or None where the sentence does not apply.
+
+    Raises:
+        SentenceError: what it allows or measures is nothing that can be judged.
+        Exception: whatever the measuring function raises.
+    """
+    found = said.measure(cell)
+    if found is None:
+        return None
+    blind = cell.blind()
+    predicted = float(said.predicted(blind) if callable(said.predicted) else said.predicted)
+    given = said.allowed(blind) if callable(said.allowed) else said.allowed
+    allowed = check_allowed(given, predicted, said.id)
+    shortfall = cell.shortfall(said.of, at_end=said.at_end)
+    note, method = said.note, "exact"
+    if isinstance(found, Exact):
+        measured, uncertainty, extra = float(found.worst), None, found.note
+        seeds, left_out = cell.seeds if found.seeds is None else found.seeds, 0
+        inside = allowed[0] <= measured <= allowed[1]
+        verdict = HOLDS if inside else FAILS if math.isfinite(measured) else INCONCLUSIVE
+        reason = "" if math.isfinite(measured) or inside else "nothing was measured"
+        if math.isinf(measured) and not inside:
+            verdict, reason = FAILS, ""
+    else:
+        values, extra = (found.values, found.note) if isinstance(found, PerSeed) else (found, "")
+        values = np.asarray(values)
+        if values.ndim != 1 or values.dtype.kind not in "fiub":
+            raise SentenceError(
+                f"The sentence `{said.id}` must measure one number per seed, but gave shape {values.shape} "
+                f"of dtype {values.dtype}."
+            )
+        kept = values[np.isfinite(values)]
+        seeds, left_out = int(kept.size), int(values.size - kept.size)
+        ends = interval(kept, said.statistic) if kept.size else None
+        measured = ends.measured if ends else math.nan
+        uncertainty = (ends.low, ends.high) if ends else (math.nan, math.nan)
+        method = ends.method if ends else "none"
+        verdict, reason = _verdict(uncertainty, allowed), ""
+        if left_out and not said.among:
+            shortfall = shortfall or f"{left_out} of {values.size} seeds gave no value"
+        if not kept.size:
+            reason = "nothing was measured"
+        elif kept.size == 1:
+            reason = "one seed says nothing of the spread"
+        elif values.dtype.kind != "b" and cell.equal_seeds(said.of):
+            verdict, reason = INCONCLUSIVE, "all seeds gave the same run"
+    if shortfall and not (said.among and not shortfall.startswith("not finished")):
+        if verdict == HOLDS or shortfall.startswith("not finished") or not math.isfinite(measured):
+            verdict = INCONCLUSIVE
+        reason = reason or (shortfall if verdict == INCONCLUSIVE else "")
+        note = f"{note} {_sentence_of(shortfall)}".strip() if verdict == FAILS else note
+    return Claim(
+        id=said.id,
+        statement=said.statement,
+        source=said.source,
+        predicted=predicted,
+        measured=measured,
+        uncertainty=uncertainty,
+        allowed=allowed,
+        verdict=verdict,
+        seeds=seeds,
+        cell=dict(cell.cell),
+        left_out=left_out,
+        reason=reason,
+        method=method,
+        why=said.why,
+        among=said.among,
+        corrects=said.corrects,
+        along={name: ends for name, ends in cell.ends().items() if name in said.over},
+        unit=said.unit,
+        note=f"{note} {extra}".strip(),
+    )
+
+
+def _sentence_of(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:
+    (low, high), (floor, ceiling) = found, allowed
+    if floor <= low and high <= ceiling:
+        return HOLDS
+    if high < floor or low > ceiling:
+        return FAILS
+    return INCONCLUSIVE
+
+
+def _text(part: Any, seen: frozenset = frozenset()) -> str:
+    """Source of a function and of the functions of its own module that it calls; the value itself of anything else."""
+    if not isinstance(part, types.FunctionType):
+        return repr(part)
+    try:
+        lines = textwrap.dedent(inspect.getsource(part))
+    except (OSError, TypeError):
+        lines = part.__code__.co_code.hex() + repr(part.__code__.co_consts)
+    called = [part.__globals__.get(name) for name in _names(part.__code__)]
+    own = {
+        one.__qualname__: one
+        for one in called
+        if isinstance(one, types.FunctionType) and one.__module__ == part.__module__
+    }
+    seen = seen | {part.__qualname__}
+    further = [_text(own[name], seen | own.keys()) for name in sorted(own.keys() - seen)]
+    return "\n".join([lines, *further])
+
+
+def _names(code: types.CodeType) -> set[str]:
+    """Global names that a code object and those within it use."""
+    found = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            found |= _names(constant)
+    return found
+
+
+def seals(sentences: Iterable[Sentence]) -> Mapping[str, str]:
+    """Id of every sentence to its seal."""
+    return {said.id: said.seal for said in sentences}

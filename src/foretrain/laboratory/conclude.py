@@ -1,0 +1,301 @@
+"""From runs to verdicts: fold, predict, fit, judge, store, draw."""
+
+import shlex
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.claim import Claim
+from foretrain.dynamics.program import OUTCOMES
+from foretrain.errors import StoreError
+from foretrain.laboratory import folder as home
+from foretrain.laboratory.judge import Problem, any_run, judged, problem, say
+from foretrain.laboratory.page import write_page
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import cells
+from foretrain.plans.plan import Plan, command, grid, variant_seeds, variants
+from foretrain.plans.study import Study
+from foretrain.results.folding import Layout, fold_all
+from foretrain.results.journal import scan
+from foretrain.results.lock import patient_lock
+from foretrain.results.manifest import read_manifest
+from foretrain.results.result import Result, make_tree, open_result
+from foretrain.results.store import attributes, write_tree
+from foretrain.results.summary import (
+    Summary,
+    count_outcomes,
+    read_summary,
+    versions,
+    write_summary,
+)
+from foretrain.vocabulary import VocabularyError, annotate, lookup
+
+LOG = "log.txt"
+_ANNOUNCED_S = 2.0
+
+
+def conclude(
+    folder: Path, plan: Plan, device: str, wall_time_s: float, *, quiet: bool = True
+) -> Result:
+    """Fold what was run, predict, judge, and write store, summary, figures and page.
+
+    Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
+    its traceback in ``log.txt``, and costs nothing else.
+    """
+    problems: list[Problem] = []
+    whole = labelled(folder, plan, problems)
+    done = _Writing(folder, plan, whole, device, wall_time_s)
+    done.write((), problems)
+    claims, raised = judged(plan.study, whole, plan.preset, tell=None if quiet else _tell)
+    looks = home.look(folder, plan) if claims else []
+    problems += raised
+    done.write(claims, problems, looks=looks)
+    result = open_result(folder)
+    write_page(result, plan, whole, problems, tell=None if quiet else _announce())
+    if problems:
+        done.write(claims, problems, looks=looks, store=False)
+        _log(folder, problems)
+    return result
+
+
+def _tell(done: int, total: int) -> None:
+    say(f"Judging: {done} of {total} cells.")
+
+
+def _announce() -> Callable[[str], None]:
+    began = time.monotonic()
+
+    def tell(name: str) -> None:
+        if time.monotonic() - began > _ANNOUNCED_S:
+            say(f"Drawing: {name}.")
+
+    return tell
+
+
+def _log(folder: Path, problems: list[Problem]) -> None:
+    with (folder / LOG).open("a", encoding="utf-8") as file:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        file.writelines(f"{now} {one.trace}\n" for one in problems)
+
+
+class _Writing:
+    """What store and summary hold of a plan's runs, and how they are written."""
+
+    def __init__(self, folder: Path, plan: Plan, whole: Grid, device: str, wall_time_s: float):
+        self._folder, self._plan, self._whole = folder, plan, whole
+        before = summary_of(folder)
+        self._device = device or (before.device if before else "")
+        self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
+
+    def write(
+        self,
+        claims: list[Claim] | tuple[Claim, ...],
+        problems: list[Problem],
+        *,
+        looks: list[dict] | None = None,
+        store: bool = True,
+    ) -> None:
+        """Write summary and, unless it has been, store with these claims."""
+        plan, whole, folder = self._plan, self._whole, self._folder
+        if store:
+            attrs = attributes(
+                config=plan.as_dict(),
+                hash=plan.hash,
+                seeds=plan.seeds,
+                root_seed=plan.root_seed,
+                versions=versions(),
+                device=self._device,
+            )
+            tree = make_tree(
+                simulation=whole.simulation,
+                variants=whole.variants,
+                theory=whole.theory,
+                fits=whole.fits,
+                claims=claims,
+                attrs=attrs,
+            )
+            with patient_lock(folder, "fold", 600):
+                write_tree(folder, tree)
+        counts: Counter = Counter()
+        for data in (whole.simulation, *whole.variants.values()):
+            counts.update(count_outcomes(data))
+        held, manifest, fields = scan(folder), read_manifest(folder) or {}, plan.as_dict()
+        card = plan.study.card
+        write_summary(
+            folder,
+            Summary(
+                study=card.name,
+                summary=card.summary,
+                source=card.source,
+                config=fields["parameters"],
+                axes=plan.axes,
+                hash=plan.hash,
+                seeds=plan.seeds,
+                root_seed=plan.root_seed,
+                preset=plan.preset,
+                versions=versions(),
+                device=self._device,
+                wall_time_s=self._wall_time_s,
+                created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                runs=dict(counts),
+                failures=held.notes,
+                codes=dict(held.codes),
+                claims=tuple(claims),
+                problems=tuple(one.line for one in problems),
+                looks=tuple(looks or ()),
+                reworded=tuple(home.reworded(folder, plan)),
+                history=tuple(manifest.get("history", ())),
+                command=shlex.join(command(plan)),
+                citations=tuple(card.references),
+            ),
+        )
+
+
+def summary_of(folder: Path) -> Summary | None:
+    """The summary of a folder; None if there is none, or a damaged one, which is written anew from the journal."""
+    try:
+        return read_summary(folder) if (folder / "summary.json").exists() else None
+    except StoreError:
+        return None
+
+
+def labelled(folder: Path, plan: Plan, problems: list[Problem] | None = None) -> Grid:
+    """Fold the journal of a folder into labelled runs and put theory and fits beside them.
+
+    Args:
+        folder: The folder of results.
+        plan: Its plan.
+        problems: Takes what the theory raises; without it the exception comes through.
+    """
+    cell_list = dict(cells(plan.parameters, plan.axes))
+    study = plan.study
+
+    def of_cell(index, step):
+        return study.labels(cell_list[index], step)
+
+    layouts = {
+        variant: Layout(
+            axes=plan.axes,
+            seeds=variant_seeds(plan, variant),
+            places=((place, run.identity) for place, run in grid(plan, variant)),
+            outcomes=OUTCOMES,
+            coordinates=of_cell,
+        )
+        for variant in variants(plan)
+    }
+    folded = fold_all(folder, layouts)
+    simulation = folded.pop("")
+    whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
+    whole = replace(whole, theory=_guarded(_theory, study, whole, problems))
+    return replace(whole, fits=_guarded(_fits, study, whole, problems))
+
+
+def _guarded(function, study: Study, whole: Grid, problems: list[Problem] | None) -> xr.Dataset:
+    try:
+        return function(study, whole)
+    except Exception as error:
+        if problems is None:
+            raise
+        problems.append(problem(f"The {function.__name__.strip('_')} of the study raised", error))
+        return xr.Dataset()
+
+
+def _theory(study: Study, whole: Grid) -> xr.Dataset:
+    """The theory of every cell of a grid, along its axes; empty if the study predicts nothing."""
+    if not study.predicts:
+        return xr.Dataset()
+    return _over_cells(whole, lambda cell: theory_of(study, cell))
+
+
+def theory_of(study: Study, cell: Grid) -> xr.Dataset:
+    """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
+    p = cell.parameters
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    seeds = range(cell.seeds if study.predicts_by_seed else 1)
+    found = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    if study.predicts_by_seed:
+        arrays = {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}
+        return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
+    return dataset(found[0], study.labels(p, step), step)
+
+
+def _fits(study: Study, whole: Grid) -> xr.Dataset:
+    """What is fitted to the runs of every cell, along the axes; empty if the study fits nothing."""
+    if not study.fits:
+        return xr.Dataset()
+
+    def of(cell: Grid) -> xr.Dataset:
+        if not any_run(cell.simulation):
+            return xr.Dataset()
+        step = (
+            np.asarray(cell.simulation["step"].values)
+            if "step" in cell.simulation.coords
+            else np.zeros(0)
+        )
+        return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
+
+    return _over_cells(whole, of)
+
+
+def dataset(
+    arrays: dict[str, Any], labels: dict[str, tuple], step: np.ndarray, seeds: int | None = None
+) -> xr.Dataset:
+    """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
+
+    Raises:
+        VocabularyError: a variable is not declared, or has neither its declared number of dims nor one more.
+    """
+    variables = {}
+    for name, values in arrays.items():
+        values, own = np.asarray(values), lookup(name).dims or ()
+        if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
+            dims = ("seed", *own)
+        elif values.ndim == len(own):
+            dims = own
+        else:
+            raise VocabularyError(
+                f"Variable `{name}` must have dims {own}, with `seed` in front where it differs by seed, but has shape "
+                f"{values.shape}."
+            )
+        variables[name] = (dims, values)
+    found = xr.Dataset(variables)
+    known = {"step": (("step",), step), **labels}
+    if seeds is not None and "seed" in found.dims:
+        known["seed"] = (("seed",), np.arange(seeds))
+    fitting = {
+        name: (dims, values)
+        for name, (dims, values) in known.items()
+        if all(
+            found.sizes.get(dim) == size for dim, size in zip(dims, np.shape(values), strict=True)
+        )
+    }
+    return found.assign_coords(fitting)
+
+
+def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
+    """What `of` gives for every cell, along the axes of the grid."""
+    parts = {
+        tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes): of(cell)
+        for cell in whole.cells()
+    }
+    shape = tuple(len(values) for values in whole.axes.values())
+    for position in reversed(range(len(whole.axes))):
+        name = list(whole.axes)[position]
+        label = xr.DataArray(list(whole.axes[name]), dims=name, name=name)
+        parts = {
+            head: xr.concat(
+                [parts[(*head, i)] for i in range(shape[position])],
+                label,
+                join="outer",
+                data_vars="all",
+            )
+            for head in np.ndindex(*shape[:position])
+        }
+    return annotate(parts[()])

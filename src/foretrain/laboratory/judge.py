@@ -1,0 +1,98 @@
+"""Judging a grid: every sentence in every cell, whatever becomes of one of them."""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from foretrain.claims.claim import Claim
+from foretrain.claims.sentence import Sentence, judge
+from foretrain.plans.grid import Grid
+from foretrain.plans.study import Study
+from foretrain.vocabulary import FAILED, MISSING
+
+_TELL_S = 2.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A part of a study that raised.
+
+    Attributes:
+        line: What raised and why, with the author's file and line.
+        trace: The whole traceback, for the log.
+    """
+
+    line: str
+    trace: str
+
+
+def judged(
+    study: Study, grid: Grid, scale: str = "", *, tell: Callable[[int, int], None] | None = None
+) -> tuple[list[Claim], list[Problem]]:
+    """The claims of a grid, sentence by sentence, and what raised on the way.
+
+    A sentence that raises in a cell costs that claim alone; of one that raises in many cells the first is told.
+
+    Args:
+        study: The study.
+        grid: All that was run and predicted.
+        scale: The preset, as claims carry it.
+        tell: Called every few seconds with the number of cells done and of all cells.
+
+    Cost: some milliseconds per cell.
+    """
+    # Where every run of a network failed there is nothing to judge: the reasons are what the user needs to see.
+    if not all(any_run(data) for data in (grid.simulation, *grid.variants.values())):
+        return [], []
+    groups: dict[tuple[str, ...], list[Sentence]] = {}
+    for said in study.sentences:
+        groups.setdefault(said.over, []).append(said)
+    total = sum(_number(grid, over) for over in groups)
+    claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
+    problems: dict[str, Problem] = {}
+    done, told = 0, time.monotonic()
+    for over, sentences in groups.items():
+        for cell in grid.cells(keep=over):
+            laid = cell.along(*over)
+            for said in sentences:
+                try:
+                    claim = judge(said, laid)
+                except Exception as error:
+                    what = f"The sentence `{said.id}` raised"
+                    problems.setdefault(said.id, problem(what, error))
+                    continue
+                if claim is not None:
+                    claims[said.id].append(replace(claim, scale=scale))
+            done += 1
+            if tell is not None and time.monotonic() - told > _TELL_S:
+                tell(done, total)
+                told = time.monotonic()
+    return [claim for found in claims.values() for claim in found], list(problems.values())
+
+
+def _number(grid: Grid, over: Iterable[str]) -> int:
+    return int(np.prod([len(values) for name, values in grid.axes.items() if name not in over]))
+
+
+def any_run(data) -> bool:
+    """Whether a network has a run that neither failed nor is missing."""
+    return bool(np.isin(data["outcome"].values, (MISSING, FAILED), invert=True).any())
+
+
+def problem(what: str, error: BaseException) -> Problem:
+    """What raised, in a line that names the innermost place outside of libraries, and the traceback."""
+    text = " ".join(str(error).split()) or "no message"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename]
+    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    trace = "".join(traceback.format_exception(error))
+    return Problem(f"{what} {type(error).__name__}: {text}{where}.", f"{what}:\n{trace}")
+
+
+def say(line: str) -> None:
+    """A line on standard error."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""The page of a result: its figures drawn, its summary put into words."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from foretrain import figures, references
+from foretrain.figures import curves
+from foretrain.figures.style import style
+from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import rules
+from foretrain.plans.plan import Plan
+from foretrain.report.page import PageFigure, write
+from foretrain.results.result import Result
+from foretrain.results.summary import Summary, read_summary
+
+
+def write_page(
+    result: Result,
+    plan: Plan | None,
+    whole: Grid | None,
+    problems: list[Problem],
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> Path:
+    """Draw the figures of a result into ``figures/`` and write ``report.html``.
+
+    Args:
+        result: The result, with its folder.
+        plan: Its plan; None where it was made by another schema, of which only the claims are drawn.
+        whole: Its runs and theory.
+        problems: Takes the figures that raise; each costs itself only.
+        tell: Called with the name of every figure before it is written.
+    """
+    assert result.path is not None, "a page is written into the folder of a result"
+    summary = read_summary(result.path)
+    drawings: dict[str, figures.Drawing] = {}
+    if plan is not None and whole is not None and any_run(whole.simulation):
+        drawings = _guarded("figures", problems, lambda: _drawn(plan, whole))
+    drawings |= _guarded(
+        "figure of the claims", problems, lambda: figures.draw_cells(summary.claims, summary.axes)
+    )
+    shown = []
+    for name, drawing in drawings.items():
+        if tell is not None:
+            tell(name)
+        paths = _guarded(
+            f"figure `{name}`",
+            problems,
+            lambda name=name, drawing=drawing: figures.save({name: drawing}, _folder(result)),
+        )
+        if name in paths:
+            svg = paths[name].read_text(encoding="utf-8")
+            shown.append(PageFigure(name, drawing.title, drawing.caption, svg))
+    return write(result.path, _fields(summary, plan, problems), shown)
+
+
+def _folder(result: Result) -> Path:
+    assert result.path is not None
+    return result.path / "figures"
+
+
+def _drawn(plan: Plan, whole: Grid) -> dict[str, figures.Drawing]:
+    with style():
+        own = plan.study.draw(whole)
+        return curves.draw(whole) if own is None else own
+
+
+def _guarded(what: str, problems: list[Problem], make: Callable[[], dict]) -> dict[str, Any]:
+    try:
+        return make()
+    except Exception as error:
+        problems.append(problem(f"The {what} of the study raised", error))
+        return {}
+
+
+def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dict:
+    """The summary as the page takes it."""
+    meanings = {}
+    if plan is not None:
+        meanings = {name: rule.meaning for name, rule in rules(plan.study.Parameters).items()}
+    lines = [*summary.problems, *(one.line for one in problems)]
+    return {
+        **asdict(summary),
+        "claims": [claim.as_dict() for claim in summary.claims],
+        "failures": [f"Run {name}: {reason}" for name, reason in summary.failures.items()],
+        "problems": list(dict.fromkeys(lines)),
+        "citations": references.bibtex(summary.citations).split("\n\n")
+        if summary.citations
+        else [],
+        "meanings": meanings,
+    }

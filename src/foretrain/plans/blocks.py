@@ -1,0 +1,28 @@
+"""Blocks of parameters that many studies share; a study inherits them and changes defaults with `default`."""
+
+from dataclasses import dataclass
+
+from foretrain.plans.parameters import parameter
+
+
+@dataclass(frozen=True)
+class Run:
+    """What every run has: how long it may take, what is stored of it, and its numbers."""
+
+    steps: int = parameter(2000, "largest number of steps", minimum=1, maximum=10**9)
+    observe_every: int = parameter(
+        10, "stride in steps of what is stored", minimum=1, maximum=10**9, static=True
+    )
+    precision: str = parameter(
+        "float32", "floating-point type", choices=("float32", "float64"), static=True
+    )
+
+
+@dataclass(frozen=True)
+class Training(Run):
+    """Training by steps of a fixed size until the loss is small enough or the steps are used up."""
+
+    learning_rate: float = parameter(0.01, "step of descent", above=0)
+    loss_tolerance: float = parameter(
+        0.0, "a run ends when its loss is at most this; 0 runs all steps", minimum=0
+    )

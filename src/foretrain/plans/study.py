@@ -1,0 +1,317 @@
+"""A study: an object that answers the whole contract, made from the files of a folder, from one file, or from functions.
+
+Its parts are files named by role, ``study.py`` (card, parameters, checks), ``training.py``, ``theory.py``, ``claims.py``
+and ``figures.py``; what is not found in its own file is looked for in ``study.py``, and what is not there either has its
+default here and nowhere else. A part is imported when it is first asked for.
+
+What a study may define, `p` being its ``Parameters`` and `seed` a `foretrain.streams.Seed`:
+
+=====================================  ===========  ==============================================================
+name                                   file         default
+=====================================  ===========  ==============================================================
+docstring, ``SOURCE``, ``COST``        study.py     its first line is the summary
+``REFERENCES``                         study.py     ()
+``Parameters``                         study.py     required: a frozen dataclass of `parameter` and `default` fields
+``AXES``, ``PRESETS``                  study.py     {}
+``CONDITIONAL_DEFAULTS``               study.py     {}: ``{(field, value): {field: default, ...}}``
+``SEEDS``, ``REVISION``                study.py     10, 1
+``check(p)``                           study.py     nothing
+``variants(p) -> {name: overrides}``   study.py     {}: ``"seeds": n`` among the overrides limits their seeds
+``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run
+``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``
+``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
+``program(p) -> Program``              training.py  required
+``inputs(p, seed) -> arrays``          training.py  {}: every traced number of p is added by itself
+``shared(p) -> arrays``                training.py  {}: large arrays common to all runs of one static signature
+``predict(p, step[, seed]) -> arrays`` theory.py    {}: once per seed if it takes one
+``fit(cell) -> arrays``                theory.py    {}: constants fitted to the runs of a cell
+sentences                              claims.py    all that the file holds, those it imports included
+``draw(grid) -> {name: Drawing}``      figures.py   None: the default figure
+=====================================  ===========  ==============================================================
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.sentence import Sentence
+from foretrain.errors import ForetrainError
+from foretrain.plans.parameters import rules, types
+from foretrain.streams import Seed
+
+ROLES = ("study", "training", "theory", "claims", "figures")
+Names = Mapping[str, Any]
+
+
+class StudyError(ForetrainError, TypeError):
+    """A study lacks something, or answers in a form that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a study without importing anything.
+
+    Attributes:
+        name: With hyphens.
+        summary: First line of its docstring.
+        source: Document and figure.
+        cost: What the default size costs on 2 cores, in words.
+        references: Keys of `foretrain.references`.
+    """
+
+    name: str
+    summary: str = ""
+    source: str = ""
+    cost: str = ""
+    references: tuple[str, ...] = ()
+
+
+class Study:
+    """One study; see the module for what it may define.
+
+    Args:
+        card: What is known of it beforehand.
+        part: ``part(role)`` gives the names that the file of a role defines, None if there is no such file.
+        where: Path of a study of one's own, "" for one of the catalogue.
+        files: Its source files, by role.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        part: Callable[[str], Names | None],
+        where: str = "",
+        files: Mapping[str, str] | None = None,
+    ):
+        self.card, self.where, self.files = card, where, dict(files or {})
+        self.part = part
+
+    @property
+    def name(self) -> str:
+        """Its name, with hyphens."""
+        return self.card.name
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r})"
+
+    def _find(self, role: str, name: str, default: Any = None) -> Any:
+        for names in (self.part(role), self.part("study")):
+            if names is not None and name in names:
+                return names[name]
+        return default
+
+    def _required(self, role: str, name: str) -> Any:
+        found = self._find(role, name)
+        if found is None:
+            raise StudyError(
+                f"The study `{self.name}` must define `{name}`, but does not. Put it into {role}.py."
+            )
+        return found
+
+    @cached_property
+    def Parameters(self) -> type:
+        """Its parameters, a frozen dataclass."""
+        return self._required("study", "Parameters")
+
+    @cached_property
+    def axes(self) -> dict[str, tuple]:
+        """Axes that it has unless told otherwise."""
+        return dict(self._find("study", "AXES", {}))
+
+    @cached_property
+    def presets(self) -> dict[str, dict]:
+        """Name of each preset to what it sets; ``quick`` is the defaults."""
+        return {"quick": {}, **self._find("study", "PRESETS", {})}
+
+    @cached_property
+    def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
+        """Defaults that depend on a choice."""
+        return dict(self._find("study", "CONDITIONAL_DEFAULTS", {}))
+
+    @cached_property
+    def seeds(self) -> int:
+        """Default number of seeds."""
+        return self._find("study", "SEEDS", 10)
+
+    @cached_property
+    def revision(self) -> int:
+        """Part of the identity of every run: raised when the author changes what a run computes."""
+        return self._find("study", "REVISION", 1)
+
+    def check(self, p: Any) -> None:
+        """Refuse parameters that do not fit together; raises `ArgumentError`."""
+        if found := self._find("study", "check"):
+            found(p)
+
+    def variants(self, p: Any) -> dict[str, dict]:
+        """Networks to train beside the main one, name to what they override."""
+        found = self._find("study", "variants")
+        return dict(found(p)) if found else {}
+
+    def estimate(self, p: Any) -> float:
+        """Predicted number of steps of a run, used to start long runs first."""
+        found = self._find("study", "estimate")
+        return float(found(p) if found else p.steps)
+
+    def labels(self, p: Any, step: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+        """Labels along dims of one cell, name to (dims, values), ``time`` along ``step`` among them.
+
+        Args:
+            p: Parameters of the cell.
+            step: Stored step numbers, shape (step,).
+        """
+        given = self._find("study", "labels")
+        found = {}
+        for name, values in (given(p) if given else {}).items():
+            pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
+            dim, values = values if pair else (name, values)
+            found[name] = ((dim,), np.asarray(values))
+        if time := self._find("study", "time"):
+            found["time"] = (("step",), np.asarray(time(p, step)))
+        elif "learning_rate" in rules(type(p)):
+            found["time"] = (("step",), step * p.learning_rate)
+        return found
+
+    def program(self, p: Any) -> Any:
+        """The jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`."""
+        return self._required("training", "program")(p)
+
+    def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
+        """What one run feeds to the program: what the study draws, and every traced number of `p`."""
+        found = self._find("training", "inputs")
+        return {**traced(p), **(found(p, seed) if found else {})}
+
+    def shared(self, p: Any) -> dict[str, Any]:
+        """Large arrays common to all runs of one static signature."""
+        found = self._find("training", "shared")
+        return dict(found(p)) if found else {}
+
+    @cached_property
+    def predicts(self) -> bool:
+        """Whether there is a theory."""
+        return self._find("theory", "predict") is not None
+
+    @cached_property
+    def predicts_by_seed(self) -> bool:
+        """Whether the theory depends on what is drawn."""
+        found = self._find("theory", "predict")
+        return found is not None and len(inspect.signature(found).parameters) > 2
+
+    def predict(self, p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
+        """The theory of one cell (of one seed, where it takes one): name to array with the dims of the vocabulary."""
+        found = self._find("theory", "predict")
+        if found is None:
+            return {}
+        return dict(found(p, step, seed) if self.predicts_by_seed else found(p, step))
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether constants are fitted to the runs."""
+        return self._find("theory", "fit") is not None
+
+    def fit(self, cell: Any) -> dict[str, Any]:
+        """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
+        found = self._find("theory", "fit")
+        return dict(found(cell)) if found else {}
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Its sentences, in the order in which they stand in the file; raises `StudyError` if two share an id."""
+        names = self.part("claims") or self.part("study") or {}
+        found = tuple(
+            dict.fromkeys(value for value in names.values() if isinstance(value, Sentence))
+        )
+        ids = [said.id for said in found]
+        for said in found:
+            if ids.count(said.id) > 1:
+                raise StudyError(
+                    f"Sentences of the study `{self.name}` must have distinct ids, but two are `{said.id}`."
+                )
+            if said.corrects and said.corrects not in ids:
+                raise StudyError(
+                    f"The sentence `{said.id}` of the study `{self.name}` must correct one of its sentences, but names "
+                    f"`{said.corrects}`."
+                )
+        return found
+
+    def draw(self, grid: Any) -> dict[str, Any] | None:
+        """The figures of a grid, name to `foretrain.figures.Drawing`; None where the study leaves them to the default."""
+        found = self._find("figures", "draw")
+        return found(grid) if found else None
+
+
+def traced(p: Any) -> dict[str, np.generic]:
+    """Every number of some parameters that is not static, as NumPy scalars; a run's number of steps is not among them."""
+    kinds = types(type(p))
+    return {
+        name: _SCALARS[kinds[name]](getattr(p, name))
+        for name, rule in rules(type(p)).items()
+        if not rule.static and kinds[name] in _SCALARS and name != "steps"
+    }
+
+
+_SCALARS = {float: np.float64, int: np.int64, bool: np.bool_}
+
+
+def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> Study:
+    """A study from functions, for a notebook: ``foretrain.run(define("mine", Parameters=Parameters, program=program))``.
+
+    Args:
+        name: Its name.
+        Parameters: A frozen dataclass of `parameter` fields.
+        program: ``program(p) -> Program``.
+        **parts: Whatever else a study may define, under the same names; ``sentences`` is a list of them.
+
+    Raises:
+        StudyError: a part has a name that no study knows.
+    """
+    sentences = parts.pop("sentences", ())
+    unknown = set(parts) - _PARTS
+    if unknown:
+        raise StudyError(
+            f"A study has no part `{sorted(unknown)[0]}`. It may have {', '.join(sorted(_PARTS))}."
+        )
+    names = {"Parameters": Parameters, "program": program, **parts}
+    names |= {f"sentence_{number}": said for number, said in enumerate(sentences)}
+    card = Card(
+        name.replace("_", "-"),
+        next(iter((Parameters.__doc__ or "").splitlines()), ""),
+        parts.get("SOURCE", ""),
+        parts.get("COST", ""),
+        tuple(parts.get("REFERENCES", ())),
+    )
+    return Study(card, lambda role: names if role == "study" else None)
+
+
+_PARTS = {
+    "SOURCE",
+    "COST",
+    "REFERENCES",
+    "AXES",
+    "PRESETS",
+    "CONDITIONAL_DEFAULTS",
+    "SEEDS",
+    "REVISION",
+} | {
+    "check",
+    "variants",
+    "estimate",
+    "labels",
+    "time",
+    "inputs",
+    "shared",
+    "predict",
+    "fit",
+    "draw",
+}
+
+
+def static_names(parameters_type: type) -> list[str]:
+    """Names of the fields whose change needs another compiled program."""
+    return [
+        item.name for item in fields(parameters_type) if rules(parameters_type)[item.name].static
+    ]

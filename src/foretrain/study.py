@@ -1,0 +1,57 @@
+"""Everything the author of a study needs, from one place: ``from foretrain.study import parameter, Program, sentence``.
+
+See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation.
+"""
+
+from foretrain.claims.sentence import Exact, PerSeed, Sentence, sentence
+from foretrain.dynamics.program import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+    Program,
+)
+from foretrain.errors import argument_error
+from foretrain.figures import Drawing
+from foretrain.measures.learning_time import crossing_time, half_learning_times
+from foretrain.measures.trajectory import at_end
+from foretrain.plans.blocks import Run, Training
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import default, parameter
+from foretrain.plans.study import Study, define
+from foretrain.streams import Seed, generator, key, normals
+from foretrain.vocabulary import Variable, declare
+
+__all__ = [
+    "CONVERGED",
+    "DIVERGED",
+    "FAILED",
+    "OUT_OF_STEPS",
+    "RUNNING",
+    "STALLED",
+    "Drawing",
+    "Exact",
+    "Grid",
+    "PerSeed",
+    "Program",
+    "Run",
+    "Seed",
+    "Sentence",
+    "Study",
+    "Training",
+    "Variable",
+    "argument_error",
+    "at_end",
+    "crossing_time",
+    "declare",
+    "default",
+    "define",
+    "generator",
+    "half_learning_times",
+    "key",
+    "normals",
+    "parameter",
+    "sentence",
+]

@@ -1,0 +1,101 @@
+"""Made-up grids: labelled runs that no network made, on which sentences must hold or fail.
+
+`grid` lays arrays out by the vocabulary; `check` judges one sentence after the other on a grid that is as the study says
+(`good`) and on grids that are spoilt for that sentence alone, and insists that no sentence is left out::
+
+    def test_every_sentence_can_hold_and_fail():
+        check("one-mode", good, {"closed-form": lambda: good(strength_factor=1.1), ...})
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.claim import FAILS, HOLDS, Claim
+from foretrain.claims.sentence import judge
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.vocabulary import CONVERGED, lookup
+
+
+def runs(
+    axes: dict[str, tuple],
+    seeds: int,
+    variables: dict[str, Any],
+    *,
+    step: np.ndarray | None = None,
+    outcome: Any = CONVERGED,
+    labels: dict[str, Any] | None = None,
+) -> xr.Dataset:
+    """A dataset of runs: arrays of shape (axes..., seed, own dims...) or anything that broadcasts to it.
+
+    Args:
+        axes: Axis to its values.
+        seeds: Number of seeds; 0 leaves the dim out, as in a theory that does not differ by seed.
+        variables: Name to array. Own dims are those of the vocabulary; their lengths are taken from the array's last dims.
+        step: Step numbers, where a variable has the dim ``step``.
+        outcome: Code, or array of shape (axes..., seed); None leaves outcome and steps_taken out (theory).
+        labels: Further coordinates, name to (dims, values).
+    """
+    lead = {name: len(values) for name, values in axes.items()} | ({"seed": seeds} if seeds else {})
+    found = {}
+    for name, values in variables.items():
+        own, values = lookup(name).dims or (), np.asarray(values)
+        shape = (*lead.values(), *(values.shape[values.ndim - len(own) :] if own else ()))
+        found[name] = ((*lead, *own), np.broadcast_to(values, shape).copy())
+    if outcome is not None:
+        shape = tuple(lead.values())
+        found["outcome"] = (
+            tuple(lead),
+            np.broadcast_to(np.asarray(outcome, np.int8), shape).copy(),
+        )
+    data = xr.Dataset(found)
+    coords = {name: (name, list(values)) for name, values in axes.items()}
+    if seeds:
+        coords["seed"] = ("seed", np.arange(seeds))
+    if step is not None and "step" in data.dims:
+        coords["step"] = ("step", np.asarray(step))
+    return data.assign_coords(coords).assign_coords(labels or {})
+
+
+def verdicts(study: str, made: Grid) -> dict[str, list[Claim]]:
+    """Id of every sentence that applies to its claims, one per cell."""
+    found: dict[str, list[Claim]] = {}
+    for said in catalogue.load(study).sentences:
+        for cell in made.cells(keep=said.over):
+            claim = judge(said, cell.along(*said.over))
+            if claim is not None:
+                found.setdefault(said.id, []).append(claim)
+    return found
+
+
+def check(
+    study: str,
+    good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
+    spoilt: dict[str, Callable[[], Grid]],
+) -> None:
+    """Hold that every sentence holds on a good grid, in some cell, and fails on the grid spoilt for it.
+
+    Args:
+        study: Name of the study.
+        good: Makes the grid on which all sentences hold, or id to what makes that of each.
+        spoilt: Id of every sentence to what makes a grid on which it fails.
+    """
+    ids = {said.id for said in catalogue.load(study).sentences}
+    assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
+    whole = verdicts(study, good()) if callable(good) else {}
+    for id in ids:
+        held = whole.get(id, []) if callable(good) else verdicts(study, good[id]()).get(id, [])
+        seen = [
+            (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
+            for claim in held
+        ]
+        assert any(claim.verdict == HOLDS for claim in held), f"{id} holds nowhere: {seen}"
+        failed = verdicts(study, spoilt[id]()).get(id, [])
+        seen = [
+            (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
+            for claim in failed
+        ]
+        assert any(claim.verdict == FAILS for claim in failed), f"{id} fails nowhere: {seen}"

@@ -1,7 +1,9 @@
 """Reading off labelled trajectories whose runs end at different steps."""
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
+import numpy as np
 import xarray as xr
 
 Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
@@ -17,3 +19,10 @@ def at_end(values: Labelled) -> Labelled:
         values.sizes["step"] - 1 - present.isel(step=slice(None, None, -1)).argmax("step")
     ).compute()
     return values.isel(step=last).drop_vars(("step", "time"), errors="ignore")
+
+
+def curves(data: xr.Dataset, name: str = "loss") -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Steps and values of every run of one cell, seed by seed, without what is not finite."""
+    for row in data[name].transpose("seed", "step").values:
+        kept = np.isfinite(row)
+        yield data["step"].values[kept], row[kept]

@@ -1,0 +1,251 @@
+"""Intervals cover what they say they cover, at the numbers of seeds in use."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from foretrain.claims.interval import Interval, interval
+from foretrain.errors import ArgumentError
+
+SEEDS = (3, 5, 10, 20)
+TRIALS = 10_000
+
+
+def trials(law: str, n: int) -> np.ndarray:
+    """Samples of shape (trial, seed)."""
+    random = np.random.default_rng([n, *law.encode()])
+    normal = random.standard_normal((TRIALS, n))
+    return {"normal": normal, "lognormal": np.exp(normal), "cubed": normal**3}[law]
+
+
+def ours(samples, statistic="mean"):
+    """Ends of the interval of every row."""
+    found = [interval(row, statistic) for row in samples]
+    return np.array([one.low for one in found]), np.array([one.high for one in found])
+
+
+def student(samples, statistic="mean"):
+    mean, error = samples.mean(1), stats.sem(samples, axis=1)
+    reach = stats.t.ppf(0.975, samples.shape[1] - 1) * error
+    return mean - reach, mean + reach
+
+
+def percentile_bootstrap(samples, statistic="mean", resamples=500):
+    draws = np.random.default_rng(0).integers(0, samples.shape[1], (resamples, samples.shape[1]))
+    means = np.stack([samples[:, draw].mean(1) for draw in draws])
+    return np.quantile(means, 0.025, axis=0), np.quantile(means, 0.975, axis=0)
+
+
+def coverage(method, law, n, truth, statistic="mean"):
+    low, high = method(trials(law, n), statistic)
+    return np.mean((low <= truth) & (truth <= high))
+
+
+def check_normal(method, n):
+    assert 0.93 <= coverage(method, "normal", n, 0) <= 0.97
+
+
+def check_lognormal(method, n):
+    assert coverage(method, "lognormal", n, math.exp(0.5)) >= 0.85
+
+
+@pytest.mark.parametrize("n", SEEDS)
+def test_mean_of_normal_data_is_covered_at_95_percent(n):
+    check_normal(ours, n)
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_mean_of_lognormal_data_is_covered_at_85_percent_or_more(n):
+    check_lognormal(ours, n)
+
+
+@pytest.mark.parametrize("n", SEEDS)
+def test_a_percentile_bootstrap_does_not_pass_the_check_of_normal_data(n):
+    with pytest.raises(AssertionError):
+        check_normal(percentile_bootstrap, n)
+
+
+@pytest.mark.parametrize("n", [5, 10])
+@pytest.mark.parametrize("method", [student, percentile_bootstrap])
+def test_neither_student_nor_bootstrap_passes_the_check_of_lognormal_data(method, n):
+    with pytest.raises(AssertionError):
+        check_lognormal(method, n)
+
+
+@pytest.mark.parametrize("p", [0.02, 0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("n", SEEDS)
+def test_fractions_are_covered_at_95_percent_exactly(n, p):
+    found = [interval(np.arange(n) < k, "fraction") for k in range(n + 1)]
+    inside = [k for k, one in enumerate(found) if one.low <= p <= one.high]
+    assert stats.binom.pmf(inside, n, p).sum() >= 0.95
+
+
+@pytest.mark.parametrize(("k", "n"), [(0, 3), (1, 10), (7, 20), (20, 20)])
+def test_fractions_agree_with_scipy(k, n):
+    found = interval(np.arange(n) < k)
+    expected = stats.binomtest(k, n).proportion_ci(method="exact")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert (found.measured, found.method) == (k / n, "Clopper-Pearson")
+    assert interval((np.arange(n) < k).astype(float), "fraction") == found
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 10, 20])
+@pytest.mark.parametrize(("law", "truth"), [("normal", 0), ("lognormal", 1), ("cubed", 0)])
+def test_medians_are_covered_at_95_percent(law, truth, n):
+    covered = coverage(ours, law, n, truth, "median")
+    assert covered >= 0.93
+    if law == "normal":
+        assert covered <= 0.985  # what ranks are coarse by at 10 seeds
+
+
+@pytest.mark.parametrize("n", range(6, 60))
+def test_the_median_lies_between_the_innermost_ranks_that_cover_95_percent(n):
+    found = interval(np.random.default_rng(n).permutation(n), "median")
+    below = found.low  # of the values 0 .. n - 1: how many lie below the interval
+    assert found.high == n - 1 - below
+    assert (
+        1 - 2 * stats.binom.cdf(below, n, 0.5) >= 0.95 > 1 - 2 * stats.binom.cdf(below + 1, n, 0.5)
+    )
+
+
+def test_the_median_of_five_seeds_lies_within_their_range_though_one_is_far_out():
+    found = interval(np.array([0, 1, 1, 1, 1]), "median")
+    assert (found.measured, found.low) == (1, 0)
+    assert found.high == pytest.approx(0.8 + stats.t.ppf(0.975, 4) * 0.2)
+    assert interval(np.array([0, 0, 0, 0, 1]), "median").high == 1
+
+
+def test_an_end_on_the_skewed_side_inverts_the_transformation_of_hall():
+    samples = np.exp(np.random.default_rng(0).standard_normal(10))
+    n, mean, error = samples.size, samples.mean(), stats.sem(samples)
+    t, z, g = stats.t.ppf(0.975, n - 1), stats.norm.ppf(0.975), stats.skew(samples)
+    found = interval(samples)
+    at = (mean - found.high) / error * z / t
+    hall = at + g * (1 + 2 * at**2) / (6 * math.sqrt(n)) + g**2 * at**3 / (27 * n)
+    assert hall == pytest.approx(-z)
+    assert found.high - mean > 1.2 * t * error
+    assert mean - found.low == pytest.approx(t * error)
+
+
+def test_symmetric_samples_have_the_interval_of_student():
+    samples = np.array([-2.0, -1, 0, 1, 2])
+    expected = stats.t.interval(0.95, 4, scale=stats.sem(samples))
+    found = interval(samples)
+    assert (found.low, found.high) == pytest.approx(expected)
+
+
+def test_one_event_among_many_seeds_bounds_the_rate_as_poisson_counts_do():
+    found = interval(np.arange(10_000) == 0)
+    bound = stats.chi2.ppf(0.975, 4) / 2 / 10_000
+    assert found.high == pytest.approx(bound, rel=1e-3)
+    assert interval((np.arange(10_000) == 0).astype(float)).high > bound
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "fraction"])
+def test_fewer_than_two_seeds_have_no_interval(statistic):
+    found = interval(np.array([1.0]), statistic)
+    assert found.measured == 1
+    assert np.isnan([found.low, found.high]).all()
+    assert found.method == "none"
+    assert np.isnan(interval(np.array([]), statistic).measured)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+@pytest.mark.parametrize("n", [2, 5, 7, 20])
+@pytest.mark.parametrize("value", [0.1, -1e308, 5e-324, 0.0])
+def test_equal_samples_have_a_degenerate_interval(value, n, statistic):
+    found = interval(np.full(n, value), statistic)
+    assert (found.measured, found.low, found.high) == (value, value, value)
+
+
+SAMPLES = st.lists(st.integers(-1000, 1000), min_size=2, max_size=12).map(np.array)
+STATISTICS = st.sampled_from(("mean", "median"))
+
+
+@given(
+    SAMPLES, STATISTICS, st.integers(-1000, 1000), st.floats(1e-3, 1e3), st.sampled_from((1, -1))
+)
+def test_shift_scale_and_reflection_carry_over(samples, statistic, shift, scale, sign):
+    before = interval(samples, statistic)
+    after = interval(shift + sign * scale * samples, statistic)
+    expected = [shift + sign * scale * end for end in (before.low, before.measured, before.high)]
+    found = [after.low, after.measured, after.high]
+    np.testing.assert_allclose(found, expected[::sign], rtol=1e-9, atol=1e-9 * (1 + 1000 * scale))
+    assert after.method == before.method
+
+
+@given(SAMPLES, STATISTICS, st.integers(-900, 900))
+def test_powers_of_two_carry_over_to_the_last_bit(samples, statistic, exponent):
+    before = interval(samples, statistic)
+    after = interval(np.ldexp(samples, exponent), statistic)
+    for name in ("measured", "low", "high"):
+        assert getattr(after, name) == math.ldexp(getattr(before, name), exponent)
+
+
+@given(SAMPLES, STATISTICS, st.randoms(use_true_random=False))
+def test_the_order_of_seeds_does_not_matter(samples, statistic, random):
+    shuffled = np.array(random.sample(samples.tolist(), samples.size))
+    before, after = interval(samples, statistic), interval(shuffled, statistic)
+    size = 1e-9 * (1 + np.abs(samples).max())
+    assert after.low == pytest.approx(before.low, abs=size)
+    assert after.high == pytest.approx(before.high, abs=size)
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.lists(FLOATS, min_size=2, max_size=12).map(np.array), STATISTICS)
+def test_the_interval_contains_the_statistic_at_any_size_of_samples(samples, statistic):
+    found = interval(samples, statistic)
+    assert found.low <= found.measured <= found.high
+    assert samples.min() <= found.measured <= samples.max()
+    if np.abs(samples).max() < 1e306:
+        assert np.isfinite([found.low, found.high]).all()
+    if statistic == "median" and samples.size < 6:
+        assert found.low <= samples.min()
+        assert samples.max() <= found.high
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "fraction"])
+def test_150_000_seeds_are_judged_in_little_memory(statistic):
+    samples = np.random.default_rng(0).integers(0, 2, 150_000).astype(float)
+    tracemalloc.start()
+    try:
+        interval(samples, statistic)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * samples.nbytes
+
+
+@pytest.mark.parametrize(
+    ("samples", "statistic", "line"),
+    [
+        ([1, math.nan], "mean", "Argument `samples` must hold finite numbers"),
+        ([[1.0, 2.0]], "mean", "Argument `samples` must have 1 axes, but has shape (1, 2)."),
+        ([0, 0.5], "fraction", "Argument `samples` must be 0 or 1 for a fraction"),
+        ([True, False], "median", "Argument `statistic` must be `fraction` for booleans"),
+        ([1, 2], "mode", "Argument `statistic` must be one of `mean`, `median`, `fraction`"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(samples, statistic, line):
+    with pytest.raises(ArgumentError) as caught:
+        interval(np.array(samples), statistic)
+    assert str(caught.value).startswith(line)
+
+
+def test_the_method_is_named():
+    samples = np.arange(6.0)
+    assert interval(samples) == interval(samples, "mean")
+    assert isinstance(interval(samples), Interval)
+    methods = [interval(samples).method, interval(samples, "median").method]
+    assert [*methods, interval(samples[:5], "median").method] == [
+        "skew-corrected t",
+        "order statistics",
+        "range and t",
+    ]

@@ -4,18 +4,25 @@ A node is a bank of units, an edge a weight matrix from its source to its target
 output node no outgoing one, and every other node is hidden. The graph has no cycle; two edges may join the same nodes.
 """
 
+import math
+import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from os import PathLike
 
-from foretrain.errors import argument_error, integer, nearest
+from foretrain.errors import ArgumentError, argument_error, integer, nearest
 
 MAX_PATHS = 10_000
+MAX_WIDTH = 10**9
+# A TOML file of 10,000 paths with long names is half of this. Tables within tables are parsed in a time that is quadratic
+# in their depth, and nothing in a graph is deeper than three.
+_LARGEST_FILE, _MOST_DOTS, _LONGEST_ITEM = 2**20, 50, 60
 _NAME = re.compile(r"[A-Za-z0-9_.\-]+")
+_TOO_DEEP = re.compile(rf"\.(?:[^.\n=\[\]{{}},#]+\.){{{_MOST_DOTS - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -93,12 +100,18 @@ class Graph:
     @cached_property
     def incoming(self) -> dict[str, tuple[Edge, ...]]:
         """Edges into every node, by its name."""
-        return {n.name: tuple(e for e in self.edges if e.target == n.name) for n in self.nodes}
+        return self._edges_by(lambda edge: edge.target)
 
     @cached_property
     def outgoing(self) -> dict[str, tuple[Edge, ...]]:
         """Edges out of every node, by its name."""
-        return {n.name: tuple(e for e in self.edges if e.source == n.name) for n in self.nodes}
+        return self._edges_by(lambda edge: edge.source)
+
+    def _edges_by(self, end: Callable[[Edge], str]) -> dict[str, tuple[Edge, ...]]:
+        found: dict[str, list[Edge]] = {node.name: [] for node in self.nodes}
+        for edge in self.edges:
+            found[end(edge)].append(edge)
+        return {name: tuple(edges) for name, edges in found.items()}
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
@@ -126,7 +139,7 @@ class Graph:
         try:
             return tuple(TopologicalSorter(sources).static_order())
         except CycleError as error:
-            cycle = " > ".join(error.args[1])
+            cycle = _short(" > ".join(error.args[1]))
             raise argument_error("edges", "form no cycle", f"form {cycle}") from None
 
     @cached_property
@@ -141,25 +154,40 @@ def _check_names(graph: Graph) -> None:
         for item in items:
             if not isinstance(item.name, str) or not _NAME.fullmatch(item.name):
                 rule = "have names of letters, digits, `_`, `-` and `.`"
-                raise argument_error(kind, rule, f"has {item.name!r}")
+                raise argument_error(kind, rule, f"has {_short(repr(item.name))}")
             if item.name in seen:
                 where = f"is used twice, in {seen[item.name]} and in {kind}"
                 raise argument_error(kind, "have distinct names", f"`{item.name}` {where}")
             seen[item.name] = kind
     for node in graph.nodes:
-        integer(f"nodes.{node.name}", node.width, minimum=1)
+        _width(node.name, node.width)
+
+
+def _width(name, value) -> int:
+    if isinstance(value, str | bytes | list | tuple | Mapping):
+        raise argument_error(f"nodes.{name}", "be a whole number", f"is {_short(repr(value))}")
+    integer(f"nodes.{name}", value, maximum=MAX_WIDTH)
+    return integer(f"nodes.{name}", value, minimum=1)
+
+
+def _short(text: str) -> str:
+    """A text that may be anything, cut to what one line has room for."""
+    return text if len(text) <= _LONGEST_ITEM else f"{text[:_LONGEST_ITEM]}.."
 
 
 def _check_edges(graph: Graph) -> None:
-    names = [node.name for node in graph.nodes]
+    names = {node.name: None for node in graph.nodes}
     if not graph.edges:
         raise argument_error("edges", "hold at least one edge", "is empty")
     for edge in graph.edges:
         for end in (edge.source, edge.target):
-            if end not in names:
-                got = f"ends at `{end}`, which is none"
+            if not isinstance(end, str) or end not in names:
+                got = f"ends at `{_short(str(end))}`, which is none"
                 raise argument_error(
-                    f"edges.{edge.name}", "join two nodes", got, nearest(str(end), names)
+                    f"edges.{edge.name}",
+                    "join two nodes",
+                    got,
+                    nearest(_short(str(end)), list(names)[:100]),
                 )
     joined = {end for edge in graph.edges for end in (edge.source, edge.target)}
     for name in names:
@@ -183,13 +211,13 @@ def graph_from_dict(description: Mapping) -> Graph:
     """
     for key in description:
         if key not in ("nodes", "edges"):
-            raise argument_error("graph", "hold tables `nodes` and `edges` only", f"has `{key}`")
+            got = f"has `{_short(str(key))}`"
+            raise argument_error("graph", "hold tables `nodes` and `edges` only", got)
     for key in ("nodes", "edges"):
         if not isinstance(description.get(key), Mapping):
             raise argument_error("graph", f"hold a table `{key}`", "does not")
     nodes = tuple(
-        Node(name, integer(f"nodes.{name}", width, minimum=1))
-        for name, width in description["nodes"].items()
+        Node(name, _width(_short(str(name)), width)) for name, width in description["nodes"].items()
     )
     described = {name: _edge_table(name, item) for name, item in description["edges"].items()}
     edges = (Edge(name, item["source"], item["target"]) for name, item in described.items())
@@ -200,7 +228,7 @@ def graph_from_dict(description: Mapping) -> Graph:
             rule = (
                 f"have shape {list(graph.shape[name])} (target, source) by the widths of its nodes"
             )
-            raise argument_error(f"edges.{name}", rule, f"has {list(shape)}")
+            raise argument_error(f"edges.{name}", rule, f"has {_short(str(list(shape)))}")
     return graph
 
 
@@ -213,20 +241,37 @@ def _edge_table(name, item) -> dict:
     elif isinstance(item, list | tuple) and len(item) == 2:
         return {"source": item[0], "target": item[1]}
     rule = "be [source, target] or a table of source, target and, if wanted, shape"
-    raise argument_error(f"edges.{name}", rule, f"is {item!r}")
+    raise argument_error(f"edges.{_short(str(name))}", rule, f"is {_short(repr(item))}")
 
 
 def read_graph(path: str | PathLike) -> Graph:
-    """Read a graph from a TOML file with the tables that `graph_from_dict` takes; raises `ArgumentError`."""
+    """Read a graph from a TOML file of at most a megabyte with the tables that `graph_from_dict` takes.
+
+    Raises:
+        ArgumentError: the file cannot be read, is too large, is no TOML file, or breaks a rule of `graph_from_dict`.
+    """
     try:
         with open(path, "rb") as file:
-            description = tomllib.load(file)
+            size = os.fstat(file.fileno()).st_size
+            content = file.read(_LARGEST_FILE + 1) if size <= _LARGEST_FILE else b""
+        if max(size, len(content)) > _LARGEST_FILE:
+            got = f"`{path}` has {max(size, len(content))} bytes"
+            raise argument_error("graph", f"be a file of at most {_LARGEST_FILE} bytes", got)
+        text = content.decode("utf-8")
+        if _TOO_DEEP.search(text):
+            got = f"`{path}` has a key of more than {_MOST_DOTS} parts"
+            raise argument_error("graph", "name a TOML file of a graph", got)
+        description = tomllib.loads(text)
     except OSError as error:
         raise argument_error("graph", "name a TOML file", f"`{path}`: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise argument_error(
-            "graph", "name a TOML file", f"`{path}`: {error}".rstrip(".")
-        ) from None
+    except RecursionError:
+        got = f"`{path}` is nested too deeply"
+        raise argument_error("graph", "name a TOML file", got) from None
+    except ArgumentError:
+        raise
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        reason = str(error).rstrip(".")
+        raise argument_error("graph", "name a TOML file", f"`{path}`: {reason}") from None
     return graph_from_dict(description)
 
 
@@ -251,7 +296,9 @@ def enumerate_paths(graph: Graph, *, max_paths: int = MAX_PATHS) -> tuple[Path, 
     """
     number = count_paths(graph)
     if number > max_paths:
-        got = f"the graph has {number} paths"
+        digits = math.floor(number.bit_length() * math.log10(2))
+        many = f"{number}" if digits < 100 else f"about 10^{digits}"
+        got = f"the graph has {many} paths"
         raise argument_error(
             "max_paths", "be at least the number of paths", f"is {max_paths} and {got}"
         )

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, panel_letters, panels, style, theory_line
-from foretrain.forecast.predict import Prediction, Ranking
+from foretrain.forecast.prediction import Prediction, Ranking
 
 _UNIT = "Time (step × learning rate)"
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -20,9 +20,11 @@ def draw(prediction: Prediction | Ranking) -> dict[str, Drawing]:
         return {"prediction": _prediction(prediction)}
 
 
-def _prediction(prediction):
+def _prediction(prediction: Prediction) -> Drawing:
     figure, (loss, modes) = panels(2, height=6.8)
     loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
+    if prediction.falls_short:
+        loss.axhline(prediction.attainable_loss, color=INK, linewidth=0.8, linestyle=":")
     loss.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, prediction.times[-1]))
     learned = [mode for mode in prediction.modes if np.isfinite(mode.half_learning_time)][:_MOST]
     place = np.arange(len(learned))
@@ -39,6 +41,10 @@ def _prediction(prediction):
     panel_letters([loss, modes])
     omitted = len(prediction.modes) - len(learned)
     more = f" {omitted} more modes are not drawn." if omitted else ""
+    if prediction.falls_short:
+        more += f" Dotted: the attainable loss, {prediction.attainable_loss:.3g}."
+    if prediction.stable is False:
+        more += " The end is a saddle of the whole network, which small random weights leave."
     return Drawing(
         figure,
         "Expected learning",
@@ -47,7 +53,7 @@ def _prediction(prediction):
     )
 
 
-def _ranking(ranking):
+def _ranking(ranking: Ranking) -> Drawing:
     figure, ax = panels()
     end = max(prediction.times[-1] for prediction in ranking.predictions)
     for place, prediction in enumerate(ranking.predictions):

@@ -8,13 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.errors import FolderError, argument_error, real
-from foretrain.forecast.predict import Prediction, Ranking
+from foretrain.forecast.prediction import Prediction, Ranking
 from foretrain.graph import Graph, read_graph
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
 
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
     """Times at which a loss is wanted, from the texts of two options; None where neither is given.
+
+    Args:
+        times: Texts of ascending times in step x learning rate.
+        until: Text of the last of 201 times, in the same unit.
 
     Raises:
         ArgumentError: both are given, or a text is no number in ascending order.
@@ -39,7 +43,8 @@ def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, G
         ArgumentError: the first file is no TOML file, a graph has no data, or a pair is named twice.
         StoreError: a data file cannot be read.
     """
-    pairs, graph_path = [], None
+    pairs: list[tuple[Path, Path]] = []
+    graph_path = None
     for path in map(Path, files):
         if path.suffix == ".toml":
             _check_used(graph_path, pairs)
@@ -64,7 +69,7 @@ def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, G
     }
 
 
-def _check_used(graph_path, pairs):
+def _check_used(graph_path: Path | None, pairs: list[tuple[Path, Path]]) -> None:
     if graph_path is not None and graph_path not in [used for used, _ in pairs]:
         rule = "hold at least one data file for every graph"
         raise argument_error("files", rule, f"`{graph_path}` has none")

@@ -1,21 +1,24 @@
 """What the reduction expects of a gated network, before it is trained: who wins, what is learned when, and the loss.
 
 ``predict`` takes one graph with its data, ``rank`` several gatings of one task. Nothing is trained here: modes of the
-statistics evolve by the reduced equations (Saxe, Sodhani & Lewallen 2022, eq. 10) from equal small strengths.
+statistics evolve by the reduced equations (Saxe, Sodhani & Lewallen 2022, eq. 10) from equal small strengths. Whether
+the point where they end is one for the whole network too is looked up in the curvature of its loss.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array, real
+from foretrain.forecast.prediction import ModeForecast, Prediction, Ranking, first_below
 from foretrain.graph import Graph, graph_from_dict, read_graph
+from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
-from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory import reduced_dynamics
+from foretrain.tasks.statistics import Statistics, gather_statistics
+from foretrain.theory import gated_landscape, reduced_dynamics
 from foretrain.theory.reduction import TOLERANCE, Reduction, ReductionError, find_reduction
 from foretrain.theory.start_signs import start_signs
 
@@ -23,128 +26,16 @@ from foretrain.theory.start_signs import start_signs
 _WEAKEST = 1e-4
 # Correlations below this part of what they could be are rounding: float64 epsilon with room for many examples.
 _ROUNDING = 1e-12
+# The smallest and largest product of the weights along a path at the start, as parts of what it learns. Below, deep
+# paths escape so late that float64 cannot tell times apart any more; above, squares overflow on long paths.
+_SMALLEST_PRODUCT, _LARGEST_PRODUCT = 1e-100, 1e6
+_LATEST_ESCAPE = 1e10
+# Mean squares of inputs and targets whose own squares float64 holds with room to spare.
+_LARGEST_POWER = 1e100
+# The earliest and latest last time that is followed, as parts of the horizon.
+_EARLIEST, _LATEST = 1e-15, 1e6
 # Share of a mode that a path explains at the end, above which it has won and below which it has lost.
 _WON, _LOST = 0.9, 0.1
-
-
-@dataclass(frozen=True)
-class ModeForecast:
-    """What becomes of one mode on one path.
-
-    Attributes:
-        path: Name of the path, its edges joined by ``>``.
-        mode: Number of the mode in the path's group, from 1, the strongest first.
-        singular_value: S(p), how strongly the data drive it.
-        input_variance: D(p, p).
-        active: Pr(path), the fraction of examples on which the path's gate is open.
-        half_learning_time: When the network has learned half of what this path has to learn in the mode, in
-            step x learning rate; infinite if never.
-        share: Part of that which this path itself carries at the end.
-        outcome: ``learned``; among paths that compete for the same examples ``wins``, ``shares`` or ``loses``; or
-            ``not learned``.
-    """
-
-    path: str
-    mode: int
-    singular_value: float
-    input_variance: float
-    active: float
-    half_learning_time: float
-    share: float
-    outcome: str
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """What the reduction expects of one network.
-
-    Attributes:
-        label: Name of the candidate.
-        init_scale: Strength of every edge and mode at the start.
-        modes: Every driven mode of every trained path, those learned first in front.
-        times: Shape (time,), float64, in step x learning rate.
-        loss: Expected loss at the times, shape (time,).
-        initial_loss, final_loss: Loss at time 0 and when all is learned.
-        learning_time: First time at which half of the drop from initial to final loss is done; 0 if there is none.
-        residual: Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole: zero up to
-            rounding where it is exact for decoupled starts.
-        reduction: The reduced network.
-        horizon: Time up to which modes were followed.
-        history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
-    """
-
-    label: str
-    init_scale: float
-    modes: tuple[ModeForecast, ...]
-    times: np.ndarray
-    loss: np.ndarray
-    initial_loss: float
-    final_loss: float
-    learning_time: float
-    residual: float
-    reduction: Reduction
-    horizon: float
-    history: np.ndarray
-
-    @property
-    def exact(self) -> bool:
-        """Whether the residual is rounding."""
-        return self.residual <= TOLERANCE
-
-    def time_to(self, loss: float) -> float:
-        """First time at which the expected loss is at most `loss`; infinite if it never is."""
-        times, losses = self.history
-        return _first_below(times, losses, loss)
-
-    def as_dict(self) -> dict:
-        """All but the reduction as JSON-ready values; infinite times become None."""
-        return {
-            "label": self.label,
-            "init_scale": self.init_scale,
-            "residual": self.residual,
-            "initial_loss": self.initial_loss,
-            "final_loss": self.final_loss,
-            "learning_time": _json(self.learning_time),
-            "horizon": self.horizon,
-            "time_unit": "step x learning rate",
-            "modes": [{k: _json(v) for k, v in asdict(mode).items()} for mode in self.modes],
-            "times": self.times.tolist(),
-            "loss": self.loss.tolist(),
-        }
-
-    def __str__(self) -> str:
-        from foretrain.forecast.text import prediction_text
-
-        return prediction_text(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Candidate gatings of one task, the one expected to learn first in front.
-
-    Attributes:
-        predictions: One per candidate.
-        target_loss: Loss that the candidates race to: half way from the start to the lowest final loss of all.
-        learning_times: When each reaches it, shape (candidate,); infinite for those that never do, which are ordered
-            by their final loss.
-    """
-
-    predictions: tuple[Prediction, ...]
-    target_loss: float
-    learning_times: np.ndarray
-
-    def as_dict(self) -> dict:
-        """JSON-ready values."""
-        return {
-            "target_loss": self.target_loss,
-            "learning_times": [_json(time) for time in self.learning_times],
-            "candidates": [prediction.as_dict() for prediction in self.predictions],
-        }
-
-    def __str__(self) -> str:
-        from foretrain.forecast.text import ranking_text
-
-        return ranking_text(self)
 
 
 def predict(
@@ -159,61 +50,82 @@ def predict(
     """Predict how a gated deep linear network will learn, from its graph and its data.
 
     Assumes: squared error, full-batch gradient flow, weights that start decoupled with strength `init_scale` and the
-    sign that lets a mode be learned. A start from small random weights behaves alike with an effective strength of its
-    own for every mode: its order and shape are predicted, its times shift by the logarithm of that strength.
+    sign that lets a mode be learned. Small random weights grow into such a start where the end is stable
+    (`Prediction.stable`), with an effective strength of their own for every mode: order and shape are predicted, and
+    times as far as that strength is known. They depend on it by its logarithm on paths of two edges, as its inverse
+    on paths of three, as its inverse square on paths of four.
 
     Args:
         graph: A `Graph`, nested tables as `graph_from_dict` takes, or the path of a TOML file.
         data: A `GatedData`, or the path of an npz file of arrays ``x.<node>``, ``y.<node>``, ``gate.<edge or node>``.
-        init_scale: Strength of every edge in every mode at time 0, positive.
-        times: Where the loss is wanted, ascending from zero on, shape (time,); by default 201 times until all but 1%
-            is learned.
+        init_scale: Strength of every edge in every mode at time 0: positive, and within what float64 can follow, which
+            depends on graph and data.
+        times: Where the loss is wanted, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
+            at learning rate 0.1. By default 201 times until all but 1% is learned.
         approximate: Go on where the statistics cannot be diagonalised jointly; see `Prediction.residual`.
         label: Name of the candidate.
+
+    Returns:
+        The prediction; all its times are in step x learning rate.
 
     Raises:
         ArgumentError: graph, data or an argument break their rules.
         StoreError: the data file cannot be read.
-        ReductionError: the statistics cannot be diagonalised and `approximate` is false, or no path is ever open.
+        ReductionError: the statistics cannot be diagonalised and `approximate` is false, which says whether whitening
+            the inputs would do; or no path is ever open.
 
     Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs.
     """
     init_scale = real("init_scale", init_scale, above=0)
     graph = _graph(graph)
     data = _data(data, graph)
-    reduction = find_reduction(gather_statistics(data), approximate=approximate)
+    statistics = gather_statistics(data)
+    _check_size(statistics)
+    reduction = _reduce(data, statistics, approximate)
+    natural = _natural_strength(reduction)
+    _check_scale(init_scale, reduction, natural)
     start = reduced_dynamics.decoupled_start(reduction, init_scale * start_signs(reduction))
     horizon = _horizon(reduction, init_scale)
+    if times is not None:
+        times = _check_times(times, horizon)
     # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
     followed = np.concatenate([[0.0], np.geomspace(1e-9 * horizon, horizon, 3000)])
+    states = reduced_dynamics.flow(reduction, start, followed)
+    followed = _refined(followed, states)
     states = reduced_dynamics.flow(reduction, start, followed)
     losses = reduced_dynamics.loss(reduction, states)
     initial, final = float(losses[0]), float(losses[-1])
     if times is None:
         # To the point where all but 1% is learned, and a quarter beyond, so that the end is seen to be flat.
         drop = initial - final
-        until = 1.25 * _first_below(followed, losses, final + 0.01 * drop)
+        until = 1.25 * first_below(followed, losses, final + 0.01 * drop)
         learns = drop > _ROUNDING * initial
         times = np.linspace(0, min(until, horizon) if learns else horizon, 201)
-    times = finite_array("times", times, ndim=1).astype(float)
-    loss = reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times))
+    curvature, stable = _stability(reduction, states[-1], natural)
+    attainable = gated_landscape.attainable(statistics, reduction)
+    # A bound that the prediction itself reaches is no mere bound.
+    reached = reduction.residual <= TOLERANCE and final - attainable.loss <= _WEAKEST**2 * initial
     return Prediction(
         label=label,
         init_scale=init_scale,
         modes=_forecast(reduction, followed, states),
         times=times,
-        loss=loss,
+        loss=reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times)),
         initial_loss=initial,
         final_loss=final,
-        learning_time=_first_below(followed, losses, (initial + final) / 2),
+        learning_time=first_below(followed, losses, (initial + final) / 2),
         residual=reduction.residual,
+        smallest_curvature=curvature,
+        stable=stable,
+        attainable_loss=attainable.loss,
+        attainable_is_bound=attainable.is_bound and not reached,
         reduction=reduction,
         horizon=horizon,
         history=np.stack([followed, losses]),
     )
 
 
-def rank(candidates: Mapping[str, tuple], **options) -> Ranking:
+def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
     """Rank candidate gatings of one task by how soon they are expected to learn it.
 
     Args:
@@ -221,7 +133,7 @@ def rank(candidates: Mapping[str, tuple], **options) -> Ranking:
         **options: As of `predict`, for all candidates.
 
     Returns:
-        The ranking.
+        The ranking, by the time in step x learning rate at which the loss has fallen half way to the lowest final loss.
 
     Raises:
         ArgumentError: there is no candidate, or they are not gatings of one task: their targets differ in power.
@@ -247,13 +159,13 @@ def rank(candidates: Mapping[str, tuple], **options) -> Ranking:
     return Ranking(tuple(order), target, np.array([one.time_to(target) for one in order]))
 
 
-def _graph(graph) -> Graph:
+def _graph(graph: Graph | Mapping | str | PathLike) -> Graph:
     if isinstance(graph, Graph):
         return graph
     return graph_from_dict(graph) if isinstance(graph, Mapping) else read_graph(graph)
 
 
-def _data(data, graph) -> GatedData:
+def _data(data: GatedData | str | PathLike, graph: Graph) -> GatedData:
     if isinstance(data, GatedData):
         if data.graph != graph:
             raise argument_error("data", "be made for `graph`", "is made for another graph")
@@ -261,26 +173,120 @@ def _data(data, graph) -> GatedData:
     return load_gated_data(data, graph)
 
 
+def _check_size(statistics: Statistics) -> None:
+    traces = [float(np.trace(statistics.inputs[p, p])) for p in statistics.target_input]
+    power = sum(statistics.target_power.values())
+    for what, value in (*(("gated inputs", trace) for trace in traces), ("targets", power)):
+        if value and not 1 / _LARGEST_POWER <= value <= _LARGEST_POWER:
+            rule = f"have mean squares between {1 / _LARGEST_POWER:g} and {_LARGEST_POWER:g}"
+            raise argument_error("data", rule, f"that of the {what} is {value:g}")
+
+
+def _reduce(data: GatedData, statistics: Statistics, approximate: bool) -> Reduction:
+    reduction = find_reduction(statistics, approximate=True)
+    if reduction.residual <= TOLERANCE or approximate:
+        return reduction
+    white = {name: x @ whiten(x) for name, x in data.inputs.items()}
+    whitened = GatedData(data.graph, white, data.targets, data.gates)
+    left = find_reduction(gather_statistics(whitened), approximate=True).residual
+    if left <= TOLERANCE:
+        repair = (
+            "Correlations among the inputs turn the modes that targets ask for: train on whitened inputs "
+            "(`x @ foretrain.tasks.effective_samples.whiten(x)`), which have an exact reduction, or set"
+        )
+    else:
+        repair = f"Whitening the inputs does not repair it ({left:.3g} is left). Set"
+    raise ReductionError(
+        f"The statistics cannot be diagonalised jointly: the relative off-diagonal mass is {reduction.residual:.3g}, "
+        f"above the tolerance {TOLERANCE:g}. {repair} `approximate` to leave that part out."
+    )
+
+
+def _learned(reduction: Reduction) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """S, D and a = S / D of the driven modes of every path, and the path's number of edges: shape (driven,) each."""
+    own = reduction.input_variances[reduction.pairs[:, 0] == reduction.pairs[:, 1]]
+    strengths = np.abs(reduction.singular_values)
+    power = reduction.target_power * np.abs(reduction.input_variances).max()
+    least = max(_WEAKEST * strengths.max(), _ROUNDING * math.sqrt(power))
+    path, mode = np.nonzero(strengths[reduction.bundle_of_path] > least)
+    bundle = reduction.bundle_of_path[path]
+    length = np.array([len(path.edges) for path in reduction.paths])[path]
+    strength, variance = strengths[bundle, mode], own[bundle, mode]
+    return strength, variance, strength / variance, length
+
+
+def _natural_strength(reduction: Reduction) -> float:
+    """The largest weight of an edge that a path learns if all of its edges are equal; 1 if there is nothing to learn."""
+    _, _, learned, length = _learned(reduction)
+    return float((learned ** (1 / length)).max(initial=0.0)) or 1.0
+
+
+def _check_scale(init_scale: float, reduction: Reduction, natural: float) -> None:
+    longest = max(len(path.edges) for path in reduction.paths)
+    smallest = _SMALLEST_PRODUCT ** (1 / max(longest, 2))
+    if longest > 2:
+        smallest = max(smallest, _LATEST_ESCAPE ** (-1 / (longest - 2)))
+    low, high = smallest * natural, _LARGEST_PRODUCT ** (1 / max(longest, 2)) * natural
+    if not low <= init_scale <= high:
+        rule = f"be between {low:.3g} and {high:.3g} for this graph and data"
+        got = f"is {init_scale:g}"
+        raise argument_error("init_scale", rule, got, f"Weights grow to about {natural:.3g}.")
+
+
+def _check_times(times: np.ndarray, horizon: float) -> np.ndarray:
+    times = finite_array("times", times, ndim=1).astype(float)
+    if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
+        got = f"is {times[:3]} .." if times.size > 3 else f"is {times}"
+        raise argument_error("times", "ascend from a time that is not negative", got)
+    low, high = _EARLIEST * horizon, _LATEST * horizon
+    if times[-1] > 0 and not low <= times[-1] <= high:
+        rule = f"end between {low:.3g} and {high:.3g} for this graph and data"
+        raise argument_error("times", rule, f"ends at {times[-1]:g}")
+    return times
+
+
+def _refined(times: np.ndarray, states: np.ndarray) -> np.ndarray:
+    """Times with twenty more wherever a strength changes by a hundredth of the largest: deep modes rise at once."""
+    change = np.abs(np.diff(states, axis=0)).max(axis=(1, 2))
+    steep = np.flatnonzero(change > 0.01 * np.abs(states).max())
+    between = np.linspace(times[steep], times[steep + 1], 22)[1:-1]
+    return np.unique(np.concatenate([times, between.ravel()]))
+
+
+def _stability(reduction: Reduction, end: np.ndarray, natural: float) -> tuple[float, bool | None]:
+    """Smallest curvature at the end, and whether nothing leaves it within the horizon."""
+    strongest = np.abs(reduction.singular_values).max()
+    lengths = [len(path.edges) for path in reduction.paths]
+    rate = strongest * max(natural ** (length - 2) for length in lengths)
+    curvature = gated_landscape.smallest_curvature(reduction, end)
+    flat = gated_landscape.leads_down_flat(reduction, end, _WEAKEST * strongest)
+    if curvature < -_WEAKEST * rate or flat:
+        return curvature, False
+    return curvature, True if reduction.residual <= TOLERANCE else None
+
+
 def _horizon(reduction: Reduction, init_scale: float) -> float:
     """Time by which every mode that is not very weak has been learned if no other path is in its way.
 
-    A path of L edges escapes from strength b in a time of at most b^(2-L) (1 + |log b|) / S, and approaches its end at
-    a rate of at least the smaller of S and D; a hundred times that leaves room for competition. Where there is nothing to
-    learn, the time in which inputs decay.
+    A path of L edges that is to learn a = S / D escapes from strength b in a time of about (1 + |log b|) / S for L = 2
+    and 1 / (S b^(L-2)) for more, with b at most a^(1/L), and ends at the rate L D a^(2 - 2/L). A hundred times that
+    leaves room for competition. Where there is nothing to learn, the time in which inputs decay.
     """
-    strengths = np.abs(reduction.singular_values)
-    variances = np.abs(reduction.input_variances)
-    if strengths.max() <= _ROUNDING * math.sqrt(reduction.target_power * variances.max()):
-        return 1 / variances.max()
-    driven = strengths > _WEAKEST * strengths.max()
-    longest = max(len(path.edges) for path in reduction.paths)
-    own = reduction.input_variances[reduction.pairs[:, 0] == reduction.pairs[:, 1]]
-    slowest = min(strengths[driven].min(), own[driven].min())
-    escape = min(init_scale, 1.0) ** min(2 - longest, 0) * (1 + abs(math.log(init_scale)))
-    return 100 * escape / slowest
+    strength, variance, learned, length = _learned(reduction)
+    if not strength.size:
+        return float(1 / np.abs(reduction.input_variances).max())
+    own = learned ** (1 / length)
+    begin = np.minimum(init_scale, own)
+    escape = (1 + np.abs(np.log(init_scale / own))) / (
+        strength * begin ** np.maximum(length - 2, 0)
+    )
+    end = 1 / (length * variance * own ** (2 * length - 2))
+    return float(100 * (escape + end).max())
 
 
-def _forecast(reduction: Reduction, times, states) -> tuple[ModeForecast, ...]:
+def _forecast(
+    reduction: Reduction, times: np.ndarray, states: np.ndarray
+) -> tuple[ModeForecast, ...]:
     halves = reduced_dynamics.half_learning_times(reduction, times, states)
     end = np.concatenate([states[-1], np.ones((1, states.shape[2]))])
     carried = np.prod(end[reduction.path_edges], axis=1)
@@ -316,31 +322,15 @@ def _forecast(reduction: Reduction, times, states) -> tuple[ModeForecast, ...]:
                 active=float(reduction.active[bundle]),
                 half_learning_time=float(halves[path, mode]),
                 share=share,
-                outcome=_outcome(learned, contested, share),
+                outcome=_outcome(bool(learned), bool(contested), share),
             )
         )
     return tuple(sorted(rows, key=lambda row: row.half_learning_time))
 
 
-def _outcome(learned, contested, share) -> str:
+def _outcome(learned: bool, contested: bool, share: float) -> str:
     if not learned:
         return "not learned"
     if not contested:
         return "learned"
     return "wins" if share >= _WON else "loses" if share <= _LOST else "shares"
-
-
-def _first_below(times, losses, target) -> float:
-    """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
-    below = np.flatnonzero(losses <= target)
-    if not below.size:
-        return math.inf
-    at = below[0]
-    if at == 0:
-        return float(times[0])
-    part = (losses[at - 1] - target) / (losses[at - 1] - losses[at])
-    return float(times[at - 1] + part * (times[at] - times[at - 1]))
-
-
-def _json(value):
-    return None if isinstance(value, float) and not math.isfinite(value) else value

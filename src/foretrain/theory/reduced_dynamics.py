@@ -70,7 +70,7 @@ def velocity(reduction: Reduction, state: np.ndarray) -> np.ndarray:
         before[:, place] = before[:, place - 1] * factors[:, place - 1]
         after[:, -1 - place] = after[:, -place] * factors[:, -place]
     strength = _sum_bundles(reduction, before[:, -1] * factors[:, -1])
-    error = reduction.singular_values - _explained(reduction, strength)
+    error = reduction.singular_values - explained(reduction, strength)
     terms = before * after * error[reduction.bundle_of_path, None, :]
     return reduction.incidence @ terms.reshape(-1, state.shape[1])
 
@@ -94,8 +94,13 @@ def _sum_bundles(reduction, products):
     return np.add.reduceat(products, first, axis=-2)
 
 
-def _explained(reduction, strengths):
-    """``sum_j B_j D(j, p)`` of every bundle p."""
+def explained(reduction: Reduction, strengths: np.ndarray) -> np.ndarray:
+    """``sum_j B_j D(j, p)`` of every bundle p, what is learned of S(p): shape (..., bundle, mode).
+
+    Args:
+        reduction: The reduced network.
+        strengths: From `mode_strengths`, shape (..., bundle, mode).
+    """
     terms = strengths[..., reduction.pairs[:, 0], :] * reduction.input_variances
     first = np.searchsorted(reduction.pairs[:, 1], np.arange(len(reduction.active)))
     return np.add.reduceat(terms, first, axis=-2)
@@ -106,10 +111,12 @@ def loss(reduction: Reduction, states: np.ndarray) -> np.ndarray:
 
     $$ L = \tfrac12 \langle |y|^2 \rangle - \sum_p \sum_i S_i(p) B_{p,i}
            + \tfrac12 \sum_{j,p} \sum_i B_{j,i} D_i(j,p) B_{p,i} $$
+
+    It is a mean of squares, and never negative: what falls below zero is rounding of a difference of large terms.
     """
     strengths = mode_strengths(reduction, states)
-    error = reduction.singular_values - _explained(reduction, strengths) / 2
-    return reduction.target_power / 2 - np.sum(strengths * error, axis=(-2, -1))
+    error = reduction.singular_values - explained(reduction, strengths) / 2
+    return np.maximum(reduction.target_power / 2 - np.sum(strengths * error, axis=(-2, -1)), 0.0)
 
 
 def flow(
@@ -151,7 +158,7 @@ def flow(
         method="LSODA",
         t_eval=times,
         rtol=relative_tolerance,
-        atol=relative_tolerance * 1e-3 * max(np.abs(start).max(), 1e-6),
+        atol=relative_tolerance * 1e-3 * max(np.abs(start).max(), 1e-100),
         lband=edges - 1,
         uband=edges - 1,
     )
@@ -204,7 +211,7 @@ def half_learning_times(reduction: Reduction, times: np.ndarray, states: np.ndar
     """
     values = reduction.singular_values
     target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)
-    learned = _explained(reduction, mode_strengths(reduction, states)) / target
+    learned = explained(reduction, mode_strengths(reduction, states)) / target
     reached = learned >= 0.5
     after = np.argmax(reached, axis=0)
     before = np.maximum(after - 1, 0)

@@ -1,22 +1,31 @@
 """Predict how a network will learn, then watch it happen.
 
-``foretrain.run("routing", domains=7)`` predicts, trains and judges; ``foretrain.open(path)`` reads results again. The
-pieces are in ``foretrain.graph``, ``tasks``, ``networks``, ``theory``, ``dynamics`` and ``measures``.
+``foretrain.run("routing", domains=7)`` predicts, trains and judges; ``foretrain.open(path)`` reads results again;
+``foretrain.train(program, ...)`` trains any program without a study. Everything the author of a study needs is in
+``foretrain.study``; the pieces are in ``foretrain.graph``, ``tasks``, ``networks``, ``theory``, ``dynamics``, ``measures``.
 """
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from foretrain.forecast.predict import predict, rank
+    from foretrain.laboratory.conduct import run, sweep
+    from foretrain.laboratory.train import train
+    from foretrain.results.result import open_result as open
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "run": ("foretrain.laboratory.conduct", "run"),
     "sweep": ("foretrain.laboratory.conduct", "sweep"),
+    "train": ("foretrain.laboratory.train", "train"),
     "open": ("foretrain.results.result", "open_result"),
     "predict": ("foretrain.forecast.predict", "predict"),
     "rank": ("foretrain.forecast.predict", "rank"),
 }
 
-__all__ = ["__version__", "open", "predict", "rank", "run", "sweep"]
+__all__ = ["__version__", "open", "predict", "rank", "run", "sweep", "train"]
 
 
 def __getattr__(name):
@@ -25,3 +34,8 @@ def __getattr__(name):
         raise AttributeError(f"module 'foretrain' has no attribute '{name}'")
     module, attribute = _WHERE[name]
     return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__():
+    """What there is to use."""
+    return sorted(__all__)

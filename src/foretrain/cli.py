@@ -1,6 +1,8 @@
 """The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
 
 import argparse
+import errno
+import io
 import signal
 import sys
 import threading
@@ -21,6 +23,11 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
     argv = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # a table is printed, whatever the terminal can show
+            stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
         # A cluster that stops a job must find it checkpointed and its lock released.
         signal.signal(signal.SIGTERM, _stop)
@@ -36,6 +43,11 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print("foretrain: there is no space left where the output goes.", file=sys.stderr)
+        return 2
 
 
 def _stop(number, frame):
@@ -78,7 +90,9 @@ def _description():
 
 def _add_arguments(made, argv):
     run, sweep = made["run"], made["sweep"]
-    run.add_argument("study", help="name of a study; see `foretrain list`")
+    run.add_argument(
+        "study", help="name of a study, see `foretrain list`, or path of one of your own"
+    )
     run.add_argument(
         "--preset", default="quick", help="quick (default), or another of the study's presets"
     )
@@ -108,10 +122,22 @@ def _add_arguments(made, argv):
             "--retry-failed", action="store_true", help="train runs again that failed before"
         )
         parser.add_argument(
+            "--retrain", action="store_true", help="train runs again that other code has made"
+        )
+        parser.add_argument(
+            "--keep",
+            action="store_true",
+            help="add to runs that other code has made; the page says so",
+        )
+        parser.add_argument(
+            "--data-dir", type=Path, help="where real data lie; remembered in the folder"
+        )
+        parser.add_argument(
             "--yes", action="store_true", help="start a very large grid without asking"
         )
         parser.add_argument("--quiet", action="store_true", help="no progress, no table")
         parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
+    sweep.add_argument("--explain", action="store_true", help="print what would run and leave")
     sweep.add_argument(
         "--emit-sbatch",
         type=int,
@@ -128,7 +154,14 @@ def _add_arguments(made, argv):
     made["export"].add_argument(
         "--out", type=Path, help="file or folder to write; default beside the results"
     )
-    made["cite"].add_argument("study", help="name of a study")
+    made["show"].add_argument("--json", action="store_true", help="the summary, as JSON")
+    for name in ("cite", "check"):
+        made[name].add_argument("study", help="name of a study, or path of one of your own")
+    made["list"].add_argument("study", nargs="?", help="name or path of a study")
+    made["list"].add_argument(
+        "--claims", action="store_true", help="the sentences of a study that are judged"
+    )
+    made["new"].add_argument("file", type=Path, help="file to write, such as mine.py")
     _add_prediction(made["predict"])
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
@@ -156,16 +189,22 @@ def _study_in(words, parser):
     return None
 
 
+def _load(study):
+    """The study of that name or path; a mistake in its file is one line that names the place."""
+    from foretrain.plans.author import loaded
+
+    return loaded(study)
+
+
 def _add_parameters(parser, study):
-    from foretrain.plans import catalogue
     from foretrain.plans.parameters import rules, types
 
-    module = catalogue.load(study)
-    kinds = types(module.Parameters)
+    found = _load(study)
+    kinds = types(found.Parameters)
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
-    for name, rule in rules(module.Parameters).items():
+    for name, rule in rules(found.Parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
-        default = module.Parameters.__dataclass_fields__[name].default
+        default = found.Parameters.__dataclass_fields__[name].default
         group.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",
@@ -194,16 +233,17 @@ def _run(arguments):
     from foretrain.laboratory.conduct import run
     from foretrain.plans.config import read_config
 
-    values = read_config(arguments.config, arguments.study) if arguments.config else {}
+    study = _load(arguments.study)
+    values = read_config(arguments.config, study) if arguments.config else {}
     seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
     values.pop("seeds", None)
     for name, texts in vars(arguments).items():
         if name.startswith("parameter_") and texts is not None:
             name = name.removeprefix("parameter_")
-            items = [_value(arguments.study, name, text) for text in texts]
+            items = [_value(study, name, text) for text in texts]
             values[name] = items if len(items) > 1 else items[0]
     result = run(
-        arguments.study,
+        study,
         preset=arguments.preset,
         seeds=seeds,
         root_seed=arguments.root_seed,
@@ -216,20 +256,31 @@ def _run(arguments):
 def _sweep(arguments):
     from foretrain.laboratory.conduct import folder_of, sweep
 
+    if arguments.explain:
+        from foretrain.laboratory.explain import explain
+
+        print(explain(arguments.config, arguments.out, yes=arguments.yes))
+        return 0
     if arguments.emit_sbatch is not None:
         from foretrain.engine.cluster import sbatch_script
         from foretrain.plans.config import read_sweep
 
-        plan, out = read_sweep(arguments.config)
+        plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)
         options = []
         if arguments.keep_state != "no":
             options += ["--keep-state", arguments.keep_state]
         if arguments.checkpoint_every != 60.0:
             options += ["--checkpoint-every", f"{arguments.checkpoint_every!r}"]
-        options += ["--retry-failed"] * arguments.retry_failed + ["--yes"] * arguments.yes
+        for flag in ("retry_failed", "retrain", "keep", "yes"):
+            options += [f"--{flag.replace('_', '-')}"] * getattr(arguments, flag)
+        if arguments.data_dir is not None:
+            options += ["--data-dir", str(arguments.data_dir.resolve())]
         shards = arguments.emit_sbatch
-        print(sbatch_script(plan.study, arguments.config, folder, shards, options=options), end="")
+        print(
+            sbatch_script(plan.study.name, arguments.config, folder, shards, options=options),
+            end="",
+        )
         return 0
     return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
 
@@ -243,6 +294,9 @@ def _engine_options(arguments):
         "scheduler": arguments.scheduler,
         "keep_state": arguments.keep_state,
         "retry_failed": arguments.retry_failed,
+        "retrain": arguments.retrain,
+        "keep": arguments.keep,
+        "data_dir": arguments.data_dir,
         "yes": arguments.yes,
         "quiet": arguments.quiet,
     }
@@ -250,10 +304,9 @@ def _engine_options(arguments):
 
 def _value(study, name, text):
     """One value of a parameter from its text, in the parameter's type."""
-    from foretrain.plans import catalogue
     from foretrain.plans.parameters import types
 
-    kind = types(catalogue.load(study).Parameters)[name]
+    kind = types(study.Parameters)[name]
     if kind is bool:
         if text.lower() not in ("true", "false"):
             raise argument_error(name, "be true or false", f"is `{text}`")
@@ -280,12 +333,14 @@ def _finish(result, arguments):
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
-    counts = read_summary(result.path).runs
-    lost = counts.get("failed", 0) + counts.get("missing", 0)
+    summary = read_summary(result.path)
+    for line in summary.problems:
+        print(f"foretrain: {line} See {result.path / 'log.txt'}.", file=sys.stderr)
+    lost = summary.runs.get("failed", 0) + summary.runs.get("missing", 0)
     if lost:
-        where = result.path / "summary.json"
-        reason = next(iter(read_summary(result.path).failures.values()), "they are missing")
-        print(f"foretrain: {lost} runs were lost ({reason}); see {where}.", file=sys.stderr)
+        reason = next(iter(summary.failures.values()), "they are missing")
+        where = result.path / ("log.txt" if summary.failures else "summary.json")
+        print(f"foretrain: {lost} runs were lost: {reason} See {where}.", file=sys.stderr)
         return 3
     return _verdict(result, arguments)
 
@@ -299,19 +354,57 @@ def _verdict(result, arguments):
 def _list(arguments):
     from foretrain.plans import catalogue
 
-    entries = [catalogue.entry(name) for name in catalogue.names()]
-    width = max(len(entry.name) for entry in entries)
-    for entry in entries:
-        print(f"{entry.name:<{width}}  {entry.summary}")
-        print(f"{'':<{width}}  {entry.source}; about {entry.cost}")
+    if arguments.study is not None:
+        return _list_study(arguments)
+    if arguments.claims:
+        raise argument_error(
+            "study", "be named with `--claims`", "is not", "Try foretrain list routing --claims."
+        )
+    cards = [catalogue.card(name) for name in catalogue.names()]
+    width = max(len(card.name) for card in cards)
+    for card in cards:
+        print(f"{card.name:<{width}}  {card.summary}")
+        print(f"{'':<{width}}  {card.source}" + (f"; about {card.cost}" if card.cost else ""))
     return 0
+
+
+def _list_study(arguments):
+    from foretrain.words import interval
+
+    study = _load(arguments.study)
+    print(study.card.summary)
+    print(f"{study.card.source}; about {study.card.cost}; presets {', '.join(study.presets)}")
+    for said in study.sentences if arguments.claims else ():
+        allowed = "as the parameters say" if callable(said.allowed) else interval(said.allowed)
+        print(f"\n{said.id}: {said.statement}")
+        print(f"    allowed {allowed}: {said.why}")
+        print(f"    {said.source}" + (f"; along {', '.join(said.over)}" if said.over else ""))
+    return 0
+
+
+def _new(arguments):
+    from foretrain.laboratory.template import write_template
+
+    print(f"Written: {write_template(arguments.file)}. Try `foretrain run {arguments.file}`.")
+    return 0
+
+
+def _check(arguments):
+    from foretrain.laboratory.check import check
+
+    lines = check(arguments.study)
+    for line in lines:
+        print(line)
+    return 2 if lines else 0
 
 
 def _show(arguments):
     from foretrain.results.result import open_result
 
     result = open_result(arguments.folder)
-    if arguments.markdown:
+    if arguments.json:
+        print((result.path / "summary.json").read_text(encoding="utf-8"))
+    elif arguments.markdown:
         print(result.claims.to_markdown())
     else:
         print(result, result.claims, sep="\n")
@@ -357,10 +450,9 @@ def _predict(arguments):
 
 
 def _cite(arguments):
-    from foretrain.plans import catalogue
     from foretrain.references import bibtex
 
-    print(bibtex(catalogue.load(arguments.study).REFERENCES))
+    print(bibtex(_load(arguments.study).card.references))
     return 0
 
 
@@ -374,6 +466,8 @@ def _version(arguments):
 _COMMANDS = {
     "list": (_list, "every study: one line, its source, its cost"),
     "run": (_run, "run a study and judge its claims"),
+    "new": (_new, "write the smallest study that runs, to start from"),
+    "check": (_check, "what a study lacks, before anything is trained"),
     "sweep": (_sweep, "run a study over the grid of a TOML file"),
     "show": (_show, "print the claims of a folder of results"),
     "report": (_report, "rebuild figures and page from stored results"),

@@ -10,7 +10,7 @@ from typing import Any
 from foretrain.engine.cluster import connected, execute_on
 from foretrain.engine.progress import terminal_progress
 from foretrain.engine.sweep import check_options, check_shard, execute
-from foretrain.errors import FolderError, TooLarge, argument_error
+from foretrain.errors import FolderError, TooLarge, argument_error, path_argument
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.judge import say
@@ -19,7 +19,6 @@ from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
 from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, runs
 from foretrain.plans.study import Study
-from foretrain.results.files import path_argument
 from foretrain.results.journal import forget, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result, open_result

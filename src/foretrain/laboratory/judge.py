@@ -10,6 +10,7 @@ import numpy as np
 
 from foretrain.claims.claim import Claim
 from foretrain.claims.sentence import Sentence, judge
+from foretrain.plans.author import place
 from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
 from foretrain.vocabulary import FAILED, MISSING
@@ -85,12 +86,8 @@ def any_run(data) -> bool:
 
 def problem(what: str, error: BaseException) -> Problem:
     """What raised, in a line that names the innermost place outside of libraries, and the traceback."""
-    text = " ".join(str(error).split()) or "no message"
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename]
-    where = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
     trace = "".join(traceback.format_exception(error))
-    return Problem(f"{what} {type(error).__name__}: {text}{where}.", f"{what}:\n{trace}")
+    return Problem(f"{what}: {place(error)}.", f"{what}:\n{trace}")
 
 
 def say(line: str) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.errors import argument_error, integer, nearest, one_of, real
-from foretrain.plans import catalogue
+from foretrain.errors import argument_error, integer, nearest, one_of, path_argument, real
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, make_plan
+from foretrain.plans.study import Study
 
 LONGEST_AXIS = 10**7
 _RANGE = ("from", "to", "number", "scale")
@@ -25,12 +25,26 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
         ArgumentError: the file cannot be read, is no TOML (with the line), holds something unknown or of the wrong
             type, gives a parameter both a fixed value and an axis, or makes too many runs.
     """
-    fields = _read_toml(Path(config))
+    fields = _read_toml(path_argument("config", config))
     known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
     _known_keys(fields, known, config)
     if "study" not in fields:
         raise argument_error("config", "name a `study`", f"{config} does not")
+    if not isinstance(fields["study"], str):
+        raise argument_error("study", "name a study or the file of one", f"is {fields['study']!r}")
     values, axes = dict(_table(fields, "parameters")), _table(fields, "axes")
+    for reserved in ("seeds", "root_seed", "preset"):
+        if reserved in axes or reserved in values:
+            raise argument_error(
+                reserved, "stand at the top of the file", "stands in a table", "It makes no axis."
+            )
+    beside = Path(config).parent / fields["study"]
+    if (
+        fields["study"].endswith(".py")
+        and not Path(fields["study"]).is_absolute()
+        and beside.exists()
+    ):
+        fields["study"] = str(beside)  # a path is meant from where the file stands
     for name, axis in axes.items():
         if name in values:
             raise argument_error(
@@ -51,17 +65,19 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
     return plan, out
 
 
-def read_config(path: Path, study: str) -> dict:
+def read_config(path: Path, study: Study) -> dict:
     """Parameters of a study from a flat TOML file, with ``seeds`` among them if it is there."""
-    module = catalogue.load(study)
     fields = _read_toml(path)
-    _known_keys(fields, {"seeds", *rules(module.Parameters)}, path)
+    _known_keys(fields, {"seeds", *rules(study.Parameters)}, path)
     return fields
 
 
 def _read_toml(path: Path) -> dict:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes().decode("utf-8")
+        if "\r" in text.replace("\r\n", ""):  # read as one long comment or line
+            raise ValueError("it holds carriage returns that end no line")
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise argument_error("config", "be a TOML file", f"{path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -110,8 +126,10 @@ def _axis(name: str, axis) -> list:
         ends = [real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to")]
         values = np.geomspace(*ends, number)
     else:
-        values = np.linspace(
-            real(f"{name}.from", axis["from"]), real(f"{name}.to", axis["to"]), number
-        )
+        ends = [
+            real(f"{name}.{end}", axis[end], minimum=-1e300, maximum=1e300)
+            for end in ("from", "to")
+        ]
+        values = np.linspace(*ends, number)
     # Twelve digits: an axis is read by people and selected by value.
     return [float(f"{value:.12g}") for value in values]

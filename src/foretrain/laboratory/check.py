@@ -1,0 +1,165 @@
+"""What a study lacks, found before anything is trained."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.sentence import check_allowed
+from foretrain.dynamics.program import Program, completed
+from foretrain.errors import ForetrainError
+from foretrain.laboratory.conclude import theory_of
+from foretrain.plans.author import loaded, place
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import clean, rules
+from foretrain.plans.plan import make_plan
+from foretrain.plans.study import Study, StudyError
+from foretrain.streams import Seed
+from foretrain.vocabulary import lookup
+
+
+def check(study: str | Path | Study) -> list[str]:
+    """Everything that is wrong with a study, a line each; empty if it can be run and judged.
+
+    The program is traced, not run: a missing part, a variable that is not declared or has other dims, inputs that differ
+    in shape from seed to seed, a state that changes its shape, a sentence that allows everything or leaves out its own
+    prediction are found in seconds.
+    """
+    try:
+        found = loaded(study)
+        plan = make_plan(found, {})
+    except ForetrainError as error:
+        return [str(error)]
+    except Exception as error:
+        return [place(error)]
+    p, lines = plan.parameters, []
+    for name in ("steps", "observe_every"):
+        if name not in rules(found.Parameters):
+            lines.append(
+                f"`Parameters` must have a field `{name}`, but has none. Inherit it from foretrain.study.Run."
+            )
+    if lines:
+        return lines
+
+    def attempt(what: str, function: Callable[[], Any]) -> Any:
+        try:
+            return function()
+        except ForetrainError as error:
+            lines.append(f"{what}: {error}")
+        except Exception as error:
+            lines.append(f"{what}: {place(error)}")
+        return None
+
+    attempt("variants", lambda: _variants(found, p))
+    observed = attempt("program", lambda: _traced(found, p)) or {}
+    for name, shape in observed.items():
+        attempt("program", lambda name=name, shape=shape: _fits(name, shape))
+    made = _no_runs(plan)
+    theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
+    if (
+        theory is not None
+        and theory.data_vars
+        and observed
+        and not set(theory.data_vars) & set(observed)
+    ):
+        lines.append(
+            f"predict: it must give a variable that the program observes ({', '.join(observed)}), but gives "
+            f"{', '.join(map(str, theory.data_vars))}: nothing can be compared."
+        )
+    made = dataclasses.replace(made, theory=xr.Dataset() if theory is None else theory)
+    for said in attempt("sentences", lambda: found.sentences) or ():
+        unknown = set(said.over) - set(rules(found.Parameters))
+        if unknown:
+            lines.append(
+                f"The sentence `{said.id}` must look along parameters, but names `{sorted(unknown)[0]}`."
+            )
+            continue
+        attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made))
+    return list(dict.fromkeys(lines))
+
+
+def _variants(study: Study, p: Any) -> None:
+    for overrides in study.variants(p).values():
+        for name, value in overrides.items():
+            if name != "seeds":
+                clean(study.Parameters, name, value)
+
+
+def _no_runs(plan) -> Grid:
+    """A cell of the plan in which nothing was trained."""
+    return next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
+
+
+def _interval(said, cell: Grid) -> None:
+    laid = cell.along(*said.over).blind()
+    try:
+        predicted = float(said.predicted(laid) if callable(said.predicted) else said.predicted)
+        allowed = said.allowed(laid) if callable(said.allowed) else said.allowed
+    except (KeyError, IndexError):
+        return  # what it takes from the theory is only there where the theory of the whole grid is
+    check_allowed(allowed, predicted, said.id)
+
+
+def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
+    """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed."""
+    import jax
+
+    given = study.program(p)
+    if not isinstance(given, Program):
+        raise StudyError(f"It must return a Program, but returns {type(given).__name__}.")
+    program = completed(given, p)
+    with jax.enable_x64(program.precision == "float64"):
+        inputs = [_inputs(study, p, number, program.precision) for number in range(2)]
+        shapes = [{name: value.shape for name, value in one.items()} for one in inputs]
+        if shapes[0] != shapes[1]:
+            name = next(
+                n for n in {**shapes[0], **shapes[1]} if shapes[0].get(n) != shapes[1].get(n)
+            )
+            raise StudyError(
+                f"Input `{name}` must have one shape in all seeds, but has {shapes[0].get(name)} and {shapes[1].get(name)}."
+            )
+        state = jax.eval_shape(program.init, inputs[0])
+        later = jax.eval_shape(program.step, inputs[0], state)
+        if _shapes(state) != _shapes(later):
+            raise StudyError(
+                "A step must return a state of the shapes and dtypes that `init` gives, but does not: "
+                f"{_shapes(state)} becomes {_shapes(later)}."
+            )
+        seen = jax.eval_shape(program.observe, inputs[0], state)
+        assert program.done is not None
+        assert program.finish is not None
+        jax.eval_shape(program.done, inputs[0], state, seen)
+        end = jax.eval_shape(program.finish, inputs[0], state)
+    one = {name: (-1, *leaf.shape) for name, leaf in seen.items()}
+    return {**one, **{name: tuple(leaf.shape) for name, leaf in end.items()}}
+
+
+def _inputs(study: Study, p: Any, number: int, precision: str) -> dict[str, np.ndarray]:
+    given = {**study.inputs(p, Seed(0, number)), **study.shared(p)}
+    given |= {"root_seed": np.uint32(0), "seed": np.uint32(number), "max_steps": np.int32(p.steps)}
+    arrays = {name: np.asarray(value) for name, value in given.items()}
+    return {
+        name: value.astype(precision) if value.dtype.kind == "f" else value
+        for name, value in arrays.items()
+    }
+
+
+def _shapes(tree: Any) -> list[str]:
+    import jax
+
+    return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
+
+
+def _fits(name: str, shape: tuple[int, ...]) -> None:
+    """Raise where a variable is not declared, or has another number of dims than declared."""
+    declared = lookup(name).dims
+    if declared is None:
+        return
+    if len(declared) != len(shape) or (shape[:1] == (-1,)) != (declared[:1] == ("step",)):
+        dims = tuple("step" if size == -1 else size for size in shape)
+        raise StudyError(
+            f"Variable `{name}` must have dims {declared}, as it is declared, but has shape {dims}."
+        )

@@ -1,0 +1,82 @@
+"""Training any program without a study: labelled data from functions, with lanes, resume and workers."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from foretrain.dynamics.program import Program
+from foretrain.errors import argument_error
+from foretrain.laboratory.conclude import labelled
+from foretrain.laboratory.conduct import conduct
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import parameter
+from foretrain.plans.plan import make_plan
+from foretrain.plans.study import define
+from foretrain.streams import Seed
+
+_KINDS = (bool, int, float, str)
+
+
+def train(
+    program: Program,
+    axes: dict[str, Any] | None = None,
+    seeds: int = 10,
+    *,
+    steps: int = 1000,
+    observe_every: int = 10,
+    precision: str = "float32",
+    root_seed: int = 0,
+    inputs: Callable[[Any, Seed], dict[str, Any]] | None = None,
+    name: str = "program",
+    out: str | Path | None = None,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> xr.Dataset:
+    """Train a program over a grid and return what it observed, labelled.
+
+    Args:
+        program: The functions of a run, see `foretrain.dynamics.program.Program`. Its inputs are the values of `axes`,
+            what `inputs` draws, ``root_seed`` and ``seed``. Variables it observes are declared by
+            `foretrain.vocabulary.declare`, but for ``loss``.
+        axes: Name of each number to its value or to several, which make an axis. They are traced: all of them share one
+            compiled program.
+        seeds: Number of seeds.
+        steps: Steps of a run, at most.
+        observe_every: Stride in steps of what is stored.
+        precision: "float32" or "float64".
+        root_seed: Root of all random streams.
+        inputs: ``inputs(p, seed)``: arrays that a run gets besides, `p` holding the numbers of `axes`.
+        name: A name, part of the identity of every run.
+        out: Folder of the results, to be gone on with; by default ``runs/<name>-<hash>``.
+        workers: Number of processes, one per core by default; 0 trains in this one.
+        quiet: Show no progress.
+
+    Returns:
+        A dataset with dims (axes, ``seed``, ``step``, ...), as `foretrain.Result.simulation`.
+
+    Raises:
+        ArgumentError: an axis is neither a number nor several, or has the name of an argument.
+    """
+    given = dict(axes or {})
+    fields = []
+    for axis, values in given.items():
+        first = values
+        if not isinstance(values, str | int | float):
+            first = next(iter(values), None)
+        kind = next((one for one in _KINDS if isinstance(first, one)), float)
+        if kind is str or first is None or axis in ("steps", "observe_every", "precision"):
+            raise argument_error(axis, "be a number or several", f"is {values!r}")
+        kind = float if kind is int else kind
+        fields.append((axis, kind, parameter(kind(first), "an axis of the grid")))
+    Parameters = dataclasses.make_dataclass("Parameters", fields, bases=(Run,), frozen=True)
+    whole = dataclasses.replace(program, observe_every=None, precision=None)
+    parts: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
+    study = define(name, Parameters=Parameters, program=lambda p: whole, **parts)
+    values = {**given, "steps": steps, "observe_every": observe_every, "precision": precision}
+    plan = make_plan(study, values, seeds=seeds, root_seed=root_seed)
+    result = conduct(plan, out, workers=workers, quiet=quiet)
+    assert result is not None and result.path is not None, "a run without shards is concluded"
+    return labelled(result.path, plan).simulation

@@ -1,13 +1,10 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foretrain.report.numbers import (
-    digits_to_tell_apart,
-    format_duration,
-    format_interval,
-    format_number,
-)
+from foretrain.words import count, digits_to_tell_apart, duration, encodable, interval, number
 
 
 @pytest.mark.parametrize(
@@ -34,44 +31,50 @@ from foretrain.report.numbers import (
     ],
 )
 def test_numbers_are_written_to_four_digits_and_scientific_at_the_extremes(value, text):
-    assert format_number(value) == text
+    assert number(value) == text
 
 
 def test_a_number_without_a_digit_limit_reads_back_as_itself():
     values = [1 / 3, 1e-300, 0.1 + 0.2, 5e5, 123456.789, 2**-1074, 1.7976931348623157e308, 1 / 3e4]
-    assert [float(format_number(value, digits=None)) for value in values] == values
-    assert format_number(0.1, digits=None) == "0.1"
+    assert [float(number(value, digits=None)) for value in values] == values
+    assert number(0.1, digits=None) == "0.1"
 
 
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (0.9, 1.1, "between 0.9 and 1.1"),
+        (0.9, 1.1, "0.9 to 1.1"),
         (None, 1e-12, "at most 1e-12"),
         (-math.inf, 2, "at most 2"),
         (0.9, None, "at least 0.9"),
         (0.9, math.inf, "at least 0.9"),
         (None, None, "any value"),
         (2, 2, "exactly 2"),
-        (0.0, 1.0, "between 0 and 1"),
+        (0.0, 1.0, "0 to 1"),
     ],
 )
 def test_intervals_are_written_in_words(low, high, text):
-    assert format_interval(low, high) == text
+    assert interval(low, high) == text
 
 
 def test_digits_grow_until_values_that_differ_look_different():
     assert digits_to_tell_apart(0.9, 1.1, None, math.inf) == 4
     close = (0.99996, 1.00004)
-    assert format_interval(*close) == "between 1 and 1"  # what would be misread
-    assert format_interval(*close, digits_to_tell_apart(*close)) == "between 0.99996 and 1"
+    assert interval(*close) == "1 to 1"  # what would be misread
+    assert interval(*close, digits_to_tell_apart(*close)) == "0.99996 to 1"
     assert digits_to_tell_apart(1.0, 1.0 + 1e-15) == 4  # rounding error is no difference
+
+
+def test_things_are_counted():
+    assert [count(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
+    assert count(2, "axis", "axes") == "2 axes"
 
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0.4213, "0.421 s"),
+        (42, "42 s"),
         (59.97, "1 min"),
         (200, "3 min 20 s"),
         (7500, "2 h 5 min"),
@@ -81,4 +84,26 @@ def test_digits_grow_until_values_that_differ_look_different():
     ],
 )
 def test_durations_are_written_in_two_units(seconds, text):
-    assert format_duration(seconds) == text
+    assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("utf-8", "σ² ≤ é – ☃ ∞ Δ"),
+        ("latin-1", "sigma² <= é - \\u2603 inf Delta"),
+        ("ascii", "sigma^2 <= e - \\u2603 inf Delta"),
+        ("no-such-encoding", "sigma^2 <= e - \\u2603 inf Delta"),
+        (None, "sigma^2 <= e - \\u2603 inf Delta"),
+    ],
+)
+def test_what_an_encoding_lacks_is_written_in_what_it_has(encoding, text):
+    assert encodable("σ² ≤ é – ☃ ∞ Δ", encoding) == text
+
+
+@given(st.text(alphabet=st.characters()), st.sampled_from(["ascii", "latin-1", "cp1252", "utf-8"]))
+def test_any_text_can_be_encoded_and_steers_no_terminal(text, encoding):
+    shown = encodable(text, encoding)
+    shown.encode(encoding)  # does not raise
+    assert "\x1b" not in shown
+    assert encodable(shown, encoding) == shown

@@ -1,13 +1,15 @@
-"""How numbers are written for a reader: one convention, for the page and for the terminal."""
+"""How numbers, intervals and durations are written for a reader: one convention, for the terminal, the page and figures."""
 
 import math
+import unicodedata
+from functools import cache
 from itertools import pairwise
 
 _DIGITS, _MOST_DIGITS = 4, 9
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
 
 
-def format_number(value, digits: int | None = _DIGITS) -> str:
+def number(value, digits: int | None = _DIGITS) -> str:
     """Write a number to `digits` significant digits, in scientific form if very small or large.
 
     Args:
@@ -25,21 +27,21 @@ def format_number(value, digits: int | None = _DIGITS) -> str:
     if isinstance(value, str | int):
         return str(value)
     try:
-        number = float(value)
+        value = float(value)
     except (TypeError, ValueError):
         return str(value)
-    if math.isnan(number):
+    if math.isnan(value):
         return "undefined"
-    if math.isinf(number):
-        return "∞" if number > 0 else "-∞"
-    if number == 0:
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
         return "0"
     if digits is None:
-        digits = next(n for n in range(1, 18) if float(f"{number:.{n - 1}e}") == number)
-    exponent = int(f"{number:.{digits - 1}e}".partition("e")[2])  # after rounding
+        digits = next(n for n in range(1, 18) if float(f"{value:.{n - 1}e}") == value)
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])  # after rounding
     if -3 <= exponent < 5:
-        return _strip(f"{number:.{max(0, digits - 1 - exponent)}f}")
-    mantissa = f"{number:.{digits - 1}e}".partition("e")[0]
+        return _strip(f"{value:.{max(0, digits - 1 - exponent)}f}")
+    mantissa = f"{value:.{digits - 1}e}".partition("e")[0]
     return f"{_strip(mantissa)}e{exponent}"
 
 
@@ -47,20 +49,20 @@ def _strip(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def format_interval(low, high, digits: int | None = _DIGITS) -> str:
-    """Write an interval in words; an end that is None or infinite is open.
+def interval(low, high, digits: int | None = _DIGITS) -> str:
+    """Write an interval in words; an end that is None or not finite is open.
 
     Returns:
-        "between a and b", "at most b", "at least a", "exactly a" or "any value".
+        "a to b", "at most b", "at least a", "exactly a" or "any value".
     """
     bounded_below = low is not None and math.isfinite(low)
     bounded_above = high is not None and math.isfinite(high)
     if bounded_below and bounded_above:
-        first, last = format_number(low, digits), format_number(high, digits)
-        return f"exactly {first}" if low == high else f"between {first} and {last}"
+        first, last = number(low, digits), number(high, digits)
+        return f"exactly {first}" if low == high else f"{first} to {last}"
     if bounded_above:
-        return f"at most {format_number(high, digits)}"
-    return f"at least {format_number(low, digits)}" if bounded_below else "any value"
+        return f"at most {number(high, digits)}"
+    return f"at least {number(low, digits)}" if bounded_below else "any value"
 
 
 def digits_to_tell_apart(*values) -> int:
@@ -76,17 +78,22 @@ def digits_to_tell_apart(*values) -> int:
         if high - low > _CLOSE * max(abs(low), abs(high))
     ]
     for digits in range(_DIGITS, _MOST_DIGITS):
-        if all(format_number(low, digits) != format_number(high, digits) for low, high in pairs):
+        if all(number(low, digits) != number(high, digits) for low, high in pairs):
             return digits
     return _MOST_DIGITS
 
 
-def format_duration(seconds) -> str:
+def count(amount: int, singular: str, plural: str = "") -> str:
+    """A number of things: "1 seed", "3 seeds"."""
+    return f"{amount} {singular if amount == 1 else plural or singular + 's'}"
+
+
+def duration(seconds) -> str:
     """Write a duration: "0.42 s", "3 min 20 s", "2 h 5 min" or "1 d 3 h"."""
     if seconds is None or not math.isfinite(seconds):
         return "undefined"
     if seconds < 59.95:
-        return f"{format_number(float(seconds), 3)} s"
+        return f"{number(float(seconds), 3)} s"
     whole = round(seconds)
     for size, unit, small_size, small_unit in (
         (86400, "d", 3600, "h"),
@@ -97,3 +104,66 @@ def format_duration(seconds) -> str:
             rest = whole % size // small_size
             return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
     return f"{whole} s"
+
+
+_PLAIN = {
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "∞": "inf",
+    "×": "x",
+    "·": "*",
+    "≤": "<=",
+    "≥": ">=",
+    "√": "sqrt ",
+}
+_PLAIN |= {
+    "≈": "~",
+    "→": "->",
+    "²": "^2",
+    "³": "^3",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "…": "...",
+    "─": "-",
+}
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    r"""The text in characters that an encoding has, so that it can always be printed.
+
+    Greek letters become their names, common signs and accents what they look like, anything else its code point, such as
+    ``\u2603``. Control characters other than line breaks become codes too: a claim's text cannot steer a terminal.
+
+    Args:
+        text: Any text.
+        encoding: Name of an encoding, such as ``sys.stdout.encoding``; ASCII where it is None or not known.
+    """
+    try:
+        "".encode(encoding or "ascii")
+    except LookupError:
+        encoding = "ascii"
+    return "".join(_fitting(character, encoding or "ascii") for character in text)
+
+
+@cache
+def _fitting(character: str, encoding: str) -> str:
+    code = character.encode("unicode_escape").decode()
+    if character == "\n":
+        return character
+    if unicodedata.category(character) in ("Cc", "Cs"):
+        return " " if character == "\t" else code
+    try:
+        character.encode(encoding)
+        return character
+    except UnicodeError:
+        pass
+    if character in _PLAIN:
+        return _PLAIN[character]
+    words = unicodedata.name(character, "").split(" WITH ")[0].split()
+    if words[:1] == ["GREEK"]:
+        return words[-1].capitalize() if "CAPITAL" in words else words[-1].lower()
+    bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return bare or code

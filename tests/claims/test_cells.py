@@ -1,84 +1,97 @@
-"""Claims over the cells of a grid: named, found again, and shown as one where they are many."""
+"""Claims over the cells of a grid: gathered, found again, and shown as one."""
 
 import math
 
 import numpy as np
 import pytest
+from made_claims import made
 
-from foretrain.claims.cells import MANY, CellClaims, by_claim, gather, over_axes
-from foretrain.claims.claim import cell_label, cell_of, exact, in_cell, judge
+from foretrain.claims.cells import CellClaims, gather, over_axes
 from foretrain.claims.table import ClaimTable
 
-AXES = {"init_scale": tuple(np.geomspace(0.01, 1, 6)), "rank": (1, 2, 3, 4, 5)}
-
-
-def error(value):
-    return exact("error", "It is small.", "eq. (1)", value, 0.5, seeds=3)
+AXES = {"init_scale": [float(scale) for scale in np.geomspace(0.01, 1, 6)], "rank": [1, 2, 3, 4, 5]}
 
 
 def grid():
-    """A claim in 30 cells, of which those at scale 1 fail, between two claims of the whole."""
+    """A claim in 30 cells, of which two at scale 1 fail, between two claims of the whole."""
     cells = [
-        in_cell(error(scale * rank / 7), cell_label({"init_scale": float(scale), "rank": rank}))
+        made("error", scale * rank / 7, (0, 0.5), cell={"init_scale": scale, "rank": rank})
         for scale in AXES["init_scale"]
         for rank in AXES["rank"]
     ]
-    whole = judge("whole", "Of all cells.", "§1", [1.0, 1.1], (0, 2))
-    return [whole, *cells, error(0.1)]
+    return [made("whole", [1.0, 1.1], (-9, 9)), *cells, made("last", 0.1)]
 
 
-@pytest.mark.parametrize(
-    ("id", "name", "cell"),
-    [
-        ("plain", "plain", {}),
-        (
-            "a.corrected[init_scale=0.1, mask=circulant]",
-            "a.corrected",
-            {"init_scale": "0.1", "mask": "circulant"},
-        ),
-        ("a[rank=2].corrected", "a.corrected", {"rank": "2"}),
-        ("a[rank=2][init_scale=0.1]", "a", {"rank": "2", "init_scale": "0.1"}),
-        ("odd[no value]", "odd[no value]", {}),
-    ],
-)
-def test_the_cell_of_a_claim_is_read_from_its_id(id, name, cell):
-    assert cell_of(id) == (name, cell)
-
-
-def test_many_cells_are_one_entry_and_few_stay_apart():
-    shown = gather(grid())
-    assert [type(entry).__name__ for entry in shown] == ["Claim", "CellClaims", "Claim"]
-    group = shown[1]
-    assert group.id == "error"
+def test_the_cells_of_a_sentence_are_one_entry_where_the_first_stood():
+    assert [(group.id, len(group.claims)) for group in gather(grid())] == [
+        ("whole", 1),
+        ("error", 30),
+        ("last", 1),
+    ]
+    group = gather(grid())[1]
     assert group.counts == {"holds": 28, "fails": 2}
     assert group.verdict == "fails"
     assert group.where("fails") == "init_scale=1, rank=4; init_scale=1, rank=5"
+    assert group.where("inconclusive") == ""
     assert group.range("measured") == pytest.approx((0.01 / 7, 5 / 7))
-    assert len(gather(grid()[: MANY + 1])) == MANY + 1
+    (two,) = gather(grid()[1:3])
+    assert len(two.claims) == 2
+
+
+def test_the_worst_verdict_stands_for_all():
+    claims = [
+        made("a", v, (0, 1), cell={"rank": n}) for n, v in enumerate(([0.5, 0.51], [0.9, 1.1]))
+    ]
+    group = CellClaims("a", tuple(claims))
+    assert group.counts == {"holds": 1, "inconclusive": 1}
+    assert group.verdict == "inconclusive"
+    assert CellClaims("a", (*claims, made("a", 2.0, (0, 1)))).verdict == "fails"
 
 
 def test_a_range_leaves_out_what_is_not_defined():
-    claims = [judge("a[rank=1]", "s", "§", [1.0], (0, 1)), judge("a[rank=2]", "s", "§", [], (0, 2))]
+    claims = [made("a", [1.0], (0, 1)), made("a", [math.nan], (0, 2))]
     group = CellClaims("a", tuple(claims))
     assert group.range("measured") == (1.0, 1.0)
     assert all(math.isnan(end) for end in group.range("predicted"))
-    assert group.tolerance is None
+    assert group.allowed is None
+    assert (group.left_out, group.without_value) == (1, 1)
 
 
-def test_claims_find_their_places_on_the_axes():
-    (group,) = by_claim(grid())
-    along, places = over_axes(group, {**AXES, "steps": (1, 2)})
+def test_claims_find_their_places_on_the_axes_by_value():
+    group = gather(grid())[1]
+    along, places = over_axes(group, {**AXES, "steps": [1, 2]})
     assert list(along) == ["init_scale", "rank"]
     assert len(places) == 30
     assert places[5, 4].measured == pytest.approx(5 / 7)
 
 
+def test_two_values_that_read_alike_to_six_digits_stay_apart():
+    axes = {"rate": [0.1, 0.1 + 1e-9]}
+    claims = [made("a", float(n), cell={"rate": rate}) for n, rate in enumerate(axes["rate"])]
+    assert claims[0].label != claims[1].label
+    _, places = over_axes(CellClaims("a", tuple(claims)), axes)
+    assert {index: claim.measured for index, claim in places.items()} == {(0,): 0.0, (1,): 1.0}
+
+
+def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
+    claims = [
+        made("a", 0.1, cell={"rank": 1, "mask": "b"}),
+        made("a", 0.1, cell={"rank": 9, "mask": "b"}),
+        made("a", 0.1, cell={"mask": "b"}),
+    ]
+    along, places = over_axes(CellClaims("a", tuple(claims)), {"rank": [1, 2], "mask": ["a", "b"]})
+    assert list(along) == ["rank", "mask"]
+    assert list(places) == [(0, 1)]
+
+
 def test_the_table_counts_cells_and_keeps_every_claim():
     table = ClaimTable(grid())
-    text = str(table)
-    assert "28 of 30 hold" in text
-    assert "fails in 2: init_scale=1, rank=4; init_scale=1, rank=5" in text
-    assert "32 claims: 30 holds, 2 fails, 0 inconclusive" in text
-    assert text.count("It is small.") == 2
+    text = " ".join(table.format(120).split())
+    assert "28 of 30 cells hold" in text
+    assert "Fails in 2: init_scale=1, rank=4; init_scale=1, rank=5." in text
+    assert "32 claims: 30 hold, 2 fail" in text
+    assert text.count("It is small.") == 3
     assert len(table.to_dataframe()) == 32
     assert table["error[init_scale=1, rank=5]"].verdict == "fails"
+    assert len(table["error"]) == 30
+    assert table["whole"] is table[0]

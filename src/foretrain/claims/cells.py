@@ -1,31 +1,21 @@
-"""A claim that is judged in very many cells of a grid, as one: how often it holds, and where it does not."""
+"""A sentence that was judged in several cells of a grid, as one: how often it holds, and where it does not."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim, cell_label
 
-from foretrain.claims.claim import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    Claim,
-    axis_value,
-    cell_label,
-    cell_of,
-)
-
-MANY = 24  # a claim judged in more cells than fit on a screen is shown as one
 _NAMED = 3
 
 
 @dataclass(frozen=True)
 class CellClaims:
-    """One claim in all the cells in which it was judged.
+    """One sentence in all the cells in which it was judged; often that is one.
 
     Attributes:
-        id: Its id without a cell.
+        id: Its id.
         claims: One per cell.
     """
 
@@ -36,9 +26,7 @@ class CellClaims:
     def counts(self) -> dict[str, int]:
         """Verdict to the number of cells with it, those with none left out."""
         found = Counter(claim.verdict for claim in self.claims)
-        return {
-            verdict: found[verdict] for verdict in (HOLDS, FAILS, INCONCLUSIVE) if found[verdict]
-        }
+        return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
 
     @property
     def verdict(self) -> str:
@@ -46,71 +34,48 @@ class CellClaims:
         return next(v for v in (FAILS, INCONCLUSIVE, HOLDS) if v in self.counts)
 
     @property
-    def failed_seeds(self) -> int:
-        """Seeds left out as not finite, in all cells."""
-        return sum(claim.failed_seeds for claim in self.claims)
+    def left_out(self) -> int:
+        """Seeds without a value, in all cells."""
+        return sum(claim.left_out for claim in self.claims)
 
     @property
     def without_value(self) -> int:
         """Number of cells in which the measured value is not finite."""
-        return sum(not np.isfinite(claim.measured) for claim in self.claims)
+        return sum(not math.isfinite(claim.measured) for claim in self.claims)
 
     def range(self, name: str) -> tuple[float, float]:
         """Smallest and largest of a number, such as ``measured``, over the cells where it is finite; else nan."""
-        values = np.array([getattr(claim, name) for claim in self.claims], float)
-        values = values[np.isfinite(values)]
-        return (float(values.min()), float(values.max())) if values.size else (np.nan, np.nan)
+        values = [float(getattr(claim, name)) for claim in self.claims]
+        values = [value for value in values if math.isfinite(value)]
+        return (min(values), max(values)) if values else (math.nan, math.nan)
 
     @property
-    def tolerance(self) -> tuple[float, float] | None:
+    def allowed(self) -> tuple[float, float] | None:
         """The allowed interval, None where it differs from cell to cell."""
-        allowed = {claim.tolerance for claim in self.claims}
+        allowed = {claim.allowed for claim in self.claims}
         return allowed.pop() if len(allowed) == 1 else None
 
     def where(self, verdict: str) -> str:
         """The first cells with a verdict, in words; "" if there are none."""
-        cells = [
-            cell_label(cell_of(claim.id)[1]) for claim in self.claims if claim.verdict == verdict
-        ]
+        cells = [place(claim) for claim in self.claims if claim.verdict == verdict]
         return "; ".join(cells[:_NAMED]) + ("; ..." if len(cells) > _NAMED else "")
 
 
-def gather(claims: Iterable[Claim]) -> list[Claim | CellClaims]:
-    """The claims in their order, those judged in more than `MANY` cells gathered where the first of them stood."""
-    claims = list(claims)
-    return [
-        claims[numbers[0]]
-        if len(numbers) == 1
-        else CellClaims(cell_of(claims[numbers[0]].id)[0], tuple(claims[n] for n in numbers))
-        for numbers in positions([claim.id for claim in claims])
-    ]
+def place(claim: Claim) -> str:
+    """The cell of a claim in words."""
+    return cell_label(claim.cell) or "nothing cut"
 
 
-def by_claim(claims: Iterable[Claim]) -> list[CellClaims]:
-    """Every claim that names a cell with all its cells, however few, in order of appearance."""
-    claims = list(claims)
-    held = _by_name([claim.id for claim in claims])
-    return [CellClaims(name, tuple(claims[n] for n in numbers)) for name, numbers in held.items()]
-
-
-def positions(ids: Sequence[str]) -> list[list[int]]:
-    """The positions of claims with these ids, each alone but for those of one claim in more than `MANY` cells."""
-    gathered = [numbers for numbers in _by_name(ids).values() if len(numbers) > MANY]
-    alone = set(range(len(ids))).difference(*gathered)
-    return sorted([*gathered, *([number] for number in alone)])
-
-
-def _by_name(ids: Sequence[str]) -> dict[str, list[int]]:
-    """Id without a cell to the positions of the ids that name one."""
-    held: dict[str, list[int]] = {}
-    for number, (name, cell) in enumerate(map(cell_of, ids)):
-        if cell:
-            held.setdefault(name, []).append(number)
-    return held
+def gather(claims: Iterable[Claim]) -> list[CellClaims]:
+    """Every sentence with all the cells it was judged in, where the first of them stood."""
+    held: dict[str, list[Claim]] = {}
+    for claim in claims:
+        held.setdefault(claim.id, []).append(claim)
+    return [CellClaims(name, tuple(found)) for name, found in held.items()]
 
 
 def over_axes(
-    group: CellClaims, axes: dict[str, Sequence]
+    group: CellClaims, axes: Mapping[str, Sequence]
 ) -> tuple[dict[str, Sequence], dict[tuple[int, ...], Claim]]:
     """The claims of a group by their place on the axes along which they were judged.
 
@@ -119,18 +84,17 @@ def over_axes(
         axes: Parameter to its values; parameters that no cell names are left out.
 
     Returns:
-        The axes that the cells name, and index per axis to claim; cells that name a value no axis has are left out.
+        The axes that the cells name, and index per axis to claim. Left out are cells that name a value no axis has, and
+        those that do not name all of these axes.
     """
-    named = {name for claim in group.claims for name in cell_of(claim.id)[1]}
+    named = {name for claim in group.claims for name in claim.cell}
     along = {name: values for name, values in axes.items() if name in named}
-    places = {
-        name: {axis_value(value): i for i, value in enumerate(values)}
-        for name, values in along.items()
-    }
+    places = {name: {value: i for i, value in enumerate(along[name])} for name in along}
     found = {}
     for claim in group.claims:
-        cell = cell_of(claim.id)[1]
-        index = tuple(places[name].get(cell.get(name, "")) for name in along)
+        index = tuple(
+            places[name].get(claim.cell[name]) if name in claim.cell else None for name in along
+        )
         if None not in index:
             found[index] = claim
     return along, found

@@ -1,78 +1,32 @@
-"""The claims of a result: as labelled data on disk, and as a table that a person reads."""
+"""The claims of a result as a table that a person reads: in a terminal, a notebook, Markdown or a data frame."""
 
-import html
+import io
+import json
 import shutil
-import textwrap
+import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from foretrain.claims.cells import CellClaims, gather
-from foretrain.claims.claim import HOLDS, Claim
+from foretrain.claims import markup
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.rows import Row, rows, tally
 from foretrain.errors import argument_error, nearest
-from foretrain.vocabulary import Variable, annotate, declare
+from foretrain.words import encodable
 
-_CLAIM, _INTERVAL = ("claim",), ("claim", "bound")
-_TEXTS = ("id", "statement", "source", "verdict", "unit", "note")
-_NUMBERS = ("predicted", "measured")
-_COUNTS = ("seeds", "failed_seeds")
-
-declare(
-    Variable("id", _CLAIM, kind="str", meaning="Short name of the claim."),
-    Variable("statement", _CLAIM, kind="str", meaning="The sentence that is judged."),
-    Variable("source", _CLAIM, kind="str", meaning="Document, equation or figure it comes from."),
-    Variable("predicted", _CLAIM, meaning="The value that theory gives, in `unit`."),
-    Variable("measured", _CLAIM, meaning="The statistic over seeds, in `unit`."),
-    Variable("uncertainty", _INTERVAL, meaning="95% bootstrap interval of `measured` over seeds."),
-    Variable("exact", _CLAIM, kind="bool", meaning="An exact fact, which has no uncertainty."),
-    Variable("tolerance", _INTERVAL, meaning="Interval in which `measured` must lie."),
-    Variable("verdict", _CLAIM, kind="str", meaning="holds, fails or inconclusive."),
-    Variable("seeds", _CLAIM, kind="int", meaning="Number of seeds that entered."),
-    Variable("failed_seeds", _CLAIM, kind="int", meaning="Seeds left out as not finite."),
-    Variable("unit", _CLAIM, kind="str", meaning="Unit of predicted and measured."),
-    Variable("note", _CLAIM, kind="str", meaning="A sentence for the reader."),
-)
-
-
-def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
-    """Claims along the dim ``claim``; `claims_from_dataset` is the inverse, infinite and undefined numbers included."""
-    claims = list(claims)
-    variables: dict[str, tuple] = {}
-    for name in _TEXTS:
-        texts = np.array([getattr(claim, name) for claim in claims], np.dtypes.StringDType())
-        variables[name] = (_CLAIM, texts)
-    for name in _NUMBERS:
-        variables[name] = (_CLAIM, np.array([getattr(claim, name) for claim in claims], float))
-    for name in _COUNTS:
-        variables[name] = (_CLAIM, np.array([getattr(claim, name) for claim in claims], np.int64))
-    exact = [claim.uncertainty is None for claim in claims]
-    intervals = [claim.uncertainty or (np.nan, np.nan) for claim in claims]
-    variables["exact"] = (_CLAIM, np.array(exact, bool))
-    variables["uncertainty"] = (_INTERVAL, np.array(intervals, float).reshape(-1, 2))
-    tolerances = np.array([claim.tolerance for claim in claims], float).reshape(-1, 2)
-    variables["tolerance"] = (_INTERVAL, tolerances)
-    names = [item.name for item in fields(Claim)] + ["exact"]
-    bound = np.array(["lower", "upper"], np.dtypes.StringDType())
-    return annotate(xr.Dataset({name: variables[name] for name in names}, coords={"bound": bound}))
-
-
-def claims_from_dataset(dataset: xr.Dataset) -> list[Claim]:
-    """The claims that `claims_dataset` laid out."""
-    values = {str(name): dataset[name].values.tolist() for name in dataset.data_vars}
-    exact = values.pop("exact")
-    claims = []
-    for number, is_exact in enumerate(exact):
-        entry = {name: column[number] for name, column in values.items()}
-        entry["tolerance"] = tuple(entry["tolerance"])
-        entry["uncertainty"] = None if is_exact else tuple(entry["uncertainty"])
-        claims.append(Claim(**entry))
-    return claims
+_STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow"}
+_HEADS = ("verdict", "predicted", "measured (95% interval)", "allowed")
+_NARROWEST = 40
 
 
 class ClaimTable(Sequence):
-    """Claims that print as a table. Indexed by number or by id; iterates over `Claim`.
+    """Claims that print as a table; iterates over `Claim`.
+
+    Indexed by number, by the id of a sentence or by the label of a claim: ``claims["zero-shot"]`` is the claim, or the
+    table of the claims of that sentence where it was judged in several cells, ``claims["zero-shot[init_scale=0.2]"]`` one
+    of them.
 
     Args:
         claims: The claims, in the order in which they are shown.
@@ -81,186 +35,176 @@ class ClaimTable(Sequence):
     def __init__(self, claims: Iterable[Claim] = ()):
         self._claims = tuple(claims)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._claims)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key) -> Any:
         if isinstance(key, slice):
             return ClaimTable(self._claims[key])
         if not isinstance(key, str):
             return self._claims[key]
-        for claim in self._claims:
-            if claim.id == key:
-                return claim
-        ids = [claim.id for claim in self._claims]
-        raise argument_error("id", "name a claim", f"is `{key}`", nearest(key, ids))
+        found = [claim for claim in self._claims if key == claim.label]
+        found = found or [claim for claim in self._claims if key == claim.id]
+        if not found:
+            known = {name for claim in self._claims for name in (claim.id, claim.label)}
+            repair = nearest(key, known) if known else "There are none."
+            raise argument_error("id", "name a claim", f"is `{key}`", repair)
+        return found[0] if len(found) == 1 else ClaimTable(found)
 
-    def __eq__(self, other):
+    def __eq__(self, other) -> bool:
         return isinstance(other, ClaimTable) and self._claims == other._claims
 
-    def __hash__(self):
-        return hash(self._claims)
+    def __hash__(self) -> int:
+        return hash(tuple(claim.label for claim in self._claims))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self)
 
-    def __str__(self):
-        return self.format(min(120, max(80, shutil.get_terminal_size((120, 24)).columns)))
+    def __str__(self) -> str:
+        return self.format(_width(), encoding=sys.stdout.encoding)
 
-    def format(self, width: int = 120) -> str:
-        """The table as text of at most `width` columns (80 or more); statements are wrapped.
+    def format(self, width: int = 120, *, details: bool = False, encoding: str = "utf-8") -> str:
+        """The table as text.
 
-        A claim judged in many cells (`claim_cells.MANY`) is one row: in how many it holds, and what was measured from
+        A sentence judged in several cells is one row: in how many it holds, where it does not, and what was measured from
         the smallest to the largest. `to_dataframe` has every cell.
+
+        Args:
+            width: Number of columns, 40 or more; longer texts are wrapped.
+            details: Whether to say of every claim why just this is allowed, its source and the like.
+            encoding: Encoding of where it is printed; characters that it lacks are written in those that it has.
         """
-        if not self._claims:
-            return "No claims."
-        shown = gather(self._claims)
-        rows = [_cells(claim) for claim in shown]
-        heads = ("verdict", "predicted", "measured (95% over seeds)", "allowed")
-        widths = [max(len(head), *(len(row[n]) for row in rows)) for n, head in enumerate(heads)]
-        # Numbers keep their width; what is left goes to the statement, which stands below where little is left.
-        room = width - sum(widths) - 2 * len(widths)
-        below = room < 30
-        lines = [_line(heads, widths, "" if below else "claim", 0 if below else room)]
-        lines.append("─" * min(width, len(lines[0].rstrip()) if below else width))
-        for claim, cells in zip(shown, rows, strict=True):
-            text = _text(claim, width - 4 if below else room)
-            if below:
-                lines += [_line(cells, widths, "", 0), *(f"    {line}" for line in text)]
-            else:
-                blank = ("",) * len(cells)
-                lines += [
-                    _line(blank if n else cells, widths, line, room) for n, line in enumerate(text)
-                ]
-        return "\n".join(line.rstrip() for line in [*lines, "", self.tally()])
+        lines = io.StringIO()
+        self._render(lines, width, details, encoding, color_system=None)
+        return "\n".join(line.rstrip() for line in lines.getvalue().splitlines())
+
+    def show(self, *, details: bool = False) -> None:
+        """Print the table to standard output, in colour where that is a terminal."""
+        self._render(sys.stdout, _width(), details, sys.stdout.encoding, color_system="auto")
+
+    def _render(self, file, width: int, details: bool, encoding: str | None, color_system) -> None:
+        from rich.console import Console
+
+        console = Console(
+            file=file,
+            width=max(width, _NARROWEST),
+            color_system=color_system,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+        for part in _parts(
+            self._claims, console.width, details, lambda text: encodable(text, encoding)
+        ):
+            console.print(part)
 
     def tally(self) -> str:
         """How many claims hold, fail and are inconclusive, in one line."""
-        verdicts = [claim.verdict for claim in self._claims]
-        counts = (f"{verdicts.count(v)} {v}" for v in ("holds", "fails", "inconclusive"))
-        return f"{len(verdicts)} claims: {', '.join(counts)}"
+        return tally(self._claims)
 
     def to_markdown(self) -> str:
-        """The table in Markdown, for a paper's notes or a page of documentation."""
+        """The table in Markdown, for a paper's notes or a page of documentation; every cell has its row."""
         lines = [
-            "| verdict | claim | predicted | measured (95% over seeds) | allowed |",
+            "| verdict | claim | predicted | measured (95% interval) | allowed |",
             "|---|---|---|---|---|",
         ]
         for claim in self._claims:
-            verdict, *numbers = _cells(claim)
-            statement = f"`{claim.id}` {claim.statement}".replace("|", "\\|")
-            lines.append(f"| {verdict} | {statement} | {' | '.join(numbers)} |")
+            (row,) = rows([claim])
+            verdict = f"{row.verdict} ({claim.reason})" if claim.reason else row.verdict
+            parts = [
+                verdict,
+                f"`{row.id}` {row.statement}",
+                row.predicted or "–",
+                _measured(row),
+                row.allowed,
+            ]
+            cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
+            lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
 
     def to_dataframe(self):
-        """A pandas DataFrame, one row per claim, indexed by id; intervals as columns ``_low`` and ``_high``."""
+        """A pandas DataFrame, one row per claim, indexed by label.
+
+        Intervals are columns ``_low`` and ``_high``, the axes that cells name columns ``cell_<axis>``.
+        """
         import pandas as pd
 
         records = []
         for claim in self._claims:
             record = asdict(claim)
-            for name in ("uncertainty", "tolerance"):
+            for name in ("uncertainty", "allowed"):
                 ends = record.pop(name)
                 record[f"{name}_low"], record[f"{name}_high"] = ends or (np.nan, np.nan)
-            records.append(record)
-        return pd.DataFrame.from_records(records).set_index("id") if records else pd.DataFrame()
-
-    def _repr_html_(self):
-        heads = ("verdict", "claim", "predicted", "measured (95% over seeds)", "allowed", "source")
-        rows = []
-        for claim in gather(self._claims):
-            verdict, *numbers = _cells(claim)
-            name, statement, source, *notes = map(html.escape, _parts(claim))
-            notes = "".join(f"<br><small>{note}</small>" for note in notes)
-            rows.append(
-                [
-                    f"<b>{html.escape(verdict)}</b>",
-                    f"<code>{name}</code><br>{statement}{notes}",
-                    *(html.escape(number) for number in numbers),
-                    source,
-                ]
+            record["along"] = json.dumps(record["along"]) if claim.along else ""
+            cell = record.pop("cell")
+            records.append(
+                {"label": claim.label, **record, **{f"cell_{axis}": cell[axis] for axis in cell}}
             )
-        head = "".join(f"<th>{head}</th>" for head in heads)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="text-align:left">{cell}</td>' for cell in row) + "</tr>"
-            for row in rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return pd.DataFrame.from_records(records).set_index("label") if records else pd.DataFrame()
+
+    def _repr_html_(self) -> str:
+        return markup.render("claims/notebook.html", tally=self.tally(), rows=rows(self._claims))
 
 
-def _cells(claim):
-    """Verdict, predicted, measured and allowed, as text."""
-    if isinstance(claim, CellClaims):
-        return _gathered(claim)
-    measured = number(claim.measured)
-    if claim.uncertainty is not None:
-        measured += f" ({interval(claim.uncertainty)})"
-    unit = "" if claim.unit == "1" else f" {claim.unit}"
-    predicted = "–" if np.isnan(claim.predicted) else number(claim.predicted) + unit
-    return claim.verdict, predicted, measured + unit, interval(claim.tolerance)
+def _width() -> int:
+    return min(120, max(80, shutil.get_terminal_size((120, 24)).columns))
 
 
-def _gathered(group):
-    """The same of a claim in many cells, each from the smallest to the largest."""
-    unit = "" if group.claims[0].unit == "1" else f" {group.claims[0].unit}"
-
-    def ends(name, none):
-        low, high = group.range(name)
-        if np.isnan(low):
-            return none
-        return number(low) + ("" if low == high else f" .. {number(high)}") + unit
-
-    predicted, measured = ends("predicted", "–"), ends("measured", "not finite")
-    holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} hold"
-    return holding, predicted, measured, interval(group.tolerance) if group.tolerance else "by cell"
+def _measured(row: Row) -> str:
+    return f"{row.measured} ({row.ends})" if row.ends else row.measured
 
 
-def _parts(claim):
-    """Id, statement, source and notes of a claim; of one in many cells, where it does not hold."""
-    first, notes = claim, []
-    if isinstance(claim, CellClaims):
-        first = claim.claims[0]
-        notes = [f"Judged in {len(claim.claims)} cells; values from the smallest to the largest."]
-        notes += [
-            f"{verdict} in {count}: {claim.where(verdict)}"
-            for verdict, count in claim.counts.items()
-            if verdict != HOLDS
-        ]
-        if claim.without_value:
-            notes.append(f"Nothing finite was measured in {claim.without_value}.")
-        if claim.failed_seeds:
-            notes.append(f"{claim.failed_seeds} seeds that failed are left out.")
-    elif claim.note:
-        notes = [claim.note]
-    return [claim.id, first.statement, first.source, *notes]
+def _parts(claims: Sequence[Claim], width: int, details: bool, fit):
+    """What is printed from top to bottom: per claim a line of values, and below it the sentence and what to heed."""
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = rows(claims)
+    if not shown:
+        yield Text(tally(claims))
+        return
+    lines = [
+        [row.holding or row.verdict, row.predicted or "–", _measured(row), row.allowed]
+        for row in shown
+    ]
+    lines = [[Text(fit(cell)) for cell in line] for line in ([*_HEADS], *lines)]
+    widths = _widths(lines, width)
+
+    def values(line, style):
+        table = Table.grid(padding=(0, 2))
+        for column in widths:
+            table.add_column(width=column, overflow="fold")
+        line[0].stylize(style)
+        table.add_row(*line)
+        return table
+
+    yield values(lines[0], "")
+    yield Text(fit("─") * width)
+    for row, line in zip(shown, lines[1:], strict=True):
+        yield values(line, _STYLES[row.verdict])
+        statement = Text.assemble((fit(row.id), "bold"), ": ", fit(row.statement))
+        for text in (statement, *(Text(fit(part)) for part in _further(row, details))):
+            text.overflow = "fold"
+            yield Padding(text, (0, 0, 0, 4))
+    yield Text("\n" + tally(claims))
 
 
-def _text(claim, width):
-    """Id, statement, source and notes of a claim, wrapped."""
-    name, statement, source, *notes = _parts(claim)
-    parts = [name, statement, f"[{source}]", *notes]
-    return [line for part in parts for line in textwrap.wrap(part, max(width, 20))]
+def _widths(lines, width) -> list[int]:
+    """Widths of the columns; the widest shrink where the line is too short for all, and what they hold is folded."""
+    widths = [max(line[n].cell_len for line in lines) for n in range(len(_HEADS))]
+    while sum(widths) > width - 2 * (len(widths) - 1):
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
-def _line(cells, widths, text, room):
-    verdict, *numbers = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    middle = [text.ljust(room)] if room else []
-    return "  ".join([verdict, *middle, *numbers])
-
-
-def number(value: float) -> str:
-    """A number in four significant digits."""
-    return f"{value:.4g}"
-
-
-def interval(ends: tuple[float, float]) -> str:
-    """An interval in words: ``0.9 .. 1.1``, or ``at most 3`` where an end is infinite."""
-    low, high = ends
-    if np.isneginf(low) and np.isposinf(high):
-        return "any"
-    if np.isneginf(low):
-        return f"at most {number(high)}"
-    if np.isposinf(high):
-        return f"at least {number(low)}"
-    return f"{number(low)} .. {number(high)}"
+def _further(row: Row, details: bool):
+    """The lines below a statement: what must not be overlooked, and with `details` all else."""
+    yield from row.remarks
+    if row.corrects and not row.id.startswith(f"{row.corrects}.corrected"):
+        yield f"Corrected form of {row.corrects}."
+    if details:
+        yield f"Measured: {', '.join(row.spread)}."
+        for label, text in row.details.items():
+            yield f"{label}: {text}"

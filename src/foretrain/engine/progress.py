@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from foretrain.words import duration
+
 PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
 _LONG_S = 600.0  # a log gets a line only where someone will come back to it
@@ -47,20 +49,6 @@ class Progress:
     occupancy: float = 1.0
 
 
-def duration(seconds: float) -> str:
-    """Seconds in words of two significant parts at most: 42 s, 3 min, 2 h 10 min, 4 d 6 h."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    if minutes < 90:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 36:
-        return f"{hours} h {minutes} min"
-    days, hours = divmod(hours, 24)
-    return f"{days} d {hours} h"
-
-
 def describe(now: Progress) -> str:
     """What is left to do, in a line: printed before a long sweep."""
     left = now.total - now.found
@@ -70,7 +58,7 @@ def describe(now: Progress) -> str:
     if now.found:
         text += f" ({now.found} runs were found done)"
     if now.remaining_s is not None:
-        text += f"; about {duration(now.remaining_s)}"
+        text += f"; about {duration(round(now.remaining_s))}"
     return text + "."
 
 
@@ -100,7 +88,7 @@ class _Log:
             self._told_at = now.elapsed_s
         elif self._told_at is not None and now.elapsed_s - self._told_at > _LOG_EVERY_S:
             line = f"{now.found + now.finished} of {now.total} runs done"
-            print(f"{line}, {duration(now.remaining_s)} left.", file=sys.stderr, flush=True)
+            print(f"{line}, {duration(round(now.remaining_s))} left.", file=sys.stderr, flush=True)
             self._told_at = now.elapsed_s
 
 
@@ -144,7 +132,7 @@ class _Bar:
     def _update(self, now):
         parts = [f"{count} {name.replace('_', ' ')}" for name, count in now.outcomes.items()]
         if now.remaining_s is not None:
-            parts.append(f"{duration(now.remaining_s)} left")
+            parts.append(f"{duration(round(now.remaining_s))} left")
         elif not now.finished:
             parts.append("compiling")
         completed = now.found + now.finished

@@ -1,0 +1,155 @@
+"""Claims as labelled data: the group ``/claims`` of a store."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.claim import Claim
+from foretrain.errors import StoreError
+from foretrain.results import decode
+from foretrain.vocabulary import Variable, annotate, declare
+
+_CLAIM, _INTERVAL = ("claim",), ("claim", "bound")
+_JSON = ("cell", "along")
+_INTERVALS = ("uncertainty", "allowed", "tolerance")
+_KINDS = {"str": "TUO", "float": "f", "int": "iu", "bool": "b"}
+
+_VARIABLES = declare(
+    Variable("id", _CLAIM, kind="str", meaning="Short name of the sentence."),
+    Variable("statement", _CLAIM, kind="str", meaning="The sentence that is judged."),
+    Variable("source", _CLAIM, kind="str", meaning="Document, equation or figure it comes from."),
+    Variable("predicted", _CLAIM, meaning="The value that theory gives, in `unit`."),
+    Variable("measured", _CLAIM, meaning="The statistic over seeds, in `unit`."),
+    Variable("uncertainty", _INTERVAL, meaning="95% interval of `measured` over seeds."),
+    Variable("exact", _CLAIM, kind="bool", meaning="An exact fact, which has no uncertainty."),
+    Variable("allowed", _INTERVAL, meaning="Interval in which `measured` must lie."),
+    Variable("verdict", _CLAIM, kind="str", meaning="holds, fails or inconclusive."),
+    Variable("seeds", _CLAIM, kind="int", meaning="Number of seeds that entered."),
+    Variable("cell", _CLAIM, kind="str", meaning="JSON: axis to its value in the cell judged."),
+    Variable("left_out", _CLAIM, kind="int", meaning="Number of seeds without a value."),
+    Variable("reason", _CLAIM, kind="str", meaning="Why the verdict is inconclusive."),
+    Variable("method", _CLAIM, kind="str", meaning="How `uncertainty` was made."),
+    Variable("why", _CLAIM, kind="str", meaning="Why just this interval is allowed."),
+    Variable("among", _CLAIM, kind="str", meaning="Of which runs the sentence speaks."),
+    Variable(
+        "corrects", _CLAIM, kind="str", meaning="Id of the sentence it is a corrected form of."
+    ),
+    Variable("scale", _CLAIM, kind="str", meaning="The preset in which it was judged, or own."),
+    Variable(
+        "along", _CLAIM, kind="str", meaning="JSON: axis to its ends, for axes it looks along."
+    ),
+    Variable("unit", _CLAIM, kind="str", meaning="Unit of predicted and measured."),
+    Variable("note", _CLAIM, kind="str", meaning="A sentence for the reader."),
+)
+_NEW = {variable.name: variable for variable in _VARIABLES}
+# Schema 1 had the cell in the id and fewer entries.
+_SINCE = (
+    "allowed",
+    "left_out",
+    "cell",
+    "reason",
+    "method",
+    "why",
+    "among",
+    "corrects",
+    "scale",
+    "along",
+)
+_OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
+_OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
+
+
+def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
+    """Claims along the dim ``claim``; `claims_from_dataset` is the inverse, infinite and undefined numbers included."""
+    claims = list(claims)
+    columns = {item.name: [getattr(claim, item.name) for claim in claims] for item in fields(Claim)}
+    columns["exact"] = [ends is None for ends in columns["uncertainty"]]
+    columns["uncertainty"] = [ends or (np.nan, np.nan) for ends in columns["uncertainty"]]
+    for name in _JSON:
+        columns[name] = [
+            json.dumps(value, default=_plain, ensure_ascii=False) for value in columns[name]
+        ]
+    dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
+    variables = {}
+    for name, variable in _NEW.items():
+        assert variable.dims is not None
+        shape = (len(claims), 2)[: len(variable.dims)]
+        values = np.array(columns[name], dtypes[variable.kind]).reshape(shape)
+        variables[name] = (variable.dims, values)
+    bound = np.array(["lower", "upper"], np.dtypes.StringDType())
+    return annotate(xr.Dataset(variables, coords={"bound": bound}))
+
+
+def _plain(value):
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a cell holds numbers, truth values and text, but here {value!r}")
+
+
+def claims_from_dataset(
+    dataset: xr.Dataset,
+    axes: Mapping[str, Sequence] | None = None,
+    where: object = "The group /claims",
+) -> list[Claim]:
+    """The claims that `claims_dataset` laid out, now or at schema 1.
+
+    Args:
+        dataset: The group.
+        axes: Parameter to its values: cells of schema 1, which hold values to six digits, find their values among them.
+        where: The store, for messages.
+
+    Raises:
+        StoreError: it holds no claims, or what no claim can be.
+    """
+    old = "tolerance" in dataset
+    layout = _OLD if old else _NEW
+    columns = {name: _column(dataset, name, variable, where) for name, variable in layout.items()}
+    exact = columns.pop("exact")
+    for name in _INTERVALS:
+        if name in columns:
+            columns[name] = [tuple(ends) for ends in columns[name]]
+    columns["uncertainty"] = [
+        None if is_exact else ends
+        for is_exact, ends in zip(exact, columns["uncertainty"], strict=True)
+    ]
+    for name in _JSON if not old else ():
+        columns[name] = [_mapping(text, name, where) for text in columns[name]]
+    entries = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    given = {name: list(values) for name, values in (axes or {}).items()}
+    return list(decode.claims(entries, 1 if old else decode.SCHEMA, given, where))
+
+
+def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
+    if name not in dataset:
+        raise StoreError(
+            f"{where} is truncated or not a table of claims of foretrain: it has no `{name}`."
+        )
+    found = dataset[name]
+    shape = (dataset.sizes.get("claim", 0), 2)[: len(variable.dims or ())]
+    if (
+        found.dims != variable.dims
+        or found.shape != shape
+        or found.dtype.kind not in _KINDS[variable.kind]
+    ):
+        raise StoreError(
+            f"{where} is altered or not a table of claims of foretrain: `{name}` has dims {found.dims}, shape"
+            f" {found.shape} and dtype {found.dtype}."
+        )
+    return found.values.tolist()
+
+
+def _mapping(text, name: str, where) -> dict:
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise StoreError(
+            f"{where} is altered or not a table of claims of foretrain: `{name}` is {str(text)[:80]!r}."
+        )
+    return found

@@ -1,0 +1,44 @@
+"""Claims made up for tests of tables, pages and figures."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.interval import interval
+
+
+def made(
+    id: str = "made",
+    samples: Sequence[float] | float = (1.0, 1.1),
+    allowed: tuple[float, float] = (0.0, 2.0),
+    **fields,
+) -> Claim:
+    """A claim of the mean of some samples, one per seed, or of the worst deviation that is given as a number."""
+    if isinstance(samples, float):
+        inside = allowed[0] <= samples <= allowed[1]
+        found = {"measured": samples, "uncertainty": None, "method": "exact", "seeds": 3}
+        found["verdict"] = HOLDS if inside else FAILS
+    else:
+        kept = np.array(samples, float)[np.isfinite(samples)]
+        ends = interval(kept)
+        found = {
+            "measured": ends.measured,
+            "uncertainty": (ends.low, ends.high),
+            "method": ends.method,
+        }
+        if not kept.size:
+            found["measured"] = math.nan
+        found |= {"seeds": int(kept.size), "left_out": len(samples) - int(kept.size)}
+        inside = allowed[0] <= ends.low and ends.high <= allowed[1]
+        outside = ends.high < allowed[0] or ends.low > allowed[1]
+        found["verdict"] = HOLDS if inside else FAILS if outside else INCONCLUSIVE
+    given = {
+        "statement": "It is small.",
+        "source": "eq. (1)",
+        "predicted": math.nan,
+        **found,
+        **fields,
+    }
+    return Claim(id=id, allowed=(float(allowed[0]), float(allowed[1])), **given)

@@ -1,0 +1,143 @@
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from made_claims import made
+
+from foretrain.claims.claim import VERDICTS, Claim
+from foretrain.errors import StoreError
+from foretrain.results.claim_data import claims_dataset, claims_from_dataset
+from foretrain.results.result import make_tree
+from foretrain.results.store import open_tree, write_tree
+
+CLAIMS = [
+    made("ratio", [2.6, 2.7, 2.65], (2, 3), along={"rate": (0.1, 0.4)}, scale="paper", why="So."),
+    made("slow", [1.0, 5.0], (4, math.inf), predicted=9.0, unit="step", cell={"init_scale": 0.1}),
+    made("alone", [1.0], (-math.inf, 0), note="A <note> & more.", reason="one seed"),
+    made("never", [math.nan, math.inf], (-math.inf, 1), among="those that learn"),
+    made("conserved", 2e-12, (0, 1e-10), cell={"rank": 2, "bias": True, "mask": "dense"}),
+    made("conserved.corrected", 2e-12, (0, 1e-10), corrects="conserved"),
+]
+
+
+def same(claim, other):
+    """Equal, where nan equals nan."""
+    return repr(dataclasses.astuple(claim)) == repr(dataclasses.astuple(other))
+
+
+reals = st.floats()
+words = st.text(max_size=4)
+scalars = (
+    st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | words
+)
+claims = st.builds(
+    Claim,
+    id=st.text(min_size=1, max_size=4),
+    statement=st.text(max_size=9),
+    source=words,
+    predicted=reals,
+    measured=reals,
+    uncertainty=st.none() | st.tuples(reals, reals),
+    allowed=st.tuples(reals, reals),
+    verdict=st.sampled_from(VERDICTS),
+    seeds=st.integers(0, 10**7),
+    cell=st.dictionaries(st.text(min_size=1, max_size=3), scalars, max_size=2),
+    left_out=st.integers(0, 10**7),
+    **dict.fromkeys(
+        ("reason", "method", "why", "among", "corrects", "scale", "unit", "note"), words
+    ),
+    along=st.dictionaries(st.text(min_size=1, max_size=3), st.tuples(scalars, scalars), max_size=2),
+)
+
+
+@given(st.lists(claims, max_size=3))
+def test_claims_survive_becoming_a_dataset(many):
+    back = claims_from_dataset(claims_dataset(many))
+    assert len(back) == len(many)
+    assert all(same(*pair) for pair in zip(back, many, strict=True))
+
+
+@pytest.mark.parametrize("many", [CLAIMS, []], ids=["some", "none"])
+def test_claims_survive_the_disk_infinities_included(tmp_path, many):
+    tree = open_tree(write_tree(tmp_path, make_tree(claims=many)))
+    back = claims_from_dataset(tree["claims"].to_dataset())
+    assert len(back) == len(many)
+    assert all(same(*pair) for pair in zip(back, many, strict=True))
+
+
+def test_values_of_an_axis_that_numpy_made_become_plain():
+    claim = made(cell={"rate": np.float64(0.1), "rank": np.int64(3)})
+    (back,) = claims_from_dataset(claims_dataset([claim]))
+    assert back.cell == {"rate": 0.1, "rank": 3}
+
+
+def test_claims_of_schema_1_are_read_in_the_form_of_today():
+    old = claims_dataset([made("a", [1.0, 1.1], (0, 3)), made("b", 0.5, (0, 1)), made("c", 0.5)])
+    ids = ["a.corrected[init_scale=0.333333, mask=dense, rank=2]", "b[rank=2].corrected", "c"]
+    texts = np.array(ids, np.dtypes.StringDType())
+    old = old.rename(allowed="tolerance", left_out="failed_seeds").assign(id=("claim", texts))
+    old = old.drop_vars(["cell", "along", "reason", "method", "why", "among", "corrects", "scale"])
+    first, second, third = claims_from_dataset(old, {"init_scale": [1 / 3, 1.0]})
+    assert (first.id, first.corrects) == ("a.corrected", "a")
+    assert first.cell == {"init_scale": 1 / 3, "mask": "dense", "rank": 2}
+    assert (first.allowed, first.left_out) == ((0, 3), 0)
+    assert first.uncertainty is not None
+    assert (second.id, second.corrects, second.cell) == ("b.corrected", "b", {"rank": 2})
+    assert second.uncertainty is None
+    assert (third.id, third.corrects, third.cell) == ("c", "", {})
+
+
+def _texts(*values):
+    return ("claim", np.array(values, np.dtypes.StringDType()))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("cell", _texts("[1]")),
+        ("cell", _texts("{")),
+        ("cell", _texts('{"a": [1]}')),
+        ("cell", _texts("[" * 100_000)),
+        ("cell", _texts('{"a": null}')),
+        ("along", _texts('{"a": 1}')),
+        ("along", _texts('{"a": [1, 2, 3]}')),
+        ("verdict", _texts("certain")),
+        ("id", _texts("")),
+        ("id", ("claim", [3])),
+        ("seeds", ("claim", [-1])),
+        ("seeds", ("claim", [1.5])),
+        ("predicted", _texts("many")),
+        ("exact", ("claim", [1.0])),
+        ("allowed", (("claim", "bound"), [[1, 2, 3]])),
+        ("allowed", (("bound", "claim"), [[1.0], [2.0]])),
+        ("uncertainty", ((), 3.0)),
+        ("statement", None),
+        ("exact", None),
+    ],
+)
+def test_a_table_that_holds_what_no_claim_can_be_is_refused_in_one_line(name, change):
+    dataset = claims_dataset([made("a")])
+    if name in ("allowed", "uncertainty"):
+        dataset = dataset.drop_vars("bound")
+    dataset = dataset.drop_vars(name)
+    if change is not None:
+        if name == "allowed" and np.shape(change[1]) == (1, 3):
+            dataset = dataset.drop_vars("uncertainty")
+        dataset = dataset.assign({name: change})
+    with pytest.raises(StoreError) as caught:
+        claims_from_dataset(dataset, where="here")
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("here is ")
+    assert len(str(caught.value)) < 500
+
+
+def test_a_group_that_holds_nothing_is_no_table():
+    with pytest.raises(StoreError, match="it has no `id`"):
+        claims_from_dataset(xr.Dataset())

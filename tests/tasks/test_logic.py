@@ -57,3 +57,8 @@ def test_arguments_out_of_range_are_refused():
         xor(0)
     with pytest.raises(ArgumentError, match="`pathways` must be at least 1"):
         pathways_graph(0, 3)
+
+
+def test_samples_need_a_source_of_randomness():
+    with pytest.raises(ArgumentError, match="`generator` must be given with `samples`"):
+        contextual(samples=3)

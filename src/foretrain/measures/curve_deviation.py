@@ -15,6 +15,6 @@ def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """
     if measured.shape[-1] < predicted.shape[-1]:
         return np.full(np.broadcast_shapes(measured.shape[:-1], predicted.shape[:-1]), np.nan)
-    whole = np.isfinite(measured).all(-1)
+    whole = np.asarray(np.isfinite(measured).all(-1))
     gap = np.where(whole[..., None], measured, 0.0) - predicted
     return np.where(whole, np.abs(gap).mean(-1) / measured[..., 0], np.nan)

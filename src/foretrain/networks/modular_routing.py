@@ -28,9 +28,9 @@ class Modules(NamedTuple):
         decoders: Shape (output_group, input_group or 1, output of the group, output, hidden).
     """
 
-    encoders: jax.Array
-    hidden: jax.Array
-    decoders: jax.Array
+    encoders: jax.Array | np.ndarray
+    hidden: jax.Array | np.ndarray
+    decoders: jax.Array | np.ndarray
 
 
 def groups(domains: int, paths: int) -> tuple[int, int]:
@@ -120,8 +120,8 @@ def outputs(modules: Modules, inputs) -> jax.Array:
     count = modules.hidden.shape[0]
     first = jnp.einsum("baihd,de->bahie", modules.encoders, inputs)
     size, samples = first.shape[3:]
-    second = modules.hidden @ first.reshape(*first.shape[:3], -1)
-    decoders = modules.decoders
+    second = jnp.asarray(modules.hidden) @ first.reshape(*first.shape[:3], -1)
+    decoders = jnp.asarray(modules.decoders)
     flat = decoders.reshape(*decoders.shape[:2], -1, decoders.shape[-1])
     out = (flat @ second).reshape(count, count, size, -1, size, samples)
     return out.transpose(0, 2, 1, 4, 3, 5).reshape(count * size, count * size, -1, samples)

@@ -50,8 +50,9 @@ def resnet_features(
             "images", "have shape (sample, height, width, 3)", f"has shape {images.shape}"
         )
     try:
-        import torch
-        import torchvision
+        # An extra, which need not be installed where types are checked.
+        import torch  # pyright: ignore[reportMissingImports]
+        import torchvision  # pyright: ignore[reportMissingImports]
     except (ImportError, RuntimeError) as error:  # RuntimeError: builds that do not fit each other
         raise argument_error(
             "weights",

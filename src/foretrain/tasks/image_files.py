@@ -11,6 +11,7 @@ import math
 import os
 import warnings
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,12 +69,12 @@ def mnist(
     )
     parts = {}
     for part, names in _MNIST.items():
-        paths = [_present(folder, name) for name in names]
-        if None not in paths:
-            images, labels = (read_idx(path) for path in paths)
+        path, beside = (_present(folder, name) for name in names)
+        if path and beside:
+            images, labels = read_idx(path), read_idx(beside)
             if images.shape != (*labels.shape, 28, 28) or images.dtype != np.uint8:
                 raise _not_as_named(
-                    paths[0],
+                    path,
                     f"holds {images.dtype} of shape {images.shape} beside labels of shape {labels.shape}, "
                     "not bytes of shape (image, 28, 28)",
                 )
@@ -240,11 +241,11 @@ def _checked_features(path, arrays, prefix):
 
 def _labelled(train, heldout, heldout_fraction, generator, classes) -> LabelledImages:
     """The given split where both parts are there, else a random split of the one that is."""
-    if train is not None and heldout is not None:
-        return LabelledImages(*train, *heldout, classes)
-    data = split(*(heldout if train is None else train), heldout_fraction, generator)
-    parts = (data.train_images, data.train_labels, data.heldout_images, data.heldout_labels)
-    return LabelledImages(*parts, classes)
+    (images, labels), *others = [part for part in (train, heldout) if part is not None]
+    if not others:
+        return replace(split(images, labels, heldout_fraction, generator), classes=classes)
+    ((heldout_images, heldout_labels),) = others
+    return LabelledImages(images, labels, heldout_images, heldout_labels, classes)
 
 
 def _not_as_named(path, got):

@@ -1,6 +1,7 @@
 """Images as data: scikit-learn's bundled digits, rotations and pixel permutations, one-hot labels, splits."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def digits(heldout_fraction: float, generator: np.random.Generator) -> LabelledI
     """The 1,797 real 8 x 8 handwritten digits that come with scikit-learn, pixels scaled to [0, 1]."""
     from sklearn.datasets import load_digits
 
-    bundle = load_digits()
+    bundle: Any = load_digits()
     return split(bundle.images / 16.0, bundle.target, heldout_fraction, generator)
 
 

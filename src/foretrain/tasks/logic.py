@@ -6,7 +6,7 @@ of exclusive-or as defined in the same paragraph; here equal bits have y = -1. T
 
 import numpy as np
 
-from foretrain.errors import integer, one_of
+from foretrain.errors import argument_error, integer, one_of
 from foretrain.graph import Graph, graph_from_dict
 from foretrain.tasks.gated_data import GatedData
 
@@ -69,11 +69,13 @@ def contextual(
         The examples, all of context 1 first: 2 * `samples`, or 8.
 
     Raises:
-        ArgumentError: an unknown gating or fewer than one sample.
+        ArgumentError: an unknown gating, fewer than one sample, or samples without a generator.
     """
     one_of("gating", gating, GATINGS)
     if samples is None:
         x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) / np.sqrt(3)
+    elif generator is None:
+        raise argument_error("generator", "be given with `samples`", "is missing")
     else:
         x = generator.uniform(-1, 1, size=(integer("samples", samples, minimum=1), 2))
     y = np.concatenate([x[:, :1], x[:, 1:]])

@@ -92,7 +92,7 @@ class Statistics:
 
 
 def _bundle_paths(paths: tuple[Path, ...], gate_names) -> tuple[Bundle, ...]:
-    members: dict[tuple, list[int]] = {}
+    members: dict[tuple[str, str, tuple[str, ...]], list[int]] = {}
     for number, path in enumerate(paths):
         gates = tuple(sorted(set(gate_names).intersection((*path.edges, *path.nodes))))
         members.setdefault((path.source, path.target, gates), []).append(number)

@@ -72,16 +72,20 @@ def joint_diagonalize(
         scaled.append([(row, column, matrix / scales[-1]) for row, column, matrix in family])
     flat = [item for family in scaled for item in family]
     draw = np.random.default_rng(0)
-    left_out = math.inf
-    for _ in range(_DRAWS):
+
+    def attempt():
         generic = draw.uniform(0.5, 1.5, size=len(flat))
-        tried = _pack(widths, _components(widths, flat, generic), scaled)
-        found = _residuals(tried[0], scaled)
-        if math.hypot(*found) < left_out:
-            (columns, carried), residuals, left_out = tried, found, math.hypot(*found)
-        if left_out <= _EXACT:
+        columns, carried = _pack(widths, _components(widths, flat, generic), scaled)
+        return columns, carried, _residuals(columns, scaled)
+
+    columns, carried, residuals = attempt()
+    for _ in range(_DRAWS - 1):
+        if math.hypot(*residuals) <= _EXACT:
             break
-    if left_out > _EXACT and polish:
+        other = attempt()
+        if math.hypot(*other[2]) < math.hypot(*residuals):
+            columns, carried, residuals = other
+    if math.hypot(*residuals) > _EXACT and polish:
         columns = _polish(columns, carried, flat, polish)
         residuals = _residuals(columns, scaled)
     return Frames(_orient(columns, scaled[0]), carried, residuals)
@@ -92,8 +96,8 @@ def _components(widths, matrices, generic) -> list[dict[str, np.ndarray]]:
     left = {name: np.eye(width) for name, width in widths.items()}
     components = []
     while True:
-        walks, mass = _walk_matrix(left, matrices, generic)
-        if mass <= _ROUNDING:
+        walks = _walk_matrix(left, matrices, generic)
+        if walks is None:
             break
         found = _carry_from_root(left, *walks)
         components.extend(found)
@@ -103,7 +107,7 @@ def _components(widths, matrices, generic) -> list[dict[str, np.ndarray]]:
 
 
 def _walk_matrix(left, matrices, generic):
-    """A and exp(A / |A|) in the remaining subspaces, and the slice of each space."""
+    """A and exp(A / |A|) in the remaining subspaces, and the slice of each space; None if A is rounding."""
     edges = np.cumsum([0, *(basis.shape[1] for basis in left.values())])
     place = {name: slice(edges[i], edges[i + 1]) for i, name in enumerate(left)}
     total = np.zeros((edges[-1], edges[-1]))
@@ -111,12 +115,11 @@ def _walk_matrix(left, matrices, generic):
         block = coefficient * left[row].T @ matrix @ left[column]
         total[place[row], place[column]] += block
         total[place[column], place[row]] += block.T
-    mass = np.linalg.norm(total) if total.size else 0.0
-    if mass <= _ROUNDING:
-        return None, mass
+    if not total.size or np.linalg.norm(total) <= _ROUNDING:
+        return None
     values, vectors = np.linalg.eigh(total)
     weights = np.exp(values / np.abs(values).max())
-    return (total, (vectors * weights) @ vectors.T, place), mass
+    return total, (vectors * weights) @ vectors.T, place
 
 
 def _carry_from_root(left, total, walks, place) -> list[dict[str, np.ndarray]]:

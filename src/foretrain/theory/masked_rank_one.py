@@ -11,6 +11,7 @@ and conserves |u|^2 - s^2 and |v|^2 - s^2. Its escape from small weights is solv
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -125,9 +126,10 @@ def escape(
     def reached(_, state):
         return loss(state[: u.size], state[u.size : -1], state[-1], trained) - level
 
-    reached.terminal, reached.direction = True, -1
+    event: Any = reached  # a function with the attributes that SciPy reads
+    event.terminal, event.direction = True, -1
     solution = solve_ivp(
-        _derivative(trained), (0.0, limit), np.concatenate([u, v, [s]]), events=reached, **_SOLVER
+        _derivative(trained), (0.0, limit), np.concatenate([u, v, [s]]), events=event, **_SOLVER
     )
     state = solution.y[:, -1]
     time = float(solution.t[-1]) if solution.status == 1 else math.nan

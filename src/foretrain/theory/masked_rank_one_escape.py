@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.integrate import quad
-from scipy.optimize import brentq
 
 from foretrain.errors import argument_error, finite_array, real
+from foretrain.theory.roots import bracketed_root
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ def _lowest_point(early):
         return 0.0
     if _slope(early, far) <= 0:
         return math.inf
-    return float(brentq(lambda place: _slope(early, place), 0.0, far, xtol=1e-300, rtol=1e-15))
+    return bracketed_root(lambda place: _slope(early, place), 0.0, far, relative=1e-15)
 
 
 def _turning_point(early):
@@ -213,9 +213,7 @@ def _turning_point(early):
                 "left_start", "have a part that grows", "only decays: it opposes `right_start`"
             )
         return math.inf
-    return float(
-        brentq(lambda place: squared_scale(early, place), 0.0, far, xtol=1e-300, rtol=1e-15)
-    )
+    return bracketed_root(lambda place: squared_scale(early, place), 0.0, far, relative=1e-15)
 
 
 def _farthest(early):

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.integrate import quad, solve_ivp
-from scipy.optimize import brentq
 
 from foretrain.errors import argument_error, finite_array, real
 from foretrain.theory.pathway_race import RaceFactors
+from foretrain.theory.roots import bracketed_root
 
-RANDOM_POLE = float(brentq(lambda tau: tau * math.tanh(tau) - 1, 1.0, 1.5, xtol=1e-15))
+RANDOM_POLE = bracketed_root(lambda tau: tau * math.tanh(tau) - 1, 1.0, 1.5, absolute=1e-15)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def clock_at(schemes: Sequence[Scheme], gain: float) -> float:
         if gap < 1e-15:
             raise argument_error("gain", "be reached before the first pole", "is not")
     low, high = pole * (1 - gap), pole * (1 - gap / 2)
-    return float(brentq(lambda clock: total(clock) - gain, low, high, xtol=1e-300, rtol=1e-14))
+    return bracketed_root(lambda clock: total(clock) - gain, low, high, relative=1e-14)
 
 
 def final_gains(

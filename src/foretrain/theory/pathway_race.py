@@ -200,7 +200,7 @@ def time_to_reach(
     )
     times = np.empty(arrays[0].shape)
     for index in np.ndindex(times.shape):
-        times[index] = _time(*(float(array[index]) for array in arrays), factors)
+        times[index] = _time(*(float(array[index]) for array in arrays), factors=factors)
     return times
 
 
@@ -312,7 +312,8 @@ def flow(
     start, singular, variance = _start(outer_start, hidden_start, singular_values, input_variances)
     modes = singular.size
     if not times.size or times[-1] == 0:
-        return tuple(np.tile(part, (times.size, 1)) for part in start)
+        outer, hidden = (np.tile(part, (times.size, 1)) for part in start)
+        return outer, hidden
 
     def derivative(_, state):
         return np.concatenate(velocity(state[:modes], state[modes:], singular, variance, factors))

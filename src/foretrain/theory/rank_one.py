@@ -16,6 +16,7 @@ The unit of time is continuous time of the flow of L, that is step x learning ra
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -238,10 +239,8 @@ def integrate(start: RankOneState, horizon: float, weight_decay: float, events=(
         ]
 
     def as_event(function, last):
-        def event(_, numbers):
-            return function(unpack(numbers))
-
-        event.direction, event.terminal = -1, last
+        event: Any = lambda _, numbers: function(unpack(numbers))  # noqa: E731
+        event.direction, event.terminal = -1, last  # what SciPy reads
         return event
 
     numbers = [start.overlap_x, start.overlap_y, 0.0, 0.0]

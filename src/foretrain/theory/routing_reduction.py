@@ -105,10 +105,10 @@ def euler(
         raise argument_error("init_scale", "be greater than 0", f"is {start.min():g}")
     if len(np.unique(pairs.sum(1))) == len(np.unique(pairs.sum(0))) == 1:
         share, counts = np.ones((1, 1)), pairs.shape
-        kinds = [np.zeros(size, int) for size in pairs.shape]
+        input_kind, output_kind = (np.zeros(size, int) for size in pairs.shape)
     else:
         share, counts = pairs / pairs.sum(), (1, 1)
-        kinds = [np.arange(size) for size in pairs.shape]
+        input_kind, output_kind = (np.arange(size) for size in pairs.shape)
     b2 = np.broadcast_to(start, (*start.shape[:-1], len(s))).copy()
     b1 = np.repeat(b2[..., None, :], share.shape[0], axis=-2)
     b3 = np.repeat(b2[..., None, :], share.shape[1], axis=-2)
@@ -123,5 +123,7 @@ def euler(
         new_b3 = b3 + rate / counts[1] * (error * left).sum(-3) * middle
         b2 = b2 + rate * (pulled * left).sum((-3, -2))
         b1, b3 = new_b1, new_b3
-    histories = (np.stack(values) for values in zip(*stored, strict=True))
-    return RoutingReduction(*histories, *kinds, share, s, d)
+    encoders, hidden, decoders = (np.stack(values) for values in zip(*stored, strict=True))
+    return RoutingReduction(
+        encoders, hidden, decoders, input_kind, output_kind, share, singular_values=s, variances=d
+    )

@@ -27,7 +27,7 @@ def start_signs(reduction: Reduction) -> np.ndarray:
     Cost: O(path * edge * rank) for a mode with a negative S, nothing for others.
     """
     strengths = reduction.singular_values[reduction.bundle_of_path]
-    signs = np.ones(reduction.carried.shape)
+    signs = np.ones_like(reduction.carried, dtype=float)
     edges = len(reduction.graph.edges)
     passes = np.zeros((len(reduction.paths), edges + 1), dtype=bool)
     np.put_along_axis(passes, reduction.path_edges, True, axis=1)

@@ -97,12 +97,15 @@ def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
     back = np.einsum("jog,gh->joh", decoders, hidden)
     own_input, own_output = np.eye(len(encoders)), np.eye(len(decoders))
     outputs = np.eye(decoders.shape[1])
-    options = {"optimize": True}
-    kernel = np.einsum("jl,op,ige,kgf->ijoeklpf", own_output, outputs, second, second, **options)
-    kernel += np.einsum(
-        "ik,joh,lph,de,df->ijoeklpf", own_input, back, back, inputs, inputs, **options
+    kernel = np.einsum(
+        "jl,op,ige,kgf->ijoeklpf", own_output, outputs, second, second, optimize=True
     )
-    kernel += np.einsum("jog,lpg,ihe,khf->ijoeklpf", decoders, decoders, first, first, **options)
+    kernel += np.einsum(
+        "ik,joh,lph,de,df->ijoeklpf", own_input, back, back, inputs, inputs, optimize=True
+    )
+    kernel += np.einsum(
+        "jog,lpg,ihe,khf->ijoeklpf", decoders, decoders, first, first, optimize=True
+    )
     size = int(np.prod(kernel.shape[:4]))
     return kernel.reshape(size, size)
 

@@ -1,0 +1,30 @@
+"""The zero of a function of one number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+FINEST = 4 * np.finfo(np.float64).eps
+
+
+def bracketed_root(
+    function: Callable[[float], float],
+    low: float,
+    high: float,
+    *,
+    absolute: float = 1e-300,
+    relative: float = FINEST,
+) -> float:
+    """The zero of a continuous function between two numbers at which it has opposite signs, by Brent's method.
+
+    Args:
+        function: Of one float.
+        low: One end.
+        high: The other end.
+        absolute: Tolerance of the zero; by default none beyond `relative`.
+        relative: Tolerance relative to the zero, at least `FINEST`.
+    """
+    found: Any = brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
+    return float(found)

@@ -1,7 +1,7 @@
 import numpy as np
 
 from foretrain.networks.routing_start import orthogonal_stack, orthogonal_start
-from foretrain.streams import generator
+from foretrain.streams import Seed, generator
 
 
 def test_all_singular_values_are_one_whichever_side_is_longer():
@@ -21,7 +21,7 @@ def test_the_law_is_that_of_haar():
 
 
 def test_a_seed_gives_the_same_start():
-    one, other = (orthogonal_start(generator(1, 2, "weights"), 3, 8, 4, 7) for _ in range(2))
+    one, other = (orthogonal_start(generator(Seed(1, 2), "weights"), 3, 8, 4, 7) for _ in range(2))
     for first, second in zip(one, other, strict=True):
         assert np.array_equal(first, second)
     assert [part.shape for part in one] == [(3, 8, 4), (8, 8), (3, 7, 8)]

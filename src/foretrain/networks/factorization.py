@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.networks.drawn import check_drawn
 
 TARGET_LAWS = ("sphere", "orthonormal")
 LOSSES = ("mse", "cross_entropy")
@@ -69,6 +70,7 @@ def draw_target(
     Raises:
         ArgumentError: a size is not positive, `law` is unknown or `rank` exceeds n for orthonormal
             columns.
+        TooLarge: of `check_drawn`.
     """
     dimension, rank = integer("dimension", dimension, minimum=1), integer("rank", rank, minimum=1)
     law, scale = one_of("law", law, TARGET_LAWS), real("scale", scale, above=0)
@@ -76,6 +78,7 @@ def draw_target(
         raise argument_error(
             "rank", f"be at most `dimension` = {dimension} for orthonormal targets", f"is {rank}"
         )
+    check_drawn([(2, dimension, rank)])
     drawn = generator.standard_normal((2, dimension, rank))
     if law == "sphere":
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
@@ -102,10 +105,15 @@ def draw_start(
 
     Returns:
         NumPy arrays of shape (n, k), float64.
+
+    Raises:
+        ArgumentError: a size or `init_scale` is not positive.
+        TooLarge: of `check_drawn`.
     """
     dimension = integer("dimension", dimension, minimum=1)
     components = integer("components", components, minimum=1)
     init_scale = real("init_scale", init_scale, above=0)
+    check_drawn([(2, dimension, components)])
     drawn = generator.standard_normal((2, dimension, components)) * init_scale / np.sqrt(dimension)
     return Factors(drawn[0], drawn[1])
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from foretrain.errors import argument_error, nearest, one_of, real
 from foretrain.graph import Graph, Path
+from foretrain.networks.drawn import check_drawn
 from foretrain.tasks.statistics import Statistics
 
 INITIAL_LAWS = ("normal", "orthogonal", "xavier_normal", "xavier_uniform")
@@ -170,9 +171,11 @@ def initial_weights(
 
     Raises:
         ArgumentError: an unknown law, or `init_scale` not positive.
+        TooLarge: of `check_drawn`.
     """
     one_of("law", law, INITIAL_LAWS)
     real("init_scale", init_scale, above=0)
+    check_drawn(graph.shape.values())
     return {
         name: init_scale * _unit_weights(generator, law, *shape)
         for name, shape in graph.shape.items()

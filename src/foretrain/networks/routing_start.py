@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from foretrain.networks.drawn import check_drawn
+
 
 class Start(NamedTuple):
     """Weights at scale 1, float64; multiplied by `init_scale` they are the start of a run.
@@ -22,7 +24,12 @@ class Start(NamedTuple):
 def orthogonal_stack(
     generator: np.random.Generator, count: int, rows: int, columns: int
 ) -> np.ndarray:
-    """Draw matrices whose singular values are all 1, uniformly (Haar), shape (count, rows, columns), float64."""
+    """Draw matrices whose singular values are all 1, uniformly (Haar), shape (count, rows, columns), float64.
+
+    Raises:
+        TooLarge: of `check_drawn`.
+    """
+    check_drawn([(count, rows, columns)])
     normal = generator.standard_normal((count, max(rows, columns), min(rows, columns)))
     frames, upper = np.linalg.qr(normal)
     # Without the signs of the diagonal the law would depend on those that QR happens to choose.

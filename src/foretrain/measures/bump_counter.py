@@ -77,7 +77,7 @@ def maxima(counter: BumpCounter):
 
 
 def bumps_at_end(counter: BumpCounter, alignments, prominence, ends_on_minimum: float = 0.5):
-    """Bumps of each component, shape (component,), if training ends here.
+    """Bumps of each component on each target, shape (target, component), if training ends here.
 
     Args:
         counter: The counter; it has seen `alignments`.
@@ -89,4 +89,4 @@ def bumps_at_end(counter: BumpCounter, alignments, prominence, ends_on_minimum: 
     best = space.max(alignments, axis=0)
     ends_on = (alignments == best) & (best >= ends_on_minimum)
     given_up = (counter.heights > _NOTHING) & (counter.heights >= alignments + prominence)
-    return space.sum(given_up & ~ends_on, axis=(0, 1))
+    return space.sum(given_up & ~ends_on, axis=0)

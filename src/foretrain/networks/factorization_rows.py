@@ -75,6 +75,23 @@ def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
     return Factors(jnp.einsum("jm,nm->jn", y, excess), x @ excess)
 
 
+def decay_ratio(kind: str, factors: Factors, goal: Goal):
+    """Length of the decay part of the gradient, over that of the squared error: 1 for the squared error itself.
+
+    The decay is what is left of -`gradient` without its signal, (P - u) Y for cross-entropy. It is compared with 2 X Y^T Y,
+    for cross-entropy of small logits with that of centred matrices divided by 2 n^2. See docs/theory/s-curves.md.
+    """
+    x, y = factors
+    slope, own = gradient(kind, factors, goal), x.T @ y
+    if kind == "mse":
+        signal, expected = _along(y, goal.right, goal.left), _along(y, y, x)
+    else:
+        signal = jnp.einsum("jm,nm->jn", y, goal.product - 1 / own.size)
+        expected = jnp.einsum("jm,nm->jn", y, (own - own.mean()) / own.size)
+    slope = slope.left / 2 if kind == "mse" else slope.left
+    return jnp.linalg.norm(slope + signal) / jnp.linalg.norm(expected)
+
+
 def goal_loss(kind: str, factors: Factors, goal: Goal):
     """The loss `kind` in the form that is accurate near zero."""
     return loss(kind, rows(factors), Factors(goal.left.T, goal.right.T))

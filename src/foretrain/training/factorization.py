@@ -1,0 +1,280 @@
+"""A low-rank matrix learned by two factors: parameters, draws, program and variables of the studies that train one."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program
+from foretrain.errors import argument_error
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import parameter
+from foretrain.streams import Seed, generator
+from foretrain.vocabulary import Variable, declare
+
+THREAD = "Jermyn & Shlegeris (2022), comments"
+REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
+RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # the optimizer's own
+TRACKED = 10
+
+declare(
+    Variable("relative_loss", ("step",), meaning="Training loss over that of the zero matrix."),
+    Variable(
+        "maxima_passed",
+        ("step",),
+        meaning="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
+    ),
+    Variable(
+        "component_bumps",
+        ("component",),
+        meaning="Bumps of each tracked component: maxima of an alignment that were given up.",
+    ),
+    Variable(
+        "first_target_bumps",
+        ("component",),
+        meaning="Bumps of each tracked component on the target with which it first was aligned.",
+    ),
+    Variable(
+        "final_alignment",
+        ("component",),
+        meaning="Alignment of each tracked component with its best target at the end.",
+    ),
+    Variable(
+        "final_target",
+        ("component",),
+        kind="int",
+        meaning="Target with which each tracked component is aligned best at the end.",
+    ),
+    Variable(
+        "first_target",
+        ("component",),
+        kind="int",
+        meaning="Target with which each tracked component first was aligned, -1 if with none.",
+    ),
+    Variable(
+        "start_decay",
+        meaning="Length of the decay part of the gradient that trains, at the start, over that of the squared error "
+        "(centred and divided by 2 n^2 for cross-entropy).",
+    ),
+    Variable("final_decay", meaning="The same at the end."),
+)
+
+
+@dataclass(frozen=True)
+class Factorization(Run):
+    """Parameters of the S-curve studies; each field's rule says what it may be."""
+
+    dimension: int = parameter(
+        100, "n, height and width of the target", minimum=2, maximum=2000, static=True
+    )
+    rank: int = parameter(
+        2, "r, number of components of the target", minimum=1, maximum=2000, static=True
+    )
+    components: int = parameter(
+        0,
+        "k, number of components of the learner; 0: as many as the target",
+        minimum=0,
+        maximum=2000,
+        static=True,
+    )
+    optimizer: str = parameter(
+        "sgd",
+        "full-batch gradient descent, with weight decay, Adam, or AdamW",
+        choices=tuple(RULES),
+        static=True,
+    )
+    loss_function: str = parameter(
+        "mse",
+        "squared error |C - Z|^2, or cross-entropy of the flattened matrices read as logits",
+        choices=("mse", "cross_entropy"),
+        static=True,
+    )
+    target_law: str = parameter(
+        "sphere",
+        "components independent and uniform on the sphere, or orthonormal",
+        choices=("sphere", "orthonormal"),
+    )
+    target_scale: float = parameter(1.0, "s, factor on the target of unit components", above=0)
+    init_scale: float = parameter(
+        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", above=0
+    )
+    relative_rate: float = parameter(
+        1.0, "learning rate over the optimizer's reference rate", above=0, maximum=1e6
+    )
+    weight_decay: float = parameter(
+        0.1, "lambda, used by sgd_decay and adamw only", minimum=0, maximum=100
+    )
+    prominence: float = parameter(
+        0.1, "least rise and fall of an alignment that make a bump", above=0, maximum=1
+    )
+    aligned_at: float = parameter(
+        0.25, "alignment from which a component counts as aligned", above=0, maximum=1
+    )
+    loss_tolerance: float = parameter(
+        0.0, "a run ends when its loss is at most this times that of zero weights", minimum=0
+    )
+
+
+def check(p: Factorization) -> None:
+    """Refuse combinations of parameters that make no target."""
+    if p.target_law == "orthonormal" and p.rank > p.dimension:
+        rule = f"be at most `dimension` = {p.dimension} for orthonormal targets"
+        raise argument_error("rank", rule, f"is {p.rank}")
+
+
+def time(p: Factorization, step: np.ndarray) -> np.ndarray:
+    """Steps times learning rate; for Adam as well, though it is no flow's time there."""
+    return step * learning_rate(p)
+
+
+def learning_rate(p: Factorization) -> float:
+    """The learning rate: `relative_rate` times the reference rate of the optimizer and the loss.
+
+    A target s times as large makes the squared error s times as steep near the solution: the reference of descent is
+    divided by s, while Adam does not see it. Cross-entropy of small logits is the squared error divided by 2 n^2, which
+    descent gets back as a factor; large logits concentrate the probability on few entries, where it is steeper yet:
+    there the reference is divided by s^2.
+    """
+    rate = p.relative_rate * REFERENCE_RATES[p.optimizer]
+    if p.optimizer.startswith("adam"):
+        return rate
+    if p.loss_function == "cross_entropy":
+        return rate * 2 * p.dimension**2 / p.target_scale**2
+    return rate / p.target_scale
+
+
+def weight_decay(p: Factorization) -> float:
+    """Lambda as the optimizer takes it: none for sgd and adam.
+
+    For descent it is in proportion to the loss, so that its share of a step is the same.
+    """
+    if p.optimizer in ("sgd", "adam"):
+        return 0.0
+    if p.optimizer == "adamw":
+        return p.weight_decay
+    small = REFERENCE_RATES["sgd_decay"] * p.relative_rate / learning_rate(p)
+    return p.weight_decay * small
+
+
+def components(p: Factorization) -> int:
+    """Number of components of the learner."""
+    return p.components or p.rank
+
+
+def draw(p: Factorization, seed: Seed):
+    """Target and start of one run, NumPy factors of shape (n, component)."""
+    from foretrain.networks import factorization as network
+
+    target = network.draw_target(
+        generator(seed, "data"), p.dimension, p.rank, law=p.target_law, scale=p.target_scale
+    )
+    weights = generator(seed, "weights")
+    return target, network.draw_start(weights, p.dimension, components(p), p.init_scale)
+
+
+def inputs(p: Factorization, seed: Seed) -> dict[str, Any]:
+    """What one run feeds to the program."""
+    return arrays(p.loss_function, *draw(p, seed), learning_rate(p), weight_decay(p))
+
+
+def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict[str, Any]:
+    """The inputs of a run with a given target and start, factors of shape (n, component)."""
+    from foretrain.networks import factorization_rows as network
+
+    goal = network.prepare(loss_function, target, start.left.shape[1])
+    start = network.rows(start)
+    return {
+        **{f"goal_{name}": value for name, value in goal._asdict().items()},
+        "start_left": start.left,
+        "start_right": start.right,
+        "rate": np.float64(rate),
+        "decay": np.float64(decay),
+    }
+
+
+def program(p: Factorization) -> Program:
+    """The program of a run; see `learner`."""
+    return learner(p.loss_function, p.optimizer, components(p), p.precision)
+
+
+def learner(loss_function: str, optimizer: str, components: int, precision: str) -> Program:
+    """Two factors of that many components learn what `arrays` gives; see `foretrain.dynamics.program.Program`.
+
+    Alignments are followed at every step, before the step is taken; what is stored is what came of it. All components
+    are followed, or the first ten, which stand for all by symmetry. Its inputs also hold ``prominence``, ``aligned_at``
+    and ``loss_tolerance``.
+    """
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+
+    from foretrain.dynamics import descent
+    from foretrain.measures import bump_counter
+    from foretrain.networks import factorization_rows as network
+
+    rule, followed = RULES[optimizer], min(components, TRACKED)
+
+    def goal_of(inputs):
+        return network.Goal(*(inputs[f"goal_{name}"] for name in network.Goal._fields))
+
+    def start_of(inputs):
+        return network.Factors(inputs["start_left"], inputs["start_right"])
+
+    def aligned(inputs, factors):
+        first = network.Factors(factors.left[:followed], factors.right[:followed])
+        return network.alignment(first, goal_of(inputs))
+
+    def count(inputs, counter, alignments):
+        return bump_counter.update(counter, alignments, inputs["prominence"], inputs["aligned_at"])
+
+    def decay(inputs, factors):
+        return network.decay_ratio(loss_function, factors, goal_of(inputs))
+
+    def init(inputs):
+        start, goal = start_of(inputs), goal_of(inputs)
+        # XLA (jaxlib 0.10.2) multiplies a broadcast number by reading past its end, which may give nan. Behind a
+        # barrier the zeros are an array like any other.
+        nothing = lax.optimization_barrier(jax.tree.map(jnp.zeros_like, start))
+        zero_loss = network.goal_loss(loss_function, nothing, goal)
+        counter = bump_counter.start(aligned(inputs, start))
+        return start, descent.start(rule, start), counter, zero_loss
+
+    def step(inputs, state):
+        factors, memory, counter, zero_loss = state
+        counter = count(inputs, counter, aligned(inputs, factors))
+        slope = network.gradient(loss_function, factors, goal_of(inputs))
+        rates = inputs["rate"], inputs["decay"]
+        factors, memory = descent.step(rule, factors, slope, memory, *rates)
+        return factors, memory, counter, zero_loss
+
+    def observe(inputs, state):
+        factors, _, counter, zero_loss = state
+        loss = network.goal_loss(loss_function, factors, goal_of(inputs))
+        return {
+            "loss": loss,
+            "relative_loss": loss / zero_loss,
+            "maxima_passed": bump_counter.maxima(counter).astype(precision) / followed,
+        }
+
+    def done(inputs, state, observed):
+        tolerance = inputs["loss_tolerance"]
+        reached = (tolerance > 0) & (observed["relative_loss"] <= tolerance)
+        return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
+
+    def finish(inputs, state):
+        factors, _, counter, _ = state
+        alignments = aligned(inputs, factors)
+        counter = count(inputs, counter, alignments)
+        bumps = bump_counter.bumps_at_end(counter, alignments, inputs["prominence"])
+        first = jnp.arange(alignments.shape[0])[:, None] == counter.first_target
+        return {
+            "component_bumps": bumps.sum(0).astype(precision),
+            "first_target_bumps": (bumps * first).sum(0).astype(precision),
+            "final_alignment": alignments.max(0),
+            "final_target": alignments.argmax(0).astype(jnp.int32),
+            "first_target": counter.first_target,
+            "start_decay": decay(inputs, start_of(inputs)),
+            "final_decay": decay(inputs, factors),
+        }
+
+    return Program(init, step, observe, done, finish)

@@ -1,7 +1,8 @@
-"""What a lane takes, and how many lanes a worker gets."""
+"""How many lanes a worker gets: as many as fit into memory and cache, and as repay their number."""
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,58 +10,16 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import Program
+from foretrain.engine.lanes import FEWEST, Lanes
+from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
 from foretrain.errors import TooLarge
 
-FEWEST = 3  # from here on the bits of a run do not depend on the number of lanes
 _DEFAULT = {"cpu": 16, "gpu": 1024}
 _CANDIDATES = {"cpu": (8, 16, 32, 64, 128, 256), "gpu": (1024, 4096, 16384)}
 _CACHE_BYTES = 4 * 2**20  # state and inputs of all lanes should stay in the cache of a core
 _SHARE = 0.7  # of the free memory
 _LONG_S = 60.0  # a shorter sweep does not repay measuring
 _TRIAL_S = 0.3
-
-
-def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> tuple[Any, Any]:
-    """Shapes and dtypes of the state and of an observation of one run, found without running anything."""
-    given = {**inputs, **shared}
-    state = jax.eval_shape(program.init, given)
-    observed = jax.eval_shape(program.observe, given, state)
-    if program.every_step is not None:
-        scalars = jax.eval_shape(program.every_step, given, state)
-        length = (program.observe_every,)
-        observed |= {n: jax.ShapeDtypeStruct(length, x.dtype) for n, x in scalars.items()}
-    return state, observed
-
-
-def result_bytes(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
-    """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals."""
-    with jax.enable_x64(program.precision == "float64"):
-        state, observed = shapes_of(program, inputs, shared)
-        finals = jax.eval_shape(program.finish, {**inputs, **shared}, state)
-    return 2 * size(observed) + size(finals)
-
-
-def size(tree) -> int:
-    """Bytes of all leaves of a tree of arrays or shapes."""
-    leaves = (leaf for leaf in jax.tree.leaves(tree))
-    return sum(int(np.prod(leaf.shape)) * leaf.dtype.itemsize for leaf in leaves)
-
-
-def bytes_per_lane(
-    program: Program, inputs: dict[str, Any], shared: dict[str, Any], strides: int
-) -> int:
-    """Bytes that a lane holds at most: states (lane, pool, next and chunk's), inputs (lane, pool), observations.
-
-    Args:
-        program: The program.
-        inputs: Inputs of one run.
-        shared: Inputs common to all runs, not counted.
-        strides: Most observations of a run, which stay in memory until it is done (and once more while written).
-
-    What a step needs besides its state is not counted: gradients are as large as the parameters within the state.
-    """
-    state, observed = shapes_of(program, inputs, shared)
-    return 4 * size(state) + 2 * size(inputs) + (2 * strides + 2) * size(observed)
 
 
 def choose_lanes(
@@ -123,10 +82,6 @@ def choose_lanes(
 
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:
     """Steps of all lanes per second, with a copy of the sample in each."""
-    from dataclasses import replace
-
-    from foretrain.engine.lanes import Lanes
-
     endless = {**sample.inputs, "max_steps": np.iinfo(np.int32).max - program.observe_every}
     trial = Lanes(program, shared, lanes)
     trial.board(replace(sample, inputs=endless) for _ in range(lanes))

@@ -4,18 +4,17 @@ A checkpoint that is damaged or does not fit the program is not used, and its ru
 """
 
 import io
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from foretrain.results.files import refused, write_atomic
+from foretrain.results import arrays
+from foretrain.results.files import read_file, refused, write_atomic
 
 FOLDER = "checkpoints"
-_DAMAGE = (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error)
+_DAMAGE = (ValueError, KeyError, OSError)
 
 
 @dataclass(frozen=True)
@@ -44,17 +43,19 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
         runs: At least one run; all of one program, so that their states have the same shapes.
     """
     first = runs[0]
-    arrays = {
+    content = {
         "identity": np.array([run.identity.encode() for run in runs], np.bytes_),
         "step": np.array([run.step for run in runs], np.int64),
         "observations": np.array([_observations(run) for run in runs], np.int64),
     }
     for leaf in range(len(first.state)):
-        arrays[f"state/{leaf}"] = np.stack([run.state[leaf] for run in runs])
+        content[f"state/{leaf}"] = np.ascontiguousarray(np.stack([run.state[leaf] for run in runs]))
     for name in first.curves:
-        arrays[f"curves/{name}"] = np.concatenate([run.curves[name] for run in runs])
+        content[f"curves/{name}"] = np.ascontiguousarray(
+            np.concatenate([run.curves[name] for run in runs])
+        )
     buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
+    np.savez(buffer, **content)
     path = Path(folder) / FOLDER / f"{worker}.npz"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,8 +69,7 @@ def find(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted((Path(folder) / FOLDER).glob("[!.]*.npz"), key=_written_at):
         try:
-            with np.load(path, allow_pickle=False) as members:
-                identities = members["identity"].astype(str).tolist()
+            identities = _identities(arrays.member(path, "identity"))
         except _DAMAGE:
             continue
         found.update(dict.fromkeys(identities, path.name))
@@ -79,26 +79,46 @@ def find(folder: Path) -> dict[str, str]:
 def read(folder: Path, file: str, identities: Sequence[str]) -> dict[str, InFlight]:
     """Those of the runs that the file holds; none if it is damaged anywhere, which the CRC of each member tells."""
     try:
-        with np.load(Path(folder) / FOLDER / file, allow_pickle=False) as members:
-            arrays = {name: members[name] for name in members.files}
-        held = arrays["identity"].astype(str).tolist()
-        steps, ends = arrays["step"].tolist(), np.cumsum(arrays["observations"]).tolist()
-        leaves = sum(name.startswith("state/") for name in arrays)
-        states = [arrays[f"state/{leaf}"] for leaf in range(leaves)]
+        members = arrays.members(read_file(Path(folder) / FOLDER / file), checked=False)
+        return _decode(members, set(identities))
     except _DAMAGE:
         return {}
-    curves = {n.removeprefix("curves/"): v for n, v in arrays.items() if n.startswith("curves/")}
-    wanted, begins = set(identities), [0, *ends]
+
+
+def _decode(members, wanted) -> dict[str, InFlight]:
+    """The wanted runs of a checkpoint's members; raises ValueError or KeyError if they do not fit each other."""
+    held = _identities(members["identity"])
+    step, observations = members["step"], members["observations"]
+    leaves = sum(name.startswith("state/") for name in members)
+    states = [members[f"state/{leaf}"] for leaf in range(leaves)]
+    curves = {n.removeprefix("curves/"): v for n, v in members.items() if n.startswith("curves/")}
+    for values in (step, observations):
+        if values.shape != (len(held),) or values.dtype != np.int64 or values.min(initial=0) < 0:
+            raise ValueError("a count of steps is missing, negative or of another kind")
+    if observations.max(initial=0) > 2**40:
+        raise ValueError("a run has more observations than a file can hold")
+    ends = np.cumsum(observations).tolist()
+    if any(leaf.ndim < 1 or len(leaf) != len(held) for leaf in states):
+        raise ValueError("a leaf of the states has another length than the runs")
+    if any(values.ndim < 1 or len(values) != ends[-1] for values in curves.values()):
+        raise ValueError("a curve has another length than the runs' observations")
+    begins = [0, *ends]
     return {
         identity: InFlight(
             identity,
-            steps[row],
+            int(step[row]),
             tuple(leaf[row] for leaf in states),
             {name: values[begins[row] : ends[row]] for name, values in curves.items()},
         )
         for row, identity in enumerate(held)
         if identity in wanted
     }
+
+
+def _identities(values) -> list[str]:
+    if values.ndim != 1 or values.dtype.kind != "S" or not len(values):
+        raise ValueError("it holds no identities")
+    return values.astype(str).tolist()
 
 
 def remove(folder: Path, prefix: str) -> None:

@@ -43,11 +43,11 @@ class Group:
 
 
 @dataclass
-class Desk:
+class Worker:
     """What a worker holds.
 
     Attributes:
-        hand: The worker.
+        process: The worker.
         slot: Its number among those that live at once, which fixes its core.
         group: Group it is at.
         ready: Whether it has started and knows the lanes of its group.
@@ -59,7 +59,7 @@ class Desk:
         work: Steps, strides done and strides paid that it has reported.
     """
 
-    hand: Any
+    process: Any
     slot: int = 0
     group: Group | None = None
     ready: bool = False
@@ -103,29 +103,29 @@ def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[G
     return sorted(groups.values(), key=lambda group: -group.steps)
 
 
-def share(group: Group, desk: Desk, desks: Sequence[Desk]) -> list[int]:
+def share(group: Group, worker: Worker, workers: Sequence[Worker]) -> list[int]:
     """Take from the group what its worker should get now.
 
     A worker gets its lanes full, and ahead of that a part of what is left that shrinks with it, so that all end at
     about the same time. When there are fewer runs than lanes each worker gets its part of the long and the short ones.
     """
-    if desk.alone:
+    if worker.alone:
         return []
     if not group.waiting:
-        if group.suspects and desk.idle:
-            desk.alone = True
+        if group.suspects and worker.idle:
+            worker.alone = True
             return [group.suspects.popleft()]
         return []
-    colleagues = [other for other in desks if other.group is group]
-    ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(colleagues)))
-    total = len(group.waiting) + sum(other.held for other in colleagues)
-    fair = -(-total // len(colleagues))
-    wanted = min(fair, group.lanes + ahead) - desk.held
+    others = [other for other in workers if other.group is group]
+    ahead = min(_MOST_AHEAD, len(group.waiting) // (2 * len(others)))
+    total = len(group.waiting) + sum(other.held for other in others)
+    fair = -(-total // len(others))
+    wanted = min(fair, group.lanes + ahead) - worker.held
     # A few at a time cost a message each: wait until there is something worth sending.
-    if wanted <= 0 or (desk.held >= group.lanes and wanted < ahead // 2):
+    if wanted <= 0 or (worker.held >= group.lanes and wanted < ahead // 2):
         return []
     wanted = min(wanted, len(group.waiting))
-    if len(group.waiting) > group.lanes * len(colleagues):
+    if len(group.waiting) > group.lanes * len(others):
         return [group.waiting.popleft() for _ in range(wanted)]
     picked = {place * len(group.waiting) // wanted for place in range(wanted)}
     taken = [number for place, number in enumerate(group.waiting) if place in picked]
@@ -133,10 +133,10 @@ def share(group: Group, desk: Desk, desks: Sequence[Desk]) -> list[int]:
     return taken
 
 
-def next_group(groups: Sequence[Group], desks: Sequence[Desk]) -> Group | None:
+def next_group(groups: Sequence[Group], workers: Sequence[Worker]) -> Group | None:
     """The group a free worker should go to: one nobody is at, else the one with most runs left."""
     open_groups = [group for group in groups if group.left]
-    taken = [desk.group for desk in desks if not desk.idle]
+    taken = [worker.group for worker in workers if not worker.idle]
     for group in open_groups:
         if not any(group is other for other in taken):
             return group
@@ -144,15 +144,15 @@ def next_group(groups: Sequence[Group], desks: Sequence[Desk]) -> Group | None:
     return max(open_groups, key=lambda group: group.left, default=None)
 
 
-def recall(desk: Desk, deaths: dict[int, int], durable: Container[int] = ()) -> list[int]:
+def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ()) -> list[int]:
     """Take back the runs of a worker that has died, but for those that it made durable; returns those that have failed.
 
     Runs it had begun are redone from their checkpoints; if a second worker dies with one, it is set apart and done
     alone, so that it takes no other down with it; a third time it has failed.
     """
-    group, failed = desk.group, []
-    again = sorted(number for number in desk.queued | desk.left if number not in durable)
-    for number in sorted(number for number in desk.entered if number not in durable):
+    group, failed = worker.group, []
+    again = sorted(number for number in worker.queued | worker.left if number not in durable)
+    for number in sorted(number for number in worker.entered if number not in durable):
         deaths[number] = deaths.get(number, 0) + 1
         if deaths[number] >= DEATHS:
             failed.append(number)
@@ -162,13 +162,13 @@ def recall(desk: Desk, deaths: dict[int, int], durable: Container[int] = ()) -> 
             again.append(number)
     group.waiting.extendleft(reversed(again))
     if (
-        desk.sample in group.waiting
+        worker.sample in group.waiting
     ):  # it may have died of the run it measured, which then waits for the next
-        deaths[desk.sample] = deaths.get(desk.sample, 0) + 1
-        if deaths[desk.sample] >= DEATHS:
-            group.waiting.remove(desk.sample)
-            failed.append(desk.sample)
-    desk.queued, desk.entered, desk.left = set(), set(), set()
+        deaths[worker.sample] = deaths.get(worker.sample, 0) + 1
+        if deaths[worker.sample] >= DEATHS:
+            group.waiting.remove(worker.sample)
+            failed.append(worker.sample)
+    worker.queued, worker.entered, worker.left = set(), set(), set()
     return failed
 
 

@@ -20,12 +20,13 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import RUNNING, Program
-from foretrain.engine.capacity import shapes_of, size
 from foretrain.engine.checkpoint import InFlight
 from foretrain.engine.kernel import Kernel, refill, take
+from foretrain.engine.sizes import shapes_of, size
 from foretrain.errors import integer
 from foretrain.results.journal import FinishedRun
 
+FEWEST = 3  # lanes; XLA compiles one or two into another program
 _CHUNK_S = (
     0.5  # longest chunk, so that a finished run leaves within 5 s with its worker's other duties
 )
@@ -89,7 +90,7 @@ class Lanes:
     """
 
     def __init__(self, program: Program, shared: dict[str, Any], lanes: int):
-        self.lanes = integer("lanes", lanes, minimum=3)
+        self.lanes = integer("lanes", lanes, minimum=FEWEST)
         self.program = program
         self.strides_done = self.strides_paid = 0
         self._wide = program.precision == "float64"
@@ -101,11 +102,6 @@ class Lanes:
         self._kernel: Kernel | None = None
         self._stride_s = self._overhead_s = 0.0
         self._limit = 1
-
-    @property
-    def free(self) -> int:
-        """Number of lanes that nothing rides in or waits for."""
-        return self.lanes - self.riding - self.waiting
 
     @property
     def waiting(self) -> int:

@@ -25,8 +25,8 @@ _STOP_S = 30.0
 _TAIL = 4000
 
 
-class Hand(Protocol):
-    """Whoever does the work."""
+class AnyProcess(Protocol):
+    """A worker, in a process of its own or in the calling one."""
 
     def send(self, message: dict) -> None:
         """Tell it something."""
@@ -116,7 +116,7 @@ class Process:
         answers.put((number, None))
 
 
-class Here:
+class InProcess:
     """The calling process as its own worker, for debugging: one core, exceptions of the engine come through.
 
     Raises:

@@ -19,17 +19,23 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foretrain.dynamics.program import FAILED, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import pin_to_one_core
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
+from foretrain.plans.author import place
+from foretrain.results.journal import FinishedRun, Writer
+from foretrain.results.log import append_log
 from foretrain.streams import Seed
 
 _FLUSH_S = 1.0
@@ -42,19 +48,20 @@ class Session:
     """The work of a worker, apart from how messages come and go.
 
     Args:
-        setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, root seed, folder, worker's name, `checkpoint_every` in seconds, and
-            `keep_state` as in `foretrain.engine.snapshots`.
+        setup: The ``setup`` message: the study as `foretrain.plans.catalogue.describe` gives it, ``code`` (hash of what makes
+            its runs), root seed, folder, worker's name, ``here`` (whether this is the calling process),
+            `checkpoint_every` in seconds, and `keep_state` as in `foretrain.engine.snapshots`.
         say: Takes each answer, a JSON-ready dictionary.
     """
 
     def __init__(self, setup: dict, say: Callable[[dict], None]):
-        from foretrain.results.journal import Writer
-
         self._study = catalogue.restore(setup["study"])
         self._root_seed, self._folder = setup["root_seed"], Path(setup["folder"])
         self._worker, self._every_s = setup["worker"], setup["checkpoint_every"]
         self._keep_state = setup["keep_state"]
-        self._writer = Writer(self._folder, self._worker)
+        self._here = setup["here"]
+        self._writer = Writer(self._folder, self._worker, setup["code"])
+        self._told: set[str] = set()  # what went wrong and stands in the log
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
@@ -108,7 +115,7 @@ class Session:
         try:
             self._writer.append(runs)
         except ValueError as error:  # what the study observed cannot be stored
-            runs = [_failed(run.identity, error) for run in runs]
+            runs = [self._failed(run.identity, error) for run in runs]
             self._writer.append(runs)
         self._report()
         rows = [
@@ -135,8 +142,9 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        from foretrain.engine.capacity import choose_lanes, result_bytes
+        from foretrain.engine.capacity import choose_lanes
         from foretrain.engine.lanes import Lanes
+        from foretrain.engine.sizes import result_bytes
         from foretrain.engine.snapshots import with_snapshots
 
         self._bring_down_lanes()
@@ -196,13 +204,13 @@ class Session:
             saved = self._checkpoints(batch)
             for _, identity, overrides, seed, _ in batch:
                 if self._error:
-                    self._keep([_failed(identity, self._error)])
+                    self._keep([self._failed(identity, self._error)])
                     continue
                 try:
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except Exception as error:
-                    self._keep([_failed(identity, error)])
+                    self._keep([self._failed(identity, error)])
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
                     self.flush()
 
@@ -244,7 +252,19 @@ class Session:
         self._bring_down_lanes()
         self._give_up_group(error)
         written = {run.identity for run in self._unwritten}
-        self._keep([_failed(name, error) for name in self._numbers if name not in written])
+        self._keep([self._failed(name, error) for name in self._numbers if name not in written])
+
+    def _failed(self, identity, error):
+        """A run that an error has ended, with the author's place; the whole traceback goes to the log, once."""
+        text = str(error) if isinstance(error, ForetrainError) else place(error)
+        note = " ".join(text.split())[:500]
+        if note not in self._told:
+            self._told.add(note)
+            trace = "".join(traceback.format_exception(error))
+            append_log(self._folder, f"Run {identity}:\n{trace}")
+            if self._here:
+                print(trace, file=sys.stderr)
+        return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
 
     def _give_up_group(self, error):
         self._error, self._lanes = error, _Nothing()
@@ -268,16 +288,6 @@ class _Nothing:
 
     def in_flight(self):
         return []
-
-
-def _failed(identity, error):
-    import numpy as np
-
-    from foretrain.results.journal import FinishedRun
-
-    text = " ".join(str(error).split())[:500]
-    note = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
 
 
 def _out_of_memory(error):

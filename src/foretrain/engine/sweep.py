@@ -1,7 +1,5 @@
 """A sweep: every run of a plan that is not yet in the folder, done by workers, durable as soon as it is finished."""
 
-import importlib.metadata
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -18,8 +16,6 @@ from foretrain.results.files import refused
 from foretrain.results.journal import forget, scan
 from foretrain.results.lock import lock, refuse_living
 
-_PACKAGES = ("foretrain", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox")
-
 
 @dataclass(frozen=True)
 class Execution:
@@ -34,7 +30,6 @@ class Execution:
         groups: Number of static signatures that were run.
         workers: Number of workers; 0 is the calling process.
         device: What was computed on; "" if nothing was run.
-        versions: Package to version.
         wall_time_s: Seconds it took.
         occupancy: Share of the lanes' work that moved a run.
         steps: Steps done by all runs together.
@@ -50,7 +45,6 @@ class Execution:
     groups: int
     workers: int
     device: str
-    versions: dict[str, str]
     wall_time_s: float
     occupancy: float
     steps: int
@@ -145,7 +139,6 @@ def execute(
         groups=len(sweep.groups),
         workers=sweep.workers,
         device=sweep.device,
-        versions=versions(),
         wall_time_s=time.monotonic() - began,
         occupancy=last.occupancy,
         steps=last.steps,
@@ -178,14 +171,3 @@ def check_shard(shard: tuple[int, int]) -> tuple[int, int]:
 def in_shard(identity: str, part: int, parts: int) -> bool:
     """Whether a run belongs to the part: the first 15 hex digits of its identity modulo the number of parts."""
     return int(identity[:15], 16) % parts == part - 1
-
-
-def versions() -> dict[str, str]:
-    """Versions of foretrain and of what its numbers depend on."""
-    found = {"python": sys.version.split()[0]}
-    for name in _PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found

@@ -25,6 +25,7 @@ from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all
 from foretrain.results.journal import scan
 from foretrain.results.lock import patient_lock
+from foretrain.results.log import append_log
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.store import attributes, write_tree
@@ -37,7 +38,6 @@ from foretrain.results.summary import (
 )
 from foretrain.vocabulary import VocabularyError, annotate, lookup
 
-LOG = "log.txt"
 _ANNOUNCED_S = 2.0
 
 
@@ -61,7 +61,8 @@ def conclude(
     write_page(result, plan, whole, problems, tell=None if quiet else _announce())
     if problems:
         done.write(claims, problems, looks=looks, store=False)
-        _log(folder, problems)
+        for one in problems:
+            append_log(folder, one.trace)
     return result
 
 
@@ -77,12 +78,6 @@ def _announce() -> Callable[[str], None]:
             say(f"Drawing: {name}.")
 
     return tell
-
-
-def _log(folder: Path, problems: list[Problem]) -> None:
-    with (folder / LOG).open("a", encoding="utf-8") as file:
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        file.writelines(f"{now} {one.trace}\n" for one in problems)
 
 
 class _Writing:

@@ -78,5 +78,6 @@ def train(
     values = {**given, "steps": steps, "observe_every": observe_every, "precision": precision}
     plan = make_plan(study, values, seeds=seeds, root_seed=root_seed)
     result = conduct(plan, out, workers=workers, quiet=quiet)
-    assert result is not None and result.path is not None, "a run without shards is concluded"
+    assert result is not None, "a run without shards is concluded"
+    assert result.path is not None, "what was run has a folder"
     return labelled(result.path, plan).simulation

@@ -1,5 +1,6 @@
 """Mistakes of a study's author: found when its files are imported, and told with the author's file and line."""
 
+import sysconfig
 import traceback
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from foretrain.plans.study import ROLES, Study, StudyError
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STUDIES = str(Path(__file__).parents[1] / "studies")
+_LIBRARIES = ("<", _PACKAGE, sysconfig.get_path("stdlib"))
 
 
 def loaded(study: str | Path | Study) -> Study:
@@ -45,7 +47,7 @@ def place(error: BaseException) -> str:
         frame
         for frame in frames
         if frame.filename.startswith(_STUDIES)
-        or not ("site-packages" in frame.filename or frame.filename.startswith(("<", _PACKAGE)))
+        or not ("site-packages" in frame.filename or frame.filename.startswith(_LIBRARIES))
     ]
     frame = (theirs or list(frames))[-1]
     text = " ".join(str(error).split()) or "no message"

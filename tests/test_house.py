@@ -1,0 +1,238 @@
+"""The house is as its plan says: imports run downwards without circles, and every study answers the whole contract."""
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+
+from foretrain.claims.sentence import Sentence, check_allowed
+from foretrain.cli import main
+from foretrain.plans import catalogue
+from foretrain.plans.parameters import rules
+from foretrain.plans.plan import command, make_plan
+
+PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
+DOCS = Path(__file__).parents[1] / "docs"
+# From the top of the house to its ground; a room may import from its own line and later ones.
+FLOORS = [
+    {"__main__", "cli"},
+    {"studies"},
+    {"training"},
+    {"study"},
+    {"laboratory"},
+    {"forecast"},
+    {"theory"},
+    {"engine"},
+    {"networks"},
+    {"dynamics"},
+    {"figures"},
+    {"report"},
+    {"results"},
+    {"plans"},
+    {"measures", "tasks"},
+    {"claims"},
+    {"words", "vocabulary", "graph", "references", "streams", "errors"},
+]
+LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def modules() -> dict[str, Path]:
+    names = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = ("foretrain", *path.relative_to(PACKAGE).with_suffix("").parts)
+        names[".".join(part for part in parts if part != "__init__")] = path
+    return names
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> set[str]:
+    """Modules of foretrain that a file imports, inside functions too, but not for the eyes of a type checker alone."""
+    tree = ast.parse(path.read_text("utf-8"))
+    hidden = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("foretrain"):
+            for name in node.names:
+                whole = f"{node.module}.{name.name}"
+                found.add(whole if whole in MODULES else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {name.name for name in node.names if name.name.startswith("foretrain")}
+    return found
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def test_every_room_has_its_floor():
+    assert {room(module) for module in MODULES} - {"__init__"} == set(LEVEL)
+
+
+def test_imports_run_downwards_also_inside_functions():
+    for module, path in MODULES.items():
+        if module == "foretrain":
+            continue
+        for other in imports(path):
+            if other == "foretrain":
+                continue
+            high, low = LEVEL[room(module)], LEVEL[room(other)]
+            assert high <= low, f"{module} imports {other}"
+
+
+def test_imports_make_no_circle():
+    graph = networkx.DiGraph(
+        (module, other)
+        for module, path in MODULES.items()
+        for other in imports(path)
+        if other != module
+    )
+    assert [
+        sorted(part) for part in networkx.strongly_connected_components(graph) if len(part) > 1
+    ] == []
+
+
+def test_no_study_imports_a_study():
+    for module, path in MODULES.items():
+        if room(module) != "studies" or module.count(".") < 2:
+            continue
+        own = ".".join(module.split(".")[:3])
+        others = {
+            one for one in imports(path) if room(one) == "studies" and not one.startswith(own)
+        }
+        assert others == set(), module
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_study_answers_the_whole_contract(name):
+    study = catalogue.load(name)
+    card = study.card
+    assert (card.summary, card.source, card.cost) != ("", "", "")
+    assert card.references
+    assert study.sentences, "a study of the catalogue makes claims"
+    plan = make_plan(name, {})
+    p = plan.parameters
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    assert all(len(found) == 2 for found in study.labels(p, step).values())
+    assert study.estimate(p) > 0
+    assert isinstance(study.variants(p), dict)
+    assert plan.seeds >= 5
+    assert {"steps", "observe_every", "precision"} <= set(rules(study.Parameters))
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_sentence_is_whole_and_can_fail(name):
+    study = catalogue.load(name)
+    ids = [said.id for said in study.sentences]
+    assert len(set(ids)) == len(ids)
+    for said in study.sentences:
+        assert isinstance(said, Sentence)
+        assert said.statement.endswith(".")
+        assert said.source
+        assert said.why
+        assert set(said.over) <= set(rules(study.Parameters)), said.id
+        if not callable(said.allowed):
+            check_allowed(
+                said.allowed, np.nan if callable(said.predicted) else said.predicted, said.id
+            )
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_command_under_reproduce_makes_the_same_hash_for_every_preset(name):
+    study = catalogue.load(name)
+    for preset in study.presets:
+        plan = make_plan(name, {}, preset=preset)
+        assert plan.preset == preset or study.presets[preset] == study.presets[plan.preset]
+        assert remade(command(plan)).hash == plan.hash, preset
+    for axis, values in study.axes.items():
+        alone = make_plan(name, {axis: values[-1]}, seeds=7, root_seed=3)
+        assert remade(command(alone)).hash == alone.hash, axis
+
+
+def test_command_under_reproduce_says_values_that_equal_a_parameters_own_default():
+    plan = make_plan("rank-one", {"weight_decay": 0, "init_scale": 1, "dimension": 100})
+    assert remade(command(plan)).hash == plan.hash
+    digits = make_plan("routing", {"data": "digits", "learning_rate": 0.04, "steps": 2500})
+    assert remade(command(digits)).hash == digits.hash
+
+
+def remade(words: list[str]):
+    """The plan that the command line makes of these words, without running it."""
+    from foretrain import cli
+    from foretrain.plans.config import read_config  # noqa: F401  # as the command does
+
+    arguments = cli._parse(words[1:])
+    study = catalogue.load(arguments.study)
+    values = {}
+    for name, texts in vars(arguments).items():
+        if name.startswith("parameter_") and texts is not None:
+            items = [cli._value(study, name.removeprefix("parameter_"), text) for text in texts]
+            values[name.removeprefix("parameter_")] = items if len(items) > 1 else items[0]
+    return make_plan(study, values, seeds=arguments.seeds, root_seed=arguments.root_seed)
+
+
+def test_a_helper_file_or_a_broken_study_in_the_folder_breaks_no_list(
+    tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / "studies"
+    shutil.copytree(PACKAGE / "studies" / "one_mode", folder / "one_mode")
+    (folder / "helper.py").write_text("raise RuntimeError\n")
+    (folder / "notes").mkdir()
+    (folder / "broken").mkdir()
+    (folder / "broken" / "study.py").write_text("def (:\n")
+    (folder / "bare").mkdir()
+    (folder / "bare" / "study.py").write_text("x = 1\n")
+    monkeypatch.setattr(catalogue, "_FOLDER", folder)
+    catalogue.names.cache_clear()
+    try:
+        assert main(["list"]) == 0
+    finally:
+        catalogue.names.cache_clear()
+    out = capsys.readouterr().out
+    assert "one-mode" in out
+    assert "broken" in out
+    assert "helper" not in out
+
+
+def test_listing_studies_imports_neither_jax_nor_any_study():
+    program = (
+        "import sys; from foretrain.cli import main; main(['list']); "
+        "assert not {'jax', 'xarray', 'matplotlib'} & set(sys.modules), sys.modules.keys(); "
+        "assert not [m for m in sys.modules if m.startswith('foretrain.studies.')]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+ROW = re.compile(
+    r"^\| *(?:\**)(?:holds|fails|inconclusive)[^|]*\| *`([^`]+)` *((?:\\\||[^|])*?) *\|", re.M
+)
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_every_claim_of_a_studys_page_is_a_sentence_of_the_study(name):
+    page = DOCS / "studies" / f"{name}.md"
+    said = {one.id: one.statement for one in catalogue.load(name).sentences}
+    rows = ROW.findall(page.read_text("utf-8"))
+    assert rows, "a page shows its claims"
+    for id, statement in rows:
+        id = re.sub(r"\[[^]]*\]", "", id)
+        assert id in said, f"no claim `{id}`"
+        assert statement.replace(r"\|", "|").startswith(said[id]), f"`{id}` says otherwise"

@@ -34,6 +34,8 @@ _LATEST_ESCAPE = 1e10
 _LARGEST_POWER = 1e100
 # The earliest and latest last time that is followed, as parts of the horizon.
 _EARLIEST, _LATEST = 1e-15, 1e6
+# Curvature below this part of the fastest rate is rounding of the integrated end.
+_NO_CURVATURE = 1e-8
 # Share of a mode that a path explains at the end, above which it has won and below which it has lost.
 _WON, _LOST = 0.9, 0.1
 
@@ -259,6 +261,8 @@ def _stability(reduction: Reduction, end: np.ndarray, natural: float) -> tuple[f
     lengths = [len(path.edges) for path in reduction.paths]
     rate = strongest * max(natural ** (length - 2) for length in lengths)
     curvature = gated_landscape.smallest_curvature(reduction, end)
+    if curvature > -_NO_CURVATURE * rate:
+        curvature = 0.0
     flat = gated_landscape.leads_down_flat(reduction, end, _WEAKEST * strongest)
     if curvature < -_WEAKEST * rate or flat:
         return curvature, False

@@ -1,0 +1,178 @@
+"""Where the predicted end is a saddle of the whole network, and what trained networks do there."""
+
+import json
+
+import numpy as np
+import pytest
+from forecast.routes import routes, trained_loss
+
+from foretrain.forecast.files import write
+from foretrain.forecast.predict import predict, rank
+from foretrain.graph import graph_from_dict
+from foretrain.tasks.effective_samples import whiten
+from foretrain.tasks.gated_data import GatedData
+from foretrain.theory.reduction import ReductionError
+
+HADAMARD = [[1, 1], [1, -1]]
+NEARLY_SEPARATE = [[1, 0.1], [0.1, 1]]
+
+
+def of(data, **options):
+    return predict(data.graph, data, **options)
+
+
+def linear(x, y, width) -> GatedData:
+    nodes = {"x": x.shape[1], "h": width, "y": y.shape[1]}
+    graph = graph_from_dict({"nodes": nodes, "edges": {"in": ["x", "h"], "out": ["h", "y"]}})
+    return GatedData(graph, {"x": x}, {"y": y})
+
+
+@pytest.mark.parametrize("banks", [1, 2])
+@pytest.mark.parametrize(("table", "loss"), [(HADAMARD, 0.25), (NEARLY_SEPARATE, 0.10125)])
+def test_routes_of_rank_two_end_at_a_saddle_that_random_weights_leave(table, loss, banks, tmp_path):
+    data = routes(table, banks=banks)
+    found = of(data)
+    assert found.exact
+    assert found.final_loss == pytest.approx(loss, rel=1e-6)
+    assert found.stable is False
+    assert found.attainable_loss == 0
+    assert (found.smallest_curvature < -0.1) == (banks == 1)
+    text = f"UNSTABLE: the end of this prediction, loss {found.final_loss:.4g}, is a saddle"
+    assert str(found).splitlines()[1].startswith(text)
+    assert "loss 0 is attainable" in str(found)
+    stored = json.loads(write(found, tmp_path)[0].read_text())
+    assert stored["stable"] is False
+    assert stored["smallest_curvature"] == found.smallest_curvature
+    assert stored["attainable_loss"] == 0
+    for seed in range(3):
+        assert trained_loss(data, init_scale=0.1 if banks == 1 else 0.2, seed=seed) < 1e-6
+
+
+def test_routes_of_rank_one_end_where_trained_networks_end():
+    data = routes(np.outer([1, 2], [1, 0.5]))
+    found = of(data)
+    assert found.stable
+    assert found.smallest_curvature == 0
+    assert found.final_loss == pytest.approx(found.attainable_loss, abs=1e-9)
+    assert "UNSTABLE" not in str(found)
+    assert trained_loss(data, init_scale=0.1, seed=0) < 1e-6
+
+
+def test_one_unit_has_nowhere_to_go_so_that_the_end_is_stable():
+    data = routes(NEARLY_SEPARATE, width=1)
+    found = of(data)
+    assert found.stable
+    assert found.attainable_loss == pytest.approx(found.final_loss, rel=1e-6)
+    assert not found.falls_short
+    assert trained_loss(data, init_scale=0.3, seed=0) == pytest.approx(found.final_loss, rel=1e-4)
+
+
+def test_a_stable_end_above_the_bound_says_so():
+    data = routes(NEARLY_SEPARATE, width=1, weights=[[2, 1], [1, 1]])
+    found = of(data)
+    assert found.stable
+    assert found.attainable_is_bound
+    assert "is stable, though loss at least 0 is attainable" in str(found)
+    trained = trained_loss(data, init_scale=0.3, seed=0)
+    assert trained == pytest.approx(found.final_loss, rel=1e-4)
+
+
+def test_a_ranking_says_which_ends_are_saddles():
+    joint, one = routes(HADAMARD), routes(HADAMARD, width=1)
+    ranking = rank({"joint": (joint.graph, joint), "one unit": (one.graph, one)})
+    lines = str(ranking).splitlines()
+    ends = {
+        one.label: line.split()[-1]
+        for one, line in zip(ranking.predictions, lines[1:], strict=False)
+    }
+    assert ends == {"joint": "saddle", "one unit": "stable"}
+    assert lines[-1].startswith("saddle: small random weights leave")
+
+
+def test_times_follow_the_start_as_the_number_of_edges_says():
+    for edges in (2, 3, 4, 5):
+        nodes = [f"n{k}" for k in range(edges + 1)]
+        description = {
+            "nodes": dict.fromkeys(nodes, 1),
+            "edges": {f"e{k}": nodes[k : k + 2] for k in range(edges)},
+        }
+        graph = graph_from_dict(description)
+        strength = 1.5
+        data = GatedData(graph, {"n0": np.ones((1, 1))}, {nodes[-1]: np.full((1, 1), strength)})
+        late, early = (of(data, init_scale=b).modes[0].half_learning_time for b in (0.002, 0.004))
+        if edges == 2:  # a -> a(0) e^(2 S t): b enters squared
+            assert late - early == pytest.approx(np.log(2) / strength, rel=1e-3)
+        else:  # 1 / ((L - 2) S b^(L - 2)); what the rise itself takes is less than 1% of it
+            assert late / early == pytest.approx(2.0 ** (edges - 2), rel=0.01)
+            escape = 1 / ((edges - 2) * strength * 0.002 ** (edges - 2))
+            assert late == pytest.approx(escape, rel=0.01)
+
+
+def gaussian(width=16):
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((200, 6))
+    return linear(x, x @ generator.standard_normal((6, 6)) / 2, width)
+
+
+def test_gaussian_inputs_are_refused_with_the_repair_and_the_repair_works():
+    data = gaussian()
+    with pytest.raises(ReductionError, match=r"0\.1\d+, above .* train on whitened inputs \(`x @ "):
+        of(data)
+    x = data.inputs["x"]
+    white = of(linear(x @ whiten(x), data.targets["y"], 16))
+    assert white.exact
+    assert white.stable
+    assert white.final_loss < 1e-9
+    assert white.attainable_loss == 0
+    assert min(white.loss.min(), white.final_loss, white.history[1].min()) >= 0
+    assert "-" not in str(white).splitlines()[-1].split()[-1].replace("e-", "")
+
+
+def test_without_whitening_the_end_is_named_as_that_of_the_approximation():
+    data = gaussian()
+    found = of(data, approximate=True)
+    assert found.stable is None
+    assert found.final_loss > 0.1
+    assert found.attainable_loss == 0
+    assert "is that of the approximation: loss 0 is attainable" in str(found)
+    assert trained_loss(data, init_scale=0.1, seed=0, steps=3000, learning_rate=0.1) < 1e-4
+
+
+def test_noise_leaves_what_least_squares_leaves():
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((50, 3))
+    y = x @ generator.standard_normal((3, 2)) + generator.standard_normal((50, 2))
+    found = of(linear(x @ whiten(x), y, 4))
+    left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    assert found.attainable_loss == pytest.approx((left**2).sum() / 100, rel=1e-10)
+    assert found.final_loss == pytest.approx(found.attainable_loss, rel=1e-8)
+
+
+def test_whitening_is_not_offered_where_it_does_not_help():
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((40, 3))
+    graph = graph_from_dict(
+        {
+            "nodes": {"x": 3, "h": 4, "y1": 3, "y2": 3},
+            "edges": {"in": ["x", "h"], "out1": ["h", "y1"], "out2": ["h", "y2"]},
+        }
+    )
+    targets = {f"y{k}": x @ generator.standard_normal((3, 3)) for k in (1, 2)}
+    with pytest.raises(ReductionError, match="Whitening the inputs does not repair it"):
+        predict(graph, GatedData(graph, {"x": x}, targets))
+
+
+def test_a_prompt_shows_a_few_lines_and_print_the_tables():
+    generator = np.random.default_rng(0)
+    many = of(linear(np.eye(40), generator.standard_normal((40, 40)), 40))
+    assert len(repr(many).splitlines()) <= 8
+    assert len(repr(many)) < 1000
+    assert "modes: 40 learned" in repr(many)
+    assert len(str(many).splitlines()) > 20
+    candidates = {f"candidate {k}": (HADAMARD_DATA.graph, HADAMARD_DATA) for k in range(12)}
+    ranking = rank(candidates)
+    assert len(repr(ranking).splitlines()) <= 9
+    assert repr(ranking).splitlines()[-1] == "... 6 more"
+
+
+HADAMARD_DATA = routes(HADAMARD)

@@ -1,0 +1,173 @@
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from forecast.routes import routes, trained_loss
+from jax.flatten_util import ravel_pytree
+
+from foretrain.graph import graph_from_dict
+from foretrain.networks.gated import statistics_loss
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import least_loss, pathways_data
+from foretrain.tasks.logic import contextual, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory import reduced_dynamics
+from foretrain.theory.gated_landscape import attainable, leads_down_flat, smallest_curvature
+from foretrain.theory.reduction import find_reduction
+from foretrain.theory.start_signs import start_signs
+
+HADAMARD = [[1, 1], [1, -1]]
+NEARLY_SEPARATE = [[1, 0.1], [0.1, 1]]
+
+
+def race() -> GatedData:
+    """Two tasks with a route of their own each and one that they share."""
+    nodes = {"x": 3, "shared": 3, "own1": 4, "own2": 3, "y1": 3, "y2": 3}
+    edges = {"a": ["x", "shared"], "b1": ["shared", "y1"], "b2": ["shared", "y2"]}
+    edges |= {f"{end}{k}": pair for k in (1, 2) for end, pair in _own(k).items()}
+    y = np.diag([3.0, 2.0, 1.0])
+    graph = graph_from_dict({"nodes": nodes, "edges": edges})
+    return GatedData(graph, {"x": np.eye(3)}, {"y1": y, "y2": y})
+
+
+def _own(k):
+    return {"c": ["x", f"own{k}"], "d": [f"own{k}", f"y{k}"]}
+
+
+def chain(widths, x, y) -> GatedData:
+    names = ["x", *(f"h{k}" for k in range(len(widths))), "y"]
+    nodes = dict(zip(names, [x.shape[1], *widths, y.shape[1]], strict=True))
+    edges = {f"e{k}": list(pair) for k, pair in enumerate(itertools.pairwise(names))}
+    return GatedData(graph_from_dict({"nodes": nodes, "edges": edges}), {"x": x}, {"y": y})
+
+
+DATA = {
+    "hadamard": routes(HADAMARD, width=2),
+    "one unit": routes(HADAMARD, width=1),
+    "three units": routes(NEARLY_SEPARATE, width=3),
+    "two banks": routes(HADAMARD, width=2, banks=2),
+    "unequal": routes([[1, 2, 0], [1, -1, 0.5]], width=3),
+    "race": race(),
+    "xor": xor(2),
+    "context": contextual(3),
+    "deep": chain([2, 4], np.eye(3), np.array([[2.0, 0], [0, 1], [0, 0]])),
+    "direct": chain([], np.eye(2), np.diag([2.0, 1.0])),
+}
+
+
+def dense(statistics, weights) -> np.ndarray:
+    """Eigenvalues of the Hessian of the whole network's loss by automatic differentiation."""
+    with jax.enable_x64(True):
+        flat, unravel = ravel_pytree({name: jax.numpy.asarray(w) for name, w in weights.items()})
+        hessian = jax.hessian(lambda w: statistics_loss(statistics, unravel(w)))(flat)
+        return np.linalg.eigvalsh(np.asarray(hessian))
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_the_smallest_curvature_is_that_of_the_whole_hessian(name):
+    statistics = gather_statistics(DATA[name])
+    reduction = find_reduction(statistics)
+    generator = np.random.default_rng(0)
+    shape = reduction.carried.shape
+    ends = reduced_dynamics.flow(reduction, 0.05 * start_signs(reduction), np.array([0.0, 400.0]))
+    states = [ends[-1], np.zeros(shape), generator.uniform(-1, 1, size=shape)]
+    states.append(generator.uniform(-1, 1, size=shape) * (generator.random(shape) < 0.6))
+    for state in states:
+        state = reduced_dynamics.decoupled_start(reduction, state)
+        frames = reduced_dynamics.hidden_frames(reduction, generator)
+        weights = reduced_dynamics.decoupled_weights(reduction, state, frames)
+        expected = min(dense(statistics, weights)[0], 0)
+        assert smallest_curvature(reduction, state) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("table", "second"), [(HADAMARD, np.sqrt(2)), (NEARLY_SEPARATE, 0.9)])
+def test_routes_of_rank_two_leave_their_second_singular_value_as_curvature(table, second):
+    data = routes(table)
+    reduction = find_reduction(gather_statistics(data))
+    start = 0.05 * start_signs(reduction)
+    end = reduced_dynamics.flow(reduction, start, np.array([0.0, 400.0]))[-1]
+    # S and D are a quarter of the table and of one. One mode learns the first singular value; the second is left.
+    assert reduced_dynamics.loss(reduction, end) == pytest.approx(second**2 / 8, rel=1e-6)
+    assert smallest_curvature(reduction, end) == pytest.approx(-second / 4, rel=1e-6)
+
+
+def test_through_three_edges_the_saddle_is_flat_and_needs_spare_units():
+    for width, flat in ((2, True), (1, False)):
+        reduction = find_reduction(gather_statistics(routes(HADAMARD, width=width, banks=2)))
+        start = 0.3 * start_signs(reduction)
+        end = reduced_dynamics.flow(reduction, start, np.array([0.0, 1000.0]))[-1]
+        assert smallest_curvature(reduction, end) == pytest.approx(0, abs=1e-7)
+        assert leads_down_flat(reduction, end, 1e-4) is flat
+
+
+def found(data):
+    statistics = gather_statistics(data)
+    return attainable(statistics, find_reduction(statistics, approximate=True))
+
+
+def test_wide_pathways_attain_least_squares_whatever_the_gates():
+    generator = np.random.default_rng(0)
+    x, y = generator.standard_normal((30, 3)), generator.standard_normal((30, 1))
+    for gates in (
+        np.ones((1, 30)),
+        generator.random((2, 30)) < 0.5,
+        generator.random((3, 30)),
+        np.ones((2, 30)),
+    ):
+        least = found(pathways_data(x, y, gates, hidden_width=3))
+        assert least.loss == pytest.approx(least_loss(x, y, gates), rel=1e-10)
+        assert not least.is_bound
+
+
+@pytest.mark.parametrize("widths", [[2], [4, 2], [1, 3]])
+def test_a_bottleneck_attains_reduced_rank_regression_and_training_finds_it(widths):
+    generator = np.random.default_rng(1)
+    x = generator.standard_normal((40, 3)) * [1.5, 1.0, 0.7]
+    y = x @ generator.standard_normal((3, 3)) * 0.5 + 0.1 * generator.standard_normal((40, 3))
+    data = chain(widths, x, y)
+    least = found(data)
+    values, vectors = np.linalg.eigh(x.T @ x / 40)
+    strengths = np.linalg.svd(y.T @ x / 40 @ vectors / np.sqrt(values), compute_uv=False)
+    expected = ((y**2).sum() / 40 - (strengths[: min(widths)] ** 2).sum()) / 2
+    assert least.loss == pytest.approx(expected, rel=1e-10)
+    assert not least.is_bound
+    trained = trained_loss(data, init_scale=0.3, seed=0, steps=6000, learning_rate=0.1)
+    assert trained == pytest.approx(expected, rel=1e-4)
+
+
+def test_parallel_banks_add_their_ranks_and_the_narrowest_cut_decides():
+    graph = graph_from_dict(
+        {
+            "nodes": {"x": 4, "a": 1, "b": 3, "c": 1, "y": 4},
+            "edges": {
+                "xa": ["x", "a"],
+                "ay": ["a", "y"],
+                "xb": ["x", "b"],
+                "bc": ["b", "c"],
+                "cy": ["c", "y"],
+            },
+        }
+    )
+    data = GatedData(graph, {"x": np.eye(4)}, {"y": np.diag([4.0, 3, 2, 1])})
+    least = found(data)  # one mode through a, one through c
+    assert least.loss == pytest.approx((2**2 + 1) / 8)
+    assert not least.is_bound
+
+
+def test_one_unit_for_all_routes_attains_the_best_matrix_of_rank_one():
+    assert found(routes(HADAMARD)).loss == 0
+    for table in (HADAMARD, NEARLY_SEPARATE, [[1, 2, 0], [1, -1, 0.5]]):
+        least = found(routes(table, width=1))
+        left = np.linalg.svd(table, compute_uv=False)[1:]
+        assert least.loss == pytest.approx((left**2).sum() / np.size(table) / 2)
+        assert not least.is_bound
+
+
+def test_routes_that_are_not_equally_frequent_leave_a_bound_that_training_respects():
+    data = routes(HADAMARD, width=1, weights=[[4, 1], [1, 2]])
+    least = found(data)
+    assert least.loss == 0
+    assert least.is_bound
+    assert trained_loss(data, init_scale=0.3, seed=0) > 0.05
+    assert not found(routes(HADAMARD, width=2, weights=[[4, 1], [1, 2]])).is_bound

@@ -9,9 +9,9 @@ import shutil
 
 import numpy as np
 import pytest
+from made_claims import made
 from matplotlib.figure import Figure
 
-from foretrain.claims.claim import exact, judge
 from foretrain.figures import Drawing, save
 from foretrain.report.page import PageFigure
 
@@ -80,51 +80,64 @@ def example_summary() -> dict:
     lost = np.where(np.arange(20) < 2, np.nan, 0.31 + 0.02 * spread)
     source = "Saxe, Sodhani & Lewallen (2022), "
     claims = [
-        judge(
+        made(
             "doubling-time",
-            "From small initial weights the time at which a pathway learns its mode is inversely "
-            "proportional to the number of output domains that use it, so that the pathway "
-            "shared by most domains wins the race.",
-            source + "eq. (15) and Fig. 4",
             1.03 + 0.02 * spread,
             (0.9, 1.1),
+            statement="From small initial weights the time at which a pathway learns its mode is inversely "
+            "proportional to the number of output domains that use it, so that the pathway "
+            "shared by most domains wins the race.",
+            source=source + "eq. (15) and Fig. 4",
             predicted=1.0,
             note="The time is where the mode reaches half of its final strength.",
+            why="Corrections are of the order of the logarithm of the initial scale.",
+            scale="paper",
         ),
-        judge(
+        made(
             "doubling-time.corrected",
-            "The same, with the logarithm of the initial scale kept.",
-            "docs/theory/pathway_race.md",
             1.0 + 0.0004 * spread,
             (0.99996 - 0.001, 1.00004 + 0.001),
+            statement="The same, with the logarithm of the initial scale kept.",
+            source="docs/theory/pathway_race.md",
             predicted=1.0,
+            corrects="doubling-time",
+            along={"init_scale": (0.05, 0.2)},
         ),
-        exact(
+        made(
             "balance",
-            "Gradient flow conserves the difference of the Gram matrices of neighbouring layers.",
-            source + "eq. (4)",
             3.2e-13,
-            1e-12,
-            seeds=20,
+            (0.0, 1e-12),
+            statement="Gradient flow conserves the difference of the Gram matrices of neighbouring layers.",
+            source=source + "eq. (4)",
         ),
-        judge(
+        made(
             "winner",
-            "At an initialisation scale of 0.2 the shared pathway carries nine tenths of the "
-            "function that is learned.",
-            source + "Fig. 5",
             0.62 + 0.05 * spread,
             (0.9, math.inf),
+            statement="At an initialisation scale of 0.2 the shared pathway carries nine tenths of the "
+            "function that is learned.",
+            source=source + "Fig. 5",
             predicted=0.94,
             note="The share is that of squared strengths, summed over modes.",
         ),
-        judge("gap", "Held-out error is small.", "Fig. 6", lost, (0.3, 0.315), unit="step"),
-        judge("lone", "One seed decides nothing <b>at all</b>.", "Fig. 7", [0.5], (0.0, 1.0)),
+        made("gap", lost, (0.3, 0.315), unit="step", reason="2 of 20 runs diverged"),
+        made("lone", [0.5], statement="One seed decides nothing <b>at all</b>.", reason="one seed"),
     ]
     return {
         "study": "pathway-race",
         "summary": "Which of many pathways through a gated network learns shared structure.",
         "source": "Saxe, Sodhani & Lewallen (2022), section 4, Figs. 4 to 6",
         "claims": [claim.as_dict() for claim in claims],
+        "problems": ["The sentence `slow` raised ValueError: empty (claims.py, line 12)."],
+        "reworded": ["winner"],
+        "looks": [
+            {"seeds": 10, "at": "2026-11-19T09:00:00Z"},
+            {"seeds": 10, "at": "2026-11-19T11:30:00Z"},
+            {"seeds": 20, "at": "2026-11-20T14:03:11Z"},
+        ],
+        "preset": "paper",
+        "codes": {"a1b2c3d4": 400, "99ff00aa": 200},
+        "history": ["200 runs of code a1b2c3d4 were kept beside those of 99ff00aa."],
         "config": {"domains": 10, "init_scale": 0.05, "learning_rate": 1 / 3e4, "law": "flow"},
         "axes": {"init_scale": [0.05, 0.1, 0.2], "trained_outputs": list(range(1, 11))},
         "meanings": {"domains": "Number of input and of output domains, M in the paper."},

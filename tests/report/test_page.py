@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
+from made_claims import made
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, exact
+from foretrain.claims.claim import claim_from_dict
 from foretrain.errors import FolderError
-from foretrain.report.claims_section import counts_line
 from foretrain.report.page import PageFigure, render, write
 
 VOID = {"meta", "link", "img", "br", "path"}
@@ -62,7 +62,7 @@ def test_every_key_of_the_summary_may_be_missing(summary, page_figures):
 
 def test_sections_come_in_order_with_claims_first(summary, page_figures):
     names = [attrs["id"] for attrs in Outline(render(summary, page_figures)).all("section")]
-    assert names == "claims figures runs parameters provenance reproduce cite".split()
+    assert names == ("problems claims figures runs parameters provenance reproduce cite".split())
 
 
 def test_headings_tables_and_pictures_can_be_read_aloud(summary, page_figures):
@@ -93,11 +93,23 @@ def test_nothing_outside_the_page_is_asked_for(summary, page_figures):
 
 def test_text_from_outside_is_never_markup(summary):
     evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-    keys = ("id", "statement", "source", "unit", "note", "verdict")
+    keys = "id statement source unit note reason method why among corrects scale".split()
     poisoned = {
         **dict.fromkeys(("study", "summary", "source", "hash", "device", "command"), evil),
         **dict.fromkeys(("root_seed", "created_at"), evil),
-        "claims": [{**summary["claims"][0], **dict.fromkeys(keys, evil)}],
+        "claims": [
+            {**summary["claims"][0], **dict.fromkeys(keys, evil)},
+            *(
+                {**summary["claims"][0], "cell": {evil: n}, "along": {evil: [evil, 2]}}
+                for n in (1, 2)
+            ),
+        ],
+        "problems": [evil],
+        "reworded": [evil],
+        "looks": [{"seeds": 1, "at": evil}, {"seeds": 2, "at": evil}],
+        "preset": evil,
+        "codes": {evil: 1, evil + "2": 2},
+        "history": [evil],
         "config": {evil: evil},
         "axes": {evil + "2": [evil]},
         "meanings": {evil: evil},
@@ -122,66 +134,119 @@ def test_text_from_outside_is_never_markup(summary):
         "script",
         "div",
         "h3",
+        "ul",
+        "li",
     }
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "line"),
-    [
-        ([HOLDS] * 9 + [FAILS, INCONCLUSIVE], "9 hold, 1 fails, 1 inconclusive"),
-        ([HOLDS, FAILS, FAILS], "1 holds, 2 fail"),
-        (["odd", HOLDS], "1 holds, 1 odd"),
-    ],
-)
-def test_verdicts_are_counted_in_words(verdicts, line):
-    assert counts_line([{"verdict": verdict} for verdict in verdicts]) == line
+def text_of(summary, figures=()):
+    return " ".join(" ".join(data for _, data in Outline(render(summary, figures)).text).split())
 
 
-def claim_text(**fields):
-    claim = {"id": "a", "statement": "S", "verdict": HOLDS, "measured": 1.0, "seeds": 5, **fields}
-    page = render({"claims": [claim]})
-    return " ".join(" ".join(data for _, data in Outline(page).text).split())
+def claim_text(*args, **fields):
+    return text_of({"claims": [made("a", *args, **fields)]})
 
 
-def test_a_claim_says_its_interval_seeds_and_the_seeds_that_failed():
-    text = claim_text(uncertainty=[0.97, 1.02], tolerance=[0.9, None], failed_seeds=2, unit="step")
-    assert "1 step 95% interval 0.97 to 1.02 over 5 seeds 2 seeds that failed are left out" in text
+def test_claims_may_be_given_as_they_are_or_as_they_are_stored(summary):
+    claims = [claim_from_dict(claim) for claim in summary["claims"]]
+    assert render({**summary, "claims": claims}) == render(summary)
+
+
+def test_a_claim_says_its_interval_method_seeds_and_those_left_out():
+    text = claim_text(
+        [0.98, 1.0, 1.02, float("nan"), float("nan")], (0.9, float("inf")), unit="step"
+    )
+    assert "1 step 95% interval 0.9503 to 1.05, by skew-corrected t over 3 seeds" in text
+    assert "2 seeds without a value are left out." in text
     assert "at least 0.9 step" in text
 
 
+def test_a_claim_says_why_it_is_open_what_it_speaks_of_and_at_what_scale():
+    text = claim_text(
+        [0.5, 1.5],
+        (0, 1),
+        reason="not finished: 1 of 2 runs cut off while still learning",
+        among="runs that learn",
+        why="Half of the plateau.",
+        scale="quick",
+        along={"rate": (0.1, 0.4)},
+    )
+    assert "Inconclusive: not finished: 1 of 2 runs cut off while still learning." in text
+    assert "Speaks only of runs that learn." in text
+    assert "Why this is allowed Half of the plateau." in text
+    assert "Looks along rate from 0.1 to 0.4" in text
+    assert "Judged at the preset `quick`." in text
+
+
 def test_an_exact_fact_is_bounded_from_one_side_and_says_it_is_one():
-    text = claim_text(measured=2e-13, uncertainty=None, tolerance=[0.0, 1e-12])
-    assert "2e-13 exact fact, worst deviation over 5 seeds" in text
+    text = claim_text(2e-13, (0.0, 1e-12))
+    assert "2e-13 exact fact, worst deviation over 3 seeds" in text
     assert "at most 1e-12" in text
 
 
 def test_a_claim_without_an_interval_or_value_says_so():
-    text = claim_text(measured=None, uncertainty=[None, None], tolerance=[0.0, 1.0], seeds=0)
+    text = claim_text([], (0.0, 1.0))
     assert "undefined no interval over 0 seeds" in text
-    assert "between 0 and 1" in text
+    assert "0 to 1" in text
 
 
-def test_an_interval_hardly_outside_its_tolerance_is_not_rounded_into_it():
-    text = claim_text(verdict=FAILS, uncertainty=[1.00002, 1.00004], tolerance=[0.9, 1.0])
-    assert "1.00002 to 1.00004" in text
+def test_a_corrected_claim_names_what_it_corrects_and_leads_there():
+    text = claim_text(corrects="race.order")
+    assert "corrected form of race.order" in text
+    page = render({"claims": [made("b"), made("b.corrected", corrects="b")]})
+    assert 'corrected form of <a href="#claim-0"><code>b</code></a>' in page
 
 
-def test_a_corrected_claim_names_what_it_corrects():
-    assert "Corrected form of race.order" in claim_text(id="race.order.corrected")
-    assert "Corrected form of race.order[rank=2]" in claim_text(id="race.order.corrected[rank=2]")
-
-
-def test_a_claim_in_many_cells_is_one_row_that_names_those_where_it_does_not_hold():
-    claims = [
-        exact(f"error[rank={rank}]", "Small.", "§1", rank / 28, 1.0, seeds=3).as_dict()
-        for rank in range(1, 31)
-    ]
+def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_hold():
+    claims = [made("error", rank / 28, (0, 1), cell={"rank": rank}) for rank in range(1, 31)]
     html = render({"claims": claims})
     assert html.count('<tr role="row" id="claim-') == 1
     assert "28 of 30 cells hold" in html
-    assert "<summary>Fails in 2 cells</summary>" in html
-    assert "<code>rank=30</code>" in html
-    assert '<a href="#claim-0"><code>error</code></a> in 2 of 30 cells' in html
+    assert "Fails in 2: rank=29; rank=30." in html
+    assert "<code>rank=30</code>: fails, 1.071" in html
+    assert "30 claims: 28 hold, 2 fail" in html
+    assert '<a href="#claim-0"><code>error</code></a> in 2 of 30 cells' in " ".join(html.split())
+    many = render({"claims": [made("a", 0.1, cell={"rank": rank}) for rank in range(60)]})
+    assert "and 10 more, in the stored claims" in many
+
+
+# What makes a result worth less is said.
+
+
+def test_what_raised_is_said_before_the_claims(summary):
+    text = text_of(summary)
+    assert "These parts of the study raised an error and are missing from this page." in text
+    assert text.index("The sentence `slow` raised") < text.index("6 claims:")
+
+
+def test_sentences_changed_and_seeds_added_after_a_look_are_said_beside_the_verdicts(summary):
+    text = text_of(summary)
+    assert "Changed after the first run, in what they say, allow or measure" in text
+    assert "so not fixed before it: winner." in text
+    assert "Verdicts were seen before all seeds were there (10 then 20 seeds)." in text
+    assert "Sentences changed since the first run winner" in text
+    when = "2026-11-19T09:00:00Z to 2026-11-20T14:03:11Z"
+    assert f"Verdicts looked at 3 times, with 10, 10 and 20 seeds, {when}" in text
+    clean = text_of({**summary, "reworded": [], "looks": [{"seeds": 20}, {"seeds": 20}]})
+    assert "Verdicts were seen" not in clean
+    assert "Changed after" not in clean
+    assert "Verdicts looked at 2 times, with 20 and 20 seeds" in clean
+
+
+def test_runs_of_several_versions_of_the_code_are_named(summary):
+    text = text_of(summary)
+    assert "The runs were not all made by the same code" in text
+    assert "a1b2c3d4 400 99ff00aa 200" in text
+    assert "200 runs of code a1b2c3d4 were kept" in text
+    assert "Hash of the code a1b2c3d4 (400 runs), 99ff00aa (200 runs)" in text
+    one = text_of({**summary, "codes": {"a1b2c3d4": 600}, "history": []})
+    assert "not all made by the same code" not in one
+    assert "Hash of the code a1b2c3d4" in one
+
+
+def test_the_preset_is_named(summary):
+    assert "Preset paper" in text_of(summary)
+    assert "Preset none: parameters of the run's own" in text_of({"preset": "own"})
 
 
 def test_parameters_are_written_exactly_and_axes_apart():
@@ -211,7 +276,7 @@ def test_a_write_that_fails_leaves_the_old_page(tmp_path, summary, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(FolderError, match="No space left on device"):
+    with pytest.raises(FolderError, match="is full"):
         write(tmp_path, summary)
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
@@ -219,7 +284,7 @@ def test_a_write_that_fails_leaves_the_old_page(tmp_path, summary, monkeypatch):
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(FolderError, match="Argument `folder` must be a folder that can be written"):
+    with pytest.raises(FolderError, match=r"Cannot write .*taken"):
         write(tmp_path / "taken", {})
 
 

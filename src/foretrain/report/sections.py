@@ -1,11 +1,15 @@
-"""The sections of the page that follow the claims, from the figures to the citations."""
+"""What the sections of the page say, as plain values that the templates write; see ``sections.html``."""
 
 import base64
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
-from foretrain.report.numbers import format_duration, format_number
+from foretrain.claims.cells import gather
+from foretrain.claims.claim import FAILS, INCONCLUSIVE, Claim, claim_from_dict
+from foretrain.claims.rows import RULE, rows, tally
+from foretrain.words import count, duration, number
 
 _OUTCOMES = {
     "converged": "met the study's criterion of convergence",
@@ -13,7 +17,9 @@ _OUTCOMES = {
     "stalled": "stopped changing before it converged; a result too",
     "out_of_steps": "reached the largest number of steps first",
     "failed": "raised an error: no result",
+    "missing": "not run yet, or lost: no result",
 }
+_PRESETS = {"own": "none: parameters of the run's own, which differ from every preset of the study"}
 
 
 @dataclass(frozen=True)
@@ -33,158 +39,183 @@ class PageFigure:
     svg: str
 
 
-def figures_section(figures: list[PageFigure]) -> str:
-    """Every figure as a button that enlarges it.
+@dataclass(frozen=True)
+class Section:
+    """A section of the page.
 
-    Each SVG is a picture of its own, so that their ids cannot clash.
+    Attributes:
+        name: Id on the page, and name of the macro that writes it.
+        heading: Its heading.
+        content: What the macro is given.
     """
-    return "\n".join(_figure(number, figure) for number, figure in enumerate(figures, start=1))
+
+    name: str
+    heading: str
+    content: Any
 
 
-def _figure(number: int, figure: PageFigure) -> str:
-    title = escape(figure.title)
-    label = f"Figure {number}. {title}"
-    data = base64.b64encode(_bare(figure.svg).encode()).decode()
-    return f"""<figure id="figure-{number}" data-name="{escape(figure.name)}">
-<h3>{label}</h3>
-<button type="button" class="picture" data-title="{label}" aria-label="Enlarge {label}">
-<img src="data:image/svg+xml;base64,{data}" alt="{title}" aria-describedby="caption-{number}">
-</button>
-<figcaption id="caption-{number}">{escape(figure.caption)}</figcaption>
-</figure>"""
+def sections(summary: Mapping, figures: Sequence[PageFigure]) -> list[Section]:
+    """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary."""
+    found = [
+        Section("problems", "Problems", list(summary.get("problems") or ())),
+        Section("claims", "Claims", _claims(summary)),
+        Section("figures", "Figures", [(figure, _bare(figure.svg)) for figure in figures]),
+        Section("runs", "Runs", _runs(summary)),
+        Section("parameters", "Parameters", _parameters(summary)),
+        Section("provenance", "Provenance", _provenance(summary)),
+        Section("reproduce", "Reproduce", summary.get("command")),
+        Section(
+            "cite",
+            "Cite",
+            "\n\n".join(str(entry).strip() for entry in summary.get("citations") or ()),
+        ),
+    ]
+    return [section for section in found if section.content]
+
+
+def _claims(summary: Mapping) -> dict:
+    if summary.get("claims") is None:
+        return {}
+    claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
+    shown = rows(claims)
+    links = {verdict: _links(claims, shown, verdict) for verdict in (FAILS, INCONCLUSIVE)}
+    return {
+        "rows": shown,
+        "tally": tally(claims),
+        "links": {verdict: found for verdict, found in links.items() if found},
+        "heed": _heed(summary),
+        "rule": RULE,
+    }
+
+
+def _links(claims, shown, verdict) -> list[tuple[int, str, str]]:
+    """Place and id of every row with such a verdict, and in how many of its cells it is."""
+    found = []
+    for place, (row, group) in enumerate(zip(shown, gather(claims), strict=True)):
+        if amount := group.counts.get(verdict):
+            cells = f" in {amount} of {len(group.claims)} cells" if row.holding else ""
+            found.append((place, row.id, cells))
+    return found
+
+
+def _heed(summary: Mapping) -> list[str]:
+    """What makes the verdicts worth less, in sentences."""
+    lines = []
+    if summary.get("reworded"):
+        lines.append(
+            "Changed after the first run, in what they say, allow or measure, and so not fixed before it:"
+            f" {', '.join(map(str, summary['reworded']))}."
+        )
+    seeds = [look["seeds"] for look in summary.get("looks") or ()]
+    if len(set(seeds)) > 1:
+        several = " then ".join(str(one) for one in dict.fromkeys(seeds))
+        lines.append(
+            f"Verdicts were seen before all seeds were there ({several} seeds). Adding seeds after a look at the"
+            " verdicts makes it more likely that one of them is wrong by chance."
+        )
+    return lines
 
 
 def _bare(svg: str) -> str:
-    """The SVG without what a browser skips: document type, comments, metadata."""
+    """The SVG in base64, without what a browser skips: document type, comments, metadata."""
     svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
-    return re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
+    svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
+    return base64.b64encode(svg.encode()).decode()
 
 
-def runs_section(runs: dict, failures: list) -> str:
-    """How many runs there were, how they ended, and the text of every failure."""
-    parts = []
-    if runs:
-        total = sum(runs.values())
-        ended = ", ".join(f"{count} {_outcome(name)}" for name, count in runs.items() if count)
-        parts.append(f'<p class="counts">{total} run{"" if total == 1 else "s"}: {ended}</p>')
-        rows = [
-            (_outcome(name), format_number(count), escape(_OUTCOMES.get(name, "")))
-            for name, count in runs.items()
-        ]
-        parts.append(_table("How the runs ended", ("Outcome", "Runs", "Meaning"), rows, number=1))
-    if failures:
-        items = "".join(f"<li>{escape(str(failure))}</li>" for failure in failures)
-        parts.append(f"<h3>Failures</h3>\n<ul>{items}</ul>")
-    return "\n".join(parts)
+def _runs(summary: Mapping) -> dict:
+    runs, codes = summary.get("runs") or {}, summary.get("codes") or {}
+    ended = ", ".join(f"{amount} {_outcome(name)}" for name, amount in runs.items() if amount)
+    found = {
+        "line": f"{count(sum(runs.values()), 'run')}: {ended}",
+        "rows": [
+            (_outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()
+        ],
+        "codes": [(code or "unknown", amount) for code, amount in codes.items()]
+        if len(codes) > 1
+        else [],
+        "history": list(summary.get("history") or ()),
+        "failures": list(summary.get("failures") or ()),
+    }
+    return found if any(found[name] for name in ("rows", "codes", "history", "failures")) else {}
 
 
 def _outcome(name) -> str:
-    return escape(str(name).replace("_", " "))
+    return str(name).replace("_", " ")
 
 
-def parameters_section(config: dict, axes: dict, meanings: dict) -> str:
-    """A table of the axes, if the study was run over several values, and one of what was fixed."""
-    parts = []
-    if axes:
-        rows = [
-            (_code(name), str(len(values)), ", ".join(_exact(value) for value in values))
-            for name, values in axes.items()
-        ]
-        parts.append("<h3>Axes</h3>")
-        parts.append(_table("Axes of the grid", ("Axis", "Values", "Which"), rows, number=1))
-    fixed = {name: value for name, value in config.items() if name not in axes}
-    if fixed:
-        head = ("Parameter", "Value", "Meaning") if meanings else ("Parameter", "Value")
-        rows = [
-            (_code(name), _exact(value), escape(str(meanings.get(name, ""))))[: len(head)]
-            for name, value in fixed.items()
-        ]
-        parts += ["<h3>Fixed</h3>"] if axes else []
-        parts.append(_table("Parameters", head, rows))
-    return "\n".join(parts)
-
-
-def _code(name) -> str:
-    return f"<code>{escape(str(name))}</code>"
+def _parameters(summary: Mapping) -> dict:
+    """The axes, if the study was run over several values, and what was fixed."""
+    config, axes = summary.get("config") or {}, summary.get("axes") or {}
+    meanings = summary.get("meanings") or {}
+    head = ("Parameter", "Value", "Meaning") if meanings else ("Parameter", "Value")
+    fixed = [
+        (name, _exact(value), meanings.get(name, ""))[: len(head)]
+        for name, value in config.items()
+        if name not in axes
+    ]
+    swept = [(name, len(values), _exact(values)) for name, values in axes.items()]
+    return {"axes": swept, "fixed": fixed, "head": head} if swept or fixed else {}
 
 
 def _exact(value) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_exact(item) for item in value)
-    return "none" if value is None else escape(format_number(value, digits=None))
+    return "none" if value is None else number(value, digits=None)
 
 
-def provenance_section(summary: dict) -> str:
-    """What is needed to know where the numbers came from."""
+def _provenance(summary: Mapping) -> list[tuple[str, str]]:
+    """What is needed to know where the numbers came from, item to value."""
     entries = {
-        "Configuration hash": ("hash", _code),
+        "Configuration hash": ("hash", str),
+        "Preset": ("preset", lambda name: _PRESETS.get(name, name)),
         "Seeds": ("seeds", _seeds),
-        "Root seed": ("root_seed", _plain),
-        "Device": ("device", _plain),
-        "Wall time": ("wall_time_s", format_duration),
-        "Created": ("created_at", _plain),
+        "Root seed": ("root_seed", str),
+        "Hash of the code": ("codes", _codes),
+        "Verdicts looked at": ("looks", _looks),
+        "Sentences changed since the first run": (
+            "reworded",
+            lambda ids: ", ".join(map(str, ids)) or "none",
+        ),
+        "Device": ("device", str),
+        "Wall time": ("wall_time_s", duration),
+        "Created": ("created_at", str),
     }
-    rows = [
+    items = [
         (label, write(summary[key]))
         for label, (key, write) in entries.items()
         if summary.get(key) is not None
     ]
-    rows += [(escape(name), _plain(text)) for name, text in summary.get("versions", {}).items()]
-    return _table("Where the numbers came from", ("Item", "Value"), rows) if rows else ""
-
-
-def _plain(value) -> str:
-    return escape(str(value))
+    items += [(str(name), str(text)) for name, text in (summary.get("versions") or {}).items()]
+    return [(label, text) for label, text in items if text]
 
 
 def _seeds(seeds) -> str:
     """Number of seeds, or a list of their numbers: a gapless one is written by its ends."""
     if not isinstance(seeds, list | tuple):
-        return _plain(seeds)
+        return str(seeds)
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
         return f"{len(seeds)} (numbers {seeds[0]} to {seeds[-1]})"
-    return f"{len(seeds)} ({escape(', '.join(map(str, seeds)))})" if seeds else "0"
+    return f"{len(seeds)} ({', '.join(map(str, seeds))})" if seeds else "0"
 
 
-def reproduction_section(command: str) -> str:
-    """The command line that makes this page again."""
-    return f"""<p>This command makes the results and this page again.</p>
-<pre><code>{escape(command)}</code></pre>"""
-
-
-def citations_section(citations: list[str]) -> str:
-    """BibTeX of what was used."""
-    text = "\n\n".join(escape(str(citation).strip()) for citation in citations)
-    return f'<pre class="verbatim" tabindex="0" aria-label="BibTeX"><code>{text}</code></pre>'
-
-
-def _table(caption: str, head: tuple, rows: list[tuple], *, number: int | None = None) -> str:
-    """A table of ready HTML cells, each row's first its header; column `number` is set right."""
-    # A phone restacks a table of three columns; the roles keep it a table to a screen reader.
-    columns = "".join(
-        f'<th role="columnheader" scope="col"{_number(index, number)}>{name}</th>'
-        for index, name in enumerate(head)
+def _codes(codes: Mapping) -> str:
+    if len(codes) == 1:
+        return next(iter(codes)) or "unknown"
+    return ", ".join(
+        f"{code or 'unknown'} ({count(amount, 'run')})" for code, amount in codes.items()
     )
-    lines = []
-    for first, *rest in rows:
-        cells = "".join(
-            f'<td role="cell"{_number(index, number)}>{cell}</td>'
-            for index, cell in enumerate(rest, start=1)
-        )
-        header = f'<th role="rowheader" scope="row" class="name">{first}</th>'
-        lines.append(f'<tr role="row">{header}{cells}</tr>')
-    body = "\n".join(lines)
-    kind = "plain wide" if len(head) > 2 else "plain"
-    return f"""<div class="scroll" role="region" aria-label="{caption}" tabindex="0">
-<table class="{kind}" role="table">
-<caption class="hidden">{caption}</caption>
-<thead role="rowgroup"><tr role="row">{columns}</tr></thead>
-<tbody role="rowgroup">
-{body}
-</tbody>
-</table>
-</div>"""
 
 
-def _number(index: int, number: int | None) -> str:
-    return ' class="number"' if index == number else ""
+def _looks(looks: Sequence[Mapping]) -> str:
+    """How often verdicts were looked at, with how many seeds, and when."""
+    if not looks:
+        return ""
+    seeds = [str(look["seeds"]) for look in looks]
+    times = [str(look["at"]) for look in looks if look.get("at")]
+    when = (
+        f", {times[0]} to {times[-1]}" if len(times) > 1 else "".join(f", {time}" for time in times)
+    )
+    if len(looks) == 1:
+        return f"once, with {seeds[0]} seeds{when}"
+    return f"{len(looks)} times, with {', '.join(seeds[:-1])} and {seeds[-1]} seeds{when}"

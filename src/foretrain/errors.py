@@ -7,7 +7,9 @@ A guard checks one rule and returns the cleaned value, so that it can be used wh
 
 import difflib
 import math
+import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -103,6 +105,25 @@ def one_of(name: str, value, choices: Sequence[str]) -> str:
         return value
     quoted = ", ".join(f"`{choice}`" for choice in choices)
     raise argument_error(name, f"be one of {quoted}", f"is {value!r}", nearest(str(value), choices))
+
+
+def path_argument(name: str, value) -> Path:
+    """Return `value`, a text or a path, as a `Path` that a file system can hold, or raise."""
+    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str):
+        raise argument_error(name, "be a path", f"is {value!r}")
+    text = os.fspath(value)
+    if not text:
+        raise argument_error(name, "be a path", "is empty")
+    if "\0" in text:
+        raise argument_error(name, "be a path", "holds a NUL character")
+    try:
+        lengths = [len(os.fsencode(part)) for part in Path(text).parts]
+    except UnicodeEncodeError:
+        raise argument_error(name, "be a path", f"is {text!r}") from None
+    if max(lengths, default=0) > 255 or sum(lengths) > 4000:
+        rule = "be a path of at most 4000 bytes, 255 for each name in it"
+        raise argument_error(name, rule, f"has {sum(lengths)}, {max(lengths)} in the longest name")
+    return Path(text)
 
 
 def finite_array(name: str, value, *, ndim: int | None = None) -> np.ndarray:

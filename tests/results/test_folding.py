@@ -2,10 +2,12 @@ import itertools
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from foretrain.errors import ForetrainError
-from foretrain.results.folding import Layout, fold
-from foretrain.results.journal import FinishedRun, Writer
+from foretrain.results import journal
+from foretrain.results.folding import Layout, fold, fold_all
+from foretrain.results.journal import FinishedRun, Writer, scan
 from foretrain.vocabulary import Variable, VocabularyError, declare
 
 OUTCOMES = ("running", "converged", "diverged")
@@ -282,3 +284,60 @@ def test_labels_are_cut_to_the_runs_that_are_done(tmp_path):
 def test_labels_must_be_alike_in_all_cells(folder, coordinates, message):
     with pytest.raises(VocabularyError, match=message):
         fold(folder, layout(coordinates=coordinates))
+
+
+def test_several_layouts_are_folded_as_each_alone_from_two_readings(folder, monkeypatch):
+    layouts = {
+        "": layout(),
+        "none": layout(places=[((0, 0, 0), "unknown")]),
+        "twice": layout(places=[(place, identity(0, 1, place[2])) for place in PLACES]),
+    }
+    few = [((n,), identity(*place)) for n, place in enumerate(PLACES[:3])]
+    layouts["few"] = Layout({}, 3, few, OUTCOMES)
+    alone = {name: fold(folder, one) for name, one in layouts.items()}
+    count = len(list((folder / "journal").glob("*.npz")))
+    read_file, read = journal.read_file, []
+    monkeypatch.setattr(journal, "read_file", lambda path: read.append(path) or read_file(path))
+    together = fold_all(folder, layouts)
+    assert len(read) == 2 * count
+    for name, dataset in together.items():
+        xr.testing.assert_identical(dataset, alone[name])
+        assert all(dataset[key].dtype == alone[name][key].dtype for key in dataset.variables)
+    read.clear()
+    held = scan(folder)
+    again = fold_all(folder, layouts, held=held)
+    assert len(read) == 2 * count
+    xr.testing.assert_identical(again["twice"], alone["twice"])
+
+
+def test_runs_that_came_after_the_scan_are_not_taken(folder):
+    held = scan(folder)
+    late = FinishedRun("late", 1, 0, np.arange(1), {"loss": np.ones(1)})
+    Writer(folder, "z").append([late])
+    one = Layout({}, 1, [((0,), "late")], OUTCOMES)
+    assert int(fold_all(folder, {"": one}, held=held)[""].outcome[0]) == -1
+    assert int(fold(folder, one).outcome[0]) == 1
+
+
+def test_steps_of_runs_that_are_no_beginnings_of_each_other_are_all_kept(tmp_path):
+    runs = [
+        FinishedRun(f"{n}", 1, 9, np.array(steps), {"loss": np.array(steps, float)})
+        for n, steps in enumerate([[0, 5, 9], [0, 7], [3], []])
+    ]
+    Writer(tmp_path, "w").append(runs)
+
+    def folded(*names):
+        places = [((n,), name) for n, name in enumerate(names)]
+        return fold(tmp_path, Layout({}, len(names), places, OUTCOMES))
+
+    assert folded("0", "1", "2", "3").step.values.tolist() == [0, 3, 5, 7, 9]
+    np.testing.assert_array_equal(folded("1", "2").loss, [[0, np.nan, 7], [np.nan, 3, np.nan]])
+    assert folded("3").sizes["step"] == 0
+
+
+def test_the_memory_of_all_layouts_counts_together(folder):
+    stored = fold(folder, layout()).drop_vars(["outcome", "steps_taken"])
+    size = sum(variable.nbytes for variable in stored.data_vars.values())
+    fold_all(folder, {"a": layout(), "b": layout()}, memory=2 * size)
+    with pytest.raises(ForetrainError, match="GB of memory"):
+        fold_all(folder, {"a": layout(), "b": layout()}, memory=2 * size - 1)

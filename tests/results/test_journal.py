@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foretrain.errors import FolderError
 from foretrain.results import files
-from foretrain.results.journal import FinishedRun, Writer, read, scan
+from foretrain.results.journal import FinishedRun, Writer, forget, read, scan, segments
 
 
 def make_run(number, observations=3, *, width=2, dtype=np.float32, note=""):
@@ -84,7 +84,7 @@ def finished_runs(draw):
         runs.append(
             FinishedRun(
                 identity=f"run{number}",
-                outcome=draw(st.integers(-128, 127)),
+                outcome=draw(st.integers(0, 5)),
                 steps_taken=draw(st.integers(0, 2**40)),
                 steps=np.arange(observations),
                 curves=curves,
@@ -254,6 +254,10 @@ def test_a_worker_name_must_fit_a_file_name(tmp_path, worker):
             "same number of axes",
         ),
         ([FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.array(["s"])})], "must hold numbers"),
+        ([FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.longdouble(1)})], "must hold numbers"),
+        ([FinishedRun("a", 6, 0, np.arange(0))], "outcome must be 0..5, but is 6"),
+        ([FinishedRun("a", -1, 0, np.arange(0))], "outcome must be 0..5, but is -1"),
+        ([FinishedRun("a", 1, -1, np.arange(0))], "steps must not be negative"),
     ],
 )
 def test_what_cannot_be_stored_is_refused_before_writing(tmp_path, runs, message):
@@ -275,3 +279,36 @@ def test_a_segment_is_a_plain_npz_file_without_pickled_content(tmp_path):
         np.testing.assert_array_equal(
             members["curves/loss"], np.concatenate([run.curves["loss"] for run in runs])
         )
+
+
+def test_every_run_carries_the_hash_of_the_code_that_made_it(tmp_path):
+    Writer(tmp_path, "a", "first").append([make_run(0), make_run(1)])
+    Writer(tmp_path, "b").append([make_run(2)])
+    Writer(tmp_path, "c", "second").append([make_run(1), make_run(3)])
+    found = scan(tmp_path)
+    assert found.codes == {"first": 2, "": 1, "second": 1}
+    made_by = [found.code_of(f"{n:032x}") for n in range(4)]
+    assert made_by == ["first", "first", "", "second"]
+    with pytest.raises(KeyError):
+        found.code_of("none")
+    forget(tmp_path, {f"{0:032x}"})
+    assert scan(tmp_path).code_of(f"{1:032x}") in ("first", "second")
+    assert scan(tmp_path).codes == {"first": 1, "": 1, "second": 1}
+
+
+def test_a_code_that_no_header_holds_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="at most 128 characters"):
+        Writer(tmp_path, "w", "x" * 129)
+
+
+def test_a_note_that_utf_8_cannot_hold_costs_no_run(tmp_path):
+    Writer(tmp_path, "w").append([make_run(0, note="no file \udcff")])
+    assert list(scan(tmp_path).notes.values()) == ["no file ?"]
+
+
+def test_only_the_named_segments_are_read(tmp_path):
+    names = [Writer(tmp_path, worker).append([make_run(0)]).name for worker in "ab"]
+    (tmp_path / "journal" / names[0]).write_bytes(b"")
+    damaged = {}
+    assert [found.name for found in segments(tmp_path, damaged, only={names[1]})] == names[1:]
+    assert damaged == {}

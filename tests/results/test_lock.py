@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import textwrap
 import pytest
 
 from foretrain.errors import FolderError
-from foretrain.results.lock import LockedError, lock, patient_lock
+from foretrain.results.lock import LockedError, lock, patient_lock, refuse_living
 
 HOLD = textwrap.dedent(
     """
@@ -87,9 +88,66 @@ def test_a_killed_process_that_nobody_waited_for_is_dead(tmp_path, holder):
 def test_a_reused_process_id_is_not_mistaken_for_the_holder(tmp_path, holder):
     path = tmp_path / "sweep.lock"
     content = json.loads(path.read_text())
-    path.write_text(json.dumps({**content, "started": "another boot 1"}))
+    path.write_text(json.dumps({**content, "started": "1"}))
     with lock(tmp_path, "sweep"):
         assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_lock_from_before_the_host_was_started_anew_is_taken_over(tmp_path, holder):
+    path = tmp_path / "sweep.lock"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "boot": "an earlier one"}))
+    with lock(tmp_path, "sweep"):
+        assert json.loads(path.read_text())["pid"] == os.getpid()
+
+
+def test_a_lock_of_another_world_of_process_ids_is_refused(tmp_path, holder):
+    path = tmp_path / "sweep.lock"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "namespace": "pid:[1]"}))
+    message = r"process \d+ on host .*container or namespace.*delete [^\n]*sweep\.lock\.$"
+    with pytest.raises(LockedError, match=message), lock(tmp_path, "sweep"):
+        pass
+
+
+UNSHARE = ["unshare", "--pid", "--fork"]
+
+
+def _unshare_works():
+    if shutil.which("unshare") is None:
+        return False
+    done = subprocess.run([*UNSHARE, "--mount-proc", "true"], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@pytest.mark.skipif(not _unshare_works(), reason="`unshare --pid` is not permitted here")
+@pytest.mark.parametrize("mount", [["--mount-proc"], []], ids=["own proc", "proc of the host"])
+def test_of_two_containers_that_share_a_folder_one_gets_the_lock(tmp_path, holder, mount):
+    """Whoever holds it: a process of the host, or one of another container whose process id is 1, as is the asker's."""
+    once = "import sys; from foretrain.results.lock import lock\nwith lock(sys.argv[1], 'sweep'): print('held')"
+
+    def asks():
+        command = [*UNSHARE, *mount, sys.executable, "-c", once, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    assert "container or namespace, which cannot be asked from here" in asks()
+    holder.communicate("", timeout=20)
+    assert asks() == "held\n"
+    with subprocess.Popen(
+        [*UNSHARE, *mount, sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        assert "container or namespace, which cannot be asked from here" in asks()
+        with pytest.raises(LockedError, match="cannot be asked from here"):
+            with lock(tmp_path, "sweep"):
+                pass
+        other.communicate("", timeout=20)
+    with lock(tmp_path, "sweep"):
+        pass
 
 
 def test_a_lock_of_another_host_is_refused_and_says_how_to_remove_it(tmp_path):
@@ -103,7 +161,17 @@ def test_a_lock_of_another_host_is_refused_and_says_how_to_remove_it(tmp_path):
     assert path.exists()
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 3}'])
+HOLDER = {"host": socket.gethostname(), "pid": 1, "started": "1"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "{", "[]", '{"pid": 3}', "[" * 3000, "x" * 10**5),
+        *(json.dumps(HOLDER | odd) for odd in ({"pid": -1}, {"pid": 10**30}, {"pid": "1"})),
+        *(json.dumps(HOLDER | odd) for odd in ({"host": 3}, {"started": 1}, {"boot": []})),
+    ],
+)
 def test_an_unreadable_lock_is_refused_and_says_how_to_remove_it(tmp_path, content):
     (tmp_path / "sweep.lock").write_text(content)
     with (
@@ -111,6 +179,18 @@ def test_an_unreadable_lock_is_refused_and_says_how_to_remove_it(tmp_path, conte
         lock(tmp_path, "sweep"),
     ):
         pass
+    with pytest.raises(FolderError, match=r"cannot be read.*delete .*sweep\.lock"):
+        refuse_living(tmp_path, lambda name: True)
+
+
+def test_a_folder_in_place_of_a_lock_is_refused(tmp_path):
+    (tmp_path / "sweep.lock").mkdir()
+    for attempt in (
+        lambda: lock(tmp_path, "sweep").__enter__(),
+        lambda: refuse_living(tmp_path, bool),
+    ):
+        with pytest.raises(FolderError, match=r"^[^\n]*sweep\.lock[^\n]*$"):
+            attempt()
 
 
 def test_a_lock_that_was_removed_and_taken_by_another_is_left_alone(tmp_path):
@@ -146,8 +226,9 @@ RACE = textwrap.dedent(
 
 
 def test_of_processes_that_race_for_a_stale_lock_one_wins(tmp_path):
-    stale = {"host": socket.gethostname(), "pid": 2**22 + 1, "started": "long ago"}
-    (tmp_path / "sweep.lock").write_text(json.dumps(stale))
+    with lock(tmp_path, "sweep") as path:
+        stale = {**json.loads(path.read_text()), "pid": 2**22 + 1, "started": "long ago"}
+    path.write_text(json.dumps(stale))
     racers = [
         subprocess.Popen(
             [sys.executable, "-c", RACE, str(tmp_path)],

@@ -1,18 +1,120 @@
 import errno
+import json
 import os
 
 import pytest
 
-from foretrain.errors import FolderError, StoreError
+from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.results import manifest
 from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
 
+PLAN = {
+    "schema": 2,
+    "study": "routing",
+    "revision": 1,
+    "parameters": {"domains": 7, "init_scale": 0.1, "mask": "circulant", "biases": False},
+    "axes": {"init_scale": [0.1, 0.2]},
+    "seeds": 10,
+    "root_seed": 0,
+    "preset": "quick",
+    "where": "",
+}
+WHOLE = {
+    "schema": 2,
+    "plan": PLAN,
+    "where": "./mine.py",
+    "versions": {"python": "3.11"},
+    "lanes": {"default": 5},
+    "seal": {"zero-shot": "ab12"},
+    "looks": [{"seeds": 10, "hash": "0a", "at": "2026-01-01T00:00:00+00:00", "seal": {"a": "b"}}],
+    "code": {"ab12": 3},
+    "data_dir": "/data",
+    "history": ["2 runs were kept, η"],
+}
+
 
 def test_what_is_written_is_read(tmp_path):
-    content = {"study": "routing", "axes": {"init_scale": [0.1, 0.2]}, "note": "η"}
-    write_manifest(tmp_path, content)
-    assert read_manifest(tmp_path) == content
+    write_manifest(tmp_path, WHOLE)
+    assert read_manifest(tmp_path) == WHOLE
     assert os.listdir(tmp_path) == ["manifest.json"]
+
+
+def test_the_manifest_of_an_earlier_version_is_read(tmp_path):
+    plan = {key: PLAN[key] for key in ("study", "parameters", "axes", "seeds", "root_seed")}
+    old = {"plan": {**plan, "schema": 1}, "versions": {"python": "3.11"}, "lanes": {"default": 5}}
+    (tmp_path / "manifest.json").write_text(json.dumps(old))
+    assert read_manifest(tmp_path) == old
+
+
+def test_what_a_later_version_added_is_left_out(tmp_path):
+    path = write_manifest(tmp_path, {"plan": PLAN})
+    later = {"schema": 2, "plan": {**PLAN, "colour": "blue"}, "mood": [[{}]]}
+    path.write_text(json.dumps(later))
+    assert read_manifest(tmp_path) == {"schema": 2, "plan": PLAN}
+
+
+@pytest.mark.parametrize("newer", [{"schema": 3}, {"plan": {**PLAN, "schema": 3}}])
+def test_a_newer_schema_is_refused(tmp_path, newer):
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 2, "plan": PLAN, **newer}))
+    with pytest.raises(StoreError, match=r"^[^\n]*manifest\.json was written with schema 3[^\n]*$"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"plan": []},
+        {"plan": {**PLAN, "seeds": "ten"}},
+        {"plan": {**PLAN, "seeds": 0}},
+        {"plan": {**PLAN, "seeds": 10**9}},
+        {"plan": {**PLAN, "seeds": 10**6, "axes": {"a": [1] * 1000}}},
+        {"plan": {**PLAN, "axes": {"a": []}}},
+        {"plan": {**PLAN, "axes": [1]}},
+        {"plan": {**PLAN, "parameters": {"a": {"b": 1}}}},
+        {"plan": {**PLAN, "root_seed": -1}},
+        {"plan": {**PLAN, "where": "a\0b"}},
+        {"plan": {name: value for name, value in PLAN.items() if name != "study"}},
+        {"lanes": {"default": 0}},
+        {"lanes": {"default": -3}},
+        {"lanes": {"default": 10**9}},
+        {"lanes": {"default": 5.0}},
+        {"lanes": [5]},
+        {"looks": [3]},
+        {"history": "a"},
+        {"versions": {"python": 3}},
+    ],
+)
+def test_an_entry_of_another_type_or_out_of_bounds_is_one_line_that_names_the_file(tmp_path, odd):
+    (tmp_path / "manifest.json").write_text(json.dumps({"plan": PLAN, **odd}))
+    with pytest.raises(StoreError, match=r"^[^\n]*manifest\.json is [^\n]*not a manifest[^\n]*$"):
+        read_manifest(tmp_path)
+
+
+def test_what_would_not_be_read_is_not_written(tmp_path):
+    write_manifest(tmp_path, WHOLE)
+    for odd in ({"plan": {**PLAN, "colour": 1}}, {"colour": 1}, {"lanes": {"default": 0}}):
+        with pytest.raises(ValueError, match="to be written"):
+            write_manifest(tmp_path, {**WHOLE, **odd})
+    assert read_manifest(tmp_path) == WHOLE
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_what_never_ends_or_is_no_file_is_not_read(tmp_path, kind):
+    path = tmp_path / "manifest.json"
+    {
+        "pipe": lambda: os.mkfifo(path),
+        "device": lambda: path.symlink_to("/dev/zero"),
+        "folder": path.mkdir,
+    }[kind]()
+    with pytest.raises(FolderError, match=r"Cannot read .*manifest\.json"):
+        read_manifest(tmp_path)
+
+
+def test_a_file_larger_than_any_manifest_is_not_read(tmp_path):
+    with open(tmp_path / "manifest.json", "wb") as file:
+        file.truncate(10**10)  # takes no space
+    with pytest.raises(StoreError, match="has 10000000000 bytes"):
+        read_manifest(tmp_path)
 
 
 def test_a_folder_without_one_has_none(tmp_path):
@@ -20,7 +122,9 @@ def test_a_folder_without_one_has_none(tmp_path):
     assert read_manifest(tmp_path / "nowhere") is None
 
 
-@pytest.mark.parametrize("text", ["", '{"study": "rou', "[1]"])
+@pytest.mark.parametrize(
+    "text", ["", '{"plan": {"stu', "[1]", "{}", '{"name": "Web app", "icons": []}', "[" * 10**5]
+)
 def test_a_truncated_or_foreign_manifest_is_named(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(StoreError, match=r"manifest\.json is (truncated|not a manifest)"):
@@ -28,17 +132,18 @@ def test_a_truncated_or_foreign_manifest_is_named(tmp_path, text):
 
 
 def test_numbers_that_json_does_not_know_are_refused_and_the_old_manifest_stays(tmp_path):
-    write_manifest(tmp_path, {"a": 1})
+    write_manifest(tmp_path, WHOLE)
+    odd = {**PLAN, "parameters": {"a": float("nan")}}
     with pytest.raises(ValueError, match="not JSON compliant"):
-        write_manifest(tmp_path, {"a": float("nan")})
-    assert read_manifest(tmp_path) == {"a": 1}
+        write_manifest(tmp_path, {"plan": odd})
+    assert read_manifest(tmp_path) == WHOLE
 
 
 def test_claiming_makes_a_new_folder_and_accepts_it_again(tmp_path):
     folder = claim_folder(str(tmp_path / "runs" / "a"))
     assert folder.is_dir()
     assert claim_folder(folder) == folder
-    write_manifest(folder, {})
+    write_manifest(folder, WHOLE)
     (folder / "report.html").touch()
     assert claim_folder(folder) == folder
 
@@ -55,6 +160,20 @@ def test_a_foreign_folder_is_refused(tmp_path):
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(FolderError, match=r"holds `thesis\.tex` and no manifest\.json"):
         claim_folder(tmp_path)
+
+
+def test_a_folder_with_the_manifest_of_another_program_is_refused(tmp_path):
+    path = tmp_path / "manifest.json"
+    path.write_text('{"name": "Web app", "icons": []}')
+    with pytest.raises(StoreError, match=r"manifest\.json is not a manifest of foretrain"):
+        claim_folder(tmp_path)
+    assert os.listdir(tmp_path) == ["manifest.json"]
+
+
+@pytest.mark.parametrize("path", [None, b"runs", "a\0b", "x" * 300, 3, ["a"]])
+def test_what_is_no_path_is_named(path):
+    with pytest.raises(ArgumentError, match=r"^Argument `out` must be a path[^\n]*$"):
+        claim_folder(path)
 
 
 def test_a_folder_that_another_shard_is_just_claiming_is_accepted(tmp_path):

@@ -11,15 +11,15 @@ from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.summary import read_summary
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-KEPT = FIXTURES / "store-v1"
+KEPT = {schema: FIXTURES / f"store-v{schema}" for schema in (1, 2)}
 SCRIPT = runpy.run_path(str(FIXTURES / "make_store.py"))
 
 
-@pytest.fixture(params=["kept", "made now"])
+@pytest.fixture(params=[*KEPT, "made now"])
 def folder(request, tmp_path):
-    """The same result as an earlier version stored it, and as this one does."""
-    if request.param == "kept":
-        return KEPT
+    """The same result as earlier versions stored it, and as this one does."""
+    if request.param in KEPT:
+        return KEPT[request.param]
     SCRIPT["make"](tmp_path)
     return tmp_path
 
@@ -37,8 +37,9 @@ def test_a_stored_result_opens_with_every_value_at_its_place(folder):
     np.testing.assert_array_equal(result.simulation.time.sel(learning_rate=0.2, step=10), 2.0)
     assert result.config == {"study": "parabola", "axes": {"learning_rate": [0.1, 0.2]}}
     assert result.claims["loss.start"].verdict == HOLDS
-    assert result.claims["loss.end"].tolerance == (-np.inf, 0.01)
+    assert result.claims["loss.end"].allowed == (-np.inf, 0.01)
     assert FAILS not in [claim.verdict for claim in result.claims]
+    assert repr(tuple(result.claims)) == repr(read_summary(folder).claims)
     assert read_summary(folder).runs == {"missing": 1, "converged": 5}
 
 
@@ -59,15 +60,15 @@ def test_variants_may_have_other_seeds(folder):
 
 
 def test_the_store_itself_can_be_named_instead_of_its_folder():
-    assert open_result(str(KEPT / "results.zarr")).path == KEPT
+    assert open_result(str(KEPT[1] / "results.zarr")).path == KEPT[1]
 
 
 def test_the_card_says_what_there_is():
-    card = repr(open_result(KEPT))
+    card = repr(open_result(KEPT[1]))
     assert card.splitlines()[0] == "foretrain result: parabola"
     assert "learning_rate 2, seed 3, step 5" in card
     assert "variants    single" in card
-    assert "2 claims: 2 holds" in card
+    assert "2 claims: 2 hold" in card
 
 
 def test_an_empty_result_has_empty_parts():
@@ -83,9 +84,13 @@ def test_an_empty_result_has_empty_parts():
 def test_parts_of_different_length_fit_one_tree():
     long = xr.Dataset({"a": ("seed", np.zeros(3))}, {"seed": [0, 1, 2]})
     tree = make_tree(
-        simulation=long, variants={"few": long.isel(seed=[0])}, theory=long.isel(seed=[1])
+        simulation=long,
+        variants={"few": long.isel(seed=[0])},
+        theory=long.isel(seed=[1]),
+        fits=long.isel(seed=[2]),
     )
     result = Result(None, tree)
+    assert result.fits.seed.values.tolist() == [2]
     assert result.variant("few").sizes["seed"] == 1
     assert result.theory.seed.values.tolist() == [1]
 
@@ -97,6 +102,20 @@ def test_a_folder_without_results_is_named(tmp_path):
         open_result(tmp_path)
     with pytest.raises(FolderError, match="There is no folder"):
         open_result(tmp_path / "nowhere")
+
+
+def test_what_is_no_path_is_named():
+    cases = {
+        None: "must be a path, but is None",
+        b"runs": "must be a path, but is b'runs'",
+        "": "must be a path, but is empty",
+        "a\0b": "must be a path, but holds a NUL character",
+        "runs/" + "é" * 128: "at most 4000 bytes, 255 for each name in it, but has 260, 256 in",
+        "runs5/" * 900: "at most 4000 bytes, .* but has 4500, 5 in",
+    }
+    for path, message in cases.items():
+        with pytest.raises(ArgumentError, match=f"^Argument `path` [^\n]*{message}[^\n]*$"):
+            open_result(path)
 
 
 def test_the_card_names_what_is_damaged(tmp_path):

@@ -1,5 +1,8 @@
 import errno
+import hashlib
+import json
 import os
+import shutil
 import warnings
 from pathlib import Path
 
@@ -269,8 +272,98 @@ def test_a_store_that_lists_files_outside_itself_is_not_followed(store):
 def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
     tree = make_tree()
     tree.attrs["schema"] = store_module.SCHEMA + 1
-    with pytest.raises(StoreError, match="schema 2, but this foretrain knows up to 1"):
+    with pytest.raises(StoreError, match="schema 3, but this foretrain knows up to 2"):
         open_tree(write_tree(tmp_path, tree))
+
+
+def reseal(store):
+    """Make the checksums fit what somebody has written into the metadata."""
+    path = store / "zarr.json"
+    root = json.loads(path.read_text())
+    seal = root["attributes"]["metadata_sha256"]
+    for name in seal:
+        seal[name] = hashlib.sha256((store / name).read_bytes()).hexdigest()
+    root["attributes"]["root_sha256"] = store_module._digest_of_root(root)
+    path.write_text(json.dumps(root))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"schema": "1"},
+        {"schema": 0},
+        {"config": {"study": "a"}},
+        {"seeds": 10**9},
+        {"seeds": "3"},
+        {"root_seed": -1},
+        {"versions": ["a"]},
+        {"label_names": {"/": "seed"}},
+        {"label_names": ["seed"]},
+        {"metadata_sha256": ["claims/zarr.json"]},
+        {"metadata_sha256": {"a\0/zarr.json": "b"}},
+        {"metadata_sha256": {"a/c/0": "b"}},
+        {"metadata_sha256": {"/etc/zarr.json": "b"}},
+        {"metadata_sha256": {"claims/zarr.json": 3}},
+    ],
+)
+def test_attributes_of_another_type_are_one_line_that_names_the_store(store, odd):
+    path = store / "zarr.json"
+    root = json.loads(path.read_text())
+    root["attributes"] |= odd
+    root["attributes"]["root_sha256"] = store_module._digest_of_root(root)
+    path.write_text(json.dumps(root))
+    for strict in (True, False):
+        with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is not a store[^\n]*$"):
+            open_tree(store, strict=strict)
+
+
+@pytest.mark.parametrize("content", ["[" * 10**5, '{"a":' * 10**5, "[]", "3", '"a"', "null"])
+def test_a_root_that_is_no_mapping_or_too_deep_is_one_line(store, content):
+    (store / "zarr.json").write_text(content)
+    with pytest.raises(StoreError, match=r"^[^\n]*results\.zarr is [^\n]*$"):
+        open_tree(store)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"shape": [10**12, 3, 4]},
+        {"shape": [10**30, 3, 4]},
+        {"shape": [-2, 3, 4]},
+        {"shape": "2"},
+        {"shape": [2, 3]},
+        {"data_type": "object"},
+        {"codecs": [{"name": "numcodecs.pickle"}]},
+        {"chunk_grid": {"configuration": {"chunk_shape": [0, 3, 4]}}},
+        {"chunk_grid": {"configuration": {"chunk_shape": [10**7, 3, 4]}}},
+        {"chunk_grid": []},
+        {"node_type": "other"},
+    ],
+)
+def test_an_array_that_nobody_writes_is_damaged_whatever_its_checksum(store, odd):
+    path = store / "simulation/loss/zarr.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
+    reseal(store)
+    with pytest.raises(StoreError, match=r"^[^\n]*altered: `simulation/loss`[^\n]*$"):
+        open_tree(store)
+    tree = open_tree(store, strict=False)
+    assert "loss" not in tree["simulation"]
+    assert "count" in tree["simulation"]
+
+
+def test_a_store_larger_than_memory_is_not_read_unless_lazily(store, monkeypatch):
+    monkeypatch.setattr(store_module, "physical_memory", lambda: 100.0)
+    message = r"^[^\n]*results\.zarr cannot be read: its values need .*lazy[^\n]*$"
+    with pytest.raises(StoreError, match=message):
+        open_tree(store)
+    xr.testing.assert_identical(open_tree(store, lazy=True).load(), make_tree())
+
+
+def test_an_array_that_the_root_does_not_list_is_damage(store):
+    shutil.copytree(store / "simulation/loss", store / "simulation/extra")
+    with pytest.raises(StoreError, match=r"`simulation/extra` \(it is not in the list of the root"):
+        open_tree(store)
+    assert "extra" not in open_tree(store, strict=False)["simulation"]
 
 
 def test_no_store_is_named(tmp_path):

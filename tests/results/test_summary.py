@@ -3,13 +3,17 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import fields, replace
+from typing import get_args
 
+import msgspec
 import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.claim import judge
+from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
+from foretrain.results import decode
 from foretrain.results.summary import (
     Summary,
     count_outcomes,
@@ -17,6 +21,7 @@ from foretrain.results.summary import (
     versions,
     write_summary,
 )
+from foretrain.vocabulary import OUTCOMES
 
 SUMMARY = Summary(
     study="routing",
@@ -24,7 +29,28 @@ SUMMARY = Summary(
     axes={"init_scale": (0.1, 0.2)},
     runs={"converged": 9, "failed": 1},
     failures={"abc": "the worker died three times"},
-    claims=(judge("a", "A statement.", "eq. (1)", [1.0, 1.1], (0, math.inf)),),
+    claims=(
+        Claim(
+            "a",
+            "A statement.",
+            "eq. (1)",
+            predicted=math.nan,
+            measured=1.05,
+            uncertainty=(1.0, 1.1),
+            allowed=(0.0, math.inf),
+            verdict="holds",
+            seeds=2,
+            cell={"init_scale": 0.1, "mask": "circulant", "biases": True},
+            left_out=1,
+            along={"rank": (1, 3)},
+        ),
+    ),
+    preset="quick",
+    codes={"ab": 9, "": 1},
+    problems=("Sentence `b` raised.",),
+    looks=({"seeds": 3, "at": "2026-01-01", "hash": "0a", "seal": {"a": "b"}},),
+    reworded=("b",),
+    history=("2 runs were kept.",),
     citations=("saxe2022",),
 )
 
@@ -39,8 +65,8 @@ def test_what_is_written_is_read(tmp_path):
 def test_it_is_plain_json_with_infinities_as_null(tmp_path):
     path = write_summary(tmp_path, SUMMARY)
     content = json.loads(path.read_text(), parse_constant=pytest.fail)
-    assert content["claims"][0]["tolerance"] == [0.0, None]
-    assert list(content)[:3] == ["study", "summary", "source"]
+    assert content["claims"][0]["allowed"] == [0.0, None]
+    assert list(content)[:4] == ["schema", "study", "summary", "source"]
 
 
 def test_what_a_newer_version_added_is_left_out(tmp_path):
@@ -54,6 +80,94 @@ def test_a_truncated_or_foreign_summary_is_named(tmp_path, text):
     (tmp_path / "summary.json").write_text(text)
     with pytest.raises(StoreError, match=r"summary\.json is truncated or not a summary"):
         read_summary(tmp_path)
+
+
+def test_what_is_read_is_what_a_summary_is():
+    stored = {item.name for item in msgspec.structs.fields(decode.StoredSummary)}
+    assert stored - {"schema"} == {item.name for item in fields(Summary)} - {"claims"}
+    assert {item.name for item in msgspec.structs.fields(decode.StoredClaim)} == {
+        item.name for item in fields(Claim)
+    }
+    assert get_args(decode.Outcome) == ("missing", *OUTCOMES)
+
+
+OLD = {
+    "id": "few-outputs[mask=random_rows, init_scale=1e-05, depth=3, biases=True].corrected",
+    "statement": "A statement.",
+    "source": "eq. (1)",
+    "predicted": None,
+    "measured": 1.5,
+    "uncertainty": None,
+    "tolerance": [None, 2.0],
+    "verdict": "holds",
+    "seeds": 3,
+    "failed_seeds": 2,
+    "unit": "s",
+    "note": "A note.",
+}
+
+
+def test_claims_of_schema_1_are_given_in_the_form_of_today(tmp_path):
+    old = {
+        "study": "routing",
+        "axes": {"init_scale": [1.0000001e-05, 0.1]},
+        "claims": [OLD, {**OLD, "id": "few-outputs"}, {**OLD, "id": "few-outputs.corrected"}],
+        "citations": [],
+    }
+    (tmp_path / "summary.json").write_text(json.dumps(old))
+    in_cell, plain, corrected = read_summary(tmp_path).claims
+    assert in_cell.id == "few-outputs.corrected"
+    assert in_cell.corrects == "few-outputs"
+    assert in_cell.cell == {
+        "mask": "random_rows",
+        "init_scale": 1.0000001e-05,  # the value of the axis, of which the id has six digits
+        "depth": 3,
+        "biases": True,
+    }
+    assert in_cell.allowed == (-math.inf, 2.0)
+    assert (in_cell.left_out, in_cell.seeds, in_cell.unit, in_cell.note) == (2, 3, "s", "A note.")
+    assert (plain.id, plain.cell, plain.corrects) == ("few-outputs", {}, "")
+    assert (corrected.id, corrected.cell) == ("few-outputs.corrected", {})
+    assert corrected.corrects == "few-outputs"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"claims": {}},
+        {"claims": [3]},
+        {"claims": [OLD]},
+        {"config": []},
+        {"axes": {"a": 3}},
+        {"runs": {"exploded": 3}},
+        {"runs": {"converged": -3}},
+        {"runs": {"converged": "3"}},
+        {"seeds": 10**9},
+        {"wall_time_s": "long"},
+        {"failures": ["a"]},
+        {"citations": "a"},
+        {"looks": [{"at": "now"}]},
+        {"study": 3},
+        {"schema": 0},
+    ],
+)
+def test_an_entry_of_another_type_is_one_line_that_names_the_file(tmp_path, odd):
+    path = write_summary(tmp_path, SUMMARY)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
+    with pytest.raises(StoreError, match=r"^[^\n]*summary\.json is truncated or not[^\n]*$"):
+        read_summary(tmp_path)
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    path = write_summary(tmp_path, SUMMARY)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 3, "claims": "blue"}))
+    with pytest.raises(StoreError, match=r"summary\.json was written with schema 3"):
+        read_summary(tmp_path)
+
+
+def test_text_that_utf_8_cannot_hold_is_written_with_a_mark(tmp_path):
+    write_summary(tmp_path, replace(SUMMARY, failures={"a": "no file \udcff"}))
+    assert read_summary(tmp_path).failures == {"a": "no file ?"}
 
 
 def test_no_summary_is_named(tmp_path):
@@ -89,3 +203,18 @@ def test_outcomes_are_counted_by_name():
     attrs = {"flag_values": [-1, 0, 1], "flag_meanings": "missing running converged"}
     dataset = xr.Dataset({"outcome": (("a", "seed"), np.array([[1, 1], [-1, 1]], np.int8), attrs)})
     assert count_outcomes(dataset) == {"missing": 1, "converged": 3}
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {},
+        {"flag_values": [0], "flag_meanings": "running converged"},
+        {"flag_values": [0], "flag_meanings": "running"},
+        {"flag_values": 3, "flag_meanings": 4},
+    ],
+)
+def test_outcomes_that_are_not_known_are_named(attrs):
+    dataset = xr.Dataset({"outcome": ("seed", np.array([1], np.int8), attrs)})
+    with pytest.raises(StoreError, match="outcomes of the runs are not foretrain's"):
+        count_outcomes(dataset)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xarray as xr
 
-from foretrain.errors import FolderError, ForetrainError, one_of
+from foretrain.errors import FolderError, ForetrainError, one_of, path_argument
 from foretrain.results.files import refused
 from foretrain.results.result import Result
 from foretrain.results.store import each_group
@@ -32,14 +32,14 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
         The files written.
 
     Raises:
-        ArgumentError: the format is unknown.
+        ArgumentError: the format is unknown, or `path` is no path.
         ForetrainError: a package is missing.
         FolderError: `path` exists, or the disk refuses it.
 
     Cost: tables are made in memory, one at a time; a long table repeats its labels in every row.
     """
     one_of("to", fmt, FORMATS)
-    path = Path(path)
+    path = path_argument("path", path)
     for package in _NEEDS[fmt]:
         if importlib.util.find_spec(package) is None:
             raise ForetrainError(

@@ -4,10 +4,12 @@ import contextlib
 import errno
 import json
 import os
+import stat
 import uuid
 from pathlib import Path
 
-from foretrain.errors import FolderError
+from foretrain.errors import FolderError, StoreError
+from foretrain.errors import path_argument as path_argument
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -39,10 +41,41 @@ def write_atomic(path: Path, content: bytes) -> Path:
     return path
 
 
-def write_json(path: Path, content: dict) -> Path:
-    """Write a JSON object atomically; a number that is not finite is an error, since JSON has none."""
+def json_bytes(content: dict) -> bytes:
+    """A JSON object as it is written: a number that is not finite is an error, what UTF-8 cannot hold becomes ``?``."""
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    return write_atomic(path, text.encode() + b"\n")
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def write_json(path: Path, content: dict) -> Path:
+    """Write a JSON object atomically; see `json_bytes`."""
+    return write_atomic(path, json_bytes(content))
+
+
+def read_file(path: Path, most: int | None = None) -> bytes:
+    """The content of a regular file; what never ends, such as a pipe or a device, is not read.
+
+    Args:
+        path: The file.
+        most: Largest size in bytes that a file of its kind can have.
+
+    Raises:
+        OSError: it is not there, is no regular file, or cannot be read.
+        StoreError: it is larger than `most`.
+    """
+
+    def at_once(name, flags):
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+
+    with open(path, "rb", opener=at_once) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if most is not None and status.st_size > most:
+            raise StoreError(
+                f"{path} is not foretrain's: it has {status.st_size} bytes, but at most {most} are known."
+            )
+        return file.read()
 
 
 def sync_folder(folder: Path) -> None:
@@ -66,3 +99,8 @@ def refused(path: Path, error: OSError) -> FolderError:
             "free some space and run the same command again."
         )
     return FolderError(f"Cannot write {path}: {error.strerror or error}.")
+
+
+def unreadable(path: Path, error: OSError) -> FolderError:
+    """The one line for a file that could not be read."""
+    return FolderError(f"Cannot read {path}: {error.strerror or error}.")

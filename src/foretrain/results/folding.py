@@ -1,9 +1,10 @@
 """Folding: from the journal's runs, in the order they finished, to one labelled dataset over the whole grid.
 
-The journal is read twice: once to learn how large the result becomes, once to fill it. Nothing is done per value or per
-observation in Python, only per run and per segment.
+The journal is read twice, however many datasets are made of it: once to learn how large they become, once to fill them.
+Nothing is done per value or per observation in Python, only per run and per segment.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain.errors import ForetrainError
-from foretrain.results.journal import Column, Segment, segments
+from foretrain.results.journal import Column, Outline, Scan, Segment, scan, segments
 from foretrain.results.labels import labels
-from foretrain.vocabulary import VocabularyError, annotate, lookup
-
-MISSING = -1
+from foretrain.vocabulary import MISSING, VocabularyError, annotate, lookup
 
 
 @dataclass(frozen=True)
@@ -55,53 +54,105 @@ class _Size:
     shape: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class _Target:
+    """A dataset that is being filled.
+
+    Attributes:
+        layout: Which runs, and where they stand.
+        starts, positions: Positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
+        chosen: Name of a segment to the runs of it that are taken, and their numbers.
+        step: Union of the step numbers.
+        sizes: What each variable needs.
+        outcome, steps_taken, gathered: What is filled, all places first.
+    """
+
+    layout: Layout
+    starts: np.ndarray
+    positions: np.ndarray
+    chosen: dict[str, tuple[np.ndarray, np.ndarray]]
+    step: np.ndarray
+    sizes: dict[str, _Size]
+    outcome: np.ndarray
+    steps_taken: np.ndarray
+    gathered: dict[str, np.ndarray]
+
+
 def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
-    """Gather the runs of a folder's journal into one dataset.
+    """Gather the runs of a folder's journal into one dataset; see `fold_all`."""
+    return fold_all(folder, {"": layout}, memory=memory)[""]
+
+
+def fold_all(
+    folder: Path,
+    layouts: dict[str, Layout],
+    *,
+    held: Scan | None = None,
+    memory: float | None = None,
+) -> dict[str, xr.Dataset]:
+    """Gather the runs of a folder's journal into datasets.
 
     Args:
         folder: The folder of results.
-        layout: Which runs, and where they stand.
-        memory: Most bytes the result may take; by default the machine's physical memory.
+        layouts: Name to which runs make a dataset, and where they stand.
+        held: What `foretrain.results.journal.scan` has found in the folder; by default it is called. Runs that came to the
+            folder later are not taken.
+        memory: Most bytes the datasets may take together; by default the machine's physical memory.
 
     Returns:
-        Every variable of the runs, annotated by the vocabulary, with dims (axes, ``seed``) in front of its own;
-        what was observed along the way has ``step`` next. ``step`` is the union of the stored step numbers; runs that
-        ended before, and arrays smaller than the largest of their variable, are padded: floats with nan, signed
+        Name to dataset. Every variable of the runs, annotated by the vocabulary, with dims (axes, ``seed``) in front of
+        its own; what was observed along the way has ``step`` next. ``step`` is the union of the stored step numbers; runs
+        that ended before, and arrays smaller than the largest of their variable, are padded: floats with nan, signed
         integers with -1, unsigned ones with their largest value (attribute ``padding``), booleans with False.
         ``outcome`` (int8) is -1, "missing", where no run is done, and ``steps_taken`` too.
 
     Raises:
         VocabularyError: a variable is not declared, or has other dims than declared.
-        ForetrainError: the result needs more than `memory`.
+        ForetrainError: the datasets need more than `memory`.
 
-    Cost: two readings of the journal and about 2 us per run; memory is that of the result (all places, padded to the
-        largest), one segment, and about 300 bytes per place.
+    Cost: two readings of the journal, one with `held`, and about 2 us per run and dataset; memory is that of the datasets
+        (all places, padded to the largest), one segment, and about 300 bytes per place.
     """
-    shape = layout.shape
-    number, starts, positions = _places(layout)
-    chosen, step, sizes = _survey(folder, number)
-    _check(sizes, int(np.prod(shape)), step.size, memory)
+    held = scan(folder) if held is None else held
+    plans = {}
+    for name, layout in layouts.items():
+        number, starts, positions = _places(layout)
+        plans[name] = (layout, starts, positions, *_survey(held.outlines, number))
+    needed = sum(
+        _needed(sizes, math.prod(layout.shape), step.size)
+        for layout, *_, step, sizes in plans.values()
+    )
+    _check_memory(needed, physical_memory() if memory is None else memory)
+    targets = {name: _target(*plan) for name, plan in plans.items()}
+    only = {segment for target in targets.values() for segment in target.chosen}
+    for segment in segments(folder, only=only):
+        for target in targets.values():
+            if segment.name in target.chosen:
+                _fill(target, segment)
+    return {name: _dataset(target) for name, target in targets.items()}
 
-    places = int(np.prod(shape))
-    outcome = np.full(places, MISSING, np.int8)
-    steps_taken = np.full(places, MISSING, np.int64)
+
+def _target(layout, starts, positions, chosen, step, sizes) -> _Target:
+    places = math.prod(layout.shape)
     gathered = {
         name: np.full((places, *_lead(size, step), *size.shape), _padding(size.dtype), size.dtype)
         for name, size in sizes.items()
     }
-    for segment in segments(folder):
-        if segment.name not in chosen:
-            continue
-        runs, numbers = chosen[segment.name]
-        counts = starts[numbers + 1] - starts[numbers]
-        runs = runs.repeat(counts)
-        targets = positions[_ranges(starts[numbers], counts)]
-        outcome[targets] = segment.outcomes[runs]
-        steps_taken[targets] = segment.steps_taken[runs]
-        for column in segment.columns:
-            if column.name in gathered:
-                _scatter(gathered[column.name], column, segment, runs, targets, step)
-    return _dataset(layout, outcome, steps_taken, gathered, sizes, step)
+    outcome = np.full(places, MISSING, np.int8)
+    steps_taken = np.full(places, MISSING, np.int64)
+    return _Target(layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered)
+
+
+def _fill(target, segment):
+    runs, numbers = target.chosen[segment.name]
+    counts = target.starts[numbers + 1] - target.starts[numbers]
+    runs = runs.repeat(counts)
+    places = target.positions[_ranges(target.starts[numbers], counts)]
+    target.outcome[places] = segment.outcomes[runs]
+    target.steps_taken[places] = segment.steps_taken[runs]
+    for column in segment.columns:
+        if column.name in target.gathered:
+            _scatter(target.gathered[column.name], column, segment, runs, places, target.step)
 
 
 def _places(layout):
@@ -117,42 +168,44 @@ def _places(layout):
     return number, starts.astype(np.int64), flat[np.argsort(numbers, kind="stable")]
 
 
-def _survey(folder, number):
+def _survey(outlines: Iterable[Outline], number):
     """Which runs of each segment count, as (runs, their numbers); the union of steps; the size of each variable."""
     seen = np.zeros(len(number) + 1, bool)
     seen[-1] = True  # stands for runs that are not wanted, whose number is -1
-    chosen, step, sizes = {}, np.zeros(0, np.int64), {}
-    for segment in segments(folder):
-        numbers = np.array([number.get(identity, -1) for identity in segment.identities])
+    chosen, steps, sizes = {}, {}, {}
+    for outline in outlines:
+        numbers = np.array([number.get(identity, -1) for identity in outline.identities])
         numbers, runs = np.unique(numbers, return_index=True)
         new = ~seen[numbers]
         numbers, runs = numbers[new], runs[new]
         if not runs.size:
             continue
         seen[numbers] = True
-        chosen[segment.name] = (runs, numbers)
-        wanted = np.zeros(len(segment.identities), bool)
+        chosen[outline.name] = (runs, numbers)
+        wanted = np.zeros(len(outline.identities), bool)
         wanted[runs] = True
-        step = np.union1d(step, np.unique(segment.steps[wanted.repeat(segment.observations)]))
-        for column in segment.columns:
+        met = outline.steps_of(wanted)
+        steps.setdefault(met.tobytes(), met)
+        for column in outline.columns:
             _enlarge(sizes, column, wanted)
+    step = np.unique(np.concatenate([np.zeros(0, np.int64), *steps.values()]))
     return chosen, step, sizes
 
 
 def _enlarge(sizes, column, wanted):
-    shapes = column.shapes[wanted[column.runs], int(column.kind == "curves") :]
+    shapes = column.shapes[wanted[column.runs]]
     if not len(shapes):
         return
-    shape, dtype = tuple(shapes.max(axis=0).tolist()), column.values.dtype
-    known = sizes.setdefault(column.name, _Size(column.kind, dtype, shape))
+    shape = tuple(shapes.max(axis=0).tolist())
+    known = sizes.setdefault(column.name, _Size(column.kind, column.dtype, shape))
     if known.kind != column.kind or len(known.shape) != len(shape):
         raise VocabularyError(f"Variable `{column.name}` must have the same dims in all runs.")
-    known.dtype = np.result_type(known.dtype, dtype)
+    known.dtype = np.result_type(known.dtype, column.dtype)
     known.shape = tuple(np.maximum(known.shape, shape).tolist())
 
 
-def _check(sizes, places, observations, memory):
-    """Check the variables against the vocabulary and the memory before anything large is made."""
+def _needed(sizes, places, observations) -> int:
+    """Bytes of a dataset, whose variables are checked against the vocabulary before anything large is made."""
     needed = 0
     for name, size in sizes.items():
         if len(_own_dims(name, size)) != len(size.shape):
@@ -161,8 +214,11 @@ def _check(sizes, places, observations, memory):
                 f"{'observation' if size.kind == 'curves' else 'run'} has shape {size.shape}."
             )
         length = observations if size.kind == "curves" else 1
-        needed += places * length * int(np.prod(size.shape)) * size.dtype.itemsize
-    limit = physical_memory() if memory is None else memory
+        needed += places * length * math.prod(size.shape) * size.dtype.itemsize
+    return needed
+
+
+def _check_memory(needed, limit):
     if needed > limit:
         raise ForetrainError(
             f"The labelled result needs {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there. "
@@ -241,16 +297,17 @@ def _ranges(starts, counts):
     return np.arange(total) + np.repeat(starts - (ends - counts), counts)
 
 
-def _dataset(layout, outcome, steps_taken, gathered, sizes, step):
+def _dataset(target):
+    layout, step, sizes = target.layout, target.step, target.sizes
     shape, grid = layout.shape, (*layout.axes, "seed")
     names = ("missing", *layout.outcomes)
     attrs = {"flag_values": list(range(-1, len(names) - 1)), "flag_meanings": " ".join(names)}
     variables = {
-        "outcome": (grid, outcome.reshape(shape), attrs),
-        "steps_taken": (grid, steps_taken.reshape(shape), {"padding": MISSING}),
+        "outcome": (grid, target.outcome.reshape(shape), attrs),
+        "steps_taken": (grid, target.steps_taken.reshape(shape), {"padding": MISSING}),
     }
-    for name in sorted(gathered):
-        values, size = gathered[name], sizes[name]
+    for name in sorted(target.gathered):
+        values, size = target.gathered[name], sizes[name]
         own = _own_dims(name, size)
         if size.kind == "curves":
             own = ("step", *own)

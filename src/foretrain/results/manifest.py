@@ -3,40 +3,55 @@
 import json
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from foretrain.errors import FolderError, StoreError
-from foretrain.results.files import refused, write_json
+from foretrain.errors import FolderError, StoreError, path_argument
+from foretrain.results import decode
+from foretrain.results.decode import Manifest
+from foretrain.results.files import json_bytes, read_file, refused, unreadable, write_atomic
 
 FILE = "manifest.json"
 # What a process may have made before the manifest is written: another shard may claim the folder at that moment.
 _EARLY = {"journal", "checkpoints"}
 
 
-def read_manifest(folder: Path) -> dict | None:
-    """The manifest, or None if the folder has none or does not exist.
+def read_manifest(folder: Path) -> Manifest | None:
+    """The manifest, every entry of its type and within its bounds, or None if the folder has none or does not exist.
 
     Raises:
-        StoreError: the file is there but is truncated or not a JSON object.
+        StoreError: the file is there but is truncated, altered, another program's or a newer foretrain's.
         FolderError: it cannot be read.
     """
     path = Path(folder) / FILE
     try:
-        content = json.loads(path.read_bytes())
+        content = read_file(path, decode.MOST_MANIFEST)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValueError as error:
-        raise StoreError(f"{path} is truncated or altered: {error}.") from error
     except OSError as error:
-        raise FolderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    if not isinstance(content, dict):
-        raise StoreError(f"{path} is not a manifest of foretrain: it holds no JSON object.")
-    return content
+        raise unreadable(path, error) from error
+    return decode.manifest(content, path)
 
 
-def write_manifest(folder: Path, content: dict) -> Path:
-    """Write the manifest atomically; raises `FolderError` if the disk refuses it."""
-    return write_json(Path(folder) / FILE, content)
+def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
+    """Write the manifest atomically, with the schema of today.
+
+    Raises:
+        FolderError: the disk refuses it.
+        ValueError: it holds what `read_manifest` would not give back.
+    """
+    path = Path(folder) / FILE
+    written = json_bytes({**content, "schema": decode.SCHEMA})
+    try:
+        kept = decode.manifest(written, path)
+    except StoreError as error:
+        raise ValueError(f"What no manifest holds was to be written: {error}") from error
+    if kept != json.loads(written):
+        raise ValueError(
+            "What `foretrain.results.decode.Manifest` does not list was to be written."
+        )
+    return write_atomic(path, written)
 
 
 def claim_folder(path: Path) -> Path:
@@ -46,9 +61,11 @@ def claim_folder(path: Path) -> Path:
         The folder, as a `Path`.
 
     Raises:
+        ArgumentError: it is no path.
         FolderError: a file stands in its place, it cannot be written to, or it holds something that is not foretrain's.
+        StoreError: it holds a manifest that is altered or another program's.
     """
-    folder = Path(path)
+    folder = path_argument("out", path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -67,7 +84,9 @@ def claim_folder(path: Path) -> Path:
             f"Argument `out` must be a folder that can be written to, but {folder} is not: "
             f"{error.strerror or error}."
         ) from error
-    if FILE not in entries:
+    if FILE in entries:
+        read_manifest(folder)  # refuses that of another program
+    else:
         foreign = [name for name in entries if not _ours(name)]
         if foreign:
             raise FolderError(

@@ -1,6 +1,5 @@
 """A result as it is met from Python: simulation, theory and claims with their labels."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,8 +7,11 @@ from pathlib import Path
 import xarray as xr
 
 from foretrain.claims.claim import Claim
-from foretrain.claims.table import ClaimTable, claims_dataset, claims_from_dataset
-from foretrain.errors import FolderError, argument_error, nearest
+from foretrain.claims.table import ClaimTable
+from foretrain.errors import FolderError, argument_error, nearest, path_argument
+from foretrain.results import decode
+from foretrain.results.claim_data import claims_dataset, claims_from_dataset
+from foretrain.results.files import unreadable
 from foretrain.results.store import NAME, open_tree
 
 _VARIANTS = "variants"
@@ -21,7 +23,8 @@ class Result:
 
     Attributes:
         path: Folder it lies in; None if it was never written.
-        tree: Groups ``/simulation``, ``/variants/<name>``, ``/theory`` and ``/claims``, of which any may be absent.
+        tree: Groups ``/simulation``, ``/variants/<name>``, ``/theory``, ``/fits`` and ``/claims``, of which any may be
+            absent.
     """
 
     path: Path | None
@@ -38,6 +41,11 @@ class Result:
         return self._group("theory")
 
     @property
+    def fits(self) -> xr.Dataset:
+        """What was fitted to the runs; empty if nothing was."""
+        return self._group("fits")
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """Names of the further networks that were trained beside the main one."""
         return tuple(self.tree[_VARIANTS].children) if _VARIANTS in self.tree.children else ()
@@ -51,15 +59,20 @@ class Result:
 
     @property
     def claims(self) -> ClaimTable:
-        """The judged sentences, as a table."""
+        """The judged sentences, as a table; those of schema 1 in the form of today."""
         if "claims" not in self.tree.children:
             return ClaimTable()
-        return ClaimTable(claims_from_dataset(self._group("claims")))
+        axes = self.config.get("axes", {})
+        return ClaimTable(claims_from_dataset(self._group("claims"), axes, self._where))
 
     @property
     def config(self) -> dict:
         """The configuration: study, parameters, axes, seeds."""
-        return json.loads(self.tree.attrs.get("config", "{}"))
+        return decode.config(self.tree.attrs.get("config", "{}"), self._where)
+
+    @property
+    def _where(self):
+        return "the result" if self.path is None else self.path / NAME
 
     def _group(self, name):
         parts = name.split("/")
@@ -92,6 +105,7 @@ def make_tree(
     simulation: xr.Dataset | None = None,
     variants: dict[str, xr.Dataset] | None = None,
     theory: xr.Dataset | None = None,
+    fits: xr.Dataset | None = None,
     claims: Iterable[Claim] = (),
     attrs: dict | None = None,
 ) -> xr.DataTree:
@@ -104,6 +118,7 @@ def make_tree(
         simulation: Folded runs of the study's own network.
         variants: Name to folded runs of each further network.
         theory: The prediction.
+        fits: Constants fitted to the runs.
         claims: Judged sentences.
         attrs: Attributes of the root, as `foretrain.results.store.attributes` makes them.
     """
@@ -114,6 +129,8 @@ def make_tree(
         groups[f"/{_VARIANTS}/{name}"] = dataset
     if theory is not None:
         groups["/theory"] = theory
+    if fits is not None:
+        groups["/fits"] = fits
     groups["/claims"] = claims_dataset(claims)
     return xr.DataTree.from_dict(groups)
 
@@ -127,16 +144,22 @@ def open_result(path: Path, *, strict: bool = True, lazy: bool = False) -> Resul
         lazy: If True, values are read when they are used, for results larger than memory.
 
     Raises:
+        ArgumentError: `path` is no path.
         FolderError: there are no results.
         StoreError: the store is truncated, altered or not foretrain's.
     """
-    folder = Path(path)
+    folder = path_argument("path", path)
     if folder.name == NAME:
         folder = folder.parent
-    if not (folder / NAME).exists():
-        if not folder.exists():
-            raise FolderError(f"There is no folder {folder}.")
-        raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
+    try:
+        if not (folder / NAME).exists():
+            if not folder.exists():
+                raise FolderError(f"There is no folder {folder}.")
+            raise FolderError(f"{folder} holds no results of foretrain: there is no {NAME} in it.")
+    except FolderError:
+        raise
+    except OSError as error:
+        raise unreadable(folder, error) from error
     return Result(folder, open_tree(folder / NAME, strict=strict, lazy=lazy))
 
 

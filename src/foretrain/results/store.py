@@ -8,7 +8,6 @@ was written, so that equal results are equal files.
 import contextlib
 import hashlib
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -19,15 +18,18 @@ from pathlib import Path
 import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
-from foretrain.results.files import refused, sync_folder
+from foretrain.results import decode
+from foretrain.results.decode import ArrayNode
+from foretrain.results.files import read_file, refused, sync_folder
+from foretrain.results.folding import physical_memory
 
 NAME = "results.zarr"
-SCHEMA = 1
+SCHEMA = decode.SCHEMA
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
 _UNKNOWN = ""  # stands for the checksum of a file whose list is lost
-_CHUNK_BYTES = 8 * 2**20
-_STRING_BYTES = 32  # taken as the size of a string when chunks are cut
+_LOST_ROOT = "its attributes cannot be read"
+_CHUNK_BYTES = decode.MOST_CHUNK
 
 
 def attributes(
@@ -105,17 +107,17 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
         StoreError: it is not a store of foretrain, was written by a newer one, or (if strict) is truncated or altered.
     """
     store = Path(path)
-    root, damaged = _inspect(store, strict)
+    seal, damaged = _inspect(store, strict, lazy)
     if not damaged:
         try:
             tree = _open(store)
             return tree if lazy else tree.load()
         except MemoryError:
-            raise
+            raise _unreadable(store, "its values do not fit into memory") from None
         except Exception as error:  # whatever a decoder makes of altered bytes
-            damaged = _unreadable(store, root, {})
+            damaged = _altered(store, seal, {})
             if not damaged:
-                raise StoreError(f"{store} cannot be read: {error}") from error
+                raise _unreadable(store, decode.line(error)) from error
     if strict:
         first, reason = next(iter(damaged.items()))
         more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
@@ -123,12 +125,19 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
             f"{store} is truncated or altered: `{first}` ({reason}){more}. "
             "What is whole can be read with `strict=False`."
         )
-    damaged |= _unreadable(store, root, damaged)
+    damaged |= _altered(store, seal, damaged)
     with tempfile.TemporaryDirectory() as whole:
-        _copy_whole_part(store, root, damaged, Path(whole))
-        tree = _open(whole).load()
+        try:
+            _copy_whole_part(store, seal, damaged, Path(whole))
+            tree = _open(whole).load()
+        except Exception as error:
+            raise _unreadable(store, decode.line(error)) from error
     tree.attrs["damaged"] = damaged
     return tree
+
+
+def _unreadable(store, reason):
+    return StoreError(f"{store} cannot be read: {reason}.")
 
 
 def each_group(tree: xr.DataTree, function: Callable[[xr.Dataset], xr.Dataset]) -> xr.DataTree:
@@ -168,7 +177,7 @@ def _build(path, tree):
 
 
 def _item(variable):
-    return variable.dtype.itemsize if variable.dtype.kind in "biufc" else _STRING_BYTES
+    return variable.dtype.itemsize if variable.dtype.kind in "biufc" else decode.STRING_BYTES
 
 
 def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -209,42 +218,51 @@ def _sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
-def _inspect(store, strict):
-    """The root's metadata, and what is damaged as far as can be told without reading values."""
-    if not store.exists():
+def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
+    """The checksums of the metadata by file, and what is damaged as far as can be told without reading values."""
+    if not os.path.exists(store):
         raise FolderError(f"There are no results at {store}.")
-    root, damaged = _read_root(store, strict)
-    for name, digest in root["attributes"][_SEAL].items():
+    seal, damaged = _read_root(store, strict)
+    needed = 0
+    for file in store.glob(f"*/**/{_METADATA}"):
+        if file.relative_to(store).as_posix() not in seal:
+            damaged[file.parent.relative_to(store).as_posix()] = "it is not in the list of the root"
+    for name, digest in seal.items():
         node = name.removesuffix(f"/{_METADATA}")
         try:
-            content = (store / name).read_bytes()
-        except OSError:
+            content = read_file(store / name, decode.MOST_ROOT)
+        except (OSError, StoreError):
             damaged[node] = "its metadata is missing"
             continue
         if digest not in (_sha256(content), _UNKNOWN):
             damaged[node] = "its metadata differs from its checksum"
             continue
         try:
-            missing = _missing_chunks(store / node, json.loads(content))
-        except (ValueError, KeyError, TypeError):
-            missing = "its metadata cannot be read"
-        if missing:
-            damaged[node] = missing
-    return root, damaged
+            metadata = decode.store_node(content)
+        except ValueError:
+            damaged[node] = "its metadata cannot be read"
+            continue
+        if isinstance(metadata, ArrayNode):
+            needed += metadata.bytes
+            if missing := _missing_chunks(store / node, metadata):
+                damaged[node] = missing
+    limit = physical_memory()
+    if needed > limit and not damaged and not lazy:
+        raise _unreadable(
+            store,
+            f"its values need {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there; "
+            "try `lazy=True`",
+        )
+    return seal, damaged
 
 
-def _read_root(store, strict):
-    """The root's metadata and whether it is damaged; if not strict, one is made up where it cannot be read."""
+def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
+    """The checksums of the metadata by file, and whether the root is damaged.
+
+    If not strict, the list of files is made up where the root cannot be read.
+    """
     try:
-        root = json.loads((store / _METADATA).read_bytes())
-        seal, schema = root["attributes"][_ROOT_SEAL], root["attributes"].get("schema", SCHEMA)
-        if any(
-            Path(name).is_absolute() or ".." in Path(name).parts
-            for name in root["attributes"][_SEAL]
-        ):
-            raise KeyError("a store lists files within itself alone")
-    except (KeyError, TypeError):
-        raise StoreError(f"{store} is not a store of foretrain, but of another program.") from None
+        root = decode.store_root(read_file(store / _METADATA, decode.MOST_ROOT))
     except (ValueError, OSError) as error:
         below = [
             file.relative_to(store).as_posix() for file in sorted(store.glob(f"*/**/{_METADATA}"))
@@ -254,25 +272,20 @@ def _read_root(store, strict):
                 "is truncated or altered" if below else "is truncated or not a store of foretrain"
             )
             raise StoreError(
-                f"{store} {known}: its {_METADATA} cannot be read ({error})."
+                f"{store} {known}: its {_METADATA} cannot be read ({decode.line(error)})."
             ) from error
-        made_up = {"attributes": {_SEAL: dict.fromkeys(below, _UNKNOWN)}}
-        return made_up, {"/": "its attributes cannot be read"}
-    if schema > SCHEMA:
-        raise StoreError(
-            f"{store} was written with schema {schema}, but this foretrain knows up to {SCHEMA}. Try a newer foretrain."
-        )
-    whole = _digest_of_root(root) == seal
-    return root, {} if whole else {"/": "its attributes differ from their checksum"}
+        return dict.fromkeys(below, _UNKNOWN), {"/": _LOST_ROOT}
+    attributes = decode.store_attributes(root, store)
+    if _digest_of_root(root) == attributes.root_sha256:
+        return attributes.metadata_sha256, {}
+    return attributes.metadata_sha256, {"/": "its attributes differ from their checksum"}
 
 
-def _missing_chunks(folder, metadata):
-    if metadata["node_type"] != "array":
-        return ""
-    chunks = metadata["chunk_grid"]["configuration"]["chunk_shape"]
-    expected = math.prod(-(-n // c) for n, c in zip(metadata["shape"], chunks, strict=True))
+def _missing_chunks(folder, metadata: ArrayNode) -> str:
     found = sum(path.is_file() for path in [folder / "c", *folder.glob("c/**/*")])
-    return f"{expected - found} of {expected} chunks are missing" if found < expected else ""
+    if found >= metadata.chunks:
+        return ""
+    return f"{metadata.chunks - found} of {metadata.chunks} chunks are missing"
 
 
 def _open(store) -> xr.DataTree:
@@ -296,35 +309,36 @@ def _ordered(dataset, labels):
     return xr.Dataset(variables, coords, dataset.attrs)
 
 
-def _unreadable(store, root, known):
+def _altered(store, seal, known) -> dict[str, str]:
     """Arrays whose chunks do not decode to what was written."""
     import zarr
 
     damaged = {}
-    for name in root["attributes"][_SEAL]:
+    for name in seal:
         node = name.removesuffix(f"/{_METADATA}")
-        if node in known or json.loads((store / name).read_bytes())["node_type"] != "array":
+        if node in known:
             continue
         try:
-            zarr.open_array(store / node, mode="r")[...]
+            if isinstance(decode.store_node((store / name).read_bytes()), ArrayNode):
+                zarr.open_array(store / node, mode="r")[...]
         except Exception:  # a decoder may fail on altered bytes in any way
             damaged[node] = "a chunk differs from its checksum"
     return damaged
 
 
-def _copy_whole_part(store, root, damaged, target):
+def _copy_whole_part(store, seal, damaged, target):
     """Copy what is not damaged. A damaged group keeps its variables but loses its attributes."""
-    nodes = [name.removesuffix(f"/{_METADATA}") for name in root["attributes"][_SEAL]]
+    nodes = [name.removesuffix(f"/{_METADATA}") for name in seal]
     for node in nodes:
         metadata = store / node / _METADATA
         if node not in damaged:
             (target / node).mkdir(parents=True, exist_ok=True)
             shutil.copy(metadata, target / node)
             if (store / node / "c").is_dir():
-                shutil.copytree(store / node / "c", target / node / "c")
+                shutil.copytree(store / node / "c", target / node / "c", symlinks=True)
             elif (store / node / "c").exists():
                 shutil.copy(store / node / "c", target / node)
-    if (store / _METADATA).exists() and root["attributes"].get(_ROOT_SEAL):
+    if damaged.get("/") != _LOST_ROOT:
         shutil.copy(store / _METADATA, target)
     empty = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {}})
     for folder in {target, *(target / parent for node in nodes for parent in Path(node).parents)}:

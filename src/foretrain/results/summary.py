@@ -1,20 +1,23 @@
 """``summary.json``: a result in brief, for people, scripts and the page, with all that depends on when it was run."""
 
 import importlib.metadata
-import json
 import platform
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.claim import Claim, claim_from_dict
-from foretrain.errors import FolderError, StoreError
-from foretrain.results.files import write_json
+from foretrain.claims.claim import Claim
+from foretrain.errors import StoreError
+from foretrain.results import decode
+from foretrain.results.files import read_file, unreadable, write_json
 
 FILE = "summary.json"
-_PACKAGES = ("foretrain", "numpy", "scipy", "jax", "jaxlib", "diffrax", "optax", "xarray", "zarr")
+_PACKAGES = (
+    *("foretrain", "numpy", "scipy", "jax", "jaxlib", "equinox", "diffrax", "optax"),
+    *("xarray", "zarr"),
+)
 
 
 @dataclass(frozen=True)
@@ -30,13 +33,19 @@ class Summary:
         hash: Hash of all that changes a result.
         seeds: Number of seeds.
         root_seed: Root of the random streams.
+        preset: The preset it is, "own" if it is none.
         versions: Package to version.
         device: What it ran on, in words.
         wall_time_s: Seconds spent, over all sessions.
         created_at: ISO 8601 time of writing, with its zone.
         runs: Outcome to number of runs.
         failures: Identity of each run that failed, to the reason.
+        codes: Hash of the sources that made runs, to the number of those runs.
         claims: The judged sentences.
+        problems: What raised while predicting, judging or drawing, a line each.
+        looks: The times at which the claims were judged, see `foretrain.results.decode.Look`.
+        reworded: Ids of the sentences that are not as they were before the first run.
+        history: What was done with the folder, in words.
         command: Command line that repeats it.
         citations: Keys of the works it builds on.
     """
@@ -49,20 +58,26 @@ class Summary:
     hash: str = ""
     seeds: int = 0
     root_seed: int = 0
+    preset: str = ""
     versions: dict = field(default_factory=dict)
     device: str = ""
     wall_time_s: float = 0.0
     created_at: str = ""
     runs: dict = field(default_factory=dict)
     failures: dict = field(default_factory=dict)
+    codes: dict = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    problems: tuple[str, ...] = ()
+    looks: tuple[dict, ...] = ()
+    reworded: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
     command: str = ""
     citations: tuple[str, ...] = ()
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
     """Write ``summary.json`` atomically; raises `FolderError` if the disk refuses it."""
-    content = asdict(summary)
+    content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
     content["axes"] = {name: list(values) for name, values in summary.axes.items()}
     return write_json(Path(folder) / FILE, content)
@@ -71,21 +86,21 @@ def write_summary(folder: Path, summary: Summary) -> Path:
 def read_summary(folder: Path) -> Summary:
     """The summary of a folder of results; what a newer foretrain may have added is left out.
 
+    Claims of schema 1 are given in the form of today.
+
     Raises:
         FolderError: there is none.
-        StoreError: it is truncated or not foretrain's.
+        StoreError: it is truncated, altered, not foretrain's or of a newer schema.
     """
     path = Path(folder) / FILE
     try:
-        content = json.loads(path.read_bytes())
-        known = {item.name: content[item.name] for item in fields(Summary) if item.name in content}
-        known["claims"] = tuple(claim_from_dict(claim) for claim in content["claims"])
-        known["citations"] = tuple(content["citations"])
-        return Summary(**known)
+        content = read_file(path)
     except OSError as error:
-        raise FolderError(f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} is truncated or not a summary of foretrain: {error}.") from error
+        raise unreadable(path, error) from error
+    entries, claims = decode.summary(content, path)
+    for name in ("problems", "looks", "reworded", "history", "citations"):
+        entries[name] = tuple(entries[name])
+    return Summary(**entries, claims=claims)
 
 
 def versions() -> dict[str, str]:
@@ -100,8 +115,15 @@ def versions() -> dict[str, str]:
 
 
 def count_outcomes(dataset: xr.Dataset) -> dict[str, int]:
-    """Number of runs per outcome of a folded dataset, by name; outcomes that no run has are left out."""
+    """Number of runs per outcome of a folded dataset, by name; outcomes that no run has are left out.
+
+    Raises:
+        StoreError: the outcomes are not those that foretrain writes.
+    """
     values, counts = np.unique(dataset["outcome"].values, return_counts=True)
     attrs = dataset["outcome"].attrs
-    names = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
-    return {names[int(value)]: int(count) for value, count in zip(values, counts, strict=True)}
+    try:
+        names = dict(zip(attrs["flag_values"], attrs["flag_meanings"].split(), strict=True))
+        return {names[int(value)]: int(count) for value, count in zip(values, counts, strict=True)}
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise StoreError(f"The outcomes of the runs are not foretrain's: {error!r}.") from error

@@ -17,6 +17,7 @@ import numpy as np
 
 from foretrain.errors import argument_error, integer, one_of, real
 from foretrain.networks.drawn import check_drawn
+from foretrain.networks.routing_start import orthonormal_columns
 
 TARGET_LAWS = ("sphere", "orthonormal")
 LOSSES = ("mse", "cross_entropy")
@@ -83,9 +84,7 @@ def draw_target(
     if law == "sphere":
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     else:
-        triangles = np.linalg.qr(drawn)
-        # The sign of R's diagonal makes Q uniform (Mezzadri 2007).
-        drawn = triangles.Q * np.sign(np.diagonal(triangles.R, axis1=1, axis2=2))[:, None, :]
+        drawn = orthonormal_columns(drawn)
     return Factors(scale * drawn[0], drawn[1])
 
 

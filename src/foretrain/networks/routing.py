@@ -15,6 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from foretrain.networks.routing_start import orthonormal_columns
 from foretrain.streams import normals
 
 
@@ -82,10 +83,8 @@ def _by_law(normal, law):
 def _orthogonal(normal):
     """Stacked matrices with all singular values 1, uniformly distributed, from stacked normal ones."""
     wide = normal.shape[1] < normal.shape[2]
-    q, r = jnp.linalg.qr(jnp.swapaxes(normal, 1, 2) if wide else normal)
-    # The sign makes the factorisation unique, and so the law uniform.
-    q = q * jnp.sign(jnp.einsum("ikk->ik", r))[:, None]
-    return jnp.swapaxes(q, 1, 2) if wide else q
+    frames = orthonormal_columns(jnp.swapaxes(normal, 1, 2) if wide else normal)
+    return jnp.swapaxes(frames, 1, 2) if wide else frames
 
 
 def decoupled_weights(

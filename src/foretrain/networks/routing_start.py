@@ -1,4 +1,8 @@
-"""Random starts of routing networks, drawn on the host so that theory and simulation begin from the same numbers."""
+"""Random starts of routing networks, drawn on the host so that theory and simulation begin from the same numbers.
+
+`foretrain.networks.routing.random_weights` draws from the same laws within a run, from JAX's streams: with one seed the
+numbers are others, and they depend on the precision.
+"""
 
 from typing import NamedTuple
 
@@ -21,6 +25,21 @@ class Start(NamedTuple):
     decoders: np.ndarray
 
 
+def orthonormal_columns(normal):
+    """Matrices with orthonormal columns, uniformly distributed, from normal ones: the law of every orthogonal start.
+
+    Args:
+        normal: NumPy or JAX array of independent standard normal entries, shape (count, rows, columns), rows >= columns.
+
+    Returns:
+        The same kind of array, of the same shape and dtype.
+    """
+    arrays = normal.__array_namespace__()
+    frames, upper = arrays.linalg.qr(normal)
+    # Without the signs of the diagonal the law would depend on those that QR happens to choose (Mezzadri 2007).
+    return frames * arrays.sign(arrays.linalg.diagonal(upper))[:, None, :]
+
+
 def orthogonal_stack(
     generator: np.random.Generator, count: int, rows: int, columns: int
 ) -> np.ndarray:
@@ -31,9 +50,7 @@ def orthogonal_stack(
     """
     check_drawn([(count, rows, columns)])
     normal = generator.standard_normal((count, max(rows, columns), min(rows, columns)))
-    frames, upper = np.linalg.qr(normal)
-    # Without the signs of the diagonal the law would depend on those that QR happens to choose.
-    frames *= np.sign(np.diagonal(upper, axis1=1, axis2=2))[:, None, :]
+    frames = orthonormal_columns(normal)
     return frames if rows >= columns else np.swapaxes(frames, 1, 2)
 
 

@@ -10,27 +10,11 @@ All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or 
 Source: Saxe, Sodhani & Lewallen (2022), section 4, whose loss is written there per example.
 """
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 
-from foretrain.networks.routing_start import orthonormal_columns
+from foretrain.networks.routing_start import Weights, orthonormal_columns
 from foretrain.streams import normals
-
-
-class Weights(NamedTuple):
-    """Weights of a routing network.
-
-    Attributes:
-        encoders: W1, shape (input_domain, hidden, input).
-        hidden: W2, shape (hidden, hidden).
-        decoders: W3, shape (output_domain, output, hidden).
-    """
-
-    encoders: jax.Array
-    hidden: jax.Array
-    decoders: jax.Array
 
 
 def random_weights(

@@ -4,15 +4,15 @@
 numbers are others, and they depend on the precision.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretrain.networks.drawn import check_drawn
 
 
-class Start(NamedTuple):
-    """Weights at scale 1, float64; multiplied by `init_scale` they are the start of a run.
+class Weights(NamedTuple):
+    """Weights of a routing network, NumPy or JAX.
 
     Attributes:
         encoders: W1, shape (input_domain, hidden, input).
@@ -20,9 +20,9 @@ class Start(NamedTuple):
         decoders: W3, shape (output_domain, output, hidden).
     """
 
-    encoders: np.ndarray
-    hidden: np.ndarray
-    decoders: np.ndarray
+    encoders: Any
+    hidden: Any
+    decoders: Any
 
 
 def orthonormal_columns(normal):
@@ -60,7 +60,7 @@ def orthogonal_start(
     hidden_width: int,
     input_size: int,
     output_size: int,
-) -> Start:
+) -> Weights:
     """Draw a start under the law of the paper's figures: all singular values of each matrix are 1.
 
     Args:
@@ -71,9 +71,9 @@ def orthogonal_start(
         output_size: Outputs per domain.
 
     Returns:
-        The start. Cost: one QR per matrix.
+        Weights at scale 1, float64; times `init_scale` they are the start of a run. Cost: one QR per matrix.
     """
-    return Start(
+    return Weights(
         orthogonal_stack(generator, domains, hidden_width, input_size),
         orthogonal_stack(generator, 1, hidden_width, hidden_width)[0],
         orthogonal_stack(generator, domains, output_size, hidden_width),

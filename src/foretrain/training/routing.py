@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import argument_error
+from foretrain.measures.learning_time import crossing_time
 from foretrain.plans.parameters import parameter
 from foretrain.streams import Seed, generator
 from foretrain.tasks import masks
@@ -43,6 +44,11 @@ declare(
         ("sample", "sample_other"),
         meaning="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
         source="Saxe, Sodhani & Lewallen (2022), Fig. 4g",
+    ),
+    Variable(
+        "gradient_gap",
+        meaning="Distance of the first step's direction from that of descent on the stored trained routes alone, over its "
+        "length.",
     ),
     Variable(
         "heldout_accuracy",
@@ -104,3 +110,33 @@ def paper_rate(p: Any, features: int = 7) -> float:
     if p.loss_function == "paper":
         return p.learning_rate
     return p.learning_rate * authors_time_scale(p.domains, p.trained_outputs, features)
+
+
+def gradient_gap(velocity: Any, weights: Any, inputs: Any, targets: Any, trained_pairs: Any) -> Any:
+    """How far the direction in which weights move is from descent on the trained routes alone, over the latter's length.
+
+    Zero but for rounding: a route that is trained though it should not be, or left out, shows as its share of the gradient.
+    Shapes are those of `foretrain.networks.routing`; `velocity` is shaped as `weights`.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks import routing as network
+
+    def loss(at):
+        return network.mean_over(trained_pairs, network.pair_errors(at, inputs, targets))
+
+    length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in jax.tree.leaves(tree)))  # noqa: E731
+    slope = jax.grad(loss)(weights)
+    return length(jax.tree.map(jnp.add, velocity, slope)) / length(slope)
+
+
+def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """Times at which a loss first falls to 1/2, 1/4, 1/8 and 1/16 of where it began, shape (..., 4).
+
+    Args:
+        time: Shape (time,).
+        loss: Shape (..., time); nan after a run has ended.
+    """
+    shares = [crossing_time(time, -loss, -loss[..., 0] / 2**power) for power in (1, 2, 3, 4)]
+    return np.stack(shares, -1)

@@ -3,8 +3,8 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.measures.plateaus import (
-    count_plateaus,
     plateau_length,
+    plateau_strengths,
     plateaus,
     plateaus_of_runs,
 )
@@ -97,14 +97,29 @@ def test_plateau_length_of_an_exponential_is_the_logarithm_of_the_levels():
     assert plateau_length(TIMES, np.exp(-TIMES) + 1, upper=1.1, lower=0.9) == np.inf
 
 
-def test_counting_runs_leaves_out_what_diverged_and_reads_what_ended_early():
+def test_a_plateau_is_found_at_every_acceleration_up_to_its_strength():
+    losses = modes_loss((1, 0.3, 0.1))
+    ranked = [plateau_strengths(TIMES, losses[None], nth)[0] for nth in (1, 2, 3, 4)]
+    assert ranked == sorted(ranked, reverse=True)
+    assert ranked[2] > 1
+    assert ranked[3] == 1
+    for acceleration in (1.5, 2.0, 3.0, 5.0):
+        count = sum(strength >= acceleration for strength in ranked)
+        assert len(plateaus(TIMES, losses, acceleration=acceleration)) == count
+    # A fall at unit speed, then at a fourth of it, then at unit speed: four times slower than beside it.
+    speed = np.where((TIMES > 2) & (TIMES < 10), 0.25, 1.0)
+    slow = np.exp(-np.concatenate([[0], np.cumsum(speed[1:] * np.diff(TIMES))]))
+    assert plateau_strengths(TIMES, slow[None], floor=1e-9)[0] == pytest.approx(4, rel=1e-2)
+
+
+def test_strengths_of_runs_leave_out_what_diverged_and_reads_what_ended_early():
     whole = modes_loss((1, 0.3))
     ended = np.where(np.arange(TIMES.size) > 3000, np.nan, whole)
     diverged = np.where(np.arange(TIMES.size) > 10, np.nan, np.exp(TIMES))
-    counts = count_plateaus(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
-    assert counts[0] == len(plateaus(TIMES, whole))
-    assert counts[1] == len(plateaus(TIMES[:3001], whole[:3001]))
-    assert np.isnan(counts[2:]).all()
+    found = plateau_strengths(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
+    assert found[0] == max(one.strength for one in plateaus(TIMES, whole))
+    assert found[1] == max(one.strength for one in plateaus(TIMES[:3001], whole[:3001]))
+    assert np.isnan(found[2:]).all()
     assert plateaus_of_runs(TIMES, np.stack([whole, diverged])) == [plateaus(TIMES, whole), None]
 
 
@@ -120,7 +135,7 @@ def test_user_errors_name_the_argument():
         plateaus(TIMES, 0 * losses)
     with pytest.raises(ArgumentError, match="`depth` must be less than 1, but is 1"):
         plateaus(TIMES, losses, depth=1.0)
-    with pytest.raises(ArgumentError, match="`acceleration` must be greater than 1, but is 1"):
-        plateaus(TIMES, losses, acceleration=1.0)
+    with pytest.raises(ArgumentError, match=r"`acceleration` must be at least 1, but is 0\.9"):
+        plateaus(TIMES, losses, acceleration=0.9)
     with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
         plateau_length(TIMES, losses, upper=0.5, lower=0.9)

@@ -1,5 +1,6 @@
 """A low-rank matrix learned by two factors: parameters, draws, program and variables of the studies that train one."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,19 @@ THREAD = "Jermyn & Shlegeris (2022), comments"
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
 RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # the optimizer's own
 TRACKED = 10
+
+# How much slower the loss falls on a plateau than beside it. Counters of plateaus ask for 1.5 to 4: what is stronger is
+# there at every setting, what is weaker at none.
+PLATEAU, NO_PLATEAU = (4.0, math.inf), (1.0, 1.5)
+
+
+def by_strength(source: str, allowed: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
+    """What sentences on the `nth` strongest plateau ("" is the strongest) have in common, for `sentence`."""
+    why = "Counters of plateaus ask for 1.5 to 4: found at every such setting, or at none, in half of the runs."
+    note = f"How many times slower the loss falls on the {nth}strongest plateau than beside it."
+    common = {"statistic": "median", "why": why, "note": note}
+    return {**common, "source": source, "allowed": allowed, **more}
+
 
 declare(
     Variable("relative_loss", ("step",), meaning="Training loss over that of the zero matrix."),

@@ -1,374 +1,426 @@
-"""What the thread says of loss curves at ranks above one, and whether it is so. Tolerances stand beside their reasons."""
-
-import dataclasses
+"""What the thread says of loss curves at ranks above one, and whether it is so."""
 
 import numpy as np
-import xarray as xr
 
-from foretrain.claims.claim import Claim, exact
-from foretrain.claims.claim import judge as judge_seeds
-from foretrain.measures.plateaus import count_plateaus
+from foretrain.claims.allowed import MOST, NEVER
+from foretrain.claims.sentence import Exact, sentence
+from foretrain.errors import ArgumentError
+from foretrain.measures.plateaus import plateau_strengths
 from foretrain.measures.time_rescaling import time_rescaling
-from foretrain.measures.trajectory import at_end
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.s_curves import study
-from foretrain.studies.s_curves import theory as s_curves_theory
-from foretrain.training.thread_claims import ALWAYS, MOST, NEVER, SOME, THREAD, curves
+from foretrain.measures.trajectory import at_end, curves
+from foretrain.studies.s_curves.study import LARGE_SCALE
+from foretrain.studies.s_curves.theory import DIRECT_SEEDS
+from foretrain.training.factorization import NO_PLATEAU, PLATEAU, THREAD, by_strength
 
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/s-curves.md"
 FLOOR = 1e-5  # of the first loss: below it single precision rules
 
 
-def judge_grid(runs: LabelledRuns) -> list[Claim]:
-    """Every sentence whose cells are in the grid of the study's own axes."""
-    cells = {_key(cell): cell for _, cell in runs.cells()}
-    pick = lambda *key: cells[key].simulation if key in cells else None  # noqa: E731
-    ranks = sorted({rank for _, rank, _ in cells})
-    p = runs.parameters
-    claims = [*_reduction(runs, cells), *_low_rank(pick, ranks, p.dimension), *_rank_two(pick)]
-    claims += _weight_decay(cells)
-    large = {
-        key: cell.variants["large_logits"]
-        for key, cell in cells.items()
-        if key[0] == "cross_entropy" and "large_logits" in cell.variants
-    }
-    claims += _cross_entropy(pick, pick, p, p.target_scale)
-    if p.target_scale != study.LARGE_SCALE:
-        claims += _cross_entropy(lambda *key: large.get(key), pick, p, study.LARGE_SCALE)
-    return claims + _decay_term(runs, cells) + _softmax(cells)
+def own(cell, loss_function, optimizers, here=True):
+    """Runs of the study's own network in a cell of this loss and one of these optimizers, else None.
 
-
-def _key(cell):
+    Under cross-entropy none where its logits are large.
+    """
     p = cell.parameters
-    return p.loss_kind, p.rank, p.optimiser
+    if (p.loss_function, p.optimizer in optimizers, here) != (loss_function, True, True):
+        return None
+    small = loss_function == "mse" or p.target_scale < LARGE_SCALE
+    return cell.simulation if small else None
 
 
-def _counts(data: xr.Dataset) -> np.ndarray:
-    """Plateaus of every run's loss curve, shape (seed,); nan for a run that diverged."""
-    losses = data["loss"].transpose("seed", "step").values
-    return count_plateaus(data["step"].values, losses, floor=FLOOR)
+def large(cell, optimizers, here=True):
+    """Runs of the network with large logits beside a cell of cross-entropy with one of these optimizers, else None."""
+    p = cell.parameters
+    chosen = p.loss_function == "cross_entropy" and p.optimizer in optimizers and here
+    return cell.variants.get("large_logits") if chosen else None
 
 
-def _with_plateaus(data, least: int = 1) -> np.ndarray:
-    """Whether each run has that many plateaus at least, shape (seed,); nan for a run that diverged."""
-    counts = _counts(data)
-    return np.where(np.isfinite(counts), (counts >= least).astype(float), np.nan)
-
-
-def _count_claim(id, statement, data, tolerance, note="", least=1, corrected=()) -> list[Claim]:
-    """A sentence on the number of plateaus; `corrected` is its true form (statement, tolerance), if it needs one."""
+def strengths(data, nth=1, name="loss"):
+    """How many times slower the loss falls on the nth strongest plateau of every run than beside it, shape (seed,)."""
     if data is None:
-        return []
-    words = "Fraction of runs with a plateau" if least == 1 else "Fraction with two or more"
-    note = f"{words}. {note}".strip()
-    found = _with_plateaus(data, least)
-    claims = [judge_seeds(id, statement, THREAD, found, tolerance, note=note)]
-    if corrected:
-        statement, tolerance = corrected
-        claims.append(judge_seeds(_corrected(id), statement, OURS, found, tolerance, note=note))
-    return claims
+        return None
+    losses = data[name].transpose("seed", "step").values
+    return plateau_strengths(data["step"].values, losses, nth, floor=FLOOR)
 
 
-def _corrected(id: str) -> str:
-    """The id of a claim's corrected form, its label behind: ``name.corrected[label]``."""
-    name, bracket, label = id.partition("[")
-    return f"{name}.corrected{bracket}{label}"
+def full(cell) -> bool:
+    """Whether the target has full rank."""
+    return cell.parameters.rank == cell.parameters.dimension
 
 
-def _reduction(runs, cells) -> list[Claim]:
-    deviations, seeds = [], 0
-    for cell in cells.values():
-        predicted = cell.theory["loss"].transpose("seed", "step").values
-        if not np.isfinite(predicted).any():
-            continue
-        measured = cell.simulation["loss"].transpose("seed", "step").values
-        gap = np.abs(measured - predicted)[np.isfinite(measured)]
-        deviations.append(gap.max() / measured[:, 0].max())
-        seeds += cell.seeds
-    if not deviations:
-        return []
-    return [
-        exact(
-            "rank-one-reduction",
-            "At rank one the loss is that of the four-number reduction at every step.",
-            THEORY,
-            max(deviations),
-            # Single precision: 1e-7 a step on a plateau from which differences grow by e^2 to e^4.
-            1e-3 if runs.parameters.precision == "float32" else 1e-11,
-            seeds=seeds,
-            note="Largest deviation over the first loss.",
-        )
-    ]
+@sentence(
+    "At rank one the loss is that of the four-number reduction at every step.",
+    source=THEORY,
+    predicted=0,
+    allowed=lambda cell: (0, 1e3 * float(np.finfo(cell.parameters.precision).eps)),
+    why="Rounding of a step, grown by e^4 on the plateau and added up over a few hundred steps.",
+)
+def rank_one_reduction(cell):
+    predicted = cell.theory["loss"].transpose("seed", "step").values
+    if not np.isfinite(predicted).any():
+        return None
+    measured = cell.simulation["loss"].transpose("seed", "step").values
+    gap = np.abs(measured - predicted) / np.fmax(measured, measured[:, :1])
+    gap = gap[np.isfinite(measured)]
+    return Exact(gap.max() if gap.size else np.nan, "Largest deviation over the first loss.")
 
 
-def _low_rank(pick, ranks, dimension) -> list[Claim]:
-    claims = []
-    for rank in (rank for rank in ranks if rank < dimension):
-        # The plateau fades where the rank is no longer small beside the dimension.
-        fading = f"At rank {rank} most runs still have a plateau.", MOST
-        claims += _count_claim(
-            f"low-rank-plateau[rank={rank}]",
-            f"At rank {rank} the loss stays on a plateau before it falls.",
-            pick("mse", rank, "sgd"),
-            ALWAYS,
-            corrected=fading if 10 * rank >= dimension else (),
-        )
-    claims += _count_claim(
-        "full-rank-no-plateau",
-        "At full rank there is no plateau: it needs a target of low rank.",
-        pick("mse", dimension, "sgd"),
-        NEVER,
-    )
-    return claims + _count_claim(
-        "adam-full-rank-plateau",
-        "Under Adam the full-rank case regains a plateau.",
-        pick("mse", dimension, "adam"),
-        ALWAYS,
-        "At Adam's reference rate; other rates and starts are in the study bumps.",
-        corrected=("At the reference rate and sigma = 1 Adam has no plateau at full rank.", NEVER),
-    )
+@sentence(
+    "At a rank below the dimension the loss stays on a plateau before it falls.",
+    **by_strength(THREAD, PLATEAU),
+)
+def low_rank_plateau(cell):
+    return strengths(own(cell, "mse", ["sgd"], cell.parameters.rank < cell.parameters.dimension))
 
 
-def _rank_two(pick) -> list[Claim]:
-    one, two = pick("mse", 1, "sgd"), pick("mse", 2, "sgd")
-    if one is None or two is None:
-        return []
-    return [
-        judge_seeds(
-            "rank-2-like-1",
-            "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
-            THREAD,
-            _residuals(one, two),
-            # Alike by eye: 20% in time at equal loss.
-            (0, 0.2),
-            predicted=0,
-            note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
-        ),
-        judge_seeds(
-            "rank-2-like-1.corrected",
-            "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
-            OURS,
-            np.subtract(_residuals(one, two), _residuals(one, one, shift=1)),
-            # "No further": a difference of .05 in the spread of log times is not seen beside one of .2.
-            (-np.inf, 0.05),
-            predicted=0,
-            note="The residual above minus that between the rank-one runs of one seed and the next.",
-        ),
-        judge_seeds(
-            "symmetry-adds-s",
-            "Breaking the symmetry between two targets adds another S.",
-            THREAD,
-            _counts(two) - _counts(one),
-            # One plateau more in most runs.
-            (0.5, np.inf),
-            predicted=1,
-            note="Plateaus at rank two minus plateaus at rank one, paired by seed.",
-        ),
-        judge_seeds(
-            "symmetry-adds-s.corrected",
-            "Breaking the symmetry between two targets adds no plateau.",
-            OURS,
-            _counts(two) - _counts(one),
-            # None: not even in one run of ten.
-            (-0.1, 0.1),
-            predicted=0,
-            note="Plateaus at rank two minus plateaus at rank one, paired by seed.",
-        ),
-    ]
+@sentence(
+    "From a tenth of the full rank on a plateau is left on which the loss falls half as fast as beside it or slower.",
+    **by_strength(
+        OURS,
+        (2, np.inf),
+        corrects="low-rank-plateau",
+        why="Half as fast is seen by eye; it is not found at every setting of a counter.",
+    ),
+)
+def low_rank_plateau_corrected(cell):
+    p = cell.parameters
+    return low_rank_plateau.measure(cell) if 10 * p.rank >= p.dimension else None
 
 
-def _residuals(one, other, shift=0) -> list[float]:
+@sentence(
+    "At full rank there is no plateau: it needs a target of low rank.",
+    **by_strength(THREAD, NO_PLATEAU),
+)
+def full_rank_no_plateau(cell):
+    return strengths(own(cell, "mse", ["sgd"], full(cell)))
+
+
+@sentence(
+    "Under Adam the full-rank case regains a plateau.",
+    **by_strength(THREAD, PLATEAU),
+)
+def adam_full_rank_plateau(cell):
+    return strengths(own(cell, "mse", ["adam"], full(cell)))
+
+
+@sentence(
+    "At the reference rate and sigma = 1 Adam has no plateau at full rank.",
+    **by_strength(OURS, NO_PLATEAU, corrects="adam-full-rank-plateau"),
+)
+def adam_full_rank_plateau_corrected(cell):
+    reference = cell.parameters.init_scale == cell.parameters.relative_rate == 1
+    return adam_full_rank_plateau.measure(cell) if reference else None
+
+
+def residuals(one, other, shift=0) -> np.ndarray:
     """Per seed what the best rescaling of time leaves between a run of `one` and that of `other`, `shift` seeds on."""
     first, second = list(curves(one, "relative_loss")), list(curves(other, "relative_loss"))
-    second = second[shift:] + second[:shift]
-    return [time_rescaling(*a, *b).residual for a, b in zip(first, second, strict=True)]
+    pairs = zip(first, second[shift:] + second[:shift], strict=True)
+    return np.array([_residual(*pair) for pair in pairs])
 
 
-def _weight_decay(cells) -> list[Claim]:
-    claims = []
-    for (kind, rank, optimiser), cell in cells.items():
-        decay = study.weight_decay(cell.parameters)
-        if (kind, optimiser) != ("mse", "sgd_decay") or rank == 1 or not decay:
-            continue
-        seeds = range(cell.seeds)
-        ends = [s_curves_theory.decayed_loss(cell.parameters, cell.root_seed, s) for s in seeds]
-        claims.append(
-            judge_seeds(
-                f"weight-decay-end[rank={rank}]",
-                "With weight decay the converged solution does not minimise the original loss.",
-                THREAD,
-                at_end(cell.simulation["loss"]).values / ends,
-                # Within a twentieth of where the singular values of the target say it ends: at full rank those near
-                # lambda/2 are learned slowly.
-                (0.95, 1.05),
-                predicted=1,
-                note="Loss at the end over the sum of min(s, lambda/2)^2 over the singular values s of the target that "
-                f"can be learned and of s^2 over the others, lambda = {decay:g}.",
-            )
-        )
-    return claims
+def _residual(one, other) -> float:
+    try:
+        return time_rescaling(*one, *other).residual if one[0].size and other[0].size else np.nan
+    except ArgumentError:  # no level in common, as of runs that diverged
+        return np.nan
 
 
-def _cross_entropy(of, pick, parameters, scale) -> list[Claim]:
-    """The sentences on cross-entropy of a target of that scale; `of` gives its cells, `pick` those of squared error."""
-    claims, full = [], parameters.dimension
-    small = scale != study.LARGE_SCALE
-    for name in ("sgd", "adam"):
-        where = f"[target_scale={scale:g}, optimiser={name}]"
-        two, ten = of("cross_entropy", 2, name), of("cross_entropy", 10, name)
-        compared = small and name == "sgd"
-        claims += _count_claim(
-            f"cross-entropy-two-plateaus{where}",
-            "With cross-entropy there are two plateaus at rank two.",
-            two,
-            ALWAYS,
-            least=2,
-            corrected=()
-            if compared
-            else ("Two plateaus at rank two occur in some runs, not as a rule.", SOME),
-        )
-        if compared:
-            claims += _as_squared_error(where, two, pick("mse", 2, name))
-        if ten is not None:
-            claims += _rank_ten(where, ten, leaves=not small and name == "sgd")
-    where = f"[target_scale={scale:g}, optimiser=sgd]"
-    data = of("cross_entropy", full, "sgd")
-    claims += _count_claim(
-        f"cross-entropy-full-rank{where}",
-        "With cross-entropy nothing changes at full rank: no plateau.",
-        data,
-        NEVER,
-        corrected=() if small else ("For large logits descent has a plateau at full rank.", ALWAYS),
-    )
-    squared = pick("mse", full, "sgd")
-    if small and data is not None and squared is not None:
-        claims.append(
-            judge_seeds(
-                f"cross-entropy-full-rank-curve{where}",
-                "With cross-entropy the loss at full rank takes the course of the squared error.",
-                THREAD,
-                np.abs(data["relative_loss"] - squared["relative_loss"]).max("step").values,
-                # "Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.
-                (0, 0.05),
-                predicted=0,
-                note="Largest difference of the losses, each over that of the zero matrix, paired by seed.",
-            )
-        )
-    return claims
+def _one_and_two(cell):
+    data = own(cell, "mse", ["sgd"], {1, 2} <= set(cell.axes["rank"]))
+    return data and [data.sel(rank=rank) for rank in (1, 2)]
 
 
-def _as_squared_error(where, crossed, squared) -> list[Claim]:
-    if crossed is None or squared is None:
-        return []
-    return [
-        judge_seeds(
-            f"cross-entropy-two-plateaus.corrected{where}",
-            "For small logits cross-entropy has as many plateaus at rank two as squared error.",
-            OURS,
-            _counts(crossed) - _counts(squared),
-            # As many: they differ in less than one run of ten.
-            (-0.1, 0.1),
-            predicted=0,
-            note="Plateaus under cross-entropy minus plateaus under squared error, paired by seed.",
-        )
-    ]
+@sentence(
+    "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
+    source=THREAD,
+    predicted=0,
+    allowed=(0, 0.2),
+    why="Alike by eye: 20% in time at equal loss.",
+    over=("rank",),
+    note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
+)
+def rank_2_like_1(cell):
+    pair = _one_and_two(cell)
+    return pair and residuals(*pair)
 
 
-def _rank_ten(where, data, leaves) -> list[Claim]:
-    """Whether training at rank ten ends; `leaves` is whether loss is known to be left."""
+@sentence(
+    "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
+    source=OURS,
+    predicted=0,
+    allowed=(-np.inf, 0.05),
+    why='"No further": a difference of .05 in the spread of log times is not seen beside one of .2.',
+    over=("rank",),
+    corrects="rank-2-like-1",
+    note="The residual above minus that between the rank-one runs of one seed and the next.",
+)
+def rank_2_like_1_corrected(cell):
+    pair = _one_and_two(cell)
+    return pair and residuals(*pair) - residuals(pair[0], pair[0], shift=1)
+
+
+@sentence(
+    "Breaking the symmetry between two targets adds another S.",
+    **by_strength(THREAD, PLATEAU, "second "),
+)
+def symmetry_adds_s(cell):
+    return strengths(own(cell, "mse", ["sgd"], cell.parameters.rank == 2), 2)
+
+
+symmetry_adds_none = sentence(
+    "Breaking the symmetry between two targets adds no plateau.",
+    **by_strength(OURS, NO_PLATEAU, "second ", corrects="symmetry-adds-s"),
+)(symmetry_adds_s.measure)
+
+
+@sentence(
+    "With weight decay the converged solution does not minimise the original loss.",
+    source=THREAD,
+    predicted=1,
+    allowed=(0.95, 1.05),
+    why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
+    at_end=True,
+    note="Loss at the end over the sum of min(s, lambda/2)^2 over the singular values s of the target that can be "
+    "learned and of s^2 over the others.",
+)
+def weight_decay_end(cell):
+    p = cell.parameters
+    data = own(cell, "mse", ["sgd_decay"], p.rank > 1 and p.weight_decay > 0)
+    return data and at_end(data["loss"]).values / cell.theory["decayed_loss"].values
+
+
+@sentence(
+    "With cross-entropy there are two plateaus at rank two.",
+    **by_strength(THREAD, PLATEAU, "second "),
+)
+def cross_entropy_two_plateaus(cell):
+    return strengths(own(cell, "cross_entropy", ["sgd", "adam"], cell.parameters.rank == 2), 2)
+
+
+def _both_losses(cell, optimizers, here):
+    """Cross-entropy of small logits and squared error; None if one is missing."""
+    p, names = cell.parameters, ("cross_entropy", "mse")
+    if not set(names) <= set(cell.axes["loss_function"]) or p.target_scale >= LARGE_SCALE:
+        return None
+    chosen = p.optimizer in optimizers and here
+    return [cell.simulation.sel(loss_function=name) for name in names] if chosen else None
+
+
+@sentence(
+    "For small logits cross-entropy's second plateau at rank two is as strong as that of squared error.",
+    source=OURS,
+    predicted=0,
+    allowed=(-0.1, 0.1),
+    why="A tenth of its strength, as a log ratio: logits of order 1/n change a curve by less than a percent.",
+    statistic="median",
+    over=("loss_function",),
+    corrects="cross-entropy-two-plateaus",
+    note="Log ratio of the strengths of the second plateau, paired by seed.",
+)
+def cross_entropy_two_plateaus_corrected(cell):
+    both = _both_losses(cell, ["sgd", "adam"], cell.parameters.rank == 2)
+    return both and np.log(strengths(both[0], 2) / strengths(both[1], 2))
+
+
+@sentence(
+    "With cross-entropy of large logits there are two plateaus at rank two.",
+    **by_strength(THREAD, PLATEAU, "second ", of="large_logits"),
+)
+def large_logits_two_plateaus(cell):
+    return strengths(large(cell, ["sgd", "adam"], cell.parameters.rank == 2), 2)
+
+
+large_logits_weak_plateau = sentence(
+    "For large logits the second plateau at rank two is weak: the loss falls at most four times slower than beside it.",
+    **by_strength(OURS, (1, 4), "second ", of="large_logits", corrects="large-logits-two-plateaus"),
+)(large_logits_two_plateaus.measure)
+
+
+LEFT = {
+    "why": "Loss is left if more than a percent is, as a figure shows; in most runs, or in hardly any.",
+    "at_end": True,
+    "statistic": "fraction",
+    "note": "Fraction of runs with more than a percent of the loss left.",
+}
+
+
+def _left(data):
+    """Whether each run leaves more than a percent of the loss, shape (seed,); nan if it diverged."""
+    if data is None:
+        return None
     end = at_end(data["relative_loss"]).values
-    left = np.where(np.isfinite(end), end > 0.01, np.nan)
-    note = f"Fraction of runs with more than a percent of the loss left; median left {np.nanmedian(end):.2g}."
-    claims = [
-        judge_seeds(
-            f"cross-entropy-rank-10{where}",
-            "With cross-entropy training at rank ten does not find the zero-loss solution.",
-            THREAD,
-            left,
-            # Loss is left if more than a percent is, as a figure shows; in most of the runs.
-            MOST,
-            note=note,
-        )
-    ]
-    if not leaves:
-        said = (
-            "With cross-entropy training at rank ten finds the solution to a percent of the loss."
-        )
-        id = f"cross-entropy-rank-10.corrected{where}"
-        claims.append(judge_seeds(id, said, OURS, left, NEVER, note=note))
-    return claims
+    return np.where(np.isfinite(end), end > 0.01, np.nan)
 
 
-def _decay_term(runs, cells) -> list[Claim]:
-    cell = cells.get(("cross_entropy", 2, "sgd"))
-    if cell is None:
-        return []
-    ratio = [
-        s_curves_theory.decay_ratio(cell.parameters, runs.root_seed, seed)
-        for seed in range(cell.seeds)
-    ]
-    note = "Length of (Q - u) Y over that of the centred squared error's decay / (2 n^2), at the start."
-    return [
-        judge_seeds(
-            "cross-entropy-no-decay",
-            "With cross-entropy the exponential decay term is not there.",
-            THREAD,
-            ratio,
-            # "Just isn't there": at most a tenth of what the squared error has.
-            (0, 0.1),
-            predicted=0,
-            note=note,
-        ),
-        judge_seeds(
-            "cross-entropy-no-decay.corrected",
-            "Cross-entropy has the decay term of the centred squared error divided by 2 n^2, for small logits.",
-            THEORY,
-            ratio,
-            # Logits of the start are of order 1/n: corrections of a few percent.
-            (0.95, 1.05),
-            predicted=1,
-            note=note,
-        ),
-    ]
+@sentence(
+    "With cross-entropy training at rank ten does not find the zero-loss solution.",
+    source=THREAD,
+    allowed=MOST,
+    **LEFT,
+)
+def cross_entropy_rank_10(cell):
+    return _left(own(cell, "cross_entropy", ["sgd", "adam"], cell.parameters.rank == 10))
 
 
-def _softmax(cells) -> list[Claim]:
-    cell = cells.get(("cross_entropy", 2, "sgd"))
-    if cell is None:
-        return []
-    claims = _direct(cell.theory, "direct_loss")
-    if cell.parameters.target_scale == study.LARGE_SCALE:
-        return claims
-    where = f"[target_scale={study.LARGE_SCALE:g}]"
-    return claims + [
-        dataclasses.replace(claim, id=f"{claim.id}{where}")
-        for claim in _direct(cell.theory, "direct_loss_large")
-    ]
+cross_entropy_rank_10_ends = sentence(
+    "With cross-entropy training at rank ten finds the solution to a percent of the loss.",
+    source=OURS,
+    allowed=NEVER,
+    corrects="cross-entropy-rank-10",
+    **LEFT,
+)(cross_entropy_rank_10.measure)
 
 
-def _direct(theory, name) -> list[Claim]:
-    data = theory[name].transpose("seed", "step").dropna("seed", how="any")
-    found = count_plateaus(data["step"].values, data.values, floor=FLOOR) >= 1
-    first = data.values.max(initial=1e-30)
-    bend = np.diff(data.values, 2, axis=1).min(initial=0.0) / first
-    return [
-        judge_seeds(
-            "softmax-alone",
-            "A softmax alone makes an S: training logits directly has a plateau.",
-            THREAD,
-            found.astype(float),
-            ALWAYS,
-            note="Fraction of runs with a plateau where the logits themselves descend.",
-        ),
-        exact(
-            "softmax-alone.corrected",
-            "The loss of logits trained directly is convex in time: it never bends as an S does.",
-            THEORY,
-            -bend,
-            # Rounding of a loss of order 1e-4, summed from 1e4 terms in float64.
-            1e-9,
-            seeds=len(found),
-            note="Largest downward bend between stored steps over the first loss.",
-        ),
-    ]
+@sentence(
+    "With cross-entropy of large logits training at rank ten does not find the zero-loss solution.",
+    source=THREAD,
+    allowed=MOST,
+    of="large_logits",
+    **LEFT,
+)
+def large_logits_rank_10(cell):
+    return _left(large(cell, ["sgd", "adam"], cell.parameters.rank == 10))
+
+
+@sentence(
+    "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
+    source=OURS,
+    allowed=NEVER,
+    of="large_logits",
+    corrects="large-logits-rank-10",
+    **LEFT,
+)
+def large_logits_rank_10_corrected(cell):
+    return large_logits_rank_10.measure(cell) if cell.parameters.optimizer == "adam" else None
+
+
+@sentence(
+    "With cross-entropy nothing changes at full rank: no plateau.",
+    **by_strength(THREAD, NO_PLATEAU),
+)
+def cross_entropy_full_rank(cell):
+    return strengths(own(cell, "cross_entropy", ["sgd"], full(cell)))
+
+
+@sentence(
+    "With cross-entropy the loss at full rank takes the course of the squared error.",
+    source=THREAD,
+    predicted=0,
+    allowed=(0, 0.05),
+    why='"Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.',
+    over=("loss_function",),
+    note="Largest difference of the losses, each over that of the zero matrix, paired by seed.",
+)
+def cross_entropy_full_rank_curve(cell):
+    both = _both_losses(cell, ["sgd"], full(cell))
+    if both is None:
+        return None
+    one, other = (data["relative_loss"].transpose("seed", "step") for data in both)
+    return np.abs(one - other).max("step").values
+
+
+@sentence(
+    "With cross-entropy of large logits nothing changes at full rank: no plateau.",
+    **by_strength(THREAD, NO_PLATEAU, of="large_logits"),
+)
+def large_logits_full_rank(cell):
+    return strengths(large(cell, ["sgd"], full(cell)))
+
+
+large_logits_plateau = sentence(
+    "For large logits descent has a plateau at full rank.",
+    **by_strength(OURS, PLATEAU, of="large_logits", corrects="large-logits-full-rank"),
+)(large_logits_full_rank.measure)
+
+
+_DECAY = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2), "
+
+
+@sentence(
+    "With cross-entropy the exponential decay term is not there.",
+    source=THREAD,
+    predicted=0,
+    allowed=(0, 0.1),
+    why='"Just isn\'t there": at most a tenth of what the squared error has.',
+    note=_DECAY + "at the start.",
+)
+def cross_entropy_no_decay(cell):
+    data = own(cell, "cross_entropy", ["sgd"], cell.parameters.rank == 2)
+    return data and data["start_decay"].values
+
+
+@sentence(
+    "Cross-entropy has the decay term of the centred squared error divided by 2 n^2, for small logits.",
+    source=THEORY,
+    predicted=1,
+    allowed=(0.95, 1.05),
+    why="Logits of the start and of the target are of order 1/n: corrections of a few percent.",
+    corrects="cross-entropy-no-decay",
+    note=_DECAY + "at the start or at the end, whichever is further from one.",
+)
+def cross_entropy_no_decay_corrected(cell):
+    data = own(cell, "cross_entropy", ["sgd"], cell.parameters.rank == 2)
+    if data is None:
+        return None
+    start, end = data["start_decay"].values, data["final_decay"].values
+    return np.where(np.abs(start - 1) > np.abs(end - 1), start, end)
+
+
+CONVEX = {
+    "source": THEORY,
+    "predicted": 0,
+    "allowed": (0, 1e-9),
+    "why": "Rounding of a loss of order 1e-4, summed from 1e4 terms in float64.",
+    "of": (),
+}
+
+
+def _direct(cell, name):
+    """Descent on the logits themselves, of the first hundred seeds; None where it was not computed."""
+    known = cell.theory[[name]].isel(seed=slice(DIRECT_SEEDS))
+    return known if np.isfinite(known[name]).all() else None
+
+
+def _bend(cell, name):
+    found = _direct(cell, name)
+    if found is None:
+        return None
+    losses = found[name].transpose("seed", "step").values
+    bend = np.diff(losses, 2, axis=1).min(initial=0.0) / losses.max()
+    return Exact(-bend, "Largest downward bend between stored steps over the first loss.")
+
+
+@sentence(
+    "A softmax alone makes an S: training logits directly has a plateau.",
+    **by_strength(THREAD, PLATEAU, of=()),
+)
+def softmax_alone(cell):
+    return strengths(_direct(cell, "direct_loss"), name="direct_loss")
+
+
+@sentence(
+    "The loss of logits trained directly is convex in time: it never bends as an S does.",
+    corrects="softmax-alone",
+    **CONVEX,
+)
+def softmax_alone_corrected(cell):
+    return _bend(cell, "direct_loss")
+
+
+@sentence(
+    "A softmax alone makes an S of large logits: training them directly has a plateau.",
+    **by_strength(THREAD, PLATEAU, of=()),
+)
+def softmax_alone_large(cell):
+    return strengths(_direct(cell, "direct_loss_large"), name="direct_loss_large")
+
+
+@sentence(
+    "The loss of large logits trained directly is convex in time: it never bends as an S does.",
+    corrects="softmax-alone-large",
+    **CONVEX,
+)
+def softmax_alone_large_corrected(cell):
+    return _bend(cell, "direct_loss_large")

@@ -1,10 +1,6 @@
 """Figures of the study ``s-curves``: a grid of loss curves for each loss."""
 
-import json
-from collections.abc import Iterable
-
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
@@ -15,71 +11,55 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves.study import AXES
 
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """One grid of panels per loss, and one for cross-entropy of large logits."""
-    fixed = json.loads(tree.attrs["config"])["parameters"]
-    data = with_axes(tree["simulation"].to_dataset(), fixed, AXES)
-    theory = with_axes(tree["theory"].to_dataset(), fixed, AXES)
+    part, words = grid.first(tuple(AXES))
+    part = part.along(*AXES)
     drawings = {}
-    for kind in data["loss_kind"].values:
-        kind = str(kind)
-        predicted = theory.sel(loss_kind=kind)
-        drawings[kind.replace("_", "-") or "loss"] = _grid(
-            data.sel(loss_kind=kind), predicted, _TITLES.get(kind, "Loss")
-        )
-    if "/variants/large_logits" in tree.groups:
-        large = with_axes(tree["variants/large_logits"].to_dataset(), fixed, AXES).isel(
-            loss_kind=-1
-        )
-        drawings["large-logits"] = _grid(large, None, "Cross-entropy of logits of order one")
+    for kind in part.values("loss_function"):
+        data, predicted = (one.sel(loss_function=kind) for one in (part.simulation, part.theory))
+        drawings[kind.replace("_", "-")] = _grid(data, predicted, _TITLES[kind], words)
+    if "large_logits" in part.variants:
+        large = part.variants["large_logits"].isel(loss_function=-1)
+        title = "Cross-entropy of logits of order one"
+        drawings["large-logits"] = _grid(large, None, title, words)
     return drawings
 
 
-def with_axes(data: xr.Dataset, fixed: dict, axes: Iterable[str]) -> xr.Dataset:
-    """The dataset with a dim for each of a study's `axes`, of length one where it was not swept.
-
-    Of axes that are not the study's own the first value is kept. `fixed` holds the parameters of the run.
-    """
-    axes = tuple(axes)
-    for name in reversed(axes):
-        if name not in data.dims:
-            data = data.expand_dims({name: [fixed[name]]})
-    own = (*axes, "seed", "step", "component")
-    return data.isel({name: 0 for name in data.dims if name not in own})
-
-
-def _grid(data, theory, title):
-    ranks, optimisers = data["rank"].values, data["optimiser"].values
-    rows, columns = len(ranks), len(optimisers)
-    figure, axes = panels(rows, columns, height=max(2.8, 1.75 * rows), sharey=True, squeeze=False)
+def _grid(data, theory, title, words):
+    ranks, optimizers = data["rank"].values, data["optimizer"].values
+    height = max(2.8, 1.75 * len(ranks))
+    shape = len(ranks), len(optimizers)
+    figure, axes = panels(*shape, height=height, sharey=True, squeeze=False)
+    colour = PALETTE["blue"]
     for row, rank in enumerate(ranks):
-        for column, name in enumerate(optimisers):
-            ax = axes[row, column]
-            cell = data.sel(rank=rank, optimiser=name)
+        for column, name in enumerate(optimizers):
+            ax, cell = axes[row, column], data.sel(rank=rank, optimizer=name)
             curves = cell["relative_loss"].transpose("seed", "step").values
             step = cell["step"].values
             for curve in curves[:20]:
-                style = simulation_line(PALETTE["blue"], linewidth=0.9, alpha=0.35)
-                ax.plot(step, curve, **style)
-            ax.plot(step, np.nanmean(curves, 0), color=PALETTE["blue"], linewidth=2, zorder=5)
+                ax.plot(step, curve, **simulation_line(colour, linewidth=0.9, alpha=0.35))
+            known = np.isfinite(curves).any(0)
+            mean = np.nanmean(curves[:, known], 0) if known.any() else []
+            ax.plot(step[known], mean, color=colour, linewidth=2, zorder=5)
             if theory is not None:
-                exact = theory["loss"].sel(rank=rank, optimiser=name).mean("seed", skipna=False)
-                ax.plot(
-                    theory["step"].values, exact.values, **theory_line(PALETTE["blue"], zorder=6)
-                )
+                exact = theory["loss"].sel(rank=rank, optimizer=name).mean("seed", skipna=False)
+                ax.plot(theory["step"].values, exact.values, **theory_line(colour, zorder=6))
             ax.set(xlim=(0, _end(step, curves)), ylim=(0, None))
             ax.locator_params(axis="x", nbins=3)
             if row == 0:
                 ax.set_title(OPTIMISER_NAMES[str(name)], fontsize=12)
             if column == 0:
                 ax.set_ylabel(f"rank {rank}")
-    top = np.nanquantile(data["relative_loss"].isel(step=0).values, 0.99)
-    axes[0, 0].set_ylim(0, 1.05 * max(top, 1.05))
+    first = data["relative_loss"].isel(step=0).values
+    first = first[np.isfinite(first)]
+    axes[0, 0].set_ylim(0, 1.05 * max(np.quantile(first, 0.99) if first.size else 0, 1.05))
     figure.supxlabel("Step", fontsize=13)
     figure.set_size_inches(WIDTH, figure.get_size_inches()[1])
     seeds = data.sizes["seed"]
@@ -89,16 +69,13 @@ def _grid(data, theory, title):
         figure,
         f"{title}: loss while learning",
         f"{title}: training loss over that of the zero matrix, {drawn} (pale) and their mean (dark){exact}. "
-        "Each panel is as long as its runs take to come within a percent of where they end.",
+        f"Each panel is as long as its runs take to come within a percent of where they end.{words}",
     )
 
 
-def _end(step, curves):
+def _end(step, curves) -> float:
     """Step at which nine runs in ten are within a percent of where they end, and a little."""
-    finite = np.where(np.isfinite(curves), curves, np.inf)
-    end = np.nanmin(np.where(np.isfinite(curves), curves, np.nan), 1, keepdims=True)
-    late = [
-        step[np.flatnonzero(row > last + 0.01)[-1]] if (row > last + 0.01).any() else step[1]
-        for row, last in zip(finite, end[:, 0], strict=True)
-    ]
+    ends = np.fmin.reduce(curves, axis=1, keepdims=True)
+    above = curves > ends + 0.01
+    late = [step[np.flatnonzero(row)[-1]] if row.any() else step[1] for row in above]
     return min(1.25 * np.quantile(late, 0.9) + step[1], step[-1])

@@ -1,104 +1,79 @@
-"""What is known of an S-curve run without training it: the rank-one reduction, and softmax without factors."""
+"""What is known of an S-curve run without training it: the rank-one reduction, its end, and softmax without factors."""
 
 import dataclasses
 
 import numpy as np
-import xarray as xr
 
-from foretrain.studies.s_curves import study
-from foretrain.theory import rank_one as s_curve
+from foretrain.streams import Seed
+from foretrain.studies.s_curves.study import LARGE_SCALE, Parameters
+from foretrain.theory import rank_one
+from foretrain.training import factorization
 
 DIRECT_SEEDS = 100
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Loss of the exact reduction where it holds, and of descent on the logits beside cross-entropy at rank two.
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Loss of the exact reduction where it holds, the end under weight decay, and descent on the logits themselves.
 
     Elsewhere nothing exact is known and the values are nan. For the logits only the first hundred seeds are computed,
-    for a target as it is and for one of logits of order one.
+    beside cross-entropy at rank two, for a target as it is and for one of logits of order one.
     """
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    loss = np.full((seeds, step.size), np.nan)
-    direct = {"direct_loss": loss.copy(), "direct_loss_large": loss.copy()}
-    reducible = (
-        parameters.loss_kind == "mse"
-        and parameters.rank == study.components(parameters) == 1
-        and parameters.optimiser in ("sgd", "sgd_decay")
-        and parameters.target_scale == 1
-    )
-    if reducible:
-        loss = rank_one_loss(parameters, root_seed, seeds)
-    if parameters.loss_kind == "cross_entropy" and (parameters.rank, parameters.optimiser) == (
-        2,
-        "sgd",
-    ):
-        large = dataclasses.replace(parameters, target_scale=study.LARGE_SCALE)
-        for curves, p in zip(direct.values(), (parameters, large), strict=True):
-            for seed in range(min(seeds, DIRECT_SEEDS)):
-                curves[seed] = direct_loss(p, root_seed, seed)
-    variables = {
-        name: (("seed", "step"), curves) for name, curves in {"loss": loss, **direct}.items()
+    unknown = np.full(step.size, np.nan)
+    squared = p.loss_function == "mse"
+    descends = p.optimizer in ("sgd", "sgd_decay")
+    one = p.rank == factorization.components(p) == 1 and p.target_scale == 1
+    ends = squared and p.optimizer == "sgd_decay"
+    direct = not squared and (p.rank, p.optimizer) == (2, "sgd") and seed.number < DIRECT_SEEDS
+    large = dataclasses.replace(p, target_scale=LARGE_SCALE)
+    return {
+        "loss": rank_one_loss(p, seed) if squared and descends and one else unknown,
+        "decayed_loss": np.asarray(decayed_loss(p, seed) if ends else np.nan),
+        "direct_loss": direct_loss(p, seed) if direct else unknown,
+        "direct_loss_large": direct_loss(large, seed) if direct else unknown,
     }
-    coords = {"step": step, "seed": np.arange(seeds), **study.coordinates(parameters, step)}
-    return xr.Dataset(variables, coords)
 
 
-def rank_one_loss(parameters: study.Parameters, root_seed: int, seeds: int) -> np.ndarray:
-    """Loss of the four-number reduction from every seed's start, shape (seed, stored step)."""
-    starts = []
-    for seed in range(seeds):
-        target, start = study.draw(parameters, root_seed, seed)
-        columns = (start.left[:, 0], start.right[:, 0], target.left[:, 0], target.right[:, 0])
-        starts.append(s_curve.reduce(*columns))
-    rates = study.learning_rate(parameters), study.weight_decay(parameters)
-    path = s_curve.descent(s_curve.stack(starts), parameters.steps, *rates)
-    return np.asarray(s_curve.loss(path))[:: parameters.observe_every].T
+def rank_one_loss(p: Parameters, seed: Seed) -> np.ndarray:
+    """Loss of the four-number reduction, shape (stored step,)."""
+    target, start = factorization.draw(p, seed)
+    columns = (start.left[:, 0], start.right[:, 0], target.left[:, 0], target.right[:, 0])
+    rates = factorization.learning_rate(p), factorization.weight_decay(p)
+    path = rank_one.descent(rank_one.stack([rank_one.reduce(*columns)]), p.steps, *rates)
+    return np.asarray(rank_one.loss(path))[:: p.observe_every, 0]
 
 
-def direct_loss(parameters: study.Parameters, root_seed: int, seed: int) -> np.ndarray:
+def direct_loss(p: Parameters, seed: Seed) -> np.ndarray:
     """Divergence of softmax Z from softmax C while Z itself descends, from the product of the run's start.
 
     The step is the reciprocal of the largest probability that occurs, below which descent of this convex loss behaves
     as its flow does: the Hessian diag(Q) - Q Q^T has no eigenvalue above max Q. Shape (stored step,); the number of
     steps is that of the run, the time of a step another.
     """
-    target, start = study.draw(parameters, root_seed, seed)
+    target, start = factorization.draw(p, seed)
     goal = _softmax(target.left @ target.right.T)
     logits = start.left @ start.right.T
     rate = 0.25 / max(goal.max(), _softmax(logits).max())
     losses = []
-    for index in range(parameters.steps + 1):
+    for index in range(p.steps + 1):
         current = _softmax(logits)
-        if index % parameters.observe_every == 0:
+        if index % p.observe_every == 0:
             losses.append(np.sum(goal * np.log(goal / current)))
         logits -= rate * (current - goal)
     return np.array(losses)
 
 
-def decayed_loss(parameters: study.Parameters, root_seed: int, seed: int) -> float:
+def decayed_loss(p: Parameters, seed: Seed) -> float:
     """Squared error at which descent with weight decay ends.
 
     Decay penalises the sum of the singular values of Z: each of the k largest of C ends at max(s - lambda/2, 0), which
     leaves min(s, lambda/2)^2; the others leave s^2.
     """
-    target, _ = study.draw(parameters, root_seed, seed)
+    target, _ = factorization.draw(p, seed)
     strengths = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
     left = strengths.copy()
-    learned = slice(0, study.components(parameters))
-    left[learned] = np.minimum(strengths[learned], study.weight_decay(parameters) / 2)
+    learned = slice(0, factorization.components(p))
+    left[learned] = np.minimum(strengths[learned], factorization.weight_decay(p) / 2)
     return float(np.sum(left**2))
-
-
-def decay_ratio(parameters: study.Parameters, root_seed: int, seed: int) -> float:
-    """Length of cross-entropy's decay term over that of the centred squared error / (2 n^2), at the start.
-
-    Zero if cross-entropy had no decay term; see docs/theory/s-curves.md.
-    """
-    _, start = study.draw(parameters, root_seed, seed)
-    own = start.left @ start.right.T
-    pull = (_softmax(own) - 1 / own.size) @ start.right
-    centred = (own - own.mean()) @ start.right / own.size
-    return float(np.linalg.norm(pull) / np.linalg.norm(centred))
 
 
 def _softmax(logits):

@@ -11,6 +11,8 @@ from foretrain.forecast.predict import predict, rank
 from foretrain.graph import graph_from_dict
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import pathways_data
+from foretrain.tasks.logic import xor
 from foretrain.theory.reduction import ReductionError
 
 HADAMARD = [[1, 1], [1, -1]]
@@ -75,6 +77,21 @@ def test_a_stable_end_above_the_bound_says_so():
     assert "is stable, though loss at least 0 is attainable" in str(found)
     trained = trained_loss(data, init_scale=0.3, seed=0)
     assert trained == pytest.approx(found.final_loss, rel=1e-4)
+
+
+def test_what_decays_for_ever_and_what_cannot_be_learned_are_no_saddles():
+    # Strengths of the third to eighth mode decay as 1 / sqrt(time); nothing drives them.
+    undriven = linear(np.eye(8), np.diag([8.0, 4, 0, 0, 0, 0, 0, 0]), 16)
+    for scale in (0.1, 1.0):
+        found = of(undriven, init_scale=scale)
+        assert found.stable
+        assert found.smallest_curvature == 0
+    points = xor(2)
+    nothing = pathways_data(points.inputs["x"], points.targets["y"], np.ones((1, 4)))
+    found = of(nothing)
+    assert found.stable
+    assert found.smallest_curvature == 0
+    assert found.attainable_loss == pytest.approx(0.5)
 
 
 def test_a_ranking_says_which_ends_are_saddles():
@@ -176,3 +193,17 @@ def test_a_prompt_shows_a_few_lines_and_print_the_tables():
 
 
 HADAMARD_DATA = routes(HADAMARD)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_stable_ends_are_those_of_training_and_saddles_are_left(seed):
+    generator = np.random.default_rng(seed)
+    table, trained = generator.integers(-2, 3, (3, 2)), generator.random((3, 2)) < 0.8
+    data = routes(table, width=1 + seed % 2, weights=trained)
+    found = of(data)
+    losses = [trained_loss(data, init_scale=0.3, seed=k, learning_rate=0.1) for k in range(2)]
+    assert found.attainable_loss < min(losses) + 1e-9
+    if found.stable:
+        assert min(losses) == pytest.approx(found.final_loss, abs=1e-3)
+    else:
+        assert min(losses) < found.final_loss - 1e-3

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array, real
-from foretrain.forecast.prediction import ModeForecast, Prediction, Ranking, first_below
+from foretrain.forecast.prediction import SHORT, ModeForecast, Prediction, Ranking, first_below
 from foretrain.graph import Graph, graph_from_dict, read_graph
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
@@ -103,10 +103,11 @@ def predict(
         until = 1.25 * first_below(followed, losses, final + 0.01 * drop)
         learns = drop > _ROUNDING * initial
         times = np.linspace(0, min(until, horizon) if learns else horizon, 201)
-    curvature, stable = _stability(reduction, states[-1], natural)
     attainable = gated_landscape.attainable(statistics, reduction)
+    falls_short = final - attainable.loss > SHORT * max(initial, final)
+    curvature, stable = _stability(reduction, states[-1], natural, falls_short)
     # A bound that the prediction itself reaches is no mere bound.
-    reached = reduction.residual <= TOLERANCE and final - attainable.loss <= _WEAKEST**2 * initial
+    reached = reduction.residual <= TOLERANCE and not falls_short
     return Prediction(
         label=label,
         init_scale=init_scale,
@@ -255,18 +256,36 @@ def _refined(times: np.ndarray, states: np.ndarray) -> np.ndarray:
     return np.unique(np.concatenate([times, between.ravel()]))
 
 
-def _stability(reduction: Reduction, end: np.ndarray, natural: float) -> tuple[float, bool | None]:
-    """Smallest curvature at the end, and whether nothing leaves it within the horizon."""
+def _stability(
+    reduction: Reduction, end: np.ndarray, natural: float, falls_short: bool
+) -> tuple[float, bool | None]:
+    """Smallest curvature at the end, and whether nothing that lowers the loss leaves it within the horizon."""
+    exact = reduction.residual <= TOLERANCE
+    if not _learned(reduction)[0].size:
+        return 0.0, True if exact else None
     strongest = np.abs(reduction.singular_values).max()
     lengths = [len(path.edges) for path in reduction.paths]
     rate = strongest * max(natural ** (length - 2) for length in lengths)
+    end = _settled(reduction, end)
     curvature = gated_landscape.smallest_curvature(reduction, end)
     if curvature > -_NO_CURVATURE * rate:
         curvature = 0.0
     flat = gated_landscape.leads_down_flat(reduction, end, _WEAKEST * strongest)
-    if curvature < -_WEAKEST * rate or flat:
+    if (curvature < -_WEAKEST * rate or flat) and (falls_short or not exact):
         return curvature, False
-    return curvature, True if reduction.residual <= TOLERANCE else None
+    return curvature, True if exact else None
+
+
+def _settled(reduction: Reduction, end: np.ndarray) -> np.ndarray:
+    """The end with modes that nothing drives at zero: they decay by a power of time and are on their way for ever."""
+    settled = end.copy()
+    driven = np.abs(reduction.singular_values)
+    driven = driven > _WEAKEST * driven.max()
+    for number, group in enumerate(reduction.groups):
+        rows = [edge.name in group.edges for edge in reduction.graph.edges]
+        idle = ~driven[reduction.group_of_bundle == number].any(axis=0)
+        settled[np.ix_(rows, idle)] = 0
+    return settled
 
 
 def _horizon(reduction: Reduction, init_scale: float) -> float:

@@ -11,6 +11,9 @@ import numpy as np
 
 from foretrain.theory.reduction import TOLERANCE, Reduction
 
+# Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
+SHORT = 1e-6
+
 
 @dataclass(frozen=True)
 class ModeForecast:
@@ -94,9 +97,8 @@ class Prediction:
     @property
     def falls_short(self) -> bool:
         """Whether the predicted end lies above what is attainable, by more than a millionth of the loss at the start."""
-        return self.final_loss - self.attainable_loss > 1e-6 * max(
-            self.initial_loss, self.final_loss
-        )
+        most = max(self.initial_loss, self.final_loss)
+        return self.final_loss - self.attainable_loss > SHORT * most
 
     def time_to(self, loss: float) -> float:
         """First time at which the expected loss is at most `loss`; infinite if it never is."""

@@ -87,7 +87,7 @@ def _clean(prefix, arrays, graph):
     for name, array in arrays.items():
         label = f"{prefix}.{name}"
         array = finite_array(label, array, ndim=1 if prefix == "gate" else 2)
-        largest = np.abs(array).max(initial=0)
+        largest = float(np.abs(array).max(initial=0))  # float16 cannot be compared with the bound
         if largest > LARGEST:
             raise argument_error(
                 label, f"hold numbers of at most {LARGEST:g} in size", f"holds {largest:g}"

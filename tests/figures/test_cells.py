@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from made_claims import made
 
-from foretrain.claims.claim import cell_label, in_cell, judge
 from foretrain.figures import draw_cells
 
 SCALES = [float(scale) for scale in np.geomspace(0.05, 1.2, 5)]
@@ -16,8 +16,7 @@ def claims(axes, names=("a",)):
         cell = {name: values[i] for (name, values), i in zip(axes.items(), index, strict=True)}
         value = 1.0 + index[0] + (100 if index[-1] == 0 else 0)
         for name in names:
-            claim = judge(name, "It is small.", "§1", [value, 1.01 * value], (0, 50), predicted=2)
-            found.append(in_cell(claim, cell_label(cell)))
+            found.append(made(name, [value, 1.01 * value], (-30, 50), predicted=2.0, cell=cell))
     return found
 
 
@@ -30,7 +29,7 @@ def test_one_axis_gives_a_curve_with_its_allowed_interval():
     assert {"measured", "predicted", "allowed", "fails"} <= set(shown)
     np.testing.assert_allclose(shown["measured"].get_xdata(), SCALES)
     assert shown["measured"].get_ydata()[0] == pytest.approx(101.505)
-    assert "95% bootstrap intervals over seeds" in drawing.caption
+    assert "95% intervals over seeds" in drawing.caption
 
 
 def test_two_axes_give_a_map_and_further_ones_stay_at_their_first_value():
@@ -59,7 +58,7 @@ def test_values_in_any_order_are_drawn_in_order():
 
 def test_a_claim_that_is_judged_at_some_values_only_is_drawn_at_one_of_those():
     axes = {"mask": ["random", "circulant"], "init_scale": SCALES}
-    some = [claim for claim in claims(axes) if "circulant" in claim.id]
+    some = [claim for claim in claims(axes) if claim.cell["mask"] == "circulant"]
     (ax,) = draw_cells(some, axes)["cells"].figure.axes
     assert len(ax.get_lines()[0].get_xdata()) == len(SCALES)
 
@@ -74,10 +73,7 @@ def test_cells_of_a_logarithmic_axis_lie_about_their_values():
 
 def test_a_cell_without_a_value_is_marked_at_the_edge():
     axes = {"init_scale": SCALES}
-    found = [
-        in_cell(judge("a", "s", "§", [np.nan, np.nan], (0, 1)), cell_label({"init_scale": scale}))
-        for scale in SCALES
-    ]
+    found = [made("a", [np.nan, np.nan], (0, 1), cell={"init_scale": scale}) for scale in SCALES]
     (ax,) = draw_cells(found, axes)["cells"].figure.axes
     (marks,) = [
         line for line in ax.get_lines() if line.get_marker() == "." and len(line.get_xdata())
@@ -88,7 +84,7 @@ def test_a_cell_without_a_value_is_marked_at_the_edge():
 def test_what_holds_everywhere_gives_way_to_what_does_not():
     axes = {"init_scale": SCALES}
     sound = [
-        in_cell(judge(f"sound-{n}", "s", "§", [1, 1.1], (0, 9)), cell_label({"init_scale": scale}))
+        made(f"sound-{n}", [1, 1.1], (0, 9), cell={"init_scale": scale})
         for n in range(6)
         for scale in SCALES
     ]
@@ -103,3 +99,8 @@ def test_what_holds_everywhere_gives_way_to_what_does_not():
 )
 def test_nothing_is_drawn_without_an_axis_of_several_numbers(axes):
     assert draw_cells(claims(axes) if axes else [], axes) == {}
+
+
+def test_a_claim_with_one_cell_on_an_axis_is_not_drawn():
+    (one, *_) = claims({"init_scale": SCALES})
+    assert draw_cells([one], {"init_scale": SCALES}) == {}

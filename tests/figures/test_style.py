@@ -1,6 +1,6 @@
+import os
 import subprocess
 import sys
-import textwrap
 
 import matplotlib as mpl
 import numpy as np
@@ -8,10 +8,9 @@ import pytest
 import xarray as xr
 from matplotlib.colors import to_rgb
 
-from foretrain import figures
-from foretrain.claims.claim import bootstrap_interval
+from foretrain.claims.interval import interval
 from foretrain.errors import ArgumentError
-from foretrain.figures import Drawing, draw, save
+from foretrain.figures import Drawing, save
 from foretrain.figures.style import (
     PALETTE,
     WIDTH,
@@ -113,14 +112,15 @@ def test_a_band_is_the_interval_that_claims_use_and_says_so(samples):
         x = np.arange(5.0)
         line, band = seed_band(ax, x, samples, "loss")
     np.testing.assert_allclose(line.get_ydata(), samples.mean(axis=0), rtol=1e-14)
-    low, high = np.array([bootstrap_interval(column) for column in samples.T]).T
+    found = [interval(column) for column in samples.T]
+    low, high = [one.low for one in found], [one.high for one in found]
     edge = band.get_paths()[0].vertices
     for place, bottom, top in zip(x, low, high, strict=True):
         heights = edge[edge[:, 0] == place][:, 1]
         assert (heights.min(), heights.max()) == (bottom, top)
     assert legend_labels(ax) == [
         "loss",
-        "band: 95% bootstrap interval of the mean over 12 seeds",
+        "band: 95% interval of the mean over 12 seeds",
     ]
 
 
@@ -209,61 +209,39 @@ def test_a_legend_below_names_each_label_once_and_covers_no_panel():
     assert all(ax.get_tightbbox().y0 >= top for ax in axes)
 
 
-# Finding, drawing and saving.
-
-MODULE = """
-from foretrain.figures import Drawing
-from foretrain.figures.style import panels
-import matplotlib
-
-def draw(tree):
-    figure, ax = panels()
-    ax.plot(tree["theory"]["loss"], label="loss")
-    ax.legend()
-    return {"loss": Drawing(figure, f"size {matplotlib.rcParams['font.size']:g}", "Caption.")}
-"""
-
-
-@pytest.fixture
-def result(tmp_path, monkeypatch):
-    """A result of the study ``toy-study``, whose figures are in a folder of their own."""
-    (tmp_path / "toy_study.py").write_text(textwrap.dedent(MODULE))
-    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    theory = xr.Dataset({"loss": ("step", [1.0, 0.5, 0.25])})
-    tree = xr.DataTree.from_dict({"theory": theory})
-    tree.attrs["study"] = "toy-study"
-    yield tree
-    sys.modules.pop("foretrain.figures.toy_study", None)
+def test_a_legend_below_stays_within_the_figure_whatever_it_says():
+    words = [
+        "simulation",
+        "theory",
+        "band: 95% interval of the mean over 17 to 20 seeds",
+        "a word " * 20,
+    ]
+    with style():
+        figure, ax = panels()
+        for word in words:
+            ax.plot([0, 1], label=word.strip())
+        legend = legend_below(figure)
+        figure.draw_without_rendering()
+        box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.width
+    assert " ".join(legend.get_texts()[3].get_text().split()) == words[3].strip()
 
 
-def test_figures_are_found_by_the_studys_name_and_drawn_in_the_style(result):
-    (name, drawing), *rest = draw(result).items()
-    assert (name, rest) == ("loss", [])
-    assert drawing.title == "size 12"
-    np.testing.assert_array_equal(drawing.figure.axes[0].lines[0].get_ydata(), [1.0, 0.5, 0.25])
+# Saving.
 
 
-@pytest.mark.parametrize("study", ["no-such-study", "style", "../toy_study", "os.path", ""])
-def test_a_study_without_figures_draws_none(result, study):
-    result.attrs["study"] = study
-    assert draw(result) == {}
+def drawings():
+    with style():
+        figure, ax = panels()
+        ax.plot([1.0, 0.5, 0.25], label="loss")
+        ax.legend()
+    return {"loss": Drawing(figure, "Loss", "Caption.")}
 
 
-def test_a_result_that_names_no_study_is_refused():
-    with pytest.raises(ArgumentError, match=r"`result` must name its study in attrs\['study'\]"):
-        draw(xr.DataTree())
-
-
-def test_an_error_inside_a_figure_module_is_not_taken_for_a_missing_one(result, tmp_path):
-    (tmp_path / "toy_study.py").write_text("import no_such_package_at_all")
-    with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
-        draw(result)
-
-
-def test_saving_writes_both_formats_and_clears_the_figures(result, tmp_path):
-    drawings = draw(result)
-    paths = save(drawings, tmp_path / "figures")
+def test_saving_writes_both_formats_and_clears_the_figures(tmp_path):
+    made = drawings()
+    paths = save(made, tmp_path / "figures")
     assert paths == {"loss": tmp_path / "figures" / "loss.svg"}
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
         "loss.png",
@@ -272,18 +250,18 @@ def test_saving_writes_both_formats_and_clears_the_figures(result, tmp_path):
     image = mpl.image.imread(tmp_path / "figures" / "loss.png")
     assert image.shape[1] == pytest.approx(150 * WIDTH, abs=1)
     assert np.all(image[0, 0] == 1)  # white, not transparent
-    assert drawings["loss"].figure.axes == []
+    assert made["loss"].figure.axes == []
 
 
-def test_equal_figures_give_equal_svgs_that_need_no_font(result, tmp_path):
-    first, second = (save(draw(result), tmp_path / name)["loss"].read_text() for name in "ab")
+def test_equal_figures_give_equal_svgs_that_need_no_font(tmp_path):
+    first, second = (save(drawings(), tmp_path / name)["loss"].read_text() for name in "ab")
     assert first == second
     assert "<text" not in first
     assert "font-family" not in first
 
 
-def test_a_figure_that_cannot_be_drawn_leaves_the_old_file(result, tmp_path):
-    path = save(draw(result), tmp_path)["loss"]
+def test_a_figure_that_cannot_be_drawn_leaves_the_old_file(tmp_path):
+    path = save(drawings(), tmp_path)["loss"]
     before = path.read_bytes()
     broken, ax = panels()
     ax.set_title(r"$\nosuchsymbol$")
@@ -300,3 +278,17 @@ def test_drawing_needs_no_pyplot():
 def test_the_page_needs_no_matplotlib():
     code = "import sys, foretrain.report.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("backend", ["nonsense", "module://no_such_package.backend", "gtk4agg"])
+def test_a_backend_that_is_not_there_does_not_end_a_run(tmp_path, backend):
+    code = f"""
+import os, sys
+from foretrain.figures import Drawing, save
+from foretrain.figures.style import panels
+save({{"a": Drawing(panels()[0], "", "")}}, {str(tmp_path)!r})
+sys.exit(os.environ["MPLBACKEND"] != {backend!r} or "matplotlib.pyplot" in sys.modules)
+"""
+    environment = {**os.environ, "MPLBACKEND": backend}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, timeout=60).returncode == 0
+    assert (tmp_path / "a.png").exists()

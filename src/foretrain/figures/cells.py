@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from foretrain.claims.cells import by_claim, over_axes
+from foretrain.claims.cells import gather, over_axes
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.figures import Drawing
 from foretrain.figures.style import INK, PALETTE, legend_below, panels
@@ -52,7 +52,7 @@ def draw(claims: list[Claim], axes: dict[str, list]) -> dict[str, Drawing]:
     Returns:
         ``cells`` to the drawing, with a panel for each of at most six such claims; empty if there are none.
     """
-    shown = [panel for group in by_claim(claims) if (panel := _panel(group, axes)) is not None]
+    shown = [panel for group in gather(claims) if (panel := _panel(group, axes)) is not None]
     if not shown:
         return {}
     # Those that do not hold everywhere say more than those that do.
@@ -83,12 +83,14 @@ def _panel(group, axes):
         return None
     # The first place on the other axes at which the claim was judged most often.
     counts = Counter(tuple(index[position] for position in fixed) for index in sorted(places))
-    held = max(counts, key=counts.get)
+    held = counts.most_common(1)[0][0]
     found = {
         tuple(index[position] for position in drawn): claim
         for index, claim in places.items()
         if tuple(index[position] for position in fixed) == held
     }
+    if len(found) < 2:
+        return None
     return _Panel(
         group.id, {n: list(along[n]) for n in names}, found, tuple(order[n] for n in fixed)
     )
@@ -106,11 +108,11 @@ def _curve(ax, panel):
     x = np.array([values[index[0]] for index in order], float)
     measured = np.array([claim.measured for claim in claims])
     intervals = np.array([claim.uncertainty or (np.nan, np.nan) for claim in claims])
-    allowed = np.array([claim.tolerance for claim in claims])
+    allowed = np.array([claim.allowed for claim in claims])
     predicted = np.array([claim.predicted for claim in claims])
     colour = PALETTE["blue"]
     if np.isfinite(intervals).any():
-        label = "95% bootstrap interval"
+        label = "95% interval"
         ax.fill_between(x, *intervals.T, color=colour, alpha=0.25, linewidth=0, label=label)
     ax.plot(x, measured, color=colour, marker="o", markersize=4, linewidth=1.8, label="measured")
     for ends in allowed.T:
@@ -140,9 +142,8 @@ def _map(ax, panel):
     _scale(ax.yaxis, ax.set_yscale, y)
     ax.figure.colorbar(mesh, ax=ax, label=_measured(next(iter(panel.claims.values()))))
     at = np.array([(x[column], y[row]) for column, row in panel.claims], float)
-    _mark(
-        ax, *at.T, list(panel.claims.values()), size=np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0)
-    )
+    size = float(np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0))
+    _mark(ax, at[:, 0], at[:, 1], list(panel.claims.values()), size)
     ax.set(xlabel=across, ylabel=up)
 
 
@@ -206,9 +207,7 @@ def _caption(drawn, number) -> str:
     text = "What was measured for each claim that is judged along an axis of the grid."
     kinds = {len(panel.along) for panel in drawn}
     if 1 in kinds:
-        text += (
-            " Dotted lines bound what is allowed; the bands are 95% bootstrap intervals over seeds."
-        )
+        text += " Dotted lines bound what is allowed; the bands are 95% intervals over seeds."
         text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
         text += " Colour is the measured value; grey cells have none."

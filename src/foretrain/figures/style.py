@@ -5,6 +5,7 @@ two agree both are seen. Text is DejaVu Sans, which comes with matplotlib, and i
 outlines: a figure looks the same everywhere.
 """
 
+import textwrap
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -15,6 +16,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.rcsetup import cycler
 
 from foretrain.claims.interval import interval
 from foretrain.errors import argument_error
@@ -62,7 +64,7 @@ _SETTINGS = {
     "legend.edgecolor": "none",
     "legend.fancybox": False,
     "legend.handlelength": 2.4,
-    "axes.prop_cycle": mpl.cycler(color=list(PALETTE.values())),
+    "axes.prop_cycle": cycler(color=list(PALETTE.values())),
     "axes.edgecolor": INK,
     "axes.labelcolor": INK,
     "text.color": INK,
@@ -87,7 +89,8 @@ _LEFT = {"backend", "backend_fallback", "interactive"}  # how a session shows fi
 def style() -> AbstractContextManager:
     """Context in which figures are made and saved, the same whatever a user's settings are."""
     default = {name: mpl.rcParamsDefault[name] for name in mpl.rcParamsDefault if name not in _LEFT}
-    return mpl.rc_context({**default, **_SETTINGS})
+    settings: dict[Any, Any] = {**default, **_SETTINGS}
+    return mpl.rc_context(settings)
 
 
 def panels(
@@ -207,13 +210,25 @@ def band_label(counts, statistic: Callable[[np.ndarray], float] = np.mean) -> st
 
 
 def legend_below(figure: Figure, columns: int = 3):
-    """Put one legend for all panels below them, each label once, where it covers no curve."""
+    """Put one legend for all panels below them, each label once, where it covers no curve.
+
+    It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
+    are wrapped.
+    """
     entries = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    options = {"loc": "outside lower center", "ncols": columns}
-    return figure.legend(list(entries.values()), list(entries), **options)
+    most = min(columns, max(1, len(entries)))
+    tries = [(number, 1000) for number in range(most, 0, -1)] + [(1, 70), (1, 50), (1, 30)]
+    while True:
+        number, wide = tries.pop(0)
+        labels = [textwrap.fill(label, wide) for label in entries]
+        options = {"loc": "outside lower center", "ncols": number}
+        legend = figure.legend(list(entries.values()), labels, **options)
+        if not tries or legend.get_window_extent().width <= figure.bbox.width:
+            return legend
+        legend.remove()
 
 
 def axis_label(array: xr.DataArray, name: str | None = None) -> str:

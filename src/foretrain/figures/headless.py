@@ -1,0 +1,25 @@
+"""Matplotlib for files, whatever ``MPLBACKEND`` says: a backend that is not installed would make its import raise."""
+
+import contextlib
+import os
+import sys
+
+
+def _import() -> None:
+    chosen = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    try:
+        import matplotlib
+    finally:
+        if chosen is not None:
+            os.environ["MPLBACKEND"] = chosen
+    if chosen:  # a session's own choice stays where it can be met
+        with contextlib.suppress(ValueError):
+            matplotlib.rcParams["backend"] = chosen
+
+
+_import()
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+__all__ = ["Figure", "FigureCanvasAgg"]

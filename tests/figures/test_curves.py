@@ -1,0 +1,220 @@
+"""The figures of a study that draws none, on grids made up here."""
+
+from dataclasses import make_dataclass
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from foretrain.figures import save
+from foretrain.figures.curves import draw
+from foretrain.figures.style import INK
+from foretrain.plans.grid import Grid
+from foretrain.vocabulary import TIME_UNIT
+
+STEPS = np.arange(0, 400, 10)
+AXES = {"init_scale": (0.2, 0.05), "optimiser": ("sgd", "adam"), "rank": (1, 2)}
+
+
+def curves(axes, seeds=7, modes=0, with_time=True):
+    """Losses that fall like a sigmoid, later for a smaller start; strengths of the modes that rise as they fall."""
+    random = np.random.default_rng(0)
+    shape = tuple(map(len, axes.values()))
+    delay = np.ones(shape)
+    for position, values in enumerate(axes.values()):
+        factor = np.arange(1, len(values) + 1) / 2
+        delay = delay * factor.reshape([-1 if n == position else 1 for n in range(len(shape))])
+    late = 80 * delay[..., None, None] * random.uniform(0.9, 1.1, (*shape, seeds, 1))
+    loss = 1 / (1 + np.exp((STEPS - late) / 15))
+    coords = {**{name: list(values) for name, values in axes.items()}, "step": STEPS}
+    if with_time:
+        coords["time"] = ("step", STEPS * 0.1, {"units": TIME_UNIT})
+    data = xr.Dataset({"loss": ((*axes, "seed", "step"), loss)}, coords)
+    if modes:
+        strength = (1 - loss[..., None]) * np.arange(modes, 0, -1)
+        data["mode_strength"] = ((*axes, "seed", "step", "mode"), strength)
+    data["outcome"] = ((*axes, "seed"), np.ones((*shape, seeds), int))
+    return data
+
+
+def grid(axes=None, **options):
+    axes = axes or {}
+    fields = [(name, type(values[0]), values[0]) for name, values in axes.items()]
+    parameters = make_dataclass("Parameters", fields, frozen=True)()
+    simulation = curves(axes, **options)
+    theory = simulation.drop_vars("outcome").mean("seed").drop_vars("time", errors="ignore")
+    return Grid(parameters, axes, simulation.sizes["seed"], 0, simulation, {}, theory)
+
+
+def drawn(ax):
+    """The lines but for those that stand for others in the legend."""
+    return [line for line in ax.get_lines() if len(line.get_xdata())]
+
+
+def lines(ax, dashed):
+    return [line for line in drawn(ax) if (line.get_linestyle() == "--") == dashed]
+
+
+def labels(figure):
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_every_variable_that_both_have_is_drawn_with_the_loss_first():
+    whole = grid(modes=2)
+    whole.simulation["conserved"] = ("step", np.ones(STEPS.size))
+    found = draw(whole)
+    assert list(found) == ["loss", "mode_strength"]
+    assert found["mode_strength"].title == "Mode strength"
+
+
+def test_theory_is_dashed_over_the_mean_over_seeds_with_its_band_and_single_runs():
+    whole = grid()
+    drawing = draw(whole)["loss"]
+    (ax,) = drawing.figure.axes
+    *single, mean, theory = drawn(ax)
+    assert len(single) == 5
+    np.testing.assert_allclose(mean.get_ydata(), whole.simulation.loss.mean("seed"))
+    np.testing.assert_allclose(theory.get_ydata(), whole.theory.loss)
+    np.testing.assert_allclose(theory.get_xdata(), whole.simulation.time)
+    assert theory.get_zorder() > mean.get_zorder()
+    assert (theory.get_linestyle(), theory.get_color()) == ("--", INK)
+    assert ax.get_xlabel() == f"Time ({TIME_UNIT})"
+    assert set(labels(drawing.figure)) == {
+        "single runs",
+        "simulation",
+        "theory",
+        "band: 95% interval of the mean over 7 seeds",
+    }
+    assert "in a band of its 95% interval" in drawing.caption
+    assert "Dashed: theory." in drawing.caption
+
+
+def test_the_first_axis_is_panels_the_second_colours_and_others_stay_at_their_first_value():
+    whole = grid(AXES)
+    drawing = draw(whole)["loss"]
+    assert [ax.get_title(loc="left") for ax in drawing.figure.axes] == [
+        "init_scale=0.05",
+        "init_scale=0.2",
+    ]
+    for ax, scale in zip(drawing.figure.axes, (0.05, 0.2), strict=True):
+        theory = lines(ax, dashed=True)
+        assert len(theory) == 2
+        for line, optimiser in zip(theory, AXES["optimiser"], strict=True):
+            expected = whole.theory.loss.sel(init_scale=scale, optimiser=optimiser, rank=1)
+            np.testing.assert_allclose(line.get_ydata(), expected)
+        assert theory[0].get_color() != theory[1].get_color()
+    assert {"optimiser=sgd", "optimiser=adam", "theory"} <= set(labels(drawing.figure))
+    assert drawing.caption.endswith("Drawn at rank=1.")
+
+
+def test_modes_are_colours_and_the_second_axis_stays_at_its_first_value():
+    whole = grid({"init_scale": (0.1, 0.2), "rank": (1, 2)}, modes=9)
+    whole.simulation.coords["mode"] = np.arange(1, 10)
+    drawing = draw(whole)["mode_strength"]
+    assert len(lines(drawing.figure.axes[0], dashed=True)) == 5
+    shown = {"mode 1", "mode 3", "mode 5", "mode 7", "mode 9"}
+    assert shown <= set(labels(drawing.figure))
+    assert "Of 9 curves, along mode, 5 are drawn." in drawing.caption
+    assert "Drawn at rank=1." in drawing.caption
+    expected = whole.theory.mode_strength.isel(init_scale=0, rank=0, mode=8)
+    np.testing.assert_allclose(lines(drawing.figure.axes[0], True)[-1].get_ydata(), expected)
+
+
+def test_of_many_values_some_are_drawn_both_ends_among_them():
+    drawing = draw(grid({"rank": tuple(range(1, 21))}))["loss"]
+    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes if ax.get_visible()]
+    assert (len(titles), titles[0], titles[-1]) == (6, "rank=1", "rank=20")
+    assert "Of 20 values of rank 6 are drawn." in drawing.caption
+
+
+def test_without_theory_every_curve_of_the_simulation_is_drawn():
+    whole = grid(modes=2)
+    bare = Grid(whole.parameters, {}, 7, 0, whole.simulation)
+    found = draw(bare)
+    assert list(found) == ["loss", "mode_strength"]
+    assert "theory" not in labels(found["loss"].figure)
+    assert "theory" not in found["loss"].caption
+    many = whole.simulation.assign({f"more_{n}": ("step", STEPS) for n in range(9)})
+    assert len(draw(Grid(whole.parameters, {}, 7, 0, many))) == 6
+
+
+def test_without_time_the_abscissa_is_the_step():
+    (ax,) = draw(grid(with_time=False))["loss"].figure.axes
+    assert ax.get_xlabel() == "Step"
+    assert drawn(ax)[-1].get_xdata()[-1] == STEPS[-1]
+
+
+def test_time_may_differ_from_cell_to_cell():
+    whole = grid({"rate": (0.1, 0.2)}, with_time=False)
+    time = ("rate", "step"), np.array([[0.1], [0.2]]) * STEPS
+    whole.simulation.coords["time"] = time
+    first, second = draw(whole)["loss"].figure.axes
+    assert drawn(first)[-1].get_xdata()[-1] == pytest.approx(39)
+    assert drawn(second)[-1].get_xdata()[-1] == pytest.approx(78)
+
+
+def test_theory_that_differs_by_seed_is_drawn_as_its_mean():
+    whole = grid()
+    whole.theory["loss"] = whole.simulation["loss"] * xr.DataArray(
+        [1.0] * 6 + [np.nan], dims="seed"
+    )
+    drawing = draw(whole)["loss"]
+    (theory,) = lines(drawing.figure.axes[0], dashed=True)
+    np.testing.assert_allclose(theory.get_ydata(), whole.simulation.loss[:6].mean("seed"))
+    assert "Dashed: theory, mean over seeds." in drawing.caption
+
+
+def test_theory_at_other_steps_stands_at_its_own():
+    whole = grid()
+    theory = curves({}, seeds=1).mean("seed").drop_vars("time").isel(step=slice(None, None, 2))
+    (ax,) = draw(Grid(whole.parameters, {}, 7, 0, whole.simulation, {}, theory))["loss"].figure.axes
+    (line,) = lines(ax, dashed=True)
+    np.testing.assert_allclose(line.get_xdata(), STEPS[::2] * 0.1)
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf, 1e300])
+def test_runs_that_ended_early_or_blew_up_are_left_out_and_an_empty_panel_says_so(lost, tmp_path):
+    whole = grid({"rank": (1, 2, 3)})
+    whole.simulation.loss[0, 0, 20:] = lost
+    whole.simulation.loss[1] = lost
+    whole.theory.loss[1] = np.nan
+    drawing = draw(whole)["loss"]
+    first, second, third = (ax for ax in drawing.figure.axes if ax.get_visible())
+    assert [text.get_text() for text in second.texts] == ["no run"]
+    assert not first.texts
+    assert not third.texts
+    expected = whole.simulation.loss[0, 1:, 25].mean()
+    assert lines(first, False)[-1].get_ydata()[25] == pytest.approx(float(expected))
+    assert "over 6 to 7 seeds" in " ".join(" ".join(labels(drawing.figure)).split())
+    save({"loss": drawing}, tmp_path)
+
+
+def test_a_loss_that_blows_up_is_drawn_on_a_logarithmic_scale():
+    whole = grid({"rank": (1, 2)})
+    whole.simulation.loss[0] = 1.1 ** STEPS[None]
+    first, second = draw(whole)["loss"].figure.axes
+    assert (first.get_yscale(), second.get_yscale()) == ("log", "linear")
+
+
+def test_a_band_of_few_seeds_does_not_set_the_limits():
+    whole = grid(seeds=2)
+    whole.simulation.loss[1] += 2
+    (ax,) = draw(whole)["loss"].figure.axes
+    low, high = ax.get_ylim()
+    assert -0.5 < low < 0
+    assert 3 < high < 3.5
+
+
+def test_long_curves_are_thinned_and_keep_their_ends():
+    steps = np.arange(5000)
+    data = xr.Dataset(
+        {"loss": (("seed", "step"), np.exp(-steps / 900)[None] * [[1], [1.1]])}, {"step": steps}
+    )
+    (ax,) = draw(Grid(None, {}, 2, 0, data))["loss"].figure.axes
+    x = drawn(ax)[-1].get_xdata()
+    assert (len(x), x[0], x[-1]) == (300, 0, 4999)
+
+
+def test_a_study_without_curves_or_runs_draws_none():
+    assert draw(Grid(None)) == {}
+    assert draw(Grid(None, simulation=xr.Dataset({"end": ("seed", [1.0])}))) == {}

@@ -10,7 +10,7 @@ from foretrain.figures import save
 from foretrain.figures.curves import draw
 from foretrain.figures.style import INK
 from foretrain.plans.grid import Grid
-from foretrain.vocabulary import TIME_UNIT
+from foretrain.vocabulary import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, TIME_UNIT
 
 STEPS = np.arange(0, 400, 10)
 AXES = {"init_scale": (0.2, 0.05), "optimiser": ("sgd", "adam"), "rank": (1, 2)}
@@ -175,6 +175,7 @@ def test_theory_at_other_steps_stands_at_its_own():
 @pytest.mark.parametrize("lost", [np.nan, np.inf, 1e300])
 def test_runs_that_ended_early_or_blew_up_are_left_out_and_an_empty_panel_says_so(lost, tmp_path):
     whole = grid({"rank": (1, 2, 3)})
+    whole.simulation.outcome[:] = DIVERGED
     whole.simulation.loss[0, 0, 20:] = lost
     whole.simulation.loss[1] = lost
     whole.theory.loss[1] = np.nan
@@ -187,6 +188,16 @@ def test_runs_that_ended_early_or_blew_up_are_left_out_and_an_empty_panel_says_s
     assert lines(first, False)[-1].get_ydata()[25] == pytest.approx(float(expected))
     assert "over 6 to 7 seeds" in " ".join(" ".join(labels(drawing.figure)).split())
     save({"loss": drawing}, tmp_path)
+
+
+def test_runs_that_converged_keep_their_last_value():
+    whole = grid()
+    whole.simulation.outcome[:] = [CONVERGED, STALLED, OUT_OF_STEPS, CONVERGED, *[DIVERGED] * 3]
+    before = whole.simulation.loss.values.copy()
+    whole.simulation.loss[:3, 10:] = np.nan
+    (ax,) = draw(whole)["loss"].figure.axes
+    held = np.concatenate([before[:2, 9], before[3:, 30]])
+    assert lines(ax, False)[-1].get_ydata()[30] == pytest.approx(held.mean())
 
 
 def test_a_loss_that_blows_up_is_drawn_on_a_logarithmic_scale():

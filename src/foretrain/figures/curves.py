@@ -22,6 +22,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.vocabulary import CONVERGED, STALLED
 
 _FIGURES = 6
 _PANELS = 6
@@ -59,6 +60,7 @@ def _names(grid) -> list[str]:
 
 def _figure(grid, name: str) -> Drawing:
     variable, theory = grid.simulation[name], grid.theory.get(name)
+    outcome = grid.simulation.get("outcome")
     axes = [axis for axis in grid.axes if axis in variable.dims]
     along = _some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
@@ -73,7 +75,15 @@ def _figure(grid, name: str) -> Drawing:
         x, label = _abscissa(grid.simulation, {**first, **fixed})
         drawn = [
             _curve(
-                ax, x, variable, theory, {**first, **fixed, **place}, words, colour, len(lines) > 1
+                ax,
+                x,
+                variable,
+                outcome,
+                theory,
+                {**first, **fixed, **place},
+                words,
+                colour,
+                len(lines) > 1,
             )
             for (words, place), colour in zip(lines.items(), PALETTE.values(), strict=False)
         ]
@@ -141,9 +151,9 @@ def _abscissa(data: xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, s
     return np.arange(data.sizes["step"], dtype=float), "Stored step"
 
 
-def _curve(ax, x, variable, theory, place, words, colour, named) -> bool:
+def _curve(ax, x, variable, outcome, theory, place, words, colour, named) -> bool:
     """Draw a variable at a place of all its dims but seed and step; whether there was anything to draw."""
-    runs = _by_seed(variable.isel(place, missing_dims="ignore"))
+    runs = _held(_by_seed(variable.isel(place, missing_dims="ignore")), outcome, place)
     kept = _thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x))
     found = False
     if kept.size:
@@ -174,6 +184,25 @@ def _by_seed(array: xr.DataArray) -> np.ndarray:
         array = array.expand_dims("seed")
     values = array.transpose("seed", "step").values.astype(float)
     return np.where(np.abs(values) < _LARGEST, values, np.nan)  # nan and infinity too
+
+
+def _held(runs, outcome, place) -> np.ndarray:
+    """The runs, of shape (seed, step), those that converged or stalled with their last value after their end.
+
+    A mean over those that are left would rise where the quick ones end.
+    """
+    if outcome is None:
+        return runs
+    ended = np.isin(outcome.isel(place, missing_dims="ignore").values, (CONVERGED, STALLED))
+    if ended.shape != runs.shape[:1]:
+        return runs
+    runs = runs.copy()
+    for number in np.flatnonzero(ended):
+        run = runs[number]
+        known = np.flatnonzero(np.isfinite(run))
+        if known.size:
+            run[known[-1] + 1 :] = run[known[-1]]
+    return runs
 
 
 def _predicted(theory, variable, place) -> np.ndarray | None:
@@ -224,8 +253,8 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
     if seeds > 1:
         sentences.append(
             "Solid: mean over seeds of the trained networks, in a band of its 95% interval; thin and pale:"
-            f" {'all' if seeds <= _SINGLE_RUNS else f'the first {_SINGLE_RUNS}'} runs. Runs are left out"
-            " after their end."
+            f" {'all' if seeds <= _SINGLE_RUNS else f'the first {_SINGLE_RUNS}'} runs. Runs that converged or"
+            " stalled keep their last value after their end, others are left out."
         )
     else:
         sentences.append("Solid: the trained network, one seed.")

@@ -329,7 +329,7 @@ def _finish(result, arguments):
             print("This part is done; the last part to finish judges the whole.")
         return 0
     if not arguments.quiet:
-        print(result.claims)
+        result.claims.show()
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
@@ -375,7 +375,7 @@ def _list_study(arguments):
     print(study.card.summary)
     print(f"{study.card.source}; about {study.card.cost}; presets {', '.join(study.presets)}")
     for said in study.sentences if arguments.claims else ():
-        allowed = "as the parameters say" if callable(said.allowed) else interval(said.allowed)
+        allowed = "as the parameters say" if callable(said.allowed) else interval(*said.allowed)
         print(f"\n{said.id}: {said.statement}")
         print(f"    allowed {allowed}: {said.why}")
         print(f"    {said.source}" + (f"; along {', '.join(said.over)}" if said.over else ""))

@@ -4,16 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from foretrain.engine.dispatch import Desk, Group, make_groups, next_group, recall, share
+from foretrain.engine.dispatch import Group, Worker, make_groups, next_group, recall, share
 from foretrain.plans.parameters import static_signature
 from foretrain.plans.plan import Run
+from foretrain.streams import Seed
 
 sys.path.insert(0, str(Path(__file__).parent))
 from toy_study import Parameters
 
 
 def run(number, **parameters):
-    return Run(f"{number:032x}", replace(Parameters(), **parameters), number)
+    return Run(f"{number:032x}", replace(Parameters(), **parameters), Seed(0, number))
 
 
 def group_of(count, lanes=4):
@@ -22,15 +23,15 @@ def group_of(count, lanes=4):
     return group
 
 
-def deal_all(group, desks):
-    """Deal until nobody takes anything; returns what each desk was given, in order."""
-    given = [[] for _ in desks]
+def deal_all(group, workers):
+    """Deal until nobody takes anything; returns what each worker was given, in order."""
+    given = [[] for _ in workers]
     moved = True
     while moved:
         moved = False
-        for desk, mine in zip(desks, given, strict=True):
-            taken = share(group, desk, desks)
-            desk.queued.update(taken)
+        for worker, mine in zip(workers, given, strict=True):
+            taken = share(group, worker, workers)
+            worker.queued.update(taken)
             mine += taken
             moved = moved or bool(taken)
     return given
@@ -55,25 +56,25 @@ def test_runs_are_grouped_by_what_is_static_only():
 
 def test_the_longest_runs_come_first_and_each_run_is_given_once():
     group = group_of(300)
-    desks = [Desk(None, group=group) for _ in range(2)]
-    first = share(group, desks[0], desks)
+    workers = [Worker(None, group=group) for _ in range(2)]
+    first = share(group, workers[0], workers)
     assert first == sorted(first, reverse=True)
     assert first[0] == 299
-    desks[0].queued.update(first)
-    given = [*first, *(number for mine in deal_all(group, desks) for number in mine)]
+    workers[0].queued.update(first)
+    given = [*first, *(number for mine in deal_all(group, workers) for number in mine)]
     # What is held stays bounded while runs wait, and none is given twice.
     assert len(given) == len(set(given)) < 300
     while group.waiting:
-        for desk in desks:
-            desk.queued.clear()  # all it had is done
-        given += [number for mine in deal_all(group, desks) for number in mine]
+        for worker in workers:
+            worker.queued.clear()  # all it had is done
+        given += [number for mine in deal_all(group, workers) for number in mine]
     assert sorted(given) == list(range(300))
 
 
 def test_few_runs_are_shared_evenly_and_long_ones_too():
     group = group_of(10, lanes=16)
-    desks = [Desk(None, group=group) for _ in range(2)]
-    ours, theirs = deal_all(group, desks)
+    workers = [Worker(None, group=group) for _ in range(2)]
+    ours, theirs = deal_all(group, workers)
     assert len(ours) == len(theirs) == 5
     # Predicted lengths are 100 + number: the halves differ by less than one run.
     assert abs(sum(ours) - sum(theirs)) < 10
@@ -81,50 +82,50 @@ def test_few_runs_are_shared_evenly_and_long_ones_too():
 
 def test_a_free_worker_goes_where_nobody_is_then_where_most_is_left():
     one, two = group_of(5), group_of(9)
-    busy = Desk(None, group=two, queued={0})
+    busy = Worker(None, group=two, queued={0})
     assert next_group([two, one], [busy]) is one
-    assert next_group([two, one], [busy, Desk(None, group=one, queued={1})]) is two
+    assert next_group([two, one], [busy, Worker(None, group=one, queued={1})]) is two
     assert next_group([Group(Parameters(), "empty")], []) is None
 
 
 def test_runs_of_a_dead_worker_are_redone_then_set_apart_then_failed():
     group, deaths = group_of(6), {}
     group.waiting.clear()
-    desk = Desk(None, group=group, queued={5}, entered={1, 2}, left={3})
-    assert recall(desk, deaths) == []
+    worker = Worker(None, group=group, queued={5}, entered={1, 2}, left={3})
+    assert recall(worker, deaths) == []
     assert sorted(group.waiting) == [1, 2, 3, 5]
-    assert desk.idle
+    assert worker.idle
 
     group.waiting.clear()
-    assert recall(Desk(None, group=group, entered={1}, queued={2}), deaths) == []
+    assert recall(Worker(None, group=group, entered={1}, queued={2}), deaths) == []
     assert (list(group.suspects), list(group.waiting)) == ([1], [2])
 
     # A suspect goes to an idle worker, alone.
     group.waiting.clear()
-    busy, idle = Desk(None, group=group, entered={4}), Desk(None, group=group)
+    busy, idle = Worker(None, group=group, entered={4}), Worker(None, group=group)
     assert share(group, busy, [busy, idle]) == []
     assert share(group, idle, [busy, idle]) == [1]
     assert idle.alone
     group.waiting.append(0)
     assert share(group, idle, [busy, idle]) == []
-    assert recall(Desk(None, group=group, entered={1}, alone=True), deaths) == [1]
+    assert recall(Worker(None, group=group, entered={1}, alone=True), deaths) == [1]
 
 
 def test_runs_that_a_dead_worker_made_durable_are_not_redone():
     group = group_of(4)
     group.waiting.clear()
-    assert recall(Desk(None, group=group, entered={0}, left={1, 2}), {}, {1}) == []
+    assert recall(Worker(None, group=group, entered={0}, left={1, 2}), {}, {1}) == []
     assert sorted(group.waiting) == [0, 2]
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 def test_nothing_is_left_over(count):
     group = group_of(count)
-    desks = [Desk(None, group=group) for _ in range(3)]
+    workers = [Worker(None, group=group) for _ in range(3)]
     total = 0
     for _ in range(100):
-        given = deal_all(group, desks)
+        given = deal_all(group, workers)
         total += sum(map(len, given))
-        for desk in desks:
-            desk.queued.clear()
+        for worker in workers:
+            worker.queued.clear()
     assert (total, group.left) == (count, 0)

@@ -8,12 +8,12 @@ import time
 
 import numpy as np
 import pytest
-import toy_study
 import toy_sweep as toy
 
 from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED, STALLED
 from foretrain.engine import coordinator
 from foretrain.errors import FolderError, ForetrainError
+from foretrain.plans import catalogue
 from foretrain.results import journal
 
 SEEDS = 24
@@ -171,14 +171,15 @@ def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
 
 
 def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
-    def broken(*arguments):
-        if arguments[2] % 2:
+    def broken(p, seed):
+        if seed.number % 2:
             raise ValueError("no data today")
-        return sound(*arguments)
+        return sound(p, seed)
 
-    sound = toy_study.inputs
+    names = catalogue.load(toy.TOY).part("study")
+    sound = names["inputs"]
     with monkeypatch.context() as patch:
-        patch.setattr(toy_study, "inputs", broken)
+        patch.setitem(names, "inputs", broken)
         first = toy.sweep(tmp_path, workers=0)
     assert first.outcomes["failed"] == 2
     assert toy.sweep(tmp_path, workers=0).ran == 0

@@ -23,7 +23,7 @@ from foretrain.plans.parameters import parameter
 from foretrain.results import journal
 from foretrain.vocabulary import Variable, declare
 
-SOURCE, COST, REFERENCES, PRESETS, SEEDS = "none", "nothing", (), {}, 4
+SEEDS = 4
 INPUTS, SAMPLES = 3, 5
 
 declare(
@@ -53,40 +53,35 @@ class Parameters:
     kills_riding: int = parameter(-1, "seed whose first steps kill the process")
 
 
-def length(parameters, root_seed, seed):
+def length(parameters, seed):
     """Steps after which a run is done, log-uniform."""
     low, high = math.log(parameters.shortest), math.log(parameters.longest)
-    return int(np.exp(streams.generator(root_seed, seed, "length").uniform(low, high)))
+    return int(np.exp(streams.generator(seed, "length").uniform(low, high)))
 
 
-def inputs(parameters, root_seed, seed):
-    """Data and rates of one run."""
-    if seed == parameters.raises:
+def inputs(parameters, seed):
+    """Data of one run."""
+    if seed.number == parameters.raises:
         raise ValueError("the toy raises\nas it was told")
-    if seed == parameters.kills:
+    if seed.number == parameters.kills:
         os.kill(os.getpid(), signal.SIGKILL)
     print("toys talk")  # must not end up among a worker's answers
-    draw = streams.generator(root_seed, seed, "data")
-    steps = length(parameters, root_seed, seed)
+    draw = streams.generator(seed, "data")
+    steps = length(parameters, seed)
     return {
         "x": draw.standard_normal((SAMPLES, INPUTS)),
         "y": draw.standard_normal(SAMPLES),
-        "learning_rate": parameters.learning_rate,
-        "weight_decay": parameters.weight_decay,
         "length": steps,
-        "overflows_at": steps // 2 if seed == parameters.diverges else np.iinfo(np.int32).max,
-        "kills": seed == parameters.kills_riding,
+        "overflows_at": steps // 2
+        if seed.number == parameters.diverges
+        else np.iinfo(np.int32).max,
+        "rides_to_death": seed.number == parameters.kills_riding,
     }
 
 
 def estimate(parameters):
     """Steps of a typical run."""
     return math.sqrt(parameters.shortest * parameters.longest)
-
-
-def claims(runs):
-    """The toy says nothing."""
-    return []
 
 
 def program(parameters):
@@ -133,7 +128,7 @@ def program(parameters):
             value = value + jax.pure_callback(
                 _perhaps_kill,
                 jax.ShapeDtypeStruct((), dtype),
-                inputs["kills"] & (state[3] > 0),
+                inputs["rides_to_death"] & (state[3] > 0),
                 vmap_method="sequential",
             )
         return {"loss": value, "toy_row": state[0]["first"][:, 0]}
@@ -145,7 +140,7 @@ def program(parameters):
     def finish(inputs, state):
         return {"toy_weights": state[0]["first"]}
 
-    return Program(init, step, observe, done, finish, parameters.observe_every, dtype)
+    return Program(init, step, observe, done, finish)
 
 
 def _perhaps_kill(kills):

@@ -3,7 +3,6 @@
 As a script: ``python toy_sweep.py FOLDER OPTIONS`` with the options of `sweep` as JSON.
 """
 
-import importlib
 import json
 import os
 import subprocess
@@ -16,29 +15,16 @@ import numpy as np
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.engine.sweep import execute
 from foretrain.errors import ForetrainError
-from foretrain.plans import catalogue
 from foretrain.plans.plan import grid, make_plan
 from foretrain.results import journal
 from foretrain.results.folding import Layout, fold
 
-_HERE = str(Path(__file__).parent)
-if _HERE not in os.environ.get("PYTHONPATH", "").split(os.pathsep):
-    # Workers import the toy by its name.
-    os.environ["PYTHONPATH"] = os.pathsep.join([_HERE, os.environ.get("PYTHONPATH", "")])
-
-_load = catalogue.load
-
-
-def _load_toy_too(name):
-    return importlib.import_module("toy_study") if name == "toy-study" else _load(name)
-
-
-catalogue.load = _load_toy_too
+TOY = Path(__file__).parent / "toy_study.py"
 
 
 def toy_plan(seeds=4, root_seed=0, **parameters):
     """A plan of the toy study."""
-    return make_plan("toy-study", parameters, seeds=seeds, root_seed=root_seed)
+    return make_plan(TOY, parameters, seeds=seeds, root_seed=root_seed)
 
 
 def sweep(folder, *, seeds=4, parameters=None, **options):

@@ -22,14 +22,17 @@ HUGE = "9" * 400
             "study = 'routing'\n[parameters]\ninit_scale = 0.1\n[axes]\ninit_scale = [0.1, 0.2]",
             "`init_scale` must stand in one of `[parameters]` and `[axes]`, but stands in both",
         ),
-        ("study = 3", "`study` must name a study, but is 3"),
-        ("study = {a = 1}", "`study` must name a study, but is {'a': 1}"),
+        ("study = 3", "`study` must name a study or the file of one, but is 3"),
+        ("study = {a = 1}", "`study` must name a study or the file of one, but is {'a': 1}"),
         ('study = "a\\nb"', "`study` must name a study"),
         (
             "study = 'routing'\nparameters = 3",
             "`parameters` must be a table, `[parameters]`, but is 3",
         ),
         ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`, but is [1, 2]"),
+        ("study = 'routing'\n[axes]\nseeds = [1, 2]", "`seeds` must stand at the top of the file"),
+        ("study = 'routing'\r[axes]\r", "carriage returns"),
+        (RANGE + "{from = -1.7e308, to = 1.7e308, number = 3}", "`init_scale.from` must be between"),
         ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),
         ("study = 'routing'\npreset = 3", "`preset` must be one of"),
         ("study = 'routing'\nseeds = {a = 1}", "`seeds` must be a whole number"),
@@ -50,7 +53,7 @@ HUGE = "9" * 400
 )
 def test_bad_sweep_files_are_refused_in_one_line(tmp_path, text, message):
     config = tmp_path / "sweep.toml"
-    config.write_text(text)
+    config.write_bytes(text.encode())
     with pytest.raises(ArgumentError) as refusal:
         read_sweep(config)
     assert message in str(refusal.value)
@@ -61,7 +64,7 @@ def test_too_many_runs_are_refused_before_any_cell_is_checked(tmp_path, monkeypa
     def never(parameters):
         raise AssertionError("a cell was checked")
 
-    monkeypatch.setattr(catalogue.load("routing"), "check", never, raising=False)
+    monkeypatch.setitem(catalogue.load("routing").part("study"), "check", never)
     config = tmp_path / "sweep.toml"
     third = "{from = 1.0, to = 2.0, number = 1000}"
     config.write_text(
@@ -92,10 +95,6 @@ STORED = plan.make_plan("one-mode", {}, seeds=2).as_dict()
 @pytest.mark.parametrize(
     ("stored", "message"),
     [
-        ({}, "lacks `schema`, `study`, `parameters`, `axes`, `seeds`, `root_seed`"),
-        (3, "its plan is no JSON object"),
-        ({k: v for k, v in STORED.items() if k != "axes"}, "its plan lacks `axes`"),
-        ({**STORED, "axes": [1]}, "its plan holds a wrong `axes`"),
         ({**STORED, "seeds": -1}, "`seeds` must be at least 1, but is -1"),
         ({**STORED, "parameters": {"start": "centre"}}, "`start` must be one of"),
         ({**STORED, "schema": 1000}, "schema 1000"),

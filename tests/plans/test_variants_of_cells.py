@@ -17,7 +17,7 @@ def twins(parameters):
 
 
 def make(monkeypatch, optimizers, seeds=4):
-    monkeypatch.setattr(catalogue.load("one-mode"), "variants", twins)
+    monkeypatch.setitem(catalogue.load("one-mode").part("study"), "variants", twins)
     return plan.make_plan("one-mode", {"optimizer": optimizers}, seeds=seeds)
 
 
@@ -47,16 +47,12 @@ def test_runs_of_a_variant_are_the_same_in_a_cell_alone_and_in_a_sweep(monkeypat
 
 @pytest.mark.parametrize("study", catalogue.names())
 def test_cells_of_one_grid_have_the_same_variants(study):
-    module = catalogue.load(study)
-    if not hasattr(module, "variants"):
-        return
-    default = module.Parameters()
-    for name, rule in rules(module.Parameters).items():
+    found = catalogue.load(study)
+    default = found.Parameters()
+    for name, rule in rules(found.Parameters).items():
         values = (True, False) if isinstance(getattr(default, name), bool) else rule.choices
         cells = [dataclasses.replace(default, **{name: value}) for value in values]
-        assert len({tuple(module.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, (
-            name
-        )
+        assert len({tuple(found.variants(cell)) for cell in cells}) <= 1 or not rule.sweepable, name
 
 
 def test_what_decides_on_the_variants_cannot_be_swept():

@@ -199,7 +199,8 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
     predicted = float(said.predicted(blind) if callable(said.predicted) else said.predicted)
     given = said.allowed(blind) if callable(said.allowed) else said.allowed
     allowed = check_allowed(given, predicted, said.id)
-    shortfall = cell.shortfall(said.of, at_end=said.at_end)
+    unfinished = cell.unfinished(said.of) if said.at_end else ""
+    lost = "" if said.among else cell.lost(said.of)
     note, method = said.note, "exact"
     if isinstance(found, Exact):
         measured, uncertainty, extra = float(found.worst), None, found.note
@@ -225,18 +226,19 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         method = ends.method if ends else "none"
         verdict, reason = _verdict(uncertainty, allowed), ""
         if left_out and not said.among:
-            shortfall = shortfall or f"{left_out} of {values.size} seeds gave no value"
+            lost = lost or f"{left_out} of {values.size} seeds gave no value"
         if not kept.size:
             reason = "nothing was measured"
         elif kept.size == 1:
             reason = "one seed says nothing of the spread"
         elif values.dtype.kind != "b" and cell.equal_seeds(said.of):
             verdict, reason = INCONCLUSIVE, "all seeds gave the same run"
-    if shortfall and not (said.among and not shortfall.startswith("not finished")):
-        if verdict == HOLDS or shortfall.startswith("not finished") or not math.isfinite(measured):
-            verdict = INCONCLUSIVE
-        reason = reason or (shortfall if verdict == INCONCLUSIVE else "")
-        note = f"{note} {_sentence_of(shortfall)}".strip() if verdict == FAILS else note
+    if unfinished:
+        verdict, reason = INCONCLUSIVE, unfinished
+    elif lost and verdict == FAILS:
+        extra = f"{extra} {lost[0].upper()}{lost[1:]}.".strip()
+    elif lost:
+        verdict, reason = INCONCLUSIVE, reason or lost
     return Claim(
         id=said.id,
         statement=said.statement,
@@ -258,10 +260,6 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         unit=said.unit,
         note=f"{note} {extra}".strip(),
     )
-
-
-def _sentence_of(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:

@@ -183,7 +183,8 @@ def _module(name: str, file: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None, file
+    if spec is None or spec.loader is None:
+        raise StudyError(f"{file} is no Python file that can be imported.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

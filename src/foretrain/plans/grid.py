@@ -145,23 +145,37 @@ class Grid:
         """Runs of the study's own network (""), or of a variant; empty if there is none in this cell."""
         return self.simulation if not name else self.variants.get(name, xr.Dataset())
 
-    def shortfall(self, networks: Collection[str], at_end: bool = False) -> str:
-        """What is wrong with the runs of these networks, in words; "" where all are there and, `at_end`, have settled."""
-        return next((text for name in networks if (text := self._shortfalls[name][at_end])), "")
+    def lost(self, networks: Collection[str]) -> str:
+        """Which runs of these networks are missing, failed or diverged, in words; "" where all are there."""
+        return next((text for name in networks if (text := self._lost[name])), "")
+
+    def unfinished(self, networks: Collection[str]) -> str:
+        """Which runs of these networks were cut off before they had settled, in words; "" where none was."""
+        return next((text for name in networks if (text := self._unfinished[name])), "")
 
     @cached_property
-    def _shortfalls(self) -> dict[str, tuple[str, str]]:
-        """Per network what is wrong with its runs, and what is wrong with them at their end."""
-        found = {}
-        for name in ("", *self.variants):
-            data = self.network(name)
-            lost = _lost(data)
-            found[name] = (lost, lost or _unfinished(data))
-        return found
+    def _lost(self) -> dict[str, str]:
+        return _Each(lambda name: _lost(self.network(name)))
+
+    @cached_property
+    def _unfinished(self) -> dict[str, str]:
+        return _Each(lambda name: _unfinished(self.network(name)))
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
         return any(_equal(self.network(name)) for name in networks)
+
+
+class _Each(dict):
+    """What a function gives for every name that is asked for, once."""
+
+    def __init__(self, function):
+        super().__init__()
+        self._function = function
+
+    def __missing__(self, name):
+        self[name] = self._function(name)
+        return self[name]
 
 
 def _runs(number: int, total: int) -> str:

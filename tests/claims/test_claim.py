@@ -1,0 +1,48 @@
+import json
+import math
+
+import pytest
+from made_claims import made
+
+from foretrain.claims.claim import HOLDS, cell_label, claim_from_dict, unmet
+
+
+def test_claim_survives_json_with_infinities_cells_and_ends():
+    claim = made("a", (1, 2, 3), (-math.inf, 5), cell={"rank": 2}, along={"init_scale": (0.1, 1.0)})
+    again = claim_from_dict(json.loads(json.dumps(claim.as_dict())))
+    assert again.allowed == claim.allowed
+    assert math.isnan(again.predicted)
+    assert (again.uncertainty, again.cell, again.along) == (
+        claim.uncertainty,
+        claim.cell,
+        claim.along,
+    )
+
+
+def test_two_values_that_agree_to_six_digits_have_different_labels():
+    one, other = ({"init_scale": value} for value in (0.1234567, 0.1234568))
+    assert cell_label(one) != cell_label(other)
+    assert cell_label({"init_scale": 0.2, "rank": 3, "data": "digits"}) == (
+        "init_scale=0.2, rank=3, data=digits"
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "cell", "excused"),
+    [
+        ((1.0, 1.1, 1.05), {"rank": 1}, True),
+        ((9.0, 9.1, 9.05), {"rank": 1}, False),
+        ((1.0, 1.1, 1.05), {"rank": 2}, False),
+    ],
+    ids=["it holds", "it fails itself", "it holds elsewhere"],
+)
+def test_only_a_corrected_form_that_holds_in_the_same_cell_excuses_a_claim(samples, cell, excused):
+    wrong = made("ratio", (5.0, 5.1, 5.05), (0, 2), cell={"rank": 1})
+    mended = made("ratio.corrected", samples, (0, 2), cell=cell, corrects="ratio")
+    assert (wrong in unmet([wrong, mended])) is not excused
+
+
+def test_a_claim_that_holds_or_is_open_is_not_unmet():
+    claims = [made("a", (1.0, 1.1, 1.05), (0, 2)), made("b", (1.0, 3.0, 2.0), (0, 2))]
+    assert claims[0].verdict == HOLDS
+    assert unmet(claims) == []

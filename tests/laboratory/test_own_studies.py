@@ -1,0 +1,284 @@
+"""Studies that stand outside of the catalogue: files, folders, functions, and other packages."""
+
+import dataclasses
+import importlib.metadata
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import ArgumentError, FolderError
+from foretrain.laboratory.check import check
+from foretrain.plans import catalogue
+from foretrain.plans.code import code_of
+from foretrain.plans.study import StudyError
+from foretrain.results.journal import scan
+from foretrain.study import Program, Run, Variable, declare, define, generator, parameter
+
+SMALL = {"seeds": 3, "workers": 1, "quiet": True, "steps": 200}
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """The study that `foretrain new` writes."""
+    assert main(["new", str(tmp_path / "mine.py")]) == 0
+    return tmp_path / "mine.py"
+
+
+def edited(file: Path, old: str, new: str) -> Path:
+    text = file.read_text()
+    assert text.count(old) == 1, old
+    file.write_text(text.replace(old, new))
+    return file
+
+
+def test_the_template_is_short_and_lacks_nothing(mine):
+    assert len(mine.read_text().splitlines()) <= 100
+    assert check(mine) == []
+
+
+def test_the_template_runs_and_holds(mine, tmp_path):
+    result = foretrain.run(mine, out=tmp_path / "out", workers=1, quiet=True)
+    assert {claim.id: claim.verdict for claim in result.claims} == {
+        "closed-form": "holds",
+        "larger-first": "holds",
+    }
+    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".png", ".svg"}
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp_path, capsys):
+    out = tmp_path / "out"
+    words = ["run", str(mine), "--init-scale", "0.01", "0.02", "--seeds", "3", "--steps", "100"]
+    words += ["--workers", "1", "--out", str(out)]
+    assert main(words) == 0
+    assert main(words) == 0
+    assert "Found done" in capsys.readouterr().err
+    held = foretrain.open(out)
+    assert held.simulation.sizes["init_scale"] == 2
+    command = json.loads((out / "summary.json").read_text())["command"]
+    assert command.startswith(f"foretrain run {mine.resolve()} ")
+    assert main(["report", str(out)]) == 0
+    assert main(["list", str(mine), "--claims"]) == 0
+    assert "larger-first" in capsys.readouterr().out
+
+
+def test_a_folder_runs_with_its_parts_in_files_that_import_each_other(mine, tmp_path):
+    folder = tmp_path / "autoencoder"
+    folder.mkdir()
+    head, claims = mine.read_text().split("\n\n@sentence(", 1)
+    (folder / "study.py").write_text(head + "\n")
+    (folder / "claims.py").write_text(
+        "import numpy as np\n\nfrom foretrain.study import Exact, PerSeed, sentence\n"
+        "from .study import SOURCE, VARIANCES\n\n\n@sentence(" + claims
+    )
+    (folder / "helper.py").write_text("raise RuntimeError('nobody asks for this')\n")
+    result = foretrain.run(folder, out=tmp_path / "out", **SMALL)
+    assert [claim.id for claim in result.claims] == ["closed-form", "larger-first"]
+
+
+def test_functions_make_a_study_that_workers_run(tmp_path):
+    @dataclasses.dataclass(frozen=True)
+    class Parameters(Run):
+        """A decay."""
+
+        rate: float = parameter(0.1, "rate of decay", above=0)
+
+    def program(p):
+        return Program(
+            lambda inputs: inputs["start"],
+            lambda inputs, x: x * (1 - inputs["rate"]),
+            lambda inputs, x: {"loss": x**2},
+        )
+
+    def inputs(p, seed):
+        return {"start": 1 + generator(seed, "weights").random()}
+
+    study = define("decay", Parameters=Parameters, program=program, inputs=inputs)
+    results = [
+        foretrain.run(study, steps=50, seeds=3, workers=n, out=tmp_path / str(n), quiet=True)
+        for n in (1, 2)
+    ]
+    one, two = (result.simulation["loss"].values for result in results)
+    np.testing.assert_array_equal(one, two)
+    starts = [1 + generator(foretrain.study.Seed(0, n), "weights").random() for n in range(3)]
+    np.testing.assert_allclose(one[:, 0], np.square(starts), rtol=1e-6)
+    np.testing.assert_allclose(one[:, -1], one[:, 0] * 0.9**100, rtol=1e-4)
+    with pytest.raises(StudyError, match="no part `predictt`"):
+        define("decay", Parameters=Parameters, program=program, predictt=None)
+
+
+def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
+    declare(Variable("distance", ("step",), meaning="Distance from the end."))
+    program = Program(
+        lambda inputs: inputs["start"],
+        lambda inputs, x: x * (1 - inputs["rate"]),
+        lambda inputs, x: {"loss": x**2, "distance": x},
+    )
+    given = {"steps": 20, "observe_every": 5, "workers": 1, "quiet": True, "out": tmp_path / "a"}
+    axes = {"rate": [0.1, 0.2], "start": 2}
+    data = foretrain.train(program, axes, seeds=2, **given)
+    assert data["distance"].dims == ("rate", "seed", "step")
+    expected = 2 * (1 - data["rate"]) ** data["step"]
+    assert np.abs(data["distance"] - expected).max() < 1e-5
+    foretrain.train(program, axes, seeds=3, **given)
+    assert len(scan(tmp_path / "a").identities) == 6
+
+
+def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
+    package = tmp_path / "site" / "otherlab"
+    package.mkdir(parents=True)
+    shutil.copy(mine, package / "__init__.py")
+    monkeypatch.syspath_prepend(package.parent)
+    point = importlib.metadata.EntryPoint("autoencoder", "otherlab", catalogue.GROUP)
+    broken = importlib.metadata.EntryPoint("gone", "nowhere_at_all", catalogue.GROUP)
+    found = {"autoencoder": point, "gone": broken}
+    monkeypatch.setattr(catalogue, "_entry_points", lambda: found)
+    catalogue.names.cache_clear()
+    try:
+        assert main(["list"]) == 0
+        assert "autoencoder" in capsys.readouterr().out
+        (package / "study.py").write_text((package / "__init__.py").read_text())
+        result = foretrain.run("autoencoder", out=tmp_path / "out", **SMALL)
+        assert len(result.claims) == 2
+    finally:
+        catalogue.names.cache_clear()
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_mistake_in_a_program_ends_with_file_line_and_message(mine, tmp_path, workers):
+    edited(mine, "        first = inputs", "        oops = inputs['oops']\n        first = inputs")
+    line = 1 + mine.read_text().splitlines().index("        oops = inputs['oops']")
+    words = [sys.executable, "-m", "foretrain", "run", str(mine), "--out", str(tmp_path / "out")]
+    done = subprocess.run(
+        [*words, "--workers", str(workers), "--seeds", "2"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"{mine}, line {line}: KeyError: 'oops'" in last
+    log = (tmp_path / "out" / "log.txt").read_text()
+    assert "Traceback" in log
+    assert log.count("KeyError: 'oops'") == 1, "told once, not for every run"
+    assert ("Traceback" in done.stderr) is (workers == 0)
+
+
+def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
+    sound = mine.read_text()
+    edited(mine, "        first = inputs", "        oops = inputs['oops']\n        first = inputs")
+    broken = foretrain.run(mine, out=tmp_path / "out", **SMALL)
+    assert (broken.simulation["outcome"].values == 5).all()
+    mine.write_text(sound)
+    mended = foretrain.run(mine, out=tmp_path / "out", **SMALL)
+    assert (mended.simulation["outcome"].values == 4).all()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("def program(p):", "def programme(p):", "must define `program`"),
+        ("class Parameters(Training):", "class Params(Training):", "must define `Parameters`"),
+        ('"strength": jnp.diagonal(passed_on(weights))', '"force": jnp.zeros(3)', "`force` is not declared"),
+        ('"strength": jnp.diagonal(passed_on(weights))', '"strength": jnp.zeros(())', "must have dims"),
+        ("    predicted=1,\n    allowed=(0.5, 1),", "    predicted=2,\n    allowed=(0.5, 1),", "its own prediction"),
+        ("allowed=(0.5, 1)", "allowed=(-np.inf, np.inf)", "whole line"),
+        ("allowed=lambda cell: (0, 2 *", "allowed=lambda cell: (1, 2 *", "low <= high"),
+        ("        return first, first.T", "        return first", "line"),
+        ("(p.hidden_width, 3)", "(p.hidden_width + seed.number, 3)", "one shape in all seeds"),
+        ('return {"strength": strength, "loss"', 'return {"force": strength, "power"', "not declared"),
+        ("import numpy as np", "import numpyy as np", "No module named 'numpyy'"),
+        ("def program(p):", "def program(p:", "SyntaxError"),
+        ('hidden_width: int = parameter(8, "width', 'hidden_width: int = max(8, "width', "line"),
+    ],
+)  # fmt: skip
+def test_what_a_study_lacks_is_found_before_anything_is_trained(mine, old, new, message, capsys):
+    edited(mine, old, new)
+    assert main(["check", str(mine)]) == 2
+    told = capsys.readouterr()
+    lines = told.out.strip().splitlines() + told.err.strip().splitlines()
+    assert any(message in line for line in lines), lines
+    assert "Traceback" not in told.out + told.err
+
+
+def test_a_broken_file_is_one_line_for_run_too(mine, tmp_path, capsys):
+    edited(mine, "import numpy as np", "import numpyy as np")
+    assert main(["run", str(mine), "--out", str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert f"{mine}, line" in err
+    assert err.count("\n") == 1
+    assert main(["run", str(tmp_path / "none.py")]) == 2
+    assert main(["run", str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize("name", ["mine", "no-module.py", "1.py", "folder/"])
+def test_new_refuses_what_is_no_module_and_what_is_there(tmp_path, name, capsys):
+    assert main(["new", str(tmp_path / name)]) == 2
+    (tmp_path / "there.py").write_text("mine")
+    assert main(["new", str(tmp_path / "there.py")]) == 2
+    assert (tmp_path / "there.py").read_text() == "mine"
+    assert "Argument `file`" in capsys.readouterr().err
+
+
+def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
+    out = tmp_path / "out"
+    foretrain.run(mine, out=out, **SMALL)
+    first = code_of(catalogue.load(mine))
+    edited(mine, "lambda w, g: w - inputs", "lambda w, g: w - 0.5 * inputs")
+    second = code_of(catalogue.load(mine))
+    assert first != second
+    foretrain.run(mine, out=out, **{**SMALL, "quiet": False})
+    assert "made by other code than the present" in capsys.readouterr().err
+    more = {**SMALL, "seeds": 5}
+    with pytest.raises(FolderError, match="--retrain"):
+        foretrain.run(mine, out=out, **more)
+    with pytest.raises(ArgumentError, match="`retrain`"):
+        foretrain.run(mine, out=out, retrain=True, keep=True, **more)
+    kept = foretrain.run(mine, out=out, keep=True, **more)
+    assert dict(scan(out).codes) == {first: 3, second: 2}
+    loss = kept.simulation["loss"].values
+    assert loss[3:, 5].min() > 2 * loss[:3, 5].max() or loss[3:, 5].min() > loss[:3, 5].max()
+    summary = json.loads((out / "summary.json").read_text())
+    assert "were kept beside" in summary["history"][0]
+    assert set(summary["codes"]) == {first, second}
+    page = (out / "report.html").read_text()
+    assert first in page
+    assert second in page
+    foretrain.run(mine, out=out, retrain=True, **more)
+    assert dict(scan(out).codes) == {second: 5}
+
+
+def test_what_only_looks_at_runs_is_no_other_code(mine):
+    before = code_of(catalogue.load(mine))
+    edited(mine, "Components of larger variance", "Larger components")
+    edited(mine, '"""What is drawn for one run', '"""Drawn for one run')
+    assert code_of(catalogue.load(mine)) == before
+
+
+def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_counted(mine, tmp_path):
+    out = tmp_path / "out"
+    foretrain.run(mine, out=out, **SMALL)
+    foretrain.run(mine, out=out, **SMALL)
+    summary = json.loads((out / "summary.json").read_text())
+    assert (summary["reworded"], len(summary["looks"])) == ([], 1)
+    edited(mine, "allowed=(0.5, 1)", "allowed=(0.1, 1)")
+    foretrain.run(mine, out=out, **{**SMALL, "seeds": 4})
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["reworded"] == ["larger-first"]
+    assert [look["seeds"] for look in summary["looks"]] == [3, 4]
+    assert "larger-first" in (out / "report.html").read_text()
+
+
+def test_a_claim_carries_its_preset_and_where_it_was_looked_at(mine, tmp_path):
+    result = foretrain.run(mine, out=tmp_path / "out", workers=1, quiet=True)
+    assert {claim.scale for claim in result.claims} == {"quick"}
+    other = foretrain.run(mine, out=tmp_path / "b", init_scale=[0.01, 0.02], **SMALL)
+    assert {claim.scale for claim in other.claims} == {"own"}
+    assert {claim.cell["init_scale"] for claim in other.claims} == {0.01, 0.02}

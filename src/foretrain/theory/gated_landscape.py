@@ -213,11 +213,10 @@ def _gain(statistics: Statistics, group: Group) -> tuple[float, bool]:
     for p in group.bundles:
         by_target.setdefault(statistics.bundles[p].target, []).append(p)
     gain, maps = 0.0, {}
-    for bundles in by_target.values():
-        for together in _open_together(statistics, bundles):
-            solved, values = _regression(statistics, together)
-            gain += float(np.sum(values**2))
-            maps |= solved
+    for together in _open_together(statistics, group):
+        solved, values = _regression(statistics, together)
+        gain += float(np.sum(values**2))
+        maps |= solved
     if _wide_enough(statistics, group, maps):
         return gain, True
     if (rank := _rank_of_one_matrix(statistics, group)) is not None:
@@ -227,20 +226,19 @@ def _gain(statistics: Statistics, group: Group) -> tuple[float, bool]:
     return gain, False
 
 
-def _open_together(statistics, bundles) -> list[list[int]]:
-    """Bundles of one target in sets between which there is no input correlation."""
+def _open_together(statistics: Statistics, group: Group) -> list[list[int]]:
+    """Bundles in sets, each with one target, between which there is no input correlation."""
+    place = {p: index for index, p in enumerate(group.bundles)}
     joined = np.array(
-        [
-            (i, k)
-            for i, j in enumerate(bundles)
-            for k, p in enumerate(bundles[: i + 1])
-            if statistics.input_pair(j, p) is not None
-        ]
+        [(place[j], place[p]) for j, p in statistics.inputs if {j, p} <= place.keys()]
     )
-    shape = (len(bundles), len(bundles))
+    shape = (len(place), len(place))
     graph = scipy.sparse.coo_array((np.ones(len(joined)), tuple(joined.T)), shape=shape)
     number, label = connected_components(graph, directed=False)
-    return [[bundles[i] for i in np.flatnonzero(label == one)] for one in range(number)]
+    found: list[list[int]] = [[] for _ in range(number)]
+    for p, one in zip(group.bundles, label, strict=True):
+        found[one].append(p)
+    return found
 
 
 def _regression(statistics, bundles) -> tuple[dict[int, np.ndarray], np.ndarray]:

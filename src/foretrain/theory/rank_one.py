@@ -53,6 +53,9 @@ class RankOneState:
         return self.overlap_y**2 + self.irrelevant_y
 
 
+FIELDS = tuple(RankOneState.__dataclass_fields__)
+
+
 @dataclass(frozen=True)
 class GradientTerms:
     """Lengths of the two terms of -grad L = signal - decay, for x and for y; shapes as the state's.
@@ -91,8 +94,7 @@ def reduce(x, y, a, b) -> RankOneState:
 
 def stack(states: Sequence[RankOneState]) -> RankOneState:
     """Several states as one whose fields have shape (state,)."""
-    fields = RankOneState.__dataclass_fields__
-    return RankOneState(*(np.array([getattr(one, name) for one in states]) for name in fields))
+    return RankOneState(*(np.array([getattr(one, name) for one in states]) for name in FIELDS))
 
 
 def loss(state: RankOneState) -> float | np.ndarray:
@@ -137,20 +139,25 @@ def step(state: RankOneState, learning_rate: float, weight_decay: float = 0.0) -
     likewise y, both from the old numbers.
     """
     alpha, beta, p, q = _numbers(state)
-    factor_x = 1 - learning_rate * (2 * state.squared_norm_y + weight_decay)
-    factor_y = 1 - learning_rate * (2 * state.squared_norm_x + weight_decay)
+    factor_x = 1 - learning_rate * (2 * (beta * beta + q) + weight_decay)
+    factor_y = 1 - learning_rate * (2 * (alpha * alpha + p) + weight_decay)
     return RankOneState(
         factor_x * alpha + 2 * learning_rate * beta,
         factor_y * beta + 2 * learning_rate * alpha,
-        factor_x**2 * p,
-        factor_y**2 * q,
+        factor_x * factor_x * p,
+        factor_y * factor_y * q,
     )
 
 
 def descent(
-    start: RankOneState, steps: int, learning_rate: float, weight_decay: float = 0.0
+    start: RankOneState,
+    steps: int,
+    learning_rate: float,
+    weight_decay: float = 0.0,
+    *,
+    every: int = 1,
 ) -> RankOneState:
-    """The four numbers after 0, 1, .., `steps` steps of gradient descent, exact up to rounding.
+    """The four numbers after 0, `every`, 2 `every`, .. up to `steps` steps of gradient descent, exact up to rounding.
 
     Args:
         start: The numbers at step 0, floats or arrays of a common shape.
@@ -158,23 +165,27 @@ def descent(
         learning_rate: eta > 0. A large one may diverge, as descent itself does; numbers then become
             inf or nan.
         weight_decay: lambda >= 0.
+        every: Stride in steps of what is returned.
 
     Returns:
-        A state whose fields have shape (steps + 1, *shape of start).
+        A state whose fields have shape (steps // every + 1, *shape of start).
 
     Cost:
-        About 10 microseconds a step, whatever the dimension of x and y.
+        About 3 microseconds a step for one start, 10 for arrays, whatever the dimension of x and y.
     """
-    steps = integer("steps", steps, minimum=0)
+    steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
     learning_rate = real("learning_rate", learning_rate, above=0)
     weight_decay = real("weight_decay", weight_decay, minimum=0)
     state = checked(start)
-    path = np.empty((4, steps + 1, *np.shape(state.overlap_x)))
+    path = np.empty((4, steps // every + 1, *np.shape(state.overlap_x)))
     path[:, 0] = _numbers(state)
+    if path.ndim == 2:  # the same arithmetic, several times faster
+        state = RankOneState(*(float(number) for number in _numbers(state)))
     with np.errstate(over="ignore", invalid="ignore"):
-        for index in range(1, steps + 1):
+        for index in range(1, steps // every * every + 1):
             state = step(state, learning_rate, weight_decay)
-            path[:, index] = _numbers(state)
+            if index % every == 0:
+                path[:, index // every] = _numbers(state)
     return RankOneState(*path)
 
 
@@ -292,7 +303,7 @@ def _numbers(state):
 def checked(state: RankOneState, scalar: bool = False) -> RankOneState:
     """The state as float64 arrays of one shape, or raise; `scalar` demands single numbers."""
     numbers = np.broadcast_arrays(*_numbers(state))
-    for name, value in zip(RankOneState.__dataclass_fields__, numbers, strict=True):
+    for name, value in zip(FIELDS, numbers, strict=True):
         finite_array(f"start.{name}", value, ndim=0 if scalar else None)
         if name.startswith("irrelevant") and (value < 0).any():
             raise argument_error(f"start.{name}", "not be negative", f"has {value.min():g}")

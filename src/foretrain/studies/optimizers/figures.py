@@ -1,10 +1,5 @@
 """Figures of the study ``optimizers``."""
 
-import json
-
-import numpy as np
-import xarray as xr
-
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     OPTIMISER_COLOURS,
@@ -15,51 +10,48 @@ from foretrain.figures.style import (
     simulation_line,
 )
 from foretrain.measures.learning_time import crossing_time
-from foretrain.studies.optimizers.study import AXES
-from foretrain.studies.s_curves.figures import with_axes
+from foretrain.measures.trajectory import curves
+from foretrain.plans.grid import Grid
+
+_MOST = 10  # seeds drawn; more would hide each other
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss against steps as they are, and against steps in units of each run's own time to half the target."""
-    data = tree["simulation"].to_dataset()
-    fixed = json.loads(tree.attrs["config"])["parameters"]
-    return {"rescaled": _rescaled(with_axes(data, fixed, AXES))}
+    return {"rescaled": _rescaled(*grid.first(("optimizer", "init_scale")))}
 
 
-def _rescaled(data):
-    scales, rate = data["init_scale"].values, min(data["learning_rate"].values)
+def _rescaled(cells, words):
+    cells = cells.along("init_scale", "optimizer")
+    scales, names = cells.values("init_scale"), cells.values("optimizer")
     figure, axes = panels(len(scales), 2, squeeze=False)
-    for row, scale in enumerate(scales):
-        longest = 0
-        for name in data["optimiser"].values:
-            cell = data.sel(optimiser=name, init_scale=scale, learning_rate=rate)
-            step = cell["step"].values
-            colour = OPTIMISER_COLOURS[str(name)]
-            for seed, curve in enumerate(cell["loss"].transpose("seed", "step").values[:10]):
-                kept = np.isfinite(curve)
-                x, y = step[kept], curve[kept]
-                half = float(crossing_time(x, -y, -0.5))
-                shown = {"label": OPTIMISER_NAMES[str(name)]} if seed == row == 0 else {}
-                style = simulation_line(colour, linewidth=1.3, alpha=0.5)
-                axes[row, 0].plot(x, y, **{**style, **shown})
-                axes[row, 1].plot(x / half, y, **style)
-                longest = max(longest, half)
-        label = f"σ = {scale:g}: "
-        axes[row, 0].set(xlim=(0, 2 * longest), ylim=(0, None), ylabel=f"{label}loss |C - Z|²")
-        axes[row, 1].set(xlim=(0, 2), ylim=(0, None))
+    for row, scale in zip(axes, scales, strict=True):
+        longest = 0.0
+        for name in names:
+            runs = cells.simulation.sel(optimizer=name, init_scale=scale)
+            style = simulation_line(OPTIMISER_COLOURS[name], linewidth=1.3, alpha=0.5)
+            for step, curve in list(curves(runs))[:_MOST]:
+                half = float(crossing_time(step, -curve, -0.5)) if step.size else 0.0
+                row[0].plot(step, curve, label=OPTIMISER_NAMES[name], **style)
+                if half > 0:
+                    row[1].plot(step / half, curve, **style)
+                    longest = max(longest, half)
+        row[0].set(xlim=(0, 2 * longest or None), ylabel=f"σ = {scale:g}: loss |C - Z|²")
+        row[1].set(xlim=(0, 2))
+        for ax in row:
+            ax.set_ylim(0, None)
     axes[-1, 0].set_xlabel("Step")
     axes[-1, 1].set_xlabel("Step over step of loss ½")
     panel_letters(axes)
     for handle in legend_below(figure, 4).legend_handles:
         handle.set_alpha(1)
-    shown = f" Learning rate {rate:g}."
-    names = {str(name) for name in data["optimiser"].values}
-    if names >= {"adam", "adamw"}:
-        shown = " AdamW is drawn over Adam and covers it where they agree." + shown
+    covered = (
+        " AdamW is drawn over Adam and covers it where they agree." if "adamw" in names else ""
+    )
     return Drawing(
         figure,
         "One time-scale or not",
-        "Left: loss at rank one, ten seeds, the same starts and the same learning rate for every optimiser. Right: the "
-        "same curves, each run's steps divided by the step at which its loss is one half. If an optimiser only "
-        "accelerated, its curves on the right would lie on those of SGD." + shown,
+        f"Left: loss at rank one, up to {_MOST} seeds, the same starts and the same learning rate for every optimizer. "
+        "Right: the same curves, each run's steps divided by the step at which its loss is one half. If an optimizer only "
+        "accelerated, its curves on the right would lie on those of SGD." + covered + words,
     )

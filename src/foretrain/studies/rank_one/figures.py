@@ -1,7 +1,8 @@
 """Figures of the study ``rank-one``."""
 
+from itertools import cycle
+
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
@@ -13,93 +14,82 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss, alignment and the gradient's two terms of the first cell; plateaus against n over the grid."""
-    simulation, theory = tree["simulation"].to_dataset(), tree["theory"].to_dataset()
-    drawings = {"learning": _learning(simulation, theory)}
-    if "weight_decay" in simulation.dims:
-        drawings["weight-decay"] = _weight_decay(simulation, theory)
-    if "dimension" in simulation.dims:
-        drawings["plateaus"] = _plateaus(simulation, theory)
+    drawings = {"learning": _learning(*grid.first())}
+    if "weight_decay" in grid.axes:
+        drawings["weight-decay"] = _weight_decay(*grid.first(("weight_decay",)))
+    if "dimension" in grid.axes and "plateau_length" in grid.theory:
+        drawings["plateaus"] = _plateaus(*grid.first(("dimension", "init_scale")))
     return drawings
 
 
-def _first(data, keep=("seed", "step")):
-    return data.isel({name: 0 for name in data.dims if name not in keep})
-
-
-def _where(data, keep=("seed", "step")):
-    names = [str(name) for name in data["loss"].dims if name not in keep]
-    return "".join(f" {name} = {data[name].values[0]:g}." for name in names)
-
-
-def _learning(simulation, theory):
+def _learning(cell, words):
     figure, axes = panels(1, 3, height=3.9)
-    cell, predicted = _first(simulation), _first(theory)
-    time = cell["time"].values
-    seeds = min(cell.sizes["seed"], _MOST)
-    curves = (
-        (axes[0], "loss", "blue", "loss"),
-        (axes[1], "alignment", "green", "alignment"),
-        (axes[2], "signal", "orange", "signal"),
-        (axes[2], "decay", "purple", "decay"),
+    seeds = min(cell.seeds, _MOST)
+    shown = (
+        (axes[0], "loss", "blue"),
+        (axes[1], "alignment", "green"),
+        (axes[2], "signal", "orange"),
+        (axes[2], "decay", "purple"),
     )
-    for ax, name, colour, label in curves:
-        for seed in range(seeds):
-            shown = {"label": label} if seed == 0 else {}
-            style = simulation_line(PALETTE[colour], linewidth=2, alpha=0.35, **shown)
-            ax.plot(time, cell[name].isel(seed=seed).values, **style)
-            shown = {"label": "four numbers"} if seed == 0 and ax is axes[0] else {}
-            style = theory_line(PALETTE[colour], linewidth=0.9, **shown)
-            ax.plot(predicted["time"].values, predicted[name].isel(seed=seed).values, **style)
+    for ax, name, colour in shown:
+        lines = (
+            (cell.simulation, simulation_line(PALETTE[colour], linewidth=2, alpha=0.35), name),
+            (cell.theory, theory_line(PALETTE[colour], linewidth=0.9), "four numbers"),
+        )
+        for data, style, label in lines:
+            if name not in data:
+                continue
+            curves = data[name].transpose("step", "seed").values[:, :seeds]
+            drawn = ax.plot(data["time"].values, curves, **style)
+            drawn[0].set_label(label if label == name or name == "loss" else None)
     axes[0].set(ylabel="Loss |C - Z|²", ylim=(0, None))
     axes[1].set(ylabel="Alignment", ylim=(-0.1, 1.05))
     axes[2].set(ylabel="Length in -gradient", ylim=(0, None))
     for ax in axes:
-        ax.set_xlim(0, _end(cell))
+        ax.set_xlim(0, _end(cell.simulation))
     panel_letters(axes)
-    axes[1].set_xlabel(axis_label(cell["time"], "Time"))
+    axes[1].set_xlabel(axis_label(cell.simulation["time"], "Time"))
     legend_below(figure, 5)
     return Drawing(
         figure,
         "Rank one, learned as predicted",
         f"Loss, alignment with the target, and the two terms of the gradient for x, {seeds} seeds: trained networks of "
-        "2n parameters (pale) and the reduction to four numbers from the same start (dashed)."
-        + _where(simulation),
+        f"2n parameters (pale) and the reduction to four numbers from the same start (dashed).{words}",
     )
 
 
-def _end(cell):
+def _end(data) -> float:
     """Time at which the last seed has learned all but a percent, and a little."""
-    loss = cell["loss"].transpose("seed", "step").values
-    late = np.nanmax(np.where(loss > loss[:, -1:] + 0.01, cell["time"].values, 0))
-    return min(1.15 * late, cell["time"].values[-1])
+    loss, time = data["loss"].transpose("seed", "step").values, data["time"].values
+    late = np.where(loss > np.fmin.reduce(loss, 1, keepdims=True) + 0.01, time, 0).max()
+    return min(1.15 * late, time[-1]) or time[-1] or 1.0
 
 
-def _weight_decay(simulation, theory):
+def _weight_decay(cells, words):
     figure, axes = panels(1, 2, height=3.9)
-    keep = ("seed", "step", "weight_decay")
-    cells, predicted = _first(simulation, keep), _first(theory, keep)
-    for colour, decay in zip(_COLOURS, cells["weight_decay"].values, strict=False):
-        cell, theirs = cells.sel(weight_decay=decay), predicted.sel(weight_decay=decay)
-        time = cell["time"].values
-        for ax, name in ((axes[0], "loss"), (axes[1], "irrelevant_x")):
-            mean = cell[name].mean("seed").values
-            label = f"λ = {decay:g}" if ax is axes[0] else None
-            ax.plot(time, mean, **simulation_line(colour, label=label))
-            ax.plot(theirs["time"].values, theirs[name].mean("seed").values, **theory_line(colour))
+    for colour, decay in zip(cycle(_COLOURS), cells.values("weight_decay"), strict=False):
+        for data, style in ((cells.simulation, simulation_line), (cells.theory, theory_line)):
+            for ax, name in zip(axes, ("loss", "irrelevant_x"), strict=True):
+                if name in data:
+                    mean = data[name].sel(weight_decay=decay).mean("seed").values
+                    label = f"λ = {decay:g}" if ax is axes[0] and data is cells.simulation else None
+                    ax.plot(data["time"].values, mean, **style(colour, label=label))
         if decay > 0:
             axes[0].axhline(decay**2 / 4, color=colour, linewidth=0.9, linestyle=":")
     axes[0].set(ylabel="Loss, mean over seeds", yscale="log")
     axes[1].set(ylabel="Irrelevant part of x, |x⊥|²", yscale="log")
+    until = 1.6 * _end(cells.simulation.isel(weight_decay=0))
     for ax in axes:
-        ax.set(ylim=(1e-6, None), xlim=(0, 1.6 * _end(cells.isel(weight_decay=0))))
-        ax.set_xlabel(axis_label(cells["time"], "Time"))
+        ax.set(ylim=(1e-6, None), xlim=(0, until))
+        ax.set_xlabel(axis_label(cells.simulation["time"], "Time"))
     panel_letters(axes)
     legend_below(figure, 4)
     return Drawing(
@@ -107,27 +97,22 @@ def _weight_decay(simulation, theory):
         "Weight decay",
         "Mean over seeds of loss and of the squared length of what is irrelevant in x, without and with weight decay; "
         "dashed, the reduction. Weight decay speeds the first fall, delays the second and ends at λ²/4 (dotted)."
-        + _where(simulation, keep),
+        + words,
     )
 
 
-def _plateaus(simulation, theory):
-    figure, axes = panels(squeeze=False)
-    ax = axes[0, 0]
-    keep = ("seed", "step", "dimension", "init_scale")
-    predicted = _first(theory, keep)
-    if "init_scale" not in predicted.dims:
-        predicted = predicted.expand_dims("init_scale")
-    order = np.argsort(predicted["dimension"].values)
-    sizes = predicted["dimension"].values[order]
-    for colour, scale in zip(_COLOURS, predicted["init_scale"].values, strict=False):
-        cell = predicted.sel(init_scale=scale).isel(dimension=order)
-        lengths = cell["plateau_length"].transpose("dimension", "seed").values
-        estimates = cell["plateau_estimate"].transpose("dimension", "seed").values
-        ax.plot(np.repeat(sizes, lengths.shape[1]), lengths.ravel(), ".", color=colour, alpha=0.35)
-        mean = np.nanmean(lengths, 1)
-        ax.plot(sizes, mean, **simulation_line(colour, label=f"mean, σ = {scale:g}"))
-        ax.plot(sizes, np.nanmean(estimates, 1), **theory_line(colour, label="closed form, mean"))
+def _plateaus(cells, words):
+    figure, ax = panels()
+    laid = cells.along("init_scale", "dimension")
+    sizes = laid.values("dimension")
+    for colour, scale in zip(cycle(_COLOURS), laid.values("init_scale"), strict=False):
+        cell = laid.theory.sel(init_scale=scale)
+        lengths = cell["plateau_length"].transpose("dimension", "seed")
+        ax.plot(sizes, lengths.values, ".", color=colour, alpha=0.35)
+        mean = simulation_line(colour, label=f"mean, σ = {scale:g}")
+        ax.plot(sizes, lengths.mean("seed").values, **mean)
+        estimates = cell["plateau_estimate"].mean("seed").values
+        ax.plot(sizes, estimates, **theory_line(colour, label="closed form, mean"))
     ax.set(xscale="log", xlabel="n", ylabel="Plateau (time)")
     ax.set_ylim(0, None)
     legend_below(figure, 4)
@@ -136,5 +121,5 @@ def _plateaus(simulation, theory):
         "Length of the plateau",
         "Time from loss 1.1 to loss .9 against n: dots, the flow of the reduction from every seed's start; lines, their "
         "mean; dashed, the mean of the closed form. Ten times n adds (log 10)/4 = .58, a tenth of the scale σ twice that."
-        + _where(simulation, keep),
+        + words,
     )

@@ -1,52 +1,43 @@
 """What the four-number reduction predicts of the rank-one study."""
 
 import numpy as np
-import xarray as xr
 
-from foretrain.studies.rank_one import study
-from foretrain.theory import rank_one as s_curve
-from foretrain.theory.rank_one import RankOneState
+from foretrain.studies.rank_one.study import Parameters, inputs
+from foretrain.study import Seed
+from foretrain.theory import rank_one as reduction
+from foretrain.theory.rank_one import FIELDS, RankOneState
 from foretrain.theory.rank_one_plateau import plateau, plateau_estimate
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Descent of the four numbers at the run's own step, from the start of every seed."""
-    starts = [study.reduced_start(parameters, root_seed, seed) for seed in range(seeds)]
-    path = s_curve.descent(
-        s_curve.stack(starts),
-        parameters.steps,
-        parameters.learning_rate,
-        parameters.weight_decay,
-    )
-    path = RankOneState(
-        *(getattr(path, name)[:: parameters.observe_every] for name in study.FIELDS)
-    )
-    terms = s_curve.gradient_terms(path, parameters.weight_decay)
-    with np.errstate(invalid="ignore", divide="ignore"):
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """What the reduction says of a run's own start."""
+    return from_start(p, reduction.reduce(**inputs(p, seed)))
+
+
+def from_start(p: Parameters, start: RankOneState) -> dict[str, np.ndarray]:
+    """Descent of the four numbers at the run's own step, and the plateau that the start gives."""
+    rates = p.learning_rate, p.weight_decay
+    path = reduction.descent(start, p.steps, *rates, every=p.observe_every)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        terms = reduction.gradient_terms(path, p.weight_decay)
         norms = np.sqrt(path.squared_norm_x * path.squared_norm_y)
-        alignment = path.overlap_x * path.overlap_y / norms
-    curves = {
-        "loss": s_curve.loss(path),
-        **{name: getattr(path, name) for name in study.FIELDS},
-        "alignment": alignment,
-        "signal": terms.signal_x,
-        "decay": terms.decay_x,
-    }
+        curves = {
+            "loss": reduction.loss(path),
+            **{name: getattr(path, name) for name in FIELDS},
+            "alignment": path.overlap_x * path.overlap_y / norms,
+            "signal": terms.signal_x,
+            "decay": terms.decay_x,
+        }
     # A run that diverges is cut where its numbers stop being finite; so is its prediction.
     finite = np.logical_and.reduce([np.isfinite(curve) for curve in curves.values()])
-    variables: dict[str, tuple[tuple[str, ...], np.ndarray]] = {
-        name: (("seed", "step"), np.where(finite, curve, np.nan).T)
-        for name, curve in curves.items()
-    }
-    decay = parameters.weight_decay
-    exact = [plateau(start, weight_decay=decay) for start in starts]
+    exact = plateau(start, weight_decay=p.weight_decay)
+    estimate = plateau_estimate(start, weight_decay=p.weight_decay)
     times = {
-        "plateau_length": [found.length for found in exact],
-        "plateau_end": [found.end for found in exact],
-        "plateau_estimate": [plateau_estimate(s, weight_decay=decay).length for s in starts],
+        "plateau_length": exact.length,
+        "plateau_end": exact.end,
+        "plateau_estimate": estimate.length,
     }
-    for name, values in times.items():
-        variables[name] = (("seed",), np.where(np.isfinite(values), values, np.nan))
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    coords = {"step": step, "seed": np.arange(seeds), **study.coordinates(parameters, step)}
-    return xr.Dataset(variables, coords)
+    return {
+        **{name: np.where(finite, curve, np.nan) for name, curve in curves.items()},
+        **{name: np.where(np.isfinite(time), time, np.nan) for name, time in times.items()},
+    }

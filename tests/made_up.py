@@ -60,10 +60,12 @@ def runs(
     return data.assign_coords(coords).assign_coords(labels or {})
 
 
-def verdicts(study: str, made: Grid) -> dict[str, list[Claim]]:
-    """Id of every sentence that applies to its claims, one per cell."""
+def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
+    """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
     found: dict[str, list[Claim]] = {}
     for said in catalogue.load(study).sentences:
+        if id not in ("", said.id):
+            continue
         for cell in made.cells(keep=said.over):
             claim = judge(said, cell.along(*said.over))
             if claim is not None:
@@ -87,13 +89,13 @@ def check(
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
     whole = verdicts(study, good()) if callable(good) else {}
     for id in ids:
-        held = whole.get(id, []) if callable(good) else verdicts(study, good[id]()).get(id, [])
+        held = whole.get(id, []) if callable(good) else verdicts(study, good[id](), id).get(id, [])
         seen = [
             (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
             for claim in held
         ]
         assert any(claim.verdict == HOLDS for claim in held), f"{id} holds nowhere: {seen}"
-        failed = verdicts(study, spoilt[id]()).get(id, [])
+        failed = verdicts(study, spoilt[id](), id).get(id, [])
         seen = [
             (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
             for claim in failed

@@ -1,11 +1,8 @@
 """Figures of the study ``bumps``."""
 
-import json
-
 import numpy as np
-import xarray as xr
 
-from foretrain.claims.claim import bootstrap_interval
+from foretrain.claims.interval import interval
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     INK,
@@ -17,22 +14,23 @@ from foretrain.figures.style import (
     panels,
     simulation_line,
 )
-from foretrain.measures.competition import matched_bumps, mean_over_cells
-from foretrain.measures.stability import is_stable
+from foretrain.measures.competition import matched_bumps
+from foretrain.plans.grid import Grid
+from foretrain.studies.bumps.claims import bumps, calm, first_and_bumps, mean
 from foretrain.studies.bumps.study import AXES
-from foretrain.studies.s_curves.figures import with_axes
+
+_MARKERS = "osD^v"
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, and the loss at full rank."""
-    fixed = json.loads(tree.attrs["config"])["parameters"]
-    data = with_axes(tree["simulation"].to_dataset(), fixed, AXES)
-    drawings = {"bumps": _bumps(data)}
-    if "/variants/exchanged" in tree.groups and 2 in data["rank"].values:
-        partner = with_axes(tree["variants/exchanged"].to_dataset(), fixed, AXES)
-        drawings["competition"] = _competition(data, partner)
-    if fixed["dimension"] in data["rank"].values:
-        drawings["full-rank"] = _full_rank(data.sel(rank=fixed["dimension"]))
+    part, words = grid.first(tuple(AXES))
+    part = part.along(*AXES)
+    drawings = {"bumps": _bumps(part, words)}
+    if "exchanged" in part.variants and 2 in part.values("rank"):
+        drawings["competition"] = _competition(part, words)
+    if part.parameters.dimension in part.values("rank"):
+        drawings["full-rank"] = _full_rank(part, words)
     return drawings
 
 
@@ -40,132 +38,102 @@ def _point(ax, x, samples, **style):
     samples = samples[np.isfinite(samples)]
     if not samples.size:
         return
-    mean = samples.mean()
-    low, high = bootstrap_interval(samples) if samples.size > 1 else (mean, mean)
-    ax.errorbar(x, mean, [[max(mean - low, 0)], [max(high - mean, 0)]], **style)
+    found = interval(samples)
+    reach = [[max(found.measured - found.low, 0)], [max(found.high - found.measured, 0)]]
+    ax.errorbar(x, found.measured, reach, linestyle="none", **style)
 
 
-def _bumps(data):
-    ranks, scales = data["rank"].values, data["init_scale"].values
+def _bumps(part, words):
+    ranks, rates, scales = (part.values(name) for name in ("rank", "relative_rate", "init_scale"))
+    names = part.values("optimizer")
     figure, axes = panels(1, len(ranks), height=4.2, sharey=True, squeeze=False)
-    rates = data["relative_rate"].values
-    places = np.log10(rates)
-    count = data["component_bumps"].mean("component")
+    for cell in calm(part):
+        p = cell.parameters
+        number = scales.index(p.init_scale)
+        shift = 0.05 * (names.index(p.optimizer) - 1) + 0.015 * number
+        style = {"marker": _MARKERS[number % 5], "markersize": 5, "capsize": 2}
+        ax, colour = axes[0, ranks.index(p.rank)], OPTIMISER_COLOURS[p.optimizer]
+        _point(ax, np.log10(p.relative_rate) + shift, bumps(cell), color=colour, **style)
     for ax, rank in zip(axes[0], ranks, strict=True):
-        for offset, name in enumerate(data["optimiser"].values):
-            for number, scale in enumerate(scales):
-                colour = OPTIMISER_COLOURS[str(name)]
-                marker = "osD^v"[number % 5]
-                for index, place in enumerate(places):
-                    cell = count.sel(optimiser=name, rank=rank, init_scale=scale)
-                    samples = cell.isel(relative_rate=index).values
-                    losses = data["relative_loss"].sel(optimiser=name, rank=rank, init_scale=scale)
-                    losses = losses.isel(relative_rate=index).transpose("seed", "step").values
-                    if not is_stable(losses):
-                        continue
-                    style = {
-                        "color": colour,
-                        "marker": marker,
-                        "markersize": 5,
-                        "capsize": 2,
-                        "linestyle": "none",
-                    }
-                    _point(ax, place + 0.05 * (offset - 1) + 0.015 * number, samples, **style)
         ax.set_title(f"rank {rank}", loc="left")
-        ax.set_xticks(places, [f"{rate:g}" for rate in rates])
-    for name in data["optimiser"].values:
-        colour = OPTIMISER_COLOURS[str(name)]
-        axes[0, 0].plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[str(name)])
+        ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
+    first = axes[0, 0]
+    for name in names:
+        colour = OPTIMISER_COLOURS[name]
+        first.plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[name])
     for number, scale in enumerate(scales):
-        shape = {"marker": "osD^v"[number % 5], "color": INK, "linestyle": "none"}
-        axes[0, 0].plot([], [], **shape, label=f"σ = {scale:g}")
-    axes[0, 0].set_ylabel("Bumps per component")
-    axes[0, 0].set_ylim(0, None)
-    columns = max(len(scales), len(data["optimiser"]))
-    axes[0, len(ranks) // 2].set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
+        shape = {"marker": _MARKERS[number % 5], "color": INK, "linestyle": "none"}
+        first.plot([], [], **shape, label=f"σ = {scale:g}")
+    first.set(ylabel="Bumps per component", ylim=(0, None))
+    middle = axes[0, len(ranks) // 2]
+    middle.set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
     panel_letters(axes)
-    legend_below(figure, columns)
+    legend_below(figure, max(len(scales), len(names)))
     return Drawing(
         figure,
         "Bumps per component",
         "Alignments of a component with a target that rise and fall by .1 or more and are given up, per component; mean "
-        "over seeds with its 95% bootstrap interval. Learning rates outside an optimiser's stable range are left out.",
+        "over seeds with its 95% interval. Learning rates outside an optimizer's stable range are left out."
+        + words,
     )
 
 
-def _competition(data, partner):
-    figure, axes = panels(height=3.6, squeeze=False)
-    ax = axes[0, 0]
-    names = data["optimiser"].values
+def _competition(part, words):
+    figure, ax = panels(height=3.6)
+    names = part.values("optimizer")
     labels = "both first align with one target", "each first aligns with its own"
     for place, name in enumerate(names):
-        sides = zip((-0.12, 0.12), ("vermillion", "blue"), labels, strict=True)
-        found = _matched(data, partner, name)
-        for (shift, colour, label), samples in zip(sides, found, strict=True):
-            _point(
-                ax,
-                place + shift,
-                samples,
-                color=PALETTE[colour],
-                marker="o",
-                capsize=4,
-                linestyle="none",
-                label=label if place == 0 else "_nolegend_",
-            )
-    ax.set_xticks(np.arange(len(names)), [OPTIMISER_NAMES[str(name)] for name in names])
+        of = calm(part, rank=2, optimizer=name)
+        for side, (shift, colour) in enumerate(((-0.12, "vermillion"), (0.12, "blue"))):
+            label = labels[side] if place == 0 else "_nolegend_"
+            style = {"color": PALETTE[colour], "marker": "o", "capsize": 4, "label": label}
+            _point(ax, place + shift, mean(of, lambda cell, side=side: _pair(cell)[side]), **style)
+    ax.set_xticks(np.arange(len(names)), [OPTIMISER_NAMES[name] for name in names])
     ax.set(ylabel="Bumps per run, rank two", ylim=(0, None), xlim=(-0.5, len(names) - 0.5))
-    legend_below(figure, 2)
+    if ax.get_legend_handles_labels()[1]:
+        legend_below(figure, 2)
     return Drawing(
         figure,
         "Competition for a target",
         "Pairs of runs that differ in one thing: the second component's starting overlaps with the two targets are "
-        "exchanged. Of the pairs in which this decides whether both components first align with the same target, the "
-        "bumps of either run; mean over seeds with its 95% bootstrap interval, all stable learning rates and start scales.",
+        "exchanged. Of the pairs in which this decides whether both components first align with the same target, the bumps "
+        "of either run; mean over seeds with its 95% interval, all stable learning rates and start scales."
+        + words,
     )
 
 
-def _matched(data, partner, name):
-    """Bumps of the runs that share and of their partners that do not, mean over the stable cells, shape (seed,) each."""
-    order = ("init_scale", "relative_rate", "seed", ...)
-    pair = [item.sel(optimiser=name, rank=2).transpose(*order) for item in (data, partner)]
-    calm = np.array(
-        [[is_stable(rate) for rate in scale] for scale in pair[0]["relative_loss"].values]
-    )
-    counts = [
-        item[variable].values[calm]
-        for item in pair
-        for variable in ("first_target", "component_bumps")
-    ]
-    return [mean_over_cells(side) for side in matched_bumps(*counts)]
+def _pair(cell):
+    return matched_bumps(*first_and_bumps(cell), *first_and_bumps(cell, "exchanged"))
 
 
-def _full_rank(data):
-    rates, scales = data["relative_rate"].values, data["init_scale"].values
-    names = [name for name in data["optimiser"].values if str(name) in ("sgd", "adam")]
+def _full_rank(part, words):
+    rates, scales = part.values("relative_rate"), part.values("init_scale")
+    names = [name for name in part.values("optimizer") if name in ("sgd", "adam")] or ["sgd"]
     figure, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
     colours = [PALETTE[name] for name in ("sky", "blue", "green", "orange", "vermillion", "purple")]
+    for cell in part.cells():
+        p = cell.parameters
+        if p.rank != p.dimension or p.optimizer not in names:
+            continue
+        ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
+        data, number = cell.simulation["relative_loss"], rates.index(p.relative_rate)
+        for seed, curve in enumerate(data.transpose("seed", "step").values[:6]):
+            label = f"relative rate {p.relative_rate:g}" if ax is axes[0, 0] and not seed else None
+            style = simulation_line(colours[number % 6], linewidth=1.1, alpha=0.7, label=label)
+            ax.plot(data["step"].values[1:] * p.relative_rate, curve[1:], **style)
     for row, scale in enumerate(scales):
-        for column, name in enumerate(names):
-            ax = axes[row, column]
-            for rate, colour in zip(rates, colours, strict=False):
-                cell = data.sel(optimiser=name, init_scale=scale, relative_rate=rate)
-                step = cell["step"].values
-                curves = cell["relative_loss"].transpose("seed", "step").values
-                time = step[1:] * rate
-                for seed, curve in enumerate(curves[:6]):
-                    label = f"relative rate {rate:g}" if seed == row == column == 0 else None
-                    style = simulation_line(colour, linewidth=1.1, alpha=0.7, label=label)
-                    ax.plot(time, curve[1:], **style)
+        for ax, name in zip(axes[row], names, strict=True):
             ax.set(xscale="log", ylim=(0, 1.3))
-            ax.set_title(f"{OPTIMISER_NAMES[str(name)]}, σ = {scale:g}", loc="left")
+            ax.set_title(f"{OPTIMISER_NAMES[name]}, σ = {scale:g}", loc="left")
         axes[row, 0].set_ylabel("Loss over |C|²")
     for ax in axes[-1]:
         ax.set_xlabel("Step × relative rate")
     panel_letters(axes)
-    legend_below(figure, 3)
+    if axes[0, 0].get_legend_handles_labels()[1]:
+        legend_below(figure, 3)
     return Drawing(
         figure,
         "Full rank",
         "Loss at full rank over that of the zero matrix, six seeds, for every learning rate. A plateau is a stretch on "
-        "which the loss stands still before it falls.",
+        "which the loss stands still before it falls." + words,
     )

@@ -100,7 +100,7 @@ def race_loss(gain, singular_values, variances, unexplained_power: float) -> np.
 
 
 def _tau(gain, scale, domains):
-    """tau at which the gain sigma^3 tr(n n')/r is reached, by bisection in -log(pole - tau)."""
+    """The tau at which the gain sigma^3 tr(n n')/r is reached, by bisection in -log(pole - tau)."""
     target = np.asarray(gain) * domains / scale**3
     low = np.full(target.shape, -math.log(RANDOM_POLE))
     high = np.full(target.shape, 32.0)

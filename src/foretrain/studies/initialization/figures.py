@@ -1,11 +1,9 @@
 """Figures of the study ``initialization``, after Saxe, Sodhani & Lewallen (2022), Fig. 6."""
 
-import json
-
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
+from foretrain.figures.routes import block_ticks, frame_trained, routes_of
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
@@ -17,58 +15,49 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.plans.grid import Grid
+
+_BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss curves with both theories, errors and change of weights against the scale, representations and outputs."""
-    config = json.loads(tree.attrs["config"])["parameters"]
-    axes = dict(tree.attrs.get("axes", {}))
-    simulation, theory = tree["simulation"].to_dataset(), tree["theory"].to_dataset()
-    extra = [name for name in axes if name != "init_scale"]
-    where = "".join(f" {name} = {simulation[name].values[0]}." for name in extra)
-    simulation, theory = (
-        data.isel({name: 0 for name in extra if name in data.dims}) for data in (simulation, theory)
-    )
-    if "init_scale" not in simulation.dims:
-        scale = [config["init_scale"]]
-        simulation, theory = (
-            data.drop_vars("init_scale", errors="ignore").expand_dims(init_scale=scale)
-            for data in (simulation, theory)
-        )
-    simulation, theory = (
-        data.sortby("init_scale").transpose("init_scale", "seed", ...)
-        for data in (simulation, theory)
-    )
-    scales = simulation["init_scale"].values
-    three = list(dict.fromkeys(scales[[0, len(scales) // 2, -1]]))
-    drawings = {"loss": _loss(simulation, theory, three, where)}
+    cells, where = grid.first(("init_scale",))
+    cells = cells.along("init_scale")
+    scales = cells.values("init_scale")
+    three = list(dict.fromkeys((scales[0], scales[len(scales) // 2], scales[-1])))
+    drawings = {"loss": _loss(cells, three, where)}
     if len(scales) > 1:
-        drawings["error-against-scale"] = _errors(simulation, theory, where)
-    drawings["representations"] = _representations(simulation, three, where)
+        drawings["error-against-scale"] = _errors(cells, np.array(scales), where)
+    drawings["representations"] = _representations(cells.simulation, three, where)
     return drawings
 
 
-def _loss(simulation, theory, three, where):
+def _loss(cells, three, where):
     figure, axes = panels(1, len(three), height=3.7, squeeze=False)
     for ax, scale in zip(axes[0], three, strict=True):
-        run, both = simulation.sel(init_scale=scale), theory.sel(init_scale=scale)
+        run, theory = cells.simulation.sel(init_scale=scale), cells.theory.sel(init_scale=scale)
         # Time has a scale of its own in every cell: the step of descent goes with the scale.
         time, loss = run["time"].values, run["loss"].transpose("seed", "step").values
         for curve in loss:
-            line = simulation_line(PALETTE["vermillion"], label="network", linewidth=1.6)
-            ax.plot(time[: curve.size], curve, **line)
-        along = both["time"].values[: both.sizes["step"]]
-        for name, text, colour in (
-            ("race_loss", "race, closed form", "blue"),
-            ("lazy_loss", "linearised at its start", "green"),
+            ax.plot(time, curve, **simulation_line(_RED, label="network", linewidth=1.6))
+        for name, text, line in (
+            ("race_loss", "race, closed form", {**theory_line(), "color": _BLUE}),
+            (
+                "lazy_loss",
+                "linearised at its start",
+                {**theory_line(), "color": _GREEN, "linestyle": ":"},
+            ),
         ):
-            values = both[name].isel(seed=0).values
-            ax.plot(along, values, **theory_line(PALETTE[colour], label=text))
-        low = np.nanmax(np.where(loss > 0.01 * loss[:, :1], time[None, : loss.shape[1]], 0))
-        ax.set(xlim=(0, 1.3 * low), ylim=(0, 1.1 * np.nanmax(loss)))
+            line = {**line, "linewidth": 2, "label": text}
+            ax.plot(theory["time"], theory[name].isel(seed=0), **line)
+        falling = loss > 0.01 * loss[:, :1]
+        last = np.max(np.where(falling, time, 0), initial=0)
+        top = np.nanmax(np.where(np.isfinite(loss), loss, np.nan), initial=0)
+        ax.set(xlim=(0, 1.3 * last or None), ylim=(0, 1.1 * top or None))
         ax.set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
     axes[0, 0].set_ylabel("Training loss")
-    axes[0, len(three) // 2].set_xlabel(axis_label(simulation["time"], "Time"))
+    axes[0, len(three) // 2].set_xlabel(axis_label(cells.simulation["time"], "Time"))
     panel_letters(axes[0])
     legend_below(figure, 3)
     return Drawing(
@@ -79,39 +68,29 @@ def _loss(simulation, theory, three, where):
     )
 
 
-def _errors(simulation, theory, where):
+def _errors(cells, scale, where):
     figure, axes = panels(1, 2, height=4.2)
-    scale = simulation["init_scale"].values
-    for name, text, colour in (
-        ("converged_loss", "trained", "blue"),
-        ("converged_untrained_error", "untrained", "vermillion"),
-    ):
-        values = simulation[name].transpose("seed", "init_scale")
-        seed_band(axes[0], scale, values, text, color=PALETTE[colour], statistic=np.median)
-    limit = theory["lazy_limit"].mean("seed").values
-    axes[0].plot(
-        scale, limit, **theory_line(PALETTE["green"], label="untrained, linearised network")
+    runs, fits = cells.simulation, cells.fits
+    change = runs["weight_change"].sel(layer="encoders")
+    curves = (
+        (0, runs["converged_loss"], "trained", "blue"),
+        (0, runs["converged_untrained_error"], "untrained", "vermillion"),
+        (1, fits["race_deviation"], "loss against the race, closed form", "purple"),
+        (1, fits["lazy_deviation"], "loss against the linearised network", "green"),
+        (1, change, "change of the encoders", "orange"),
     )
-    largest = simulation["converged_untrained_error"].median("seed").values[0]
-    axes[0].plot(
-        scale,
-        largest * (scale / scale[0]) ** 6,
-        ":",
-        color=PALETTE["black"],
-        linewidth=1.2,
-        label=r"$\propto \sigma_0^6$",
-    )
+    for panel, values, text, colour in curves:
+        samples = values.where(values > 0).transpose("seed", "init_scale")
+        style = {"color": PALETTE[colour], "statistic": np.median}
+        line, _ = seed_band(axes[panel], scale, samples, text, **style)
+        line.set_marker("o")
+    limit = cells.theory["lazy_limit"].mean("seed")
+    axes[0].plot(scale, limit, **theory_line(_GREEN, label="untrained, linearised network"))
+    first = runs["converged_untrained_error"].median("seed").values[0]
+    power = {"color": PALETTE["black"], "linewidth": 1.2, "label": r"$\propto \sigma_0^6$"}
+    axes[0].plot(scale, first * (scale / scale[0]) ** 6, ":", **power)
+    axes[0].axhline(cells.parameters.loss_tolerance, color=_BLUE, linewidth=0.8, alpha=0.6)
     axes[0].set(xscale="log", yscale="log", ylabel="Error at the end", ylim=(None, 300))
-    for name, text, colour in (
-        ("rich_deviation", "loss against the reduction, fitted", "blue"),
-        ("race_deviation", "loss against the race, closed form", "purple"),
-        ("lazy_deviation", "loss against the linearised network", "green"),
-    ):
-        values = theory[name].transpose("seed", "init_scale")
-        seed_band(axes[1], scale, values, text, color=PALETTE[colour], statistic=np.median)
-    change = simulation["weight_change"].sel(layer="encoders").transpose("seed", "init_scale")
-    line = "change of the encoders"
-    seed_band(axes[1], scale, change, line, color=PALETTE["orange"], statistic=np.median)
     axes[1].axhline(0.05, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
     axes[1].set(xscale="log", yscale="log", ylabel="Deviation or change")
     for ax in axes:
@@ -123,11 +102,11 @@ def _errors(simulation, theory, where):
     return Drawing(
         figure,
         "Errors and theories against the initial scale",
-        "a: error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training, the "
-        "untrained error that the linearised network ends with, and the sixth power of the scale through the first point. "
-        "b: mean deviation of the loss curve from the reduction (its start fitted), and from the race in closed form and the "
-        "linearised network (nothing fitted), over the initial loss, the thin line at 5%; and how far the encoders move, "
-        "over their initial size. Medians over seeds in 95% bootstrap intervals." + where,
+        "a: error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training (the thin "
+        "line: loss at which it stops), the untrained error that the linearised network ends with, and the sixth power of the "
+        "scale through the first point. b: mean deviation of the loss curve from the race in closed form and from the "
+        "linearised network (nothing fitted), over the initial loss, the thin line at 5%; and how far the encoders move, over "
+        "their initial size. Medians over seeds in 95% intervals." + where,
     )
 
 
@@ -138,33 +117,27 @@ def _representations(simulation, three, where):
         dots = run["similarity"].values
         norm = np.sqrt(np.diagonal(dots))
         image = axes[0, column].imshow(dots / np.outer(norm, norm), cmap=DIVERGING, vmin=-1, vmax=1)
-        domains = run.sizes["input_domain"]
-        items = len(dots) // domains
+        outputs = run["outputs"]
+        domains, items = run.sizes["input_domain"], outputs.sizes["item"]
         for edge in range(1, domains):
             axes[0, column].axhline(edge * items - 0.5, color="white", linewidth=0.4)
             axes[0, column].axvline(edge * items - 0.5, color="white", linewidth=0.4)
         axes[0, column].set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
-        outputs = run["outputs"].transpose("output_domain", "feature", "input_domain", "item")
-        values = outputs.values.reshape(outputs.shape[0] * outputs.shape[1], -1)
         shown = axes[1, column].imshow(
-            values, cmap=DIVERGING, vmin=-6, vmax=6, aspect="auto", interpolation="nearest"
+            routes_of(outputs),
+            cmap=DIVERGING,
+            vmin=-6,
+            vmax=6,
+            aspect="auto",
+            interpolation="nearest",
         )
-        centres = (np.arange(domains) + 0.5) * items - 0.5
-        for ax in axes[:, column]:
-            ax.set_xticks(centres, np.arange(1, domains + 1))
-        axes[0, column].set_yticks(centres, np.arange(1, domains + 1))
-        features = outputs.shape[1]
-        rows = (np.arange(domains) + 0.5) * features - 0.5
-        axes[1, column].set_yticks(rows, np.arange(1, domains + 1))
+        features = outputs.sizes["feature"]
+        for row, size in ((0, items), (1, features)):
+            block_ticks(axes[row, column], domains, items, "x")
+            block_ticks(axes[row, column], domains, size, "y")
         axes[1, column].set_xlabel("Input domain")
-        trained = run["trained_pairs"].transpose("input_domain", "output_domain").values
-        for source, output in np.argwhere(trained > 0):
-            axes[1, column].plot(
-                source * items + np.array([-0.5, items - 0.5, items - 0.5, -0.5, -0.5]),
-                output * features + np.array([-0.5, -0.5, features - 0.5, features - 0.5, -0.5]),
-                color="black",
-                linewidth=0.8,
-            )
+        pairs = run["trained_pairs"].transpose("input_domain", "output_domain")
+        frame_trained(axes[1, column], pairs.values, items, features)
     axes[0, 0].set_ylabel("Input domain")
     axes[1, 0].set_ylabel("Output domain")
     figure.colorbar(image, ax=axes[0], label="Cosine", shrink=0.8)

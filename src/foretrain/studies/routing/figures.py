@@ -1,9 +1,9 @@
 """Figures of the study ``routing``, after Saxe, Sodhani & Lewallen (2022), Fig. 4 e-h."""
 
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
+from foretrain.figures.routes import block_ticks, frame_trained, routes_of
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
@@ -16,27 +16,27 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.measures.settling import unsettled
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+_KINDS = {
+    "loss": ("trained routes", "blue"),
+    "untrained_error": ("untrained routes", "orange"),
+    "heldout_error": ("trained routes, held-out digits", "sky"),
+    "heldout_untrained_error": ("untrained routes, held-out digits", "vermillion"),
+}
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves, singular values, errors, and what the network represents and answers at the end."""
-    axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
-    simulation, theory = tree["simulation"].to_dataset(), tree["theory"].to_dataset()
-    decoupled = tree["variants/decoupled"].to_dataset()
-    drawings = {"grid": _grid(simulation, axes)} if axes else {}
-    first = {name: 0 for name in axes}
-    where = "".join(f" {name} = {simulation[name].values[0]}." for name in axes)
-    cell, theory, decoupled = (
-        data.isel({name: 0 for name in first if name in data.dims})
-        for data in (simulation, theory, decoupled)
-    )
-    drawings["learning-curve"] = _learning_curve(cell, theory, decoupled, where)
-    drawings["singular-values"] = _singular_values(cell, theory, where)
+    cell, where = grid.first()
+    drawings = {"grid": _grid(*grid.first((next(iter(grid.axes)),)))} if grid.axes else {}
+    drawings["learning-curve"] = _learning_curve(cell, where)
+    drawings["singular-values"] = _singular_values(cell, where)
     drawings["errors"] = _errors(cell, where)
-    if "similarity" in cell:
+    if "similarity" in cell.simulation:
         drawings["similarity"] = _similarity(cell, where)
         drawings["outputs"] = _outputs(cell, where)
     else:
@@ -48,55 +48,46 @@ def _time(data):
     return data["time"].values, axis_label(data["time"], "Time")
 
 
-def _one(theory):
-    return theory.isel(seed=0) if "seed" in theory.dims else theory
-
-
-def _learning_curve(cell, theory, decoupled, where):
+def _learning_curve(cell, where):
     figure, ax = panels()
-    time, label = _time(cell)
-    loss = cell["loss"].transpose("seed", "step").values
-    for number, curve in enumerate(loss):
-        name = f"random weights, {len(loss)} seeds" if number == 0 else None
-        ax.plot(time, curve, **simulation_line(PALETTE["vermillion"], label=name, linewidth=1.6))
-    ax.plot(
-        decoupled["time"].values,
-        decoupled["loss"].isel(seed=0).values,
-        **simulation_line(PALETTE["green"], label="decoupled weights"),
-    )
-    ax.plot(
-        theory["time"].values,
-        _one(theory)["loss"].values,
-        **theory_line(label="reduction, decoupled start"),
-    )
-    for number, curve in enumerate(theory["fitted_loss"].transpose("seed", "step").values):
-        name = "reduction, fitted start" if number == 0 else None
-        style = theory_line(PALETTE["vermillion"], label=name, linewidth=0.9)
-        ax.plot(theory["time"].values, curve, **style)
+    runs, theory = cell.simulation, cell.by_seed("loss").mean("seed")
+    time, label = _time(runs)
+    name = f"random weights, {cell.seeds} seeds"
+    for curve in runs["loss"].transpose("seed", "step").values:
+        style = simulation_line(PALETTE["vermillion"], label=name, linewidth=1.2, alpha=0.5)
+        ax.plot(time, curve, **style)
+    ax.plot(theory["time"], theory, **theory_line(PALETTE["vermillion"], label="race, closed form"))
+    decoupled = cell.variants["decoupled"].isel(seed=0)
+    line = simulation_line(PALETTE["green"], label="decoupled weights")
+    ax.plot(decoupled["time"], decoupled["loss"], **line)
+    reduction = cell.by_seed("reduction_loss").mean("seed")
+    ax.plot(reduction["time"], reduction, **theory_line(PALETTE["green"], label="reduction"))
     ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, time[-1]))
-    ax.legend()
+    legend_below(figure, 2)
     return Drawing(
         figure,
         "Loss while learning",
-        "Training loss of networks from random weights (every seed drawn), of one from decoupled weights of the same "
-        "scale, and of the reduction: from the same decoupled start, and from the start fitted to each seed. Random "
-        "starts share less with the modes of the data and so begin later." + where,
+        "Training loss of networks from random weights (every seed drawn) and of one from decoupled weights of the same "
+        "scale, with what theory says of each (dashed), nothing fitted: the race from wide random weights, and the "
+        "reduction. Random weights share less with the modes of the data and so begin later."
+        + where,
     )
 
 
-def _singular_values(cell, theory, where):
+def _singular_values(cell, where):
     figure, axes = panels(1, 3, sharey=True)
-    time, label = _time(cell)
-    modes = min(cell.sizes["mode"], len(_COLOURS))
+    runs, theory = cell.simulation, cell.by_seed("singular_values").mean("seed")
+    time, label = _time(runs)
+    modes = min(runs.sizes["mode"], len(_COLOURS))
     for ax, layer in zip(axes, ("encoders", "hidden", "decoders"), strict=True):
         for mode in range(modes):
-            values = cell["singular_values"].sel(layer=layer).isel(mode=mode)
+            values = runs["singular_values"].sel(layer=layer).isel(mode=mode)
             name = f"mode {mode + 1}" if layer == "hidden" else ""
             _, band = seed_band(ax, time, values, name, color=_COLOURS[mode])
             if band is not None:
                 band.set_label("_nolegend_")
-            predicted = _one(theory)["singular_values"].sel(layer=layer).isel(mode=mode)
-            ax.plot(theory["time"].values, predicted.values, **theory_line(_COLOURS[mode]))
+            predicted = theory.sel(layer=layer).isel(mode=mode)
+            ax.plot(theory["time"], predicted, **theory_line(_COLOURS[mode]))
         ax.set_title(layer, loc="left")
         ax.set(xlim=(0, time[-1]))
     axes[0].set_ylabel("Singular value")
@@ -107,75 +98,73 @@ def _singular_values(cell, theory, where):
         figure,
         "Singular values of the three layers",
         f"The {modes} largest singular values of each layer: solid, mean over seeds from random weights (encoders and "
-        "decoders: mean over domains), in a band of its 95% bootstrap interval; dashed, the reduction from the "
-        "decoupled start." + where,
+        "decoders: mean over domains), in a band of its 95% interval; dashed, the race from wide random weights in closed "
+        "form, nothing fitted." + where,
     )
 
 
 def _errors(cell, where):
     figure, ax = panels()
-    time, label = _time(cell)
-    kinds = {
-        "loss": ("trained routes", "blue"),
-        "untrained_error": ("untrained routes", "orange"),
-        "heldout_error": ("trained routes, held-out digits", "sky"),
-        "heldout_untrained_error": ("untrained routes, held-out digits", "vermillion"),
-    }
-    for name, (text, colour) in kinds.items():
-        if name in cell and np.nanmax(cell[name].values) > 0:
-            seed_band(ax, time, cell[name], text, color=PALETTE[colour], statistic=np.median)
-    ax.set(xlabel=label, ylabel="Error (1/2 |error|², mean)", yscale="log", xlim=(0, time[-1]))
+    time, label = _time(cell.simulation)
+    for name, (text, colour) in _KINDS.items():
+        if name in cell.simulation and (cell.simulation[name] > 0).any():
+            values = cell.simulation[name].where(cell.simulation[name] > 0)
+            seed_band(ax, time, values, text, color=PALETTE[colour], statistic=np.median)
+    ax.set(xlabel=label, ylabel="Error", xlim=(0, time[-1]))
+    if ax.lines:
+        ax.set_yscale("log")
     legend_below(figure, 1)
     return Drawing(
         figure,
         "Trained and untrained routes",
-        "Error on routes that were trained and on routes that never were. Lines are medians over seeds."
+        "Error, 1/2 |error|², on routes that were trained and on routes that never were. Lines are medians over seeds."
         + where,
     )
 
 
 def _similarity(cell, where):
-    figure, ax = panels(height=5)
-    values = cell["similarity"].mean("seed").values
-    domains = cell.sizes["input_domain"]
-    items = len(values) // domains
-    image = ax.imshow(values, cmap=DIVERGING, vmin=-np.abs(values).max(), vmax=np.abs(values).max())
-    for edge in range(1, domains):
-        ax.axhline(edge * items - 0.5, color="white", linewidth=0.6)
-        ax.axvline(edge * items - 0.5, color="white", linewidth=0.6)
-    centres = (np.arange(domains) + 0.5) * items - 0.5
-    ax.set_xticks(centres, np.arange(1, domains + 1))
-    ax.set_yticks(centres, np.arange(1, domains + 1))
-    ax.set(xlabel=f"Input domain ({items} items each)", ylabel="Input domain")
-    figure.colorbar(image, label="Dot product")
+    measured = cell.simulation["similarity"].mean("seed").values
+    predicted = cell.by_seed("similarity").mean("seed").values
+    both = [(measured, "networks")]
+    if np.isfinite(predicted).all():
+        both.append((predicted, "closed form"))
+    figure, axes = panels(1, len(both), height=4.2, sharey=True, squeeze=False)
+    domains = cell.parameters.domains
+    items = len(measured) // domains
+    top = np.nanmax(np.abs([values for values, _ in both]), initial=1e-12)
+    low = -top if np.nanmin(measured, initial=0) < -0.05 * top else 0
+    for ax, (values, title) in zip(axes[0], both, strict=True):
+        image = ax.imshow(values, cmap=DIVERGING if low else SEQUENTIAL, vmin=low, vmax=top)
+        for edge in range(1, domains):
+            ax.axhline(edge * items - 0.5, color="white", linewidth=0.6)
+            ax.axvline(edge * items - 0.5, color="white", linewidth=0.6)
+        block_ticks(ax, domains, items)
+        ax.set_title(title, loc="left")
+        ax.set_xlabel(f"Input domain ({items} items each)")
+    axes[0, 0].set_ylabel("Input domain")
+    figure.colorbar(image, ax=axes, label="Dot product", shrink=0.8)
+    panel_letters(axes)
     return Drawing(
         figure,
         "Shared representation",
         "Dot products of first-hidden-layer activity between all items of all input domains at the end of training, "
-        "mean over seeds. Equal blocks everywhere: an item is represented alike in whatever domain it comes."
-        + where,
+        "mean over seeds, beside what the closed form says. Equal blocks everywhere: an item is represented alike in whatever "
+        "domain it comes." + where,
     )
 
 
 def _outputs(cell, where):
     figure, ax = panels(height=6.4)
-    outputs = (
-        cell["outputs"].isel(seed=0).transpose("output_domain", "feature", "input_domain", "item")
+    outputs = cell.simulation["outputs"].isel(seed=0)
+    domains, features, items = (
+        outputs.sizes[name] for name in ("output_domain", "feature", "item")
     )
-    domains, features, _, items = outputs.shape
-    values = outputs.values.reshape(domains * features, domains * items)
-    top = np.abs(values).max()
-    image = ax.imshow(values, cmap=DIVERGING, vmin=-top, vmax=top, aspect="auto")
-    trained = cell["trained_pairs"].isel(seed=0).transpose("output_domain", "input_domain").values
-    for output, source in np.argwhere(trained > 0):
-        corner = (source * items - 0.5, output * features - 0.5)
-        ax.add_patch(_frame(corner, items, features))
-    ax.set_xticks((np.arange(domains) + 0.5) * items - 0.5, np.arange(1, domains + 1))
-    ax.set_yticks((np.arange(domains) + 0.5) * features - 0.5, np.arange(1, domains + 1))
-    ax.set(
-        xlabel=f"Input domain ({items} items each)",
-        ylabel=f"Output domain ({features} features each)",
-    )
+    image = ax.imshow(routes_of(outputs), cmap=SEQUENTIAL, aspect="auto")
+    frame_trained(ax, _trained(cell), items, features)
+    block_ticks(ax, domains, items, "x")
+    block_ticks(ax, domains, features, "y")
+    ax.set_xlabel(f"Input domain ({items} items each)")
+    ax.set_ylabel(f"Output domain ({features} features each)")
     figure.colorbar(image, label="Output")
     return Drawing(
         figure,
@@ -185,23 +174,18 @@ def _outputs(cell, where):
     )
 
 
-def _frame(corner, width, height):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.4)
+def _trained(cell):
+    pairs = cell.simulation["trained_pairs"].isel(seed=0)
+    return pairs.transpose("input_domain", "output_domain").values
 
 
 def _accuracy(cell, where):
     figure, ax = panels(height=5)
-    values = cell["heldout_accuracy"].mean("seed").transpose("input_domain", "output_domain").values
-    image = ax.imshow(values, cmap=SEQUENTIAL)
-    trained = cell["trained_pairs"].isel(seed=0).transpose("input_domain", "output_domain").values
-    for source, output in np.argwhere(trained > 0):
-        ax.add_patch(_frame((output - 0.5, source - 0.5), 1, 1))
-    ticks = np.arange(len(values))
-    ax.set_xticks(ticks, ticks + 1)
-    ax.set_yticks(ticks, ticks + 1)
-    ax.set(xlabel="Output domain", ylabel="Input domain")
+    accuracy = cell.simulation["heldout_accuracy"].mean("seed")
+    image = ax.imshow(accuracy.transpose("output_domain", "input_domain").values, cmap=SEQUENTIAL)
+    frame_trained(ax, _trained(cell))
+    block_ticks(ax, cell.parameters.domains, 1)
+    ax.set(xlabel="Input domain", ylabel="Output domain")
     figure.colorbar(image, label="Held-out accuracy")
     return Drawing(
         figure,
@@ -211,25 +195,35 @@ def _accuracy(cell, where):
     )
 
 
-def _grid(simulation, axes):
+def _grid(cells, where):
+    name = next(iter(cells.axes))
+    cells = cells.along(name)
     figure, ax = panels()
-    name = axes[0]
-    end = at_end(simulation[["loss", "untrained_error"]])
-    end = end.isel({other: 0 for other in axes[1:]})
-    values = simulation[name].values
-    x = values if values.dtype.kind in "fiu" else np.arange(len(values))
-    for variable, text, colour in (
-        ("loss", "trained routes", "blue"),
-        ("untrained_error", "untrained routes", "vermillion"),
-    ):
-        seed_band(ax, x, end[variable], text, color=PALETTE[colour], statistic=np.median)
-    if values.dtype.kind not in "fiu":
+    end = at_end(cells.simulation[["loss", "untrained_error"]]).transpose("seed", name)
+    values = np.array(cells.axes[name])
+    number = values.dtype.kind in "fiu"
+    x = values if number else np.arange(len(values))
+    for variable in ("loss", "untrained_error"):
+        text, colour = _KINDS[variable]
+        shown = end[variable].where(end[variable] > 0)
+        line, _ = seed_band(ax, x, shown, text, color=PALETTE[colour], statistic=np.median)
+        line.set_marker("o")
+    open_ends = unsettled(cells.simulation["loss"].transpose(name, "seed", "step").values).any(1)
+    if open_ends.any():
+        middle = end["loss"].median("seed").values[open_ends]
+        style = {"facecolor": "white", "edgecolor": PALETTE["black"], "zorder": 5}
+        ax.scatter(x[open_ends], middle, label="cut off while still learning", **style)
+    if not number:
         ax.set_xticks(x, values)
-    rest = "".join(f" {other} = {simulation[other].values[0]}." for other in axes[1:])
-    ax.set(xlabel=name, ylabel="Error at the end", yscale="log")
-    ax.legend()
+    elif (x > 0).all() and x.max() > 10 * x.min():
+        ax.set_xscale("log")
+    ax.set(xlabel=name.replace("_", " "), ylabel="Error at the end")
+    if (end.to_array() > 0).any():
+        ax.set_yscale("log")
+    legend_below(figure, 1)
     return Drawing(
         figure,
         f"Error against {name}",
-        f"Error on trained and untrained routes at the end of training, median over seeds.{rest}",
+        "Error on trained and untrained routes at the end of training, median over seeds. White circles: cells with a run "
+        "that was cut off while it still learned." + where,
     )

@@ -1,94 +1,100 @@
-"""What the reduction predicts of a routing study, from its decoupled start or from a fitted one."""
+"""What is predicted of a routing network: the race from wide random weights, and the reduction from decoupled ones."""
+
+from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
-import xarray as xr
 
-from foretrain.dynamics.program import DIVERGED
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.routing import study
-from foretrain.theory.routing_reduction import RoutingReduction, euler
+from foretrain.streams import Seed
+from foretrain.studies.routing.study import Parameters, task
+from foretrain.tasks.masks import is_biregular, is_connected
+from foretrain.theory.routing_from_random import FromRandom, from_random, race_loss
+from foretrain.theory.routing_reduction import euler
+from foretrain.training.routing import mask, paper_rate
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """The reduction, by Euler with the run's own step from the decoupled start at `init_scale`.
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """What a run of this seed is to do, at these numbers of steps, and the reduction from the decoupled start beside it.
 
-    Random masks and digits differ between seeds, and so does their prediction: then there is a `seed` dim.
+    The run itself is predicted from orthogonal weights and biregular masks, in closed form, and from decoupled weights, by
+    the reduction; for other starts there is no theory, and nan stands for it.
     """
-    varies = parameters.mask == "random_rows" or parameters.data == "digits"
-    per_seed = [
-        predict_from(parameters, root_seed, seed, parameters.init_scale)
-        for seed in range(seeds if varies else 1)
-    ]
-    return xr.concat(per_seed, "seed") if varies else per_seed[0]
+    reduction = _reduction(_of_seed(p, seed), _drawn(p, seed))
+    if p.init_law == "decoupled":
+        return reduction
+    race, data = random_start(p, seed, step), task(p, seed)
+    own = ("loss", "untrained_error", "singular_values", "mode_strength", "similarity")
+    found = {name: np.full_like(reduction[name], np.nan) for name in own if name in reduction}
+    if race is not None:
+        loss = race_loss(race.gain, data.singular_values, data.variances, data.unexplained_power)
+        layers = (race.outer, race.hidden, race.outer)
+        found |= {"loss": loss, "mode_strength": race.gain, "singular_values": np.stack(layers, 1)}
+        if is_connected(mask(p, seed)):
+            found["untrained_error"] = loss if p.trained_outputs < p.domains else 0 * loss
+        if "similarity" in reduction:
+            found["similarity"] = _similarity(data, race.outer[-1] ** 2, race.cosine[-1], p.domains)
+    return {**reduction, **found}
 
 
-def predict_from(
-    parameters: study.Parameters, root_seed: int, seed: int, start: float
-) -> xr.Dataset:
-    """The reduction of one seed's task, every mode and layer starting at strength `start`."""
-    pairs = study.mask(parameters, root_seed, seed)
-    data = study.task(parameters, root_seed, seed)
-    run = reduction(parameters, root_seed, seed, start)
-    error = run.pair_error() + data.unexplained_power / 2
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731
-    layers = (run.encoders.mean(1), run.hidden, run.decoders.mean(1))
-    strength = (run.route_strength() * pairs[:, :, None]).sum((1, 2)) / pairs.sum()
-    return xr.Dataset(
-        {
-            "loss": ("step", mean(error, pairs)),
-            "untrained_error": ("step", mean(error, 1 - pairs)),
-            "singular_values": (("step", "layer", "mode"), np.stack(layers, 1)),
-            "mode_strength": (("step", "mode"), strength),
-            "mode_singular_value": ("mode", data.singular_values),
-            "mode_variance": ("mode", data.variances),
-        },
-        coords={"step": step, **study.coordinates(parameters, step)},
-    )
+def random_start(p: Parameters, seed: Seed, step: np.ndarray) -> FromRandom | None:
+    """The race of a seed's network from wide random weights; None where the closed form does not apply."""
+    pairs = mask(p, seed)
+    if p.init_law != "orthogonal" or not is_biregular(pairs):
+        return None
+    return _race(_of_seed(p, seed), _drawn(p, seed), tuple(step))
 
 
-def reduction(parameters: study.Parameters, root_seed: int, seed: int, start) -> RoutingReduction:
-    """Euler steps of the reduction of one seed's task, from one strength or an array of them."""
-    data = study.task(parameters, root_seed, seed)
-    return euler(
+@lru_cache(maxsize=64)
+def _race(p, seed, step):
+    data = task(p, seed)
+    times = np.array(step) * paper_rate(p, data.targets.shape[1])
+    modes = data.singular_values, data.variances
+    return from_random(times, p.init_scale, mask(p, seed), *modes)
+
+
+def _drawn(p, seed):
+    """The seed, or the first one where all seeds have the same mask and data."""
+    return Seed(seed.root, 0) if p.data == "hierarchy" and p.mask == "circulant" else seed
+
+
+def _of_seed(p, seed):
+    """The parameters without what a prediction does not depend on."""
+    return replace(p, precision="float64", loss_tolerance=0.0, hidden_width=64)
+
+
+@lru_cache(maxsize=64)
+def _reduction(p, seed):
+    """The reduction, by Euler with the run's own step, every mode and layer starting at `init_scale`."""
+    pairs, data = mask(p, seed), task(p, seed)
+    run = euler(
         data.singular_values,
         data.variances,
-        study.mask(parameters, root_seed, seed),
-        start,
-        study.paper_rate(parameters),
-        parameters.steps,
-        parameters.observe_every,
+        pairs,
+        p.init_scale,
+        paper_rate(p, data.targets.shape[1]),
+        p.steps,
+        p.observe_every,
     )
+    error = run.pair_error() + data.unexplained_power / 2
+    mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731
+    layers = np.stack((run.encoders.mean(1), run.hidden, run.decoders.mean(1)), 1)
+    loss = mean(error, pairs)
+    found = {
+        "loss": loss,
+        "untrained_error": mean(error, 1 - pairs),
+        "singular_values": layers,
+        "mode_strength": (run.route_strength() * pairs[:, :, None]).sum((1, 2)) / pairs.sum(),
+        "reduction_loss": loss,
+        "reduction_singular_values": layers,
+    }
+    if p.data == "hierarchy":
+        found["similarity"] = _similarity(data, layers[-1, 0] ** 2, 1.0, p.domains)
+    return found
 
 
-def fitted_start(
-    parameters: study.Parameters, root_seed: int, seed: int, loss: np.ndarray
-) -> float:
-    """The start whose reduction lies closest to a measured loss curve, shape (step,), in mean absolute deviation.
-
-    Searched from 1/100 to 3 times `init_scale`, to a relative precision of a tenth of a percent.
-    """
-    low, high = 0.01 * parameters.init_scale, 3 * parameters.init_scale
-    unexplained = study.task(parameters, root_seed, seed).unexplained_power / 2
-    for _ in range(2):
-        starts = np.geomspace(low, high, 81)
-        curves = reduction(parameters, root_seed, seed, starts).loss()[: loss.size] + unexplained
-        best = int(np.abs(curves - loss[:, None]).mean(0).argmin())
-        low, high = starts[max(best - 1, 0)], starts[min(best + 1, 80)]
-    return float(starts[best])
-
-
-def fit(runs: LabelledRuns) -> xr.Dataset:
-    """Fitted start of every seed, with the reduction's loss and mode strengths from there; nan for a seed that diverged."""
-    fitted = []
-    for seed in range(runs.seeds):
-        loss = runs.simulation["loss"].isel(seed=seed)
-        whole = loss.dropna("step")
-        usable = whole.size > 1 and int(runs.simulation["outcome"][seed]) != DIVERGED
-        args = (runs.parameters, runs.root_seed, seed)
-        start = fitted_start(*args, whole.values) if usable else np.nan
-        theory = predict_from(*args, start if usable else runs.parameters.init_scale)
-        names = {"loss": "fitted_loss", "mode_strength": "fitted_mode_strength"}
-        curves = theory[list(names)].rename(names)
-        fitted.append((curves if usable else curves * np.nan).assign(fitted_start=start))
-    return xr.concat(fitted, "seed")
+def _similarity(data, power, cosine, domains):
+    """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains."""
+    v = data.input_modes[0]
+    within, across = ((v * values) @ v.T for values in (power, power * cosine))
+    same = np.eye(domains)
+    return np.kron(same, within) + np.kron(1 - same, across)

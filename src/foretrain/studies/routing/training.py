@@ -1,43 +1,52 @@
 """The training of study ``routing``: random or decoupled start, descent or flow from statistics, and what is observed."""
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
-from foretrain.dynamics.flow import fixed_step
-from foretrain.dynamics.program import CONVERGED, RUNNING, Program
-from foretrain.networks import routing as network
-from foretrain.streams import key
+from foretrain.dynamics.program import Program
+from foretrain.streams import Seed, key
+from foretrain.studies.routing.study import Parameters, task
 from foretrain.tasks.domains import Task
+from foretrain.training.routing import gradient_gap, mask, paper_rate
 
 
-def program(parameters) -> Program:
+def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """What one run feeds to the program: data, trained pairs and the step in the paper's time."""
+    data = task(p, seed)
+    return {
+        **{f"task_{name}": value for name, value in data._asdict().items()},
+        "trained_pairs": mask(p, seed).astype(float),
+        "rate": np.float64(paper_rate(p, data.targets.shape[1])),
+    }
+
+
+def program(p: Parameters) -> Program:
     """The program of one static signature; see `foretrain.dynamics.program.Program`."""
-    dtype = jnp.dtype(parameters.precision)
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics.flow import fixed_step
+    from foretrain.networks import routing as network
+
+    dtype = jnp.dtype(p.precision)
 
     def init(inputs):
-        random = key(inputs["root_seed"], inputs["seed"], "weights")
-        task = _unpack(inputs)
-        size = (parameters.domains, parameters.hidden_width)
-        scale = inputs["init_scale"]
-        if parameters.init_law == "decoupled":
-            weights = network.decoupled_weights(
-                random, task.output_modes, task.input_modes[0], *size, scale, dtype=dtype
-            )
+        random, task = key(inputs["root_seed"], inputs["seed"], "weights"), _unpack(inputs)
+        size, scale = (p.domains, p.hidden_width), inputs["init_scale"]
+        if p.init_law == "decoupled":
+            modes = task.output_modes, task.input_modes[0]
+            weights = network.decoupled_weights(random, *modes, *size, scale, dtype=dtype)
             # Every domain starts on its own modes, which differ where the domains' inputs do.
             rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
             encoders = jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
             weights = weights._replace(encoders=encoders)
         else:
+            ends = task.inputs.shape[1], task.output_modes.shape[0]
             weights = network.random_weights(
-                random,
-                *size,
-                task.inputs.shape[1],
-                task.output_modes.shape[0],
-                scale,
-                law=parameters.init_law,
-                dtype=dtype,
+                random, *size, *ends, scale, law=p.init_law, dtype=dtype
             )
-        return weights, network.conserved(weights)
+        data = task.inputs, task.targets, inputs["trained_pairs"]
+        gap = gradient_gap(velocity(weights, inputs), weights, *data)
+        return weights, network.conserved(weights), gap
 
     def velocity(weights, inputs):
         task = _unpack(inputs)
@@ -46,17 +55,20 @@ def program(parameters) -> Program:
         )
 
     def step(inputs, state):
-        weights, start = state
-        if parameters.dynamics == "flow":
-            return fixed_step(velocity, weights, inputs, inputs["rate"]), start
+        weights, *kept = state
+        if p.dynamics == "flow":
+            return fixed_step(velocity, weights, inputs, inputs["rate"]), *kept
         slope = velocity(weights, inputs)
-        return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope), start
+        return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope), *kept
+
+    def errors(weights, task):
+        error = network.pair_errors(weights, task.inputs, task.targets)
+        return error + jnp.broadcast_to(task.residual, (p.domains,))[:, None]
 
     def observe(inputs, state):
-        weights, start = state
+        weights, start, _ = state
         task, trained = _unpack(inputs), inputs["trained_pairs"]
-        error = network.pair_errors(weights, task.inputs, task.targets)
-        error = error + jnp.broadcast_to(task.residual, (parameters.domains,))[:, None]
+        error = errors(weights, task)
         singular = lambda matrix: jnp.linalg.svd(matrix, compute_uv=False)  # noqa: E731
         modes = task.singular_values.shape[0]
         layers = [
@@ -70,7 +82,7 @@ def program(parameters) -> Program:
             weights.hidden,
             weights.encoders,
             task.output_modes,
-            jnp.broadcast_to(task.input_modes, (parameters.domains, *task.input_modes.shape[1:])),
+            jnp.broadcast_to(task.input_modes, (p.domains, *task.input_modes.shape[1:])),
         )
         # A tolerance well above rounding and far below any gap between distinct modes of these data.
         strengths = task.singular_values
@@ -88,7 +100,7 @@ def program(parameters) -> Program:
             "conserved_drift": jnp.sqrt(sum((d**2).sum() for d in drift))
             / (weights.hidden**2).sum(),
         }
-        if parameters.data == "digits":
+        if p.data == "digits":
             _, error = _heldout(weights, task)
             observed["heldout_error"] = network.mean_over(trained, error)
             observed["heldout_untrained_error"] = network.mean_over(1 - trained, error)
@@ -99,37 +111,30 @@ def program(parameters) -> Program:
         error = 0.5 * ((result - task.heldout_targets.T) ** 2).sum(2).mean(-1)
         return result, error
 
-    def done(inputs, state, observed):
-        tolerance = inputs["loss_tolerance"]
-        reached = (tolerance > 0) & (observed["loss"] <= tolerance)
-        return jnp.where(reached, CONVERGED, RUNNING).astype(jnp.int8)
-
     def finish(inputs, state):
-        weights, _ = state
+        weights, _, gap = state
         task = _unpack(inputs)
-        error = network.pair_errors(weights, task.inputs, task.targets)
         finals = {
-            "pair_error": error + jnp.broadcast_to(task.residual, (parameters.domains,))[:, None],
+            "pair_error": errors(weights, task),
             "trained_pairs": inputs["trained_pairs"],
+            "gradient_gap": gap,
             "mode_singular_value": task.singular_values,
             "mode_variance": task.variances,
             "mode_optimum": task.optimum,
         }
-        if parameters.data == "digits":
+        if p.data == "digits":
             result, _ = _heldout(weights, task)
             right = result.argmax(2) == task.heldout_targets.argmax(1)
             return {**finals, "heldout_accuracy": right.mean(-1).astype(dtype)}
         items = jnp.broadcast_to(jnp.eye(task.inputs.shape[1], dtype=dtype), (1, 4, 4))
-        hidden = weights.encoders.transpose(0, 2, 1).reshape(-1, parameters.hidden_width)
+        hidden = weights.encoders.transpose(0, 2, 1).reshape(-1, p.hidden_width)
         return {
             **finals,
             "outputs": network.outputs(weights, items),
             "similarity": hidden @ hidden.T,
         }
 
-    return Program(
-        init, step, observe, done, finish, parameters.observe_every, parameters.precision
-    )
+    return Program(init, step, observe, finish=finish)
 
 
 def _unpack(inputs) -> Task:

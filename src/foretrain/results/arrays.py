@@ -53,8 +53,11 @@ def members(content: bytes, *, checked: bool) -> dict[str, np.ndarray]:
             if entry.compress_type != zipfile.ZIP_STORED or entry.header_offset < 0:
                 raise ValueError(f"its member `{entry.filename}` is not stored as it is")
             # A zip entry has 30 bytes, the last four of which are the lengths of its name and of an extra field.
-            lengths = struct.unpack_from("<HH", content, entry.header_offset + 26)
-            start = entry.header_offset + 30 + sum(lengths)
+            length, extra = struct.unpack_from("<HH", content, entry.header_offset + 26)
+            start = entry.header_offset + 30
+            if whole[start : start + length] != entry.orig_filename.encode():
+                raise ValueError(f"its member `{entry.filename}` has two names")
+            start += length + extra
             data = whole[start : start + entry.file_size]
             if not checked and zlib.crc32(data) != entry.CRC:
                 raise ValueError(f"its member `{entry.filename}` differs from its checksum")

@@ -14,8 +14,8 @@ NO_RUN = "No run has an end that could be looked at."
 
 
 @sentence(
-    "The routes that were trained are those of the mask; the loss is the mean error of just these, the untrained error that of "
-    "the others.",
+    "The routes that were trained are those of the mask; the loss is the mean error of just these, the untrained error that "
+    "of the others.",
     source=OURS,
     predicted=0,
     allowed=(0, 1e-5),
@@ -57,7 +57,7 @@ def _by_pair(values) -> np.ndarray:
     allowed=lambda cell: (0, 1e-3 if cell.parameters.precision == "float32" else 1e-10),
     over=AXES,
     why="Two ways to one gradient differ by rounding, one route more or less of KM by about its share, 1/(KM).",
-    note="Largest distance between the direction of the first step and that of the error on the stored routes, over its length.",
+    note="Largest distance of the first step's direction from that of the error on the stored routes, over its length.",
 )
 def trained_routes_alone(cell):
     return Exact(float(cell.simulation["gradient_gap"].max()))

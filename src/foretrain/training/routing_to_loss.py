@@ -70,7 +70,7 @@ def labels(p: Any) -> dict:
     return {"layer": LAYERS}
 
 
-def inputs(p: Any, seed: Seed) -> dict[str, np.ndarray]:
+def inputs(p: Any, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program: data, trained pairs, the step and the start."""
     data = items_task(p.level_weights)
     return {

@@ -8,7 +8,7 @@ from foretrain.claims.sentence import PerSeed, sentence
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.studies.initialization.study import variants
 from foretrain.studies.initialization.theory import kernel_of_seed, lazy_limit
-from foretrain.training.routing import ITEMS, fall_times
+from foretrain.training.routing import ITEMS, fall_times, items_task
 from foretrain.training.routing_claims import same_mask, trained_routes_alone  # noqa: F401
 from foretrain.training.routing_to_loss import zero_error
 
@@ -272,8 +272,6 @@ def _lazy(cell):
 
 def _lazy_reach(cell) -> float:
     """Relative change of the weights that the target asks for, S/D of the first mode over sigma^3."""
-    from foretrain.training.routing import items_task
-
     data = items_task(cell.parameters.level_weights)
     scale = variants(cell.parameters)["lazy"]["init_scale"]
     return float((data.singular_values / data.variances).max() / scale**3)

@@ -116,14 +116,14 @@ def _representations(simulation, three, where):
         run = simulation.sel(init_scale=scale).isel(seed=0)
         dots = run["similarity"].values
         norm = np.sqrt(np.diagonal(dots))
-        image = axes[0, column].imshow(dots / np.outer(norm, norm), cmap=DIVERGING, vmin=-1, vmax=1)
+        axes[0, column].imshow(dots / np.outer(norm, norm), cmap=DIVERGING, vmin=-1, vmax=1)
         outputs = run["outputs"]
         domains, items = run.sizes["input_domain"], outputs.sizes["item"]
         for edge in range(1, domains):
             axes[0, column].axhline(edge * items - 0.5, color="white", linewidth=0.4)
             axes[0, column].axvline(edge * items - 0.5, color="white", linewidth=0.4)
         axes[0, column].set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
-        shown = axes[1, column].imshow(
+        axes[1, column].imshow(
             routes_of(outputs),
             cmap=DIVERGING,
             vmin=-6,
@@ -140,8 +140,8 @@ def _representations(simulation, three, where):
         frame_trained(axes[1, column], pairs.values, items, features)
     axes[0, 0].set_ylabel("Input domain")
     axes[1, 0].set_ylabel("Output domain")
-    figure.colorbar(image, ax=axes[0], label="Cosine", shrink=0.8)
-    figure.colorbar(shown, ax=axes[1], label="Output", shrink=0.8)
+    figure.colorbar(axes[0, 0].images[0], ax=axes[0], label="Cosine", shrink=0.8)
+    figure.colorbar(axes[1, 0].images[0], ax=axes[1], label="Output", shrink=0.8)
     panel_letters(axes)
     return Drawing(
         figure,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from foretrain.training.routing_to_loss import start
 LEARNED = 0.01
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Both theories at numbers of steps, as long as the race takes to learn all modes four times over; nan after that."""
     data = items_task(p.level_weights)
     strengths = p.init_scale, p.init_scale, data.singular_values, data.variances

@@ -134,7 +134,7 @@ def _similarity(cell, where):
     top = np.nanmax(np.abs([values for values, _ in both]), initial=1e-12)
     low = -top if np.nanmin(measured, initial=0) < -0.05 * top else 0
     for ax, (values, title) in zip(axes[0], both, strict=True):
-        image = ax.imshow(values, cmap=DIVERGING if low else SEQUENTIAL, vmin=low, vmax=top)
+        ax.imshow(values, cmap=DIVERGING if low else SEQUENTIAL, vmin=low, vmax=top)
         for edge in range(1, domains):
             ax.axhline(edge * items - 0.5, color="white", linewidth=0.6)
             ax.axvline(edge * items - 0.5, color="white", linewidth=0.6)
@@ -142,7 +142,7 @@ def _similarity(cell, where):
         ax.set_title(title, loc="left")
         ax.set_xlabel(f"Input domain ({items} items each)")
     axes[0, 0].set_ylabel("Input domain")
-    figure.colorbar(image, ax=axes, label="Dot product", shrink=0.8)
+    figure.colorbar(axes[0, 0].images[0], ax=axes, label="Dot product", shrink=0.8)
     panel_letters(axes)
     return Drawing(
         figure,

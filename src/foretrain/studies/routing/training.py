@@ -1,5 +1,7 @@
 """The training of study ``routing``: random or decoupled start, descent or flow from statistics, and what is observed."""
 
+from typing import Any
+
 import numpy as np
 
 from foretrain.dynamics.program import Program
@@ -9,7 +11,7 @@ from foretrain.tasks.domains import Task
 from foretrain.training.routing import gradient_gap, mask, paper_rate
 
 
-def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program: data, trained pairs and the step in the paper's time."""
     data = task(p, seed)
     return {

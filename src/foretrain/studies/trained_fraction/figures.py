@@ -114,7 +114,7 @@ def _pairs(cells, where):
     errors = [_of_first(data["pair_error"].sel(at)) for data, _ in kinds]
     top = np.nanmax(errors, initial=1e-12)
     for ax, error, (_, title) in zip(axes, errors, kinds, strict=True):
-        image = ax.imshow(error, cmap=SEQUENTIAL, norm=PowerNorm(0.5, 0, top))
+        ax.imshow(error, cmap=SEQUENTIAL, norm=PowerNorm(0.5, 0, top))
         rows, columns = np.nonzero(trained > 0)
         ax.plot(columns, rows, "s", color="white", markersize=3)
         ax.set_title(title, loc="left")
@@ -122,7 +122,7 @@ def _pairs(cells, where):
         ax.set_xlabel("Output domain")
     axes[0].set_ylabel("Input domain")
     panel_letters(axes)
-    figure.colorbar(image, ax=axes, label="Error of the pair", shrink=0.8)
+    figure.colorbar(axes[0].images[0], ax=axes, label="Error of the pair", shrink=0.8)
     return Drawing(
         figure,
         "Error pair by pair",

@@ -9,7 +9,7 @@ from foretrain.theory.connectivity import error_across_components, predict_masks
 from foretrain.training.routing import items_task, mask
 
 
-def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Error of every pair in the limit of small initial weights.
 
     Zero within a connected component of the graph of trained pairs, the error of unrelated bases across components, and

@@ -9,9 +9,15 @@ import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
-from small_routing import SMALL_ROUTING
+from jaxtyping import install_import_hook
 
-from foretrain.engine.cores import pin_to_one_core
+# Every annotation of the package is held at run time; the hook stays for what is imported later.
+if os.environ.get("FORETRAIN_CHECK_TYPES"):
+    install_import_hook("foretrain", "annotated.check")
+
+from small_routing import SMALL_ROUTING  # noqa: E402
+
+from foretrain.engine.cores import pin_to_one_core  # noqa: E402
 
 
 def pytest_configure(config):

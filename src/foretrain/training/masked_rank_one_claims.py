@@ -1,109 +1,115 @@
-"""What is judged alike in every study that trains the masked rank-one model. Tolerances stand beside their reasons."""
+"""What is said alike in every study that trains the masked rank-one model."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, cell_label, exact
-from foretrain.dynamics.program import CONVERGED
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.masked_rank_one import study
+from foretrain.claims.sentence import Exact, Sentence, sentence
+from foretrain.plans.grid import Grid
+from foretrain.training.masked_rank_one import DEPARTURE
+from foretrain.vocabulary import CONVERGED
 
 OURS = "docs/theory/masked-rank-one.md"
 
 
-def lines(runs: LabelledRuns, along: str) -> Iterator[tuple[str, LabelledRuns]]:
-    """Every line of the grid along one axis, as (label of the others in brackets, runs whose first dim is that axis).
-
-    The axis is there, with one value, even if it is not swept; its values ascend.
-    """
-    values = sorted(runs.axes.get(along, (getattr(runs.parameters, along),)))
-    others = {name: swept for name, swept in runs.axes.items() if name != along}
-    for index in np.ndindex(tuple(len(swept) for swept in others.values())):
-        chosen = {name: swept[i] for (name, swept), i in zip(others.items(), index, strict=True)}
-
-        def line(data, at=chosen):
-            if not data.sizes:
-                return data
-            data = data.sel({name: value for name, value in at.items() if name in data.dims})
-            data = data if along in data.dims else data.expand_dims({along: values})
-            return data.sel({along: values}).transpose(along, "seed", ..., missing_dims="ignore")
-
-        label = cell_label(chosen)
-        yield (
-            f"[{label}]" if label else "",
-            replace(
-                runs,
-                parameters=replace(runs.parameters, **chosen),
-                axes={along: tuple(values)},
-                simulation=line(runs.simulation),
-                variants={name: line(data) for name, data in runs.variants.items()},
-                theory=line(runs.theory),
-            ),
-        )
+def flown(cell: Grid):
+    """The runs of the model in a cell: of the variant ``trained`` (at the last of its sizes), or the study's own."""
+    if "trained" in cell.variants:
+        return cell.variants["trained"].isel(mask_size=-1, missing_dims="ignore")
+    return cell.simulation
 
 
-def invariants(data, parameters, label: str) -> Claim:
-    """Conservation of |u|^2 - s^2 and |v|^2 - s^2."""
-    return exact(
-        "invariants" + label,
-        "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
-        OURS,
-        float(data["invariant_drift"].max(skipna=False)),
-        # Each step may err by the solver's tolerance relative to the weights, twice that in their squares.
-        2 * parameters.solver_tolerance * parameters.steps,
-        seeds=data.sizes["seed"],
-        note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
-    )
+def share(condition, known) -> np.ndarray:
+    """Whether something is so of each seed, as 1 or 0; nan where it is not known."""
+    return np.where(known, condition, np.nan)
 
 
-def outcomes(data, parameters, label: str) -> list[Claim]:
-    """How runs end, pooled over all dims of `data`; masks that are not connected are left out."""
-    data = data.transpose("seed", ...)
-    converged = (data["outcome"] == CONVERGED).values
-    connected = data["connected"].values.astype(bool)
-    learned, stuck = converged & connected, ~converged & connected
-    untrained, loss = data["final_untrained_error"].values, data["final_loss"].values
-    agrees = data["stage_agrees"].isel(stage=study.DEPARTURE).values.astype(bool) & connected
-    longest_path = 2 * parameters.domains - 1
-    seeds = data.sizes["seed"]
-    return [
-        exact(
-            "zero-loss-generalises" + label,
-            "Zero training loss on connected T is perfect generalisation, at any sigma.",
-            OURS,
-            float(untrained[learned].max()) if learned.any() else np.nan,
-            # Each pair on a path of trained pairs may be off by sqrt(2 loss); their sum squared, over 2.
-            longest_path**2 * parameters.loss_tolerance,
-            seeds=seeds,
-            note=f"Largest mean error of untrained pairs over the {int(learned.sum())} runs that converged on connected "
-            "masks.",
-        ),
-        exact(
-            "stuck-training" + label,
-            "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
-            OURS,
-            float((stuck & (loss < 0.5)).sum()),
-            # A count: no run may end between the tolerance and one half.
-            0.0,
-            seeds=seeds,
-            note=f"Number of runs that end with a loss between {parameters.loss_tolerance:g} and 1/2. "
-            f"{int(stuck.sum())} of {int(connected.sum())} runs on connected masks are stuck"
-            + (
-                f"; their untrained error is {np.median(untrained[stuck]):.3g} (median)."
-                if stuck.any()
-                else "."
-            ),
-        ),
-        exact(
-            "agreeing-signs" + label,
-            "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
-            OURS,
-            float((agrees & ~converged).sum()),
-            # A count.
-            0.0,
-            seeds=seeds,
-            note=f"Number of stuck runs among the {int(agrees.sum())} whose signs agree when 1% of the loss is gone.",
-        ),
-    ]
+def slopes(x: np.ndarray, curves: np.ndarray) -> np.ndarray:
+    """Slope of each column of `curves`, shape (x, seed), against x, over the rows in which it is known."""
+    seen = np.isfinite(curves)
+    count = np.maximum(seen.sum(0), 1)
+    centred = np.where(seen, x[:, None] - (x[:, None] * seen).sum(0) / count, 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (centred * np.where(seen, curves, 0.0)).sum(0) / (centred**2).sum(0)
+
+
+def connected_runs(data):
+    """Whether each run learned, whether it is stuck (on a connected mask both), and whether it has run at all."""
+    there = np.isfinite(data["final_loss"].values)
+    connected = (data["connected"].values == 1) & there
+    converged = data["outcome"].values == CONVERGED
+    return converged & connected, ~converged & connected
+
+
+@sentence(
+    "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
+    source=OURS,
+    predicted=0,
+    allowed=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),
+    why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
+    note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
+)
+def invariants(cell):
+    return Exact(float(flown(cell)["invariant_drift"].max(skipna=False)))
+
+
+@sentence(
+    "Zero training loss on connected T is perfect generalisation, at any sigma.",
+    source=OURS,
+    predicted=0,
+    allowed=(0, 1),
+    why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2.",
+    among="runs that converge on connected masks",
+)
+def zero_loss_generalises(cell):
+    data = flown(cell)
+    learned, _ = connected_runs(data)
+    bound = (2 * data.sizes["input_domain"] - 1) ** 2 * cell.parameters.loss_tolerance
+    worst = data["final_untrained_error"].values[learned].max(initial=-np.inf) / bound
+    note = f"Largest mean error of untrained pairs over (2n - 1)^2 times the tolerance of the loss, of {learned.sum()} runs."
+    return Exact(worst if learned.any() else np.nan, note)
+
+
+@sentence(
+    "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
+    source=OURS,
+    predicted=0,
+    allowed=(0, 0),
+    why="A count: no run may end between the tolerance and one half.",
+    among="runs on connected masks",
+    at_end=True,
+)
+def stuck_training(cell):
+    data = flown(cell)
+    learned, stuck = connected_runs(data)
+    between = (stuck & (data["final_loss"].values < 0.5)).sum()
+    note = "Number of runs that end with a loss between the tolerance and 1/2. "
+    note += f"{stuck.sum()} of {(learned | stuck).sum()} runs are stuck"
+    error = data["final_untrained_error"].values[stuck]
+    note += f"; their untrained error is {np.median(error):.3g} (median)." if stuck.any() else "."
+    return Exact(float(between) if (learned | stuck).any() else np.nan, note)
+
+
+@sentence(
+    "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
+    source=OURS,
+    predicted=0,
+    allowed=(0, 0),
+    why="A count.",
+    among="runs on connected masks",
+    at_end=True,
+)
+def agreeing_signs(cell):
+    data = flown(cell)
+    learned, stuck = connected_runs(data)
+    agrees = (data["stage_agrees"].isel(stage=DEPARTURE).values == 1) & (learned | stuck)
+    note = f"Number of stuck runs among the {agrees.sum()} whose signs agree when 1% of the loss is gone."
+    return Exact(float((agrees & stuck).sum()) if agrees.any() else np.nan, note)
+
+
+COMMON = (invariants, zero_loss_generalises, stuck_training, agreeing_signs)
+
+
+def along(*over: str, of: tuple[str, ...] = ("",)) -> tuple[Sentence, ...]:
+    """The sentences of `COMMON`, looking along these axes, where the runs of the networks `of` must all be there."""
+    return tuple(replace(said, over=over, of=of) for said in COMMON)

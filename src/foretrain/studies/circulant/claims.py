@@ -1,187 +1,305 @@
-"""What the note says of circulant masks, and whether it is so. Tolerances stand beside their reasons."""
+"""What the note says of circulant masks, and whether it is so."""
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, exact, judge
-from foretrain.dynamics.program import CONVERGED
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.masked_rank_one import study as toy
-from foretrain.training.masked_rank_one_claims import OURS, invariants, lines, outcomes
+from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.studies.circulant.study import LIMIT
+from foretrain.training import masked_rank_one_claims as common
+from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE
+from foretrain.training.masked_rank_one_claims import OURS, slopes
+from foretrain.vocabulary import CONVERGED
 
 NOTE = "Note on shared representations, section 3"
+ALONG, GRID = ("init_scale",), ("width", "init_scale")
 # What the note could reach.
 REACHED = 1e-8
+# Where weights are small enough for the linearised flow.
+SMALL = 1e-2
 # A law for small misalignment is fitted where it says less than a tenth, and more than rounding, 1e-16, can blur.
 FITTED = (1e-10, 0.1)
 
 
-def judge_grid(runs: LabelledRuns) -> list[Claim]:
-    """Claims of every width along its line of initial scales, then those on all runs together."""
-    claims = []
-    for label, line in lines(runs, "init_scale"):
-        claims += _line(line.simulation, line.theory, line.parameters, label)
-    if len(runs.axes.get("width", ())) > 1:
-        claims += _across_widths(runs)
-    return [
-        *claims,
-        _aligned(runs),
-        *outcomes(runs.simulation, runs.parameters, ""),
-        invariants(runs.simulation, runs.parameters, ""),
-    ]
+def generalised(data) -> np.ndarray:
+    """Whether each run reached zero loss and is right on every untrained pair, 1 or 0; nan where it has not run."""
+    done = (data["outcome"] == CONVERGED) & (data["final_untrained_error"] < 1e-6)
+    return done.where(np.isfinite(data["final_loss"])).values
 
 
-def _line(data, theory, parameters, label) -> list[Claim]:
-    scales = data["init_scale"].values
-    claims = _generalises(data, theory, label) if parameters.width > 1 else []
-    if parameters.width == parameters.domains:
-        return claims
-    small = scales[scales <= 1e-2]
-    if small.size:
-        near = data.sel(init_scale=small), theory.sel(init_scale=small)
-        claims.append(_predicted_misalignment(*near, label))
-        claims.append(_predicted_outcome(*near, label))
-    exponent = float(theory["alignment_exponent"].values.ravel()[0])
-    law = scales**exponent
-    fitted = scales[(law >= FITTED[0]) & (law <= FITTED[1])]
-    if fitted.size > 1:
-        claims.append(_exponent(data.sel(init_scale=fitted), exponent, label))
-    return claims
+def small_scales(cell) -> list:
+    """The initial scales at which the linearised flow is asked."""
+    return [scale for scale in cell.values("init_scale") if scale <= SMALL]
 
 
-def _generalises(data, theory, label) -> list[Claim]:
-    done = (data["outcome"] == CONVERGED).values & (data["final_untrained_error"].values < 1e-6)
-    told = theory["predicted_agreement"].isel(stage=toy.ESCAPE).values[0].mean()
-    smallest = float(data["init_scale"][0])
+IN_THE_LIMIT = {
+    "predicted": 1,
+    "allowed": (0.95, 1),
+    "why": "A limit looked at from a finite sigma: one seed in twenty may not be there yet.",
+    "over": ALONG,
+    "statistic": "fraction",
+    "at_end": True,
+}
+REACHABLE = {
+    "source": NOTE,
+    "over": GRID,
+    "statistic": "fraction",
+    "at_end": True,
+    "note": f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, which "
+    "is what the note could reach.",
+}
+
+
+@sentence(
+    "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
+    source=NOTE,
+    of="drawn",
+    **IN_THE_LIMIT,
+)
+def generalises(cell):
+    if cell.parameters.width == 1 or "drawn" not in cell.variants:
+        return None
+    runs = cell.variants["drawn"].isel(init_scale=0)
+    done, connected = generalised(runs), runs["connected"].values == 1
+    note = (
+        f"Fraction of circulants whose offsets are drawn at random, at sigma = {LIMIT:g}: of those that are connected "
+        f"{_mean(done[connected]):.2f}, of the {(~connected).sum()} others {_mean(done[~connected]):.2f}."
+    )
+    return PerSeed(done, note)
+
+
+@sentence(
+    "Any connected circulant T, a band or not, generalises perfectly as sigma tends to 0.",
+    source=OURS,
+    corrects="generalises",
+    of=("", "drawn"),
+    **IN_THE_LIMIT,
+)
+def generalises_corrected(cell):
+    if cell.parameters.width == 1 or "drawn" not in cell.variants:
+        return None
+    band, drawn = generalised(cell.simulation), cell.variants["drawn"].isel(init_scale=0)
+    other = np.where(drawn["connected"].values == 1, generalised(drawn), 1.0)
     shares = ", ".join(
-        f"{scale:g}: {share:.2f}"
-        for scale, share in zip(data["init_scale"].values, done.mean(1), strict=True)
+        f"{scale:g}: {_mean(done):.2f}"
+        for scale, done in zip(cell.values("init_scale"), band, strict=True)
     )
-    return [
-        judge(
-            "generalises" + label,
-            "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
-            NOTE,
-            done[0].astype(float),
-            # A limit looked at from a finite sigma: one seed in twenty may not be there yet.
-            (0.95, 1),
-            predicted=1,
-            note=f"Fraction of seeds at init_scale = {smallest:g}, where the linearised flow tells {told:.2f}; by "
-            f"init_scale: {shares}.",
+    note = (
+        f"Fraction of seeds, bands at the smallest init_scale and the drawn circulants that are connected at {LIMIT:g}; bands "
+        f"alone by init_scale: {shares}."
+    )
+    return PerSeed(band[0] * other, note)
+
+
+@sentence(
+    "A circulant that falls into c components generalises if, by chance, all take the same sign: once in 2^(c - 1).",
+    source=OURS,
+    predicted=0,
+    allowed=(0, 0),
+    why="A count: in the limit the signs of the linearised flow are those of the network.",
+    over=GRID,
+    of="drawn",
+    at_end=True,
+)
+def components_by_chance(cell):
+    if "drawn" not in cell.variants:
+        return None
+    runs = cell.variants["drawn"].isel(init_scale=0)
+    done = generalised(runs)
+    law = cell.theory[["drawn_agreement", "drawn_components"]].isel(init_scale=0)
+    split = (law["drawn_components"].values > 1) & np.isfinite(done)
+    if not split.any():
+        return None
+    chance = 2.0 ** (1 - law["drawn_components"].values[split])
+    note = (
+        f"Number of runs, of {split.sum()} in components, that generalise where signs differ in the linearised flow, or do "
+        f"not where they agree; {int(done[split].sum())} generalise, {chance.sum():.1f} being expected of chance."
+    )
+    wrong = done[split] != (law["drawn_agreement"].values[split] == 1)
+    return Exact(float(wrong.sum()), note)
+
+
+@sentence(
+    "The linearised flow tells the misalignment of every run when it departs from zero.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.9, 1.1),
+    why="The run is seen at the end of a step, in which s u v^T grows by a quarter at most, and the misalignment falls with a "
+    "power of it that is below 1/3.",
+    over=ALONG,
+    note=f"Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}, where "
+    f"{FITTED[0]:g} or more is predicted.",
+)
+def misalignment(cell):
+    scales = small_scales(cell)
+    if not scales or cell.parameters.width == cell.parameters.domains:
+        return None
+    measured, predicted = (
+        data[name].isel(stage=DEPARTURE).sel(init_scale=scales).values
+        for data, name in (
+            (cell.simulation, "stage_misalignment"),
+            (cell.theory, "predicted_misalignment"),
         )
-    ]
-
-
-def _exponent(data, predicted, label) -> Claim:
-    logs = np.log(data["init_scale"].values)
-    left = data["stage_misalignment"].isel(stage=toy.ESCAPE).values
-    centred = logs - logs.mean()
-    slopes = centred @ np.log(left) / (centred**2).sum()
-    return judge(
-        "alignment-exponent" + label,
-        "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
-        OURS,
-        slopes,
-        # The exponents of neighbouring widths differ by more than a tenth of themselves.
-        (0.9 * predicted, 1.1 * predicted),
-        predicted=predicted,
-        note="Slope of log misalignment, when half of the loss is gone, against log sigma, "
-        f"init_scale = {np.exp(logs[-1]):.3g} to {np.exp(logs[0]):.3g}; the misalignment itself falls from "
-        f"{np.median(left[-1]):.2g} to {np.median(left[0]):.2g} (medians).",
     )
+    ratio = np.log(np.where(predicted >= FITTED[0], measured / predicted, 1.0))
+    count = np.maximum((predicted >= FITTED[0]).sum(0), 1)
+    return np.exp(ratio.sum(0) / count)
 
 
-def _predicted_misalignment(data, theory, label) -> Claim:
-    measured = data["stage_misalignment"].isel(stage=toy.DEPARTURE).values
-    predicted = theory["predicted_misalignment"].isel(stage=toy.DEPARTURE).values
-    seen = predicted >= FITTED[0]
-    return judge(
-        "misalignment" + label,
-        "The linearised flow tells the misalignment of every run when it departs from zero.",
-        OURS,
-        np.exp(np.nanmean(np.log(np.where(seen, measured / predicted, np.nan)), 0)),
-        # The run is seen at the end of a step, in which s u v^T grows by a quarter at most, and the misalignment falls
-        # with a power of it that is below 1/3.
-        (0.9, 1.1),
-        predicted=1,
-        note="Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= 0.01, where "
-        f"{FITTED[0]:g} or more is predicted.",
+@sentence(
+    "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is stuck.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.9, 1),
+    why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",
+    over=ALONG,
+    at_end=True,
+)
+def signs_decide(cell):
+    scales = small_scales(cell)
+    if not scales or cell.parameters.width == cell.parameters.domains:
+        return None
+    runs = cell.simulation.sel(init_scale=scales)
+    converged = runs["outcome"].values == CONVERGED
+    told = cell.theory["predicted_agreement"].sel(init_scale=scales)
+    sure, guess = (told.isel(stage=stage).values == 1 for stage in (DEPARTURE, ESCAPE))
+    note = (
+        f"Fraction of init_scale <= {SMALL:g} told right before training. Of {sure.sum()} runs whose signs agree in the "
+        f"linearised flow when 1% of the loss is gone, {(sure & ~converged).sum()} are stuck; "
+        f"{(~guess & converged).sum()} runs generalise unforeseen."
     )
+    known = np.isfinite(runs["final_loss"].values)
+    return PerSeed(common.share(guess == converged, known).mean(0), note)
 
 
-def _predicted_outcome(data, theory, label) -> Claim:
-    converged = (data["outcome"] == CONVERGED).values
-    sure = theory["predicted_agreement"].isel(stage=toy.DEPARTURE).values.astype(bool)
-    guess = theory["predicted_agreement"].isel(stage=toy.ESCAPE).values.astype(bool)
-    return judge(
-        "signs-decide" + label,
-        "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is stuck.",
-        OURS,
-        (guess == converged).mean(0),
-        # The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.
-        (0.9, 1),
-        predicted=1,
-        note=f"Fraction of init_scale <= 0.01 told right before training. Of {int(sure.sum())} runs whose signs agree in "
-        f"the linearised flow when 1% of the loss is gone, {int((sure & ~converged).sum())} are stuck; "
-        f"{int((~guess & converged).sum())} runs generalise unforeseen.",
+def fitted_exponents(cell) -> np.ndarray:
+    """Slope of log misalignment at escape against log sigma over predicted exponent, shape (..., seed); nan out of range."""
+    scales = np.array(cell.values("init_scale"))
+    left = cell.simulation["stage_misalignment"].isel(stage=ESCAPE)
+    exponent = cell.theory["alignment_exponent"]
+    law = scales[:, None] ** exponent.isel(init_scale=0).values[..., None, :]
+    curves = np.where((law >= FITTED[0]) & (law <= FITTED[1]), np.log(left.values), np.nan)
+    rows = curves.reshape(-1, *curves.shape[-2:])
+    return np.array([slopes(np.log(scales), row) for row in rows]).reshape(*law.shape[:-2], -1)
+
+
+@sentence(
+    "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
+    source=OURS,
+    predicted=1,
+    allowed=(0.95, 1.05),
+    why="The exponents of neighbouring widths differ by more than a tenth of themselves: half of that.",
+    over=ALONG,
+    statistic="median",
+)
+def alignment_exponent(cell):
+    if len(cell.values("init_scale")) < 2 or cell.parameters.width == cell.parameters.domains:
+        return None
+    exponent = cell.theory["alignment_exponent"].isel(init_scale=0).values
+    found = fitted_exponents(cell) / exponent
+    note = (
+        "Slope of log misalignment, when half of the loss is gone, against log sigma, over 1 - s_2/s_1 = "
+        f"{exponent.mean():.4g}, where sigma to this power lies between {FITTED[0]:g} and {FITTED[1]:g}"
     )
+    if not np.isfinite(found).any():
+        return PerSeed(found, f"{note}: fewer than two init_scale do, the law is out of reach.")
+    return PerSeed(found, f"{note}.")
 
 
-def _across_widths(runs: LabelledRuns) -> list[Claim]:
-    ratio = runs.theory["second_over_first"].sortby("width")
-    done = (runs.simulation["outcome"] == CONVERGED).sortby("width")
-    others = [name for name in done.dims if name not in ("width", "seed")]
-    share = done.mean(others)
-    reached = done.isel(width=0)
-    if "init_scale" in done.dims:
-        reached = reached.sel(init_scale=done["init_scale"] >= REACHED)
-    return [
-        exact(
-            "gap-grows",
-            "As the circulant width increases, the gap between the largest singular value and the rest grows.",
-            NOTE,
-            float((ratio.diff("width") >= 0).sum()),
-            # A count.
-            0.0,
-            seeds=runs.seeds,
-            note="Number of neighbouring widths at which s_2/s_1 does not fall.",
-        ),
-        judge(
-            "not-always",
-            "The initialization scale cannot be made small enough to get it to always work.",
-            NOTE,
-            reached.mean([name for name in reached.dims if name != "seed"]).values,
-            # "Not always": less than nineteen times in twenty.
-            (0, 0.95),
-            note=f"Fraction of runs that generalise at the narrowest width and init_scale from {REACHED:g} up.",
-        ),
-        judge(
-            "only-wide",
-            "Generalisation is only seen for wider circulant masks.",
-            NOTE,
-            (share.isel(width=-1) - share.isel(width=0)).values,
-            # More often at the widest than at the narrowest, by any amount that is more than chance.
-            (0, np.inf),
-            note=f"Share of initial scales that generalise, width {int(done['width'][-1])} minus width "
-            f"{int(done['width'][0])}.",
-        ),
-    ]
+@sentence(
+    "As the circulant width increases, the gap between the largest singular value and the rest grows.",
+    source=NOTE,
+    predicted=1,
+    allowed=(0.9, 1),
+    why="Exponents of one seed scatter by a few percent, where those of neighbouring widths differ by a tenth and more: one "
+    "seed in ten may have two exchanged.",
+    over=GRID,
+    statistic="fraction",
+    note="Fraction of seeds whose misalignment falls with a larger power of sigma, 1 - s_2/s_1, at every larger width.",
+)
+def gap_grows(cell):
+    if len(cell.values("width")) < 2 or len(cell.values("init_scale")) < 2:
+        return None
+    found = fitted_exponents(cell)
+    found = found[np.isfinite(found).any(1)]
+    if len(found) < 2:
+        return None
+    return common.share((np.diff(found, axis=0) > 0).all(0), np.isfinite(found).all(0))
 
 
-def _aligned(runs: LabelledRuns) -> Claim:
-    data = runs.simulation
+@sentence(
+    "The initialization scale cannot be made small enough to get it to always work.",
+    allowed=(0, 0.95),
+    why="'Not always': less than nineteen times in twenty.",
+    **REACHABLE,
+)
+def not_always(cell):
+    scales = [scale for scale in cell.values("init_scale") if scale >= REACHED]
+    if not scales or len(cell.values("width")) < 2:
+        return None
+    return generalised(cell.simulation.isel(width=0).sel(init_scale=scales[0]))
+
+
+@sentence(
+    "Generalisation is only seen for wider circulant masks.",
+    predicted=0,
+    allowed=(0, 0.05),
+    why="'Only': one seed in twenty may generalise at the narrowest width.",
+    **REACHABLE,
+)
+def only_wide(cell):
+    return not_always.measure(cell)
+
+
+def told_difference(cell) -> float:
+    """By how much more often, in the linearised flow, signs agree at the widest than at the narrowest band."""
+    told = cell.theory["predicted_agreement"].isel(stage=ESCAPE, width=[0, -1])
+    share = told.sel(init_scale=small_scales(cell)).mean(("init_scale", "seed")).values
+    return float(share[1] - share[0])
+
+
+@sentence(
+    "Wider circulant masks generalise more often at the same sigma, as much as the linearised flow tells.",
+    source=OURS,
+    corrects="only-wide",
+    predicted=told_difference,
+    allowed=lambda cell: (told_difference(cell) - 0.2, told_difference(cell) + 0.2),
+    why="One outcome in ten may be told wrong at either width, as in signs-decide.",
+    over=GRID,
+    at_end=True,
+    note=f"Share of init_scale <= {SMALL:g} that generalise, widest minus narrowest.",
+)
+def only_wide_corrected(cell):
+    scales = small_scales(cell)
+    if not scales or len(cell.values("width")) < 2:
+        return None
+    done = generalised(cell.simulation.isel(width=[0, -1]).sel(init_scale=scales)).mean(1)
+    return done[1] - done[0]
+
+
+@sentence(
+    "Runs aligned with the leading singular vectors at escape generalise perfectly.",
+    source=NOTE,
+    predicted=0,
+    allowed=(0, 0),
+    why="A count.",
+    over=GRID,
+    at_end=True,
+)
+def aligned_generalises(cell):
+    runs = cell.simulation
     # |u_i| > 0 for all i if the part across the constant vector is shorter than the constant entries.
-    bound = 1 / np.sqrt(runs.parameters.domains + 1)
-    aligned = data["stage_misalignment"].isel(stage=toy.ESCAPE) < bound
-    stuck = data["outcome"] != CONVERGED
-    return exact(
-        "aligned-generalises",
-        "Runs aligned with the leading singular vectors at escape generalise perfectly.",
-        NOTE,
-        float((aligned & stuck).sum()),
-        # A count.
-        0.0,
-        seeds=runs.seeds,
-        note=f"Number of stuck runs among the {int(aligned.sum())} whose misalignment is below 1/sqrt(n + 1) = "
-        f"{bound:.2g} when half of the loss is gone, so that all signs agree; of the others, "
-        f"{int((~aligned & stuck).sum())} of {int((~aligned).sum())} are stuck.",
+    bound = 1 / np.sqrt(cell.parameters.domains + 1)
+    aligned = runs["stage_misalignment"].isel(stage=ESCAPE).values < bound
+    stuck = generalised(runs) == 0
+    note = (
+        f"Number of runs that do not among the {aligned.sum()} whose misalignment is below 1/sqrt(n + 1) = {bound:.2g} when "
+        f"half of the loss is gone, so that all signs agree; of the others {(~aligned & stuck).sum()} of {(~aligned).sum()} "
+        "are stuck."
     )
+    return Exact(float((aligned & stuck).sum()) if aligned.any() else np.nan, note)
+
+
+def _mean(values) -> float:
+    return float(np.mean(values)) if values.size else np.nan
+
+
+invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*GRID)

@@ -1,60 +1,50 @@
 """Figures of the study ``circulant``: alignment and generalisation of bands of growing width."""
 
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panels, seed_band, theory_line
-from foretrain.studies.masked_rank_one.figures import CONVERGED, along, scatter
+from foretrain.figures.masked_rank_one import one_band_label, outcome_scatter
+from foretrain.figures.style import INK, PALETTE, legend_below, panels, theory_line
+from foretrain.plans.grid import Grid
+from foretrain.training.masked_rank_one import ESCAPE
+from foretrain.vocabulary import CONVERGED
 
 _COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
-ESCAPE = 2  # index of the last stage, when half of the loss is gone
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Misalignment and generalisation against the initial scale, and against each other."""
-    simulation, theory, where = along(tree, "init_scale", "width")
+    part, where = grid.first(("width", "init_scale"))
+    part = part.along("width", "init_scale")
     return {
-        "misalignment": _misalignment(simulation, theory, where),
-        "generalisation": _generalisation(simulation, theory, where),
-        "alignment-and-generalisation": _against(simulation, where),
+        "misalignment": _misalignment(part, where),
+        "generalisation": _generalisation(part, where),
+        "alignment-and-generalisation": _against(part, where),
     }
 
 
-def _widths(simulation):
-    for number, width in enumerate(simulation["width"].values):
-        yield width, PALETTE[_COLOURS[number % len(_COLOURS)]]
+def _widths(part):
+    """Of every width: its place, name and colour, and whether it is the last."""
+    widths = part.values("width")
+    for place, width in enumerate(widths):
+        colour = PALETTE[_COLOURS[place % len(_COLOURS)]]
+        yield place, f"w = {width}", colour, place == len(widths) - 1
 
 
-def _misalignment(simulation, theory, where):
+def _misalignment(part, where):
     figure, ax = panels(height=5)
-    sigma = simulation["init_scale"].values
-    for number, (width, colour) in enumerate(_widths(simulation)):
-        values = simulation["stage_misalignment"].isel(stage=ESCAPE).sel(width=width)
-        _, band = seed_band(
-            ax,
-            sigma,
-            values.transpose("seed", "init_scale"),
-            f"w = {width}",
-            color=colour,
-            statistic=np.median,
-        )
-        last = number == simulation.sizes["width"] - 1
-        if band is not None and not last:
-            band.set_label("_nolegend_")
-        exponent = float(theory["alignment_exponent"].sel(width=width).values.ravel()[0])
+    sigma = np.array(part.values("init_scale"))
+    left = part.simulation["stage_misalignment"].isel(stage=ESCAPE)
+    for place, name, colour, last in _widths(part):
+        values = left.isel(width=place)
+        one_band_label(ax, sigma, values, name, last=last, color=colour, statistic=np.median)
+        exponent = float(part.theory["alignment_exponent"].isel(width=place).median())
         median = values.median("seed").values
         anchor = int(np.argmax(median > 1e-9))
         law = median[anchor] * (sigma / sigma[anchor]) ** exponent
-        name = "sigma^(1 - s_2/s_1)" if last else None
-        ax.plot(sigma, law, **theory_line(colour, label=name))
-    ax.set(
-        xlabel="init_scale sigma",
-        ylabel="Misalignment at escape",
-        xscale="log",
-        yscale="log",
-        ylim=(1e-11, 1.5),
-    )
+        ax.plot(sigma, law, **theory_line(colour, label="sigma^(1 - s_2/s_1)" if last else None))
+    ax.set(xlabel="init_scale sigma", ylabel="Misalignment at escape")
+    ax.set(xscale="log", yscale="log", ylim=(1e-11, 1.5))
     legend_below(figure, 2)
     return Drawing(
         figure,
@@ -65,25 +55,20 @@ def _misalignment(simulation, theory, where):
     )
 
 
-def _generalisation(simulation, theory, where):
+def _generalisation(part, where):
     figure, ax = panels(height=5)
-    sigma = simulation["init_scale"].values
+    sigma = np.array(part.values("init_scale"))
     small = sigma < 1
-    simulation, theory, decades = (
-        simulation.isel(init_scale=small),
-        theory.isel(init_scale=small),
-        np.log10(1 / sigma[small]),
-    )
-    done = (simulation["outcome"] == CONVERGED) & (simulation["final_untrained_error"] < 1e-6)
-    told = theory["predicted_agreement"].isel(stage=ESCAPE).astype(bool)
-    for number, (width, colour) in enumerate(_widths(simulation)):
-        values = done.sel(width=width).transpose("seed", "init_scale").astype(float)
-        _, band = seed_band(ax, decades, values, f"w = {width}", color=colour)
-        last = number == simulation.sizes["width"] - 1
-        if band is not None and not last:
-            band.set_label("_nolegend_")
-        name = "signs agree in the linearised flow" if last else None
-        ax.plot(decades, told.sel(width=width).mean("seed"), **theory_line(colour, label=name))
+    runs, theory = part.simulation.isel(init_scale=small), part.theory.isel(init_scale=small)
+    decades = np.log10(1 / sigma[small])
+    done = (runs["outcome"] == CONVERGED) & (runs["final_untrained_error"] < 1e-6)
+    told = theory["predicted_agreement"].isel(stage=ESCAPE).astype(float)
+    for place, name, colour, last in _widths(part):
+        values = done.isel(width=place).astype(float)
+        one_band_label(ax, decades, values, name, last=last, color=colour)
+        label = "signs agree in the linearised flow" if last else None
+        share = told.isel(width=place).mean("seed")
+        ax.plot(decades, share, **theory_line(colour, label=label))
     ax.set(ylabel="Fraction of seeds that generalise", xscale="log", ylim=(-0.03, 1.03))
     ax.invert_xaxis()
     ticks = [decade for decade in decades if decade >= 1 and np.log2(decade) % 1 == 0]
@@ -101,20 +86,14 @@ def _generalisation(simulation, theory, where):
     )
 
 
-def _against(simulation, where):
+def _against(part, where):
     figure, ax = panels(height=4.2)
-    simulation = simulation.assign(
-        escape_misalignment=simulation["stage_misalignment"].isel(stage=ESCAPE)
-    )
-    scatter(ax, simulation, "escape_misalignment", simulation["connected"].astype(bool))
-    bound = 1 / np.sqrt(simulation.sizes["input_domain"] + 1)
-    ax.axvline(
-        bound,
-        color=INK,
-        linewidth=0.8,
-        linestyle=":",
-        label="1/sqrt(n + 1): below, all signs agree",
-    )
+    runs = part.simulation
+    runs = runs.assign(escape_misalignment=runs["stage_misalignment"].isel(stage=ESCAPE))
+    outcome_scatter(ax, runs, "escape_misalignment", runs["connected"] == 1)
+    bound = 1 / np.sqrt(part.parameters.domains + 1)
+    label = "1/sqrt(n + 1): below, all signs agree"
+    ax.axvline(bound, color=INK, linewidth=0.8, linestyle=":", label=label)
     ax.set(xlabel="Misalignment at escape", ylabel="Error of untrained pairs")
     ax.legend()
     return Drawing(

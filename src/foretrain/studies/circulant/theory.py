@@ -1,64 +1,61 @@
 """What the linearised flow says of every seed of the circulant study before it is trained."""
 
+from dataclasses import replace
+from functools import lru_cache
+
 import numpy as np
-import xarray as xr
-from scipy.optimize import brentq
 
-from foretrain.studies.circulant import study
-from foretrain.studies.masked_rank_one.study import STAGES
-from foretrain.studies.masked_rank_one.theory import closed_form
+from foretrain.streams import Seed
+from foretrain.studies.circulant.study import LIMIT, Parameters, sample
+from foretrain.tasks import masks
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import EarlyFlow, early_flow
+from foretrain.theory.masked_rank_one_escape import EarlyFlow, early_flow, weights_when
 from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Exponent of the width; misalignment and agreement of signs of every seed where it reaches a stage."""
-    values = circulant_singular_values(parameters.domains, parameters.width)
-    misaligned = np.full((seeds, len(STAGES)), np.nan)
-    agrees = np.zeros((seeds, len(STAGES)), bool)
-    for seed in range(seeds):
-        drawn = study.draw(parameters, root_seed, seed)
-        sigma, trained = parameters.init_scale, drawn.trained_pairs
-        early = early_flow(trained, sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale)
-        for stage, level in enumerate(STAGES):
-            left, right, scale = weights_at(early, trained, level)
-            misaligned[seed, stage] = misalignment(left, right, trained)
-            agrees[seed, stage] = (scale * np.outer(left, right) > 0).all()
-    return xr.Dataset(
-        {
-            "alignment_exponent": alignment_exponent(values),
-            "second_over_first": values[1] / values[0],
-            "predicted_misalignment": (("seed", "stage"), misaligned),
-            "predicted_agreement": (("seed", "stage"), agrees),
-        },
-        coords={"stage": np.array(STAGES)},
-    )
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
+    """Exponent of the mask; misalignment and agreement of signs where the linearised flow reaches a stage."""
+    trained, unit = unit_flow(p.domains, p.width, p.offsets, seed)
+    values = unit.singular_values
+    if p.offsets == "band":
+        values = circulant_singular_values(p.domains, p.width)
+    early = rescaled(unit, p.init_scale)
+    reached = [weights_when(early, level) for level in STAGES]
+    found = {
+        "alignment_exponent": alignment_exponent(values),
+        "second_over_first": values[1] / values[0],
+        "predicted_misalignment": [misalignment(u, v, trained) for u, v, _ in reached],
+        "predicted_agreement": [agree(weights) for weights in reached],
+    }
+    return found | (drawn_outcome(p.domains, p.width, seed) if p.offsets == "band" else {})
 
 
-def weights_at(
-    early: EarlyFlow, trained_pairs: np.ndarray, level: float
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """u, v and s of the linearised flow where s u^T T v, to first order the loss that is gone, is a share of |T|/2.
+def agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
+    """Whether s u_i v_j > 0 for all pairs."""
+    left, right, scale = weights
+    return bool((scale * np.outer(left, right) > 0).all())
 
-    On its way out s u^T T v = |s| d|s|/dt crosses zero once, where |s| is least, and then grows for ever; if the start
-    is past `level` already, the start is returned.
-    """
-    aim = level * trained_pairs.sum() / 2
-    turns = np.isfinite(early.turning_point)
-    origin, direction = (early.turning_point, -1.0) if turns else (0.0, 1.0)
 
-    def weights(distance):
-        progress = early.sign * (origin + direction * distance)
-        return closed_form(early, progress, early.sign * direction)
+@lru_cache(maxsize=100_000)
+def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
+    """Whether all signs agree on the drawn circulant in the limit of small weights, and its number of components."""
+    trained, unit = unit_flow(domains, width, "drawn", seed)
+    inputs, outputs = masks.components(trained)
+    return {
+        "drawn_agreement": agree(weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])),
+        "drawn_components": int(max(inputs.max(), outputs.max())) + 1,
+    }
 
-    def excess(distance):
-        left, right, scale = weights(distance)
-        return scale * left @ trained_pairs @ right - aim
 
-    if not turns and excess(0.0) >= 0:
-        return weights(0.0)
-    near, far = 0.0, 1 / early.singular_values[0]
-    while excess(far) < 0:
-        near, far = far, 2 * far
-    return weights(brentq(excess, near, far, rtol=1e-12))
+@lru_cache(maxsize=100_000)
+def unit_flow(domains: int, width: int, offsets: str, seed: Seed) -> tuple[np.ndarray, EarlyFlow]:
+    """The mask of a seed, and the linearised flow from the start of unit scale."""
+    drawn = sample(domains, width, offsets, seed)
+    return drawn.trained_pairs, early_flow(*drawn)
+
+
+def rescaled(unit: EarlyFlow, sigma: float) -> EarlyFlow:
+    """The flow from the same start times `sigma`: all weights are, at every S."""
+    names = ("growing", "decaying", "start", "left_rest", "right_rest")
+    return replace(unit, **{name: sigma * getattr(unit, name) for name in names})

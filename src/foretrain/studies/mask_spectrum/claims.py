@@ -1,190 +1,204 @@
-"""What the note says of the spectrum of a random mask, and whether it is so. Tolerances stand beside their reasons."""
+"""What the note says of the spectrum of a random mask and of its outlier in training, and whether it is so."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, judge
-from foretrain.dynamics.program import CONVERGED
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.masked_rank_one import study as toy
-from foretrain.theory.random_matrix import bulk_distribution
-from foretrain.training.masked_rank_one_claims import OURS, invariants, lines, outcomes
+from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.theory import random_matrix
+from foretrain.training import masked_rank_one_claims as common
+from foretrain.training.masked_rank_one import DEPARTURE
+from foretrain.training.masked_rank_one_claims import OURS, flown
+from foretrain.vocabulary import CONVERGED
 
 NOTE = "Note on shared representations, section 3"
+ALONG, TRAINED = ("mask_size",), ("", "trained")
 
 
-def judge_grid(runs: LabelledRuns) -> list[Claim]:
-    """All claims of every density, pooled over the sizes."""
-    if runs.parameters.network == "rank_one":
-        return _training(runs.simulation, runs.parameters, "")
-    claims = []
-    for label, line in lines(runs, "mask_size"):
-        claims += [*_outlier(line, label), *_bulk(line, label)]
-        # The trained masks are the same whatever the size of the others, unless that is smaller still.
-        trained = line.variants["trained"].isel(mask_size=-1)
-        claims += _training(trained, line.parameters, label)
-    return claims
+said = partial(sentence, over=ALONG)
 
 
-def _spectra(line):
-    """(n, p, largest value of each seed, other values of shape (seed, n - 1)) of every size."""
-    p = line.parameters.density
-    for n, data in line.simulation.groupby("mask_size"):
-        values = data["mask_singular_values"].squeeze("mask_size").transpose("seed", "mode").values
-        yield int(n), p, values[:, 0], values[:, 1 : int(n)]
+def over_sizes(cell, measure) -> np.ndarray | None:
+    """``measure(n, largest value, other values, theory)`` of every size, shape (size, seed); None if no spectra are there.
+
+    Of each seed the largest value has shape (seed,), the others (seed, n - 1); nan where a seed has none.
+    """
+    if "mask_singular_values" not in cell.simulation:
+        return None
+    found = []
+    for place, size in enumerate(cell.values("mask_size")):
+        values = cell.simulation["mask_singular_values"].isel(mask_size=place).values[:, :size]
+        measured = measure(
+            size,
+            values[:, 0],
+            values[:, 1:],
+            cell.theory.isel(mask_size=place, missing_dims="ignore"),
+        )
+        found.append(np.where(np.isfinite(values[:, 0]), measured, np.nan))
+    return np.array(found)
 
 
-def _outlier(line, label) -> list[Claim]:
-    sizes = line.axes["mask_size"]
-    p = line.parameters.density
-    ratio = [first / (p * n) for n, p, first, _ in _spectra(line)]
-    predicted = line.theory["predicted_outlier"].values
-    gap = [first - limit for (_, _, first, _), limit in zip(_spectra(line), predicted, strict=True)]
-    scatter = math.sqrt(p * (1 - p))
-    over = f"mean over n = {', '.join(map(str, sizes))}"
-    return [
-        judge(
-            "outlier" + label,
-            "A mask with independent entries has an outlier singular value on the order of pn.",
-            NOTE,
-            np.mean(ratio, 0),
-            # "On the order of": within a factor of two.
-            (0.5, 2),
-            predicted=1,
-            note=f"s_1/(pn), {over}.",
-        ),
-        judge(
-            "outlier-shift" + label,
-            "The outlier lies at np + 1 - p.",
-            OURS,
-            np.mean(gap, 0),
-            # Half of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.
-            (-(1 - p) / 2, (1 - p) / 2),
-            predicted=0,
-            note=f"s_1 - (np + 1 - p), {over}; a single mask scatters by {scatter:.2g}.",
-        ),
-        judge(
-            "dominates-by-a-lot" + label,
-            "The largest singular value is larger than all others by a lot.",
-            NOTE,
-            np.min([first / rest[:, 0] for _, _, first, rest in _spectra(line)], 0),
-            # A factor of two at the smallest size; it grows with the square root of n.
-            (2, np.inf),
-            predicted=float(
-                (line.theory["predicted_outlier"] / line.theory["predicted_second"]).min()
-            ),
-            note="s_1/s_2, least over the sizes.",
-        ),
-    ]
+def mean(found: np.ndarray | None) -> np.ndarray | None:
+    """Mean over sizes, shape (seed,)."""
+    return None if found is None else found.mean(0)
 
 
-def _bulk(line, label) -> list[Claim]:
-    theory = line.theory
-    spectra = list(_spectra(line))
-    note_edge, edge = theory["note_edge"].values, theory["predicted_edge"].values
-    inside = lambda ends: np.mean(  # noqa: E731
-        [(rest <= end).mean(1) for (*_, rest), end in zip(spectra, ends, strict=True)], 0
-    )
-    second = theory["predicted_second"].values
-    gap = [
-        (rest[:, 0] - mean) / _fluctuation(n, p)
-        for (n, p, _, rest), mean in zip(spectra, second, strict=True)
-    ]
-    distance = [_distance(rest, n, p) / (math.log(n) / n) for n, p, _, rest in spectra]
-    return [
-        judge(
-            "bulk-edge" + label,
-            "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
-            NOTE,
-            inside(note_edge),
-            # "Concentrate": one in a hundred may lie outside.
-            (0.99, 1),
-            predicted=1,
-            note="Fraction inside, mean over sizes.",
-        ),
-        judge(
-            "bulk-edge.corrected" + label,
-            "All other singular values concentrate in [0, 2 sqrt(n p(1 - p))].",
-            OURS,
-            inside(edge),
-            (0.99, 1),
-            predicted=1,
-            note="Fraction inside, mean over sizes.",
-        ),
-        judge(
-            "second-value" + label,
-            "The second singular value lies below the edge by the Tracy-Widom correction.",
-            OURS,
-            np.mean(gap, 0),
-            # Half of its own scatter, and well below the correction itself, which is about one scatter.
-            (-0.5, 0.5),
-            predicted=0,
-            note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
-        ),
-        judge(
-            "quarter-circle" + label,
-            "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
-            NOTE,
-            np.mean(distance, 0),
-            # The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.
-            (0, 2),
-            predicted=0,
-            note="Largest distance of the distribution functions, in units of log(n)/n, mean over sizes.",
-        ),
-    ]
+@said(
+    "A mask with independent entries has an outlier singular value on the order of pn.",
+    source=NOTE,
+    predicted=1,
+    allowed=(0.5, 2),
+    why="'On the order of': within a factor of two.",
+    note="s_1/(pn), mean over sizes.",
+)
+def outlier(cell):
+    return mean(over_sizes(cell, lambda n, first, *_: first / (cell.parameters.density * n)))
 
 
-def _distance(values, size, density):
+def quarter_shift(cell) -> tuple[float, float]:
+    """A quarter of the shift 1 - p on either side."""
+    return (cell.parameters.density - 1) / 4, (1 - cell.parameters.density) / 4
+
+
+@said(
+    "The outlier lies at np + 1 - p.",
+    source=OURS,
+    predicted=0,
+    allowed=quarter_shift,
+    why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
+    note="s_1 - (np + 1 - p), mean over sizes.",
+)
+def outlier_shift(cell):
+    return mean(over_sizes(cell, lambda n, first, _, law: first - float(law["predicted_outlier"])))
+
+
+@said(
+    "The largest singular value is larger than all others by a lot.",
+    source=NOTE,
+    allowed=(2, np.inf),
+    why="A factor of two at the smallest size; it grows with the square root of n.",
+    note="s_1/s_2, least over the sizes.",
+)
+def dominates_by_a_lot(cell):
+    found = over_sizes(cell, lambda n, first, rest, _: first / rest[:, 0])
+    return None if found is None else found.min(0)
+
+
+@said(
+    "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
+    source=NOTE,
+    predicted=1,
+    allowed=(0.99, 1),
+    why="'Concentrate': one in a hundred may lie outside.",
+    note="Fraction inside, mean over sizes.",
+)
+def bulk_edge(cell):
+    return mean(over_sizes(cell, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1)))
+
+
+def top_of_bulk(cell) -> tuple[float, float]:
+    """n^(-2/3) on either side of one, at the largest size n."""
+    reach = cell.values("mask_size")[-1] ** (-2 / 3)
+    return 1 - reach, 1 + reach
+
+
+@said(
+    "All other singular values concentrate in [0, 2 sqrt(n p(1 - p))], and reach up to its end.",
+    source=OURS,
+    corrects="bulk-edge",
+    predicted=1,
+    allowed=top_of_bulk,
+    why="The top of a bulk lies within n^(-2/3) of its edge: .38 below by the Tracy-Widom law, and single masks scatter by as "
+    "much.",
+    note="s_2 over the edge, at the largest size.",
+)
+def bulk_edge_corrected(cell):
+    found = over_sizes(cell, lambda n, _, rest, law: rest[:, 0] / float(law["predicted_edge"]))
+    return None if found is None else found[-1]
+
+
+@said(
+    "The second singular value lies below the edge by the Tracy-Widom correction, one dimension less and the kurtosis of the "
+    "entries.",
+    source=OURS,
+    predicted=0,
+    allowed=(-0.5, 0.5),
+    why="Half of its own scatter, and half of the correction, which is about one scatter.",
+    note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
+)
+def second_value(cell):
+    p = cell.parameters.density
+
+    def measure(n, _, rest, law):
+        scatter = random_matrix.bernoulli_second_scatter(n, p)
+        return (rest[:, 0] - float(law["predicted_second"])) / scatter
+
+    return mean(over_sizes(cell, measure))
+
+
+@said(
+    "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
+    source=NOTE,
+    predicted=0,
+    allowed=(-np.inf, 1),
+    why="The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.",
+    note="Largest distance of the distribution functions, in units of log(n)/n, mean over sizes.",
+)
+def quarter_circle(cell):
+    p = cell.parameters.density
+    return mean(over_sizes(cell, lambda n, _, rest, law: distance(rest, n, p) / (math.log(n) / n)))
+
+
+def distance(values: np.ndarray, size: int, density: float) -> np.ndarray:
     """Kolmogorov distance of each row of singular values from the quarter circle."""
     ordered = np.sort(values, axis=1)
     count = ordered.shape[1]
-    law = bulk_distribution(ordered, size, density)
+    law = random_matrix.bulk_distribution(ordered, size, density)
     steps = np.arange(count + 1) / count
     return np.maximum(np.abs(law - steps[1:]).max(1), np.abs(law - steps[:-1]).max(1))
 
 
-def _fluctuation(size, density):
-    """Standard deviation of the second value: that of the Tracy-Widom law, 1.268, in Johnstone's scale."""
-    root = math.sqrt(size - 1) + math.sqrt(size)
-    spread = root * (1 / math.sqrt(size - 1) + 1 / math.sqrt(size)) ** (1 / 3)
-    return math.sqrt(density * (1 - density)) * 1.268 * spread / (2 * root)
+def largest_trained(cell):
+    """Runs of the model on the largest masks; None where it is trained on none."""
+    runs = flown(cell)
+    if "stage_misalignment" not in runs:
+        return None
+    return runs.isel(mask_size=-1, missing_dims="ignore")
 
 
-def _training(data, parameters, label) -> list[Claim]:
-    departing = data.isel(stage=toy.DEPARTURE)
-    size = data.sizes["input_domain"]
-    sized = _Sized(size, parameters)
-    return [
-        judge(
-            "outlier-in-training" + label,
-            "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
-            NOTE,
-            departing["stage_misalignment"].values,
-            # "By a lot": a relative distance of a tenth is an angle of 6 degrees.
-            (0, 0.1),
-            predicted=0,
-            note=f"Relative distance when 1% of the loss is gone, n = {size}, init_scale = {parameters.init_scale:g}.",
-        ),
-        judge(
-            "outlier-generalises" + label,
-            "Dominated by the outlier, training succeeds and generalises.",
-            OURS,
-            (data["outcome"] == CONVERGED).values.astype(float),
-            # Runs that are not dominated may be stuck: one in twenty.
-            (0.95, 1),
-            predicted=1,
-            note=f"Fraction of seeds; largest untrained error {float(data['final_untrained_error'].max()):.2g}.",
-        ),
-        *outcomes(data, sized, label),
-        invariants(data, sized, label),
-    ]
+@said(
+    "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
+    source=NOTE,
+    predicted=0,
+    allowed=(-np.inf, 0.1),
+    why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
+    of=TRAINED,
+    note="Relative distance when 1% of the loss is gone.",
+)
+def outlier_in_training(cell):
+    runs = largest_trained(cell)
+    return None if runs is None else runs["stage_misalignment"].isel(stage=DEPARTURE).values
 
 
-class _Sized:
-    """Parameters of the trained masks, in the words of the masked rank-one study."""
+@said(
+    "Dominated by the outlier, training succeeds and generalises.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.95, 1),
+    why="Runs that are not dominated may be stuck: one in twenty.",
+    of=TRAINED,
+    statistic="fraction",
+    at_end=True,
+)
+def outlier_generalises(cell):
+    runs = largest_trained(cell)
+    if runs is None:
+        return None
+    error = runs["final_untrained_error"].values
+    done = (runs["outcome"].values == CONVERGED) & (error < 1e-6)
+    note = f"Fraction of seeds; largest untrained error {error.max(initial=0):.2g}."
+    return PerSeed(common.share(done, np.isfinite(error)), note)
 
-    def __init__(self, size, parameters):
-        self.domains = size
-        self.loss_tolerance = parameters.loss_tolerance
-        self.solver_tolerance, self.steps = parameters.solver_tolerance, parameters.steps
+
+invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*ALONG, of=TRAINED)

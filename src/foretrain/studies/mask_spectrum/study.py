@@ -3,15 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
-from foretrain.claims.claim import Claim
 from foretrain.dynamics.program import CONVERGED, Program
 from foretrain.errors import argument_error
-from foretrain.plans.grid import LabelledRuns
-from foretrain.plans.parameters import parameter
-from foretrain.streams import generator
-from foretrain.studies.masked_rank_one import study as toy
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, generator
+from foretrain.theory import random_matrix
+from foretrain.training import masked_rank_one as flight
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Note on shared representations, section 3"
@@ -28,12 +26,12 @@ PRESETS = {
 }
 
 TRAINED_SIZE = 64
-_GRID = 201
+PLACES = np.linspace(0, 1.1, 201)  # of the bulk, in units of its edge
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Parameters of the study; each field's rule says what it may be."""
+class Parameters(flight.Flow):
+    """A random mask; what the flow adds is for the networks that are trained on some."""
 
     mask_size: int = parameter(
         200, "n, number of input and of output domains", minimum=2, maximum=5000, static=True
@@ -48,22 +46,11 @@ class Parameters:
         static=True,
         sweepable=False,  # the variants, and what is judged, depend on it
     )
-    init_scale: float = parameter(
-        1e-4, "rank_one: sigma, standard deviation of every initial weight", above=0
-    )
-    loss_tolerance: float = parameter(
-        1e-12, "rank_one: a run has converged when its loss is at most this", above=0
-    )
-    solver_tolerance: float = parameter(
-        1e-8, "rank_one: error of a step, relative to every weight", above=0, static=True
-    )
-    steps: int = parameter(
-        1000, "largest number of attempted solver steps", minimum=1, maximum=10**9
-    )
-    observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
+    init_scale: float = default(1e-4)
+    solver_tolerance: float = default(1e-8)
 
 
-VARIABLES = declare(
+declare(
     Variable(
         "mask_singular_values", ("mode",), meaning="Singular values of the mask, largest first."
     ),
@@ -79,89 +66,64 @@ VARIABLES = declare(
 )
 
 
-def check(parameters: Parameters) -> None:
-    """Refuse to train on masks too large for it."""
-    if parameters.network == "rank_one" and parameters.mask_size > 1000:
-        raise argument_error(
-            "mask_size", "be at most 1000 where a network is trained", f"is {parameters.mask_size}"
-        )
+def check(p: Parameters) -> None:
+    """Refuse to train on masks too large for it, and steps that the precision cannot resolve."""
+    if p.network == "rank_one" and p.mask_size > 1000:
+        rule = "be at most 1000 where a network is trained"
+        raise argument_error("mask_size", rule, f"is {p.mask_size}")
+    flight.check_precision(p)
 
 
-def mask(parameters: Parameters, root_seed: int, seed: int) -> np.ndarray:
+def mask(p: Parameters, seed: Seed) -> np.ndarray:
     """Independent entries, 1 with probability `density`; the same for every root seed, seed and size."""
-    size = parameters.mask_size
-    uniform = generator(root_seed, seed, "mask").random((size, size))
-    return (uniform < parameters.density).astype(float)
+    uniform = generator(seed, "mask").random((p.mask_size, p.mask_size))
+    return (uniform < p.density).astype(float)
 
 
-def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
-    """What one run feeds to the program; a spectrum is computed here, O(n^3): 3 s at n = 2000."""
-    trained = mask(parameters, root_seed, seed)
-    if parameters.network == "none":
+def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """The spectrum of the mask, computed here, O(n^3): 3 s at n = 2000; or mask, modes and start."""
+    trained = mask(p, seed)
+    if p.network == "none":
         return {"mask_singular_values": np.linalg.svd(trained, compute_uv=False)}
-    start = toy.unit_start(parameters.mask_size, root_seed, seed)
-    return toy.flight_inputs(toy.Draw(trained, *start), parameters)
+    drawn = flight.Draw(trained, *flight.unit_start(p.mask_size, seed))
+    return flight.flight_inputs(drawn, p.init_scale)
 
 
-def program(parameters: Parameters) -> Program:
+def program(p: Parameters) -> Program:
     """The flow of the rank-one model, or nothing but the spectrum that came in."""
-    if parameters.network == "rank_one":
-        return toy.flight_program(parameters.solver_tolerance, parameters.observe_every, "float64")
+    if p.network == "rank_one":
+        return flight.program(p)
     import jax.numpy as jnp
 
-    def init(inputs):
-        return jnp.zeros((), jnp.int32)
-
-    def step(inputs, state):
-        return state
-
-    def observe(inputs, state):
-        return {}
-
-    def done(inputs, state, observed):
-        return jnp.asarray(CONVERGED, jnp.int8)
-
-    def finish(inputs, state):
-        return {"mask_singular_values": inputs["mask_singular_values"]}
-
-    return Program(init, step, observe, done, finish, parameters.observe_every, "float64")
-
-
-def variants(parameters: Parameters) -> dict[str, dict]:
-    """Beside the spectra: the rank-one model trained on masks of 64 domains, or of fewer if these are smaller."""
-    if parameters.network == "rank_one":
-        return {}
-    size = min(parameters.mask_size, TRAINED_SIZE)
-    return {"trained": {"network": "rank_one", "mask_size": size}}
-
-
-coordinates = toy.coordinates
-
-
-def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Outlier, edge, second value and density of the bulk, for one size and density."""
-    from foretrain.theory import random_matrix
-
-    size = (parameters.mask_size, parameters.density)
-    edge = random_matrix.bernoulli_edge(*size)
-    place = np.linspace(0, 1.1, _GRID)
-    return xr.Dataset(
-        {
-            "predicted_outlier": random_matrix.bernoulli_outlier(*size),
-            "predicted_edge": edge,
-            "predicted_second": random_matrix.bernoulli_second_value(*size),
-            "note_edge": random_matrix.bernoulli_edge(1, parameters.density),
-            "predicted_density": (
-                "bulk_place",
-                edge * random_matrix.bulk_density(edge * place, *size),
-            ),
-        },
-        coords={"bulk_place": place},
+    return Program(
+        init=lambda inputs: jnp.zeros((), jnp.int32),
+        step=lambda inputs, state: state,
+        observe=lambda inputs, state: {},
+        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
+        finish=lambda inputs, state: {"mask_singular_values": inputs["mask_singular_values"]},
     )
 
 
-def claims(runs: LabelledRuns) -> list[Claim]:
-    """Judge what the note says of spectra, pooled over sizes, and of the outlier in training."""
-    from foretrain.studies.mask_spectrum import claims as mask_spectrum_claims
+def variants(p: Parameters) -> dict[str, dict]:
+    """Beside the spectra: the rank-one model trained on masks of 64 domains, or of fewer if these are smaller."""
+    if p.network == "rank_one":
+        return {}
+    return {"trained": {"network": "rank_one", "mask_size": min(p.mask_size, TRAINED_SIZE)}}
 
-    return mask_spectrum_claims.judge_grid(runs)
+
+def labels(p: Parameters) -> dict[str, np.ndarray]:
+    """Stages of training, and places in the bulk."""
+    return {**flight.labels(p), "bulk_place": PLACES}
+
+
+def predict(p: Parameters, step: np.ndarray) -> dict:
+    """Outlier, edge, second value and density of the bulk, for one size and density."""
+    size = (p.mask_size, p.density)
+    edge = random_matrix.bernoulli_edge(*size)
+    return {
+        "predicted_outlier": random_matrix.bernoulli_outlier(*size),
+        "predicted_edge": edge,
+        "predicted_second": random_matrix.bernoulli_second_value(*size),
+        "note_edge": random_matrix.bernoulli_edge(1, p.density),
+        "predicted_density": edge * random_matrix.bulk_density(edge * PLACES, *size),
+    }

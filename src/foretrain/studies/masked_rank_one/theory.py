@@ -1,107 +1,86 @@
-"""What the linearised flow predicts of each seed of the masked rank-one study."""
+"""What the linearised flow predicts of each seed of the masked rank-one study, and what it says at the S of its runs."""
 
-import functools
+from functools import lru_cache
 
 import numpy as np
-import xarray as xr
 
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.masked_rank_one import study
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.masked_rank_one.study import Parameters, sample
 from foretrain.theory.masked_rank_one import alignment_exponent
-from foretrain.theory.masked_rank_one_escape import (
-    EarlyFlow,
-    blow_up_time,
-    early_flow,
-    early_weights,
-    squared_scale,
-    time_at,
-)
+from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, time_at, weights_at
+from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
-# Seeds whose whole trajectory is held against the closed forms; the others are compared at their stages' times only.
+# Seeds whose whole trajectory is held against the closed forms.
 FOLLOWED = 20
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
     """Escape from a start of unit scale, rescaled: times are exactly proportional to 1/sigma."""
-    values = [unit_prediction(_unit(parameters), root_seed, seed) for seed in range(seeds)]
-    turns, times, largest, exponents = (np.array(column) for column in zip(*values, strict=True))
-    return xr.Dataset(
-        {
-            "turns": ("seed", turns),
-            "blow_up_time": ("seed", times / parameters.init_scale),
-            "largest_singular_value": ("seed", largest),
-            "alignment_exponent": ("seed", exponents),
-        }
-    )
+    found = unit_prediction(p.domains, p.trained_fraction, seed)
+    return {**found, "blow_up_time": found["blow_up_time"] / p.init_scale}
 
 
-def _unit(parameters):
-    """The parameters that a draw depends on."""
-    return study.Parameters(
-        domains=parameters.domains, trained_fraction=parameters.trained_fraction
-    )
-
-
-@functools.lru_cache(maxsize=100_000)
-def unit_prediction(parameters, root_seed, seed) -> tuple[bool, float, float, float]:
+@lru_cache(maxsize=100_000)
+def unit_prediction(domains: int, trained_fraction: float, seed: Seed) -> dict:
     """Whether s changes sign, time to infinite S, s_1 and 1 - s_2/s_1, from the start of unit scale."""
-    early = early_flow(*study.draw(parameters, root_seed, seed))
-    values = early.singular_values
-    turns = bool(np.isfinite(early.turning_point))
-    return turns, blow_up_time(early), float(values[0]), alignment_exponent(values)
+    early = early_flow(*sample(domains, trained_fraction, seed))
+    return {
+        "turns": bool(np.isfinite(early.turning_point)),
+        "blow_up_time": blow_up_time(early),
+        "largest_singular_value": float(early.singular_values[0]),
+        "alignment_exponent": alignment_exponent(early.singular_values),
+    }
 
 
-def fit(runs: LabelledRuns) -> xr.Dataset:
-    """The linearised flow along the runs of one cell until they escape, for the first `FOLLOWED` seeds, nan for others."""
-    p, data = runs.parameters, runs.simulation
-    seeds, steps, modes = data.sizes["seed"], data.sizes["step"], p.domains
-    scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, modes), np.nan)
+def fit(cell: Grid) -> dict[str, np.ndarray]:
+    """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
+    p, data = cell.parameters, cell.simulation
+    seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(STAGES)
+    scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
-    at_stages = {name: np.full((seeds, len(study.STAGES)), np.nan) for name in names}
-    for seed in range(min(seeds, FOLLOWED)):
-        drawn = study.draw(p, runs.root_seed, seed)
+    at_stages = {name: np.full((seeds, stages), np.nan) for name in names}
+    drawn = [sample(p.domains, p.trained_fraction, cell.seed(seed)) for seed in range(seeds)]
+    for seed, one in enumerate(drawn[:FOLLOWED]):
         sigma = p.init_scale
         early = early_flow(
-            drawn.trained_pairs, sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
+            one.trained_pairs, sigma * one.left, sigma * one.right, sigma * one.scale
         )
         run = data.isel(seed=seed)
-        before = run["solver_time"].values <= run["stage_time"].values[study.ESCAPE]
+        before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
         for step in np.flatnonzero(before):
             progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
-            left, right, scale[seed, step] = closed_form(early, progress, now)
+            left, right, scale[seed, step] = weights_at(early, progress, now)
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.sqrt((parts[0] ** 2 + parts[1] ** 2) / 2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
-            values = _at_stage(early, drawn.trained_pairs, run.isel(stage=stage))
+            values = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
             for name, value in zip(names, values, strict=True):
                 at_stages[name][seed, stage] = value
-    return xr.Dataset(
-        {
-            "early_scale": (("seed", "step"), scale),
-            "early_mode_amplitude": (("seed", "step", "mode"), amplitude),
-            **{name: (("seed", "stage"), values) for name, values in at_stages.items()},
-        },
-        coords={"step": data["step"], "stage": data["stage"]},
-    )
+    trained = np.array([one.trained_pairs for one in drawn])
+    return {
+        "early_scale": scale,
+        "early_mode_amplitude": amplitude,
+        **at_stages,
+        "stage_second_mode": second_mode(data, trained),
+    }
 
 
-def closed_form(
-    early: EarlyFlow, progress: float, scale: float
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """u, v and s of the linearised flow at S; of the two signs of s, that of `scale`."""
-    place = early.sign * progress
-    left, right, log_size = early_weights(early, place)
-    size = np.exp(log_size)
-    # A run that is a rounding error away from its turning point may be past that of the linearised flow.
-    magnitude = np.sqrt(max(squared_scale(early, place), 0.0))
-    return size * left, size * right, float(np.copysign(magnitude, scale))
+def second_mode(data, trained_pairs: np.ndarray) -> np.ndarray:
+    """Amplitude of the second mode over that of the first, shape (seed, stage), on masks of shape (seed, n, n)."""
+    left, _, right = np.linalg.svd(trained_pairs)
+    weights = [data[name].transpose("seed", "stage", ...) for name in ("stage_left", "stage_right")]
+    parts = [weights[0].values @ left[..., :2], weights[1].values @ right.swapaxes(1, 2)[..., :2]]
+    first, second = np.moveaxis(np.hypot(*parts), -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return second / first
 
 
 def _at_stage(early, trained, run):
     """Relative deviation of weights and of time from the closed forms, and the size of what these neglect."""
     u, v, s = run["stage_left"].values, run["stage_right"].values, float(run["stage_scale"])
     progress, time = float(run["stage_progress"]), float(run["stage_time"])
-    left, right, scale = closed_form(early, progress, s)
+    left, right, scale = weights_at(early, progress, s)
     deviation = max(
         np.linalg.norm(u - left) / np.linalg.norm(u),
         np.linalg.norm(v - right) / np.linalg.norm(v),

@@ -1,0 +1,233 @@
+"""The masked rank-one model in flow: what every study that trains it has in common but for its mask.
+
+It is solved by an adaptive method of order 5, whose steps grow with the time that nothing happens. The state of a run is kept
+at three stages: the first accepted step at which the loss of zero weights has fallen by each fraction of `STAGES`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.dynamics.program import Program
+from foretrain.errors import argument_error
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, generator
+from foretrain.tasks import masks
+from foretrain.vocabulary import TIME_UNIT, Variable, declare
+
+STAGES = (1e-4, 1e-2, 0.5)
+FAINT, DEPARTURE, ESCAPE = range(3)
+
+
+@dataclass(frozen=True)
+class Flow(Run):
+    """Parameters of every study that trains the model; each adds what makes its mask."""
+
+    # The flow has no scale of its own, so that double precision reaches down to where s u v^T would underflow.
+    init_scale: float = parameter(
+        1e-2, "sigma, standard deviation of every initial weight", minimum=1e-64, maximum=1e6
+    )
+    loss_tolerance: float = parameter(
+        1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
+    )
+    solver_tolerance: float = parameter(
+        1e-9, "error of a step, relative to every weight", minimum=1e-13, maximum=1e-2, static=True
+    )
+    steps: int = default(
+        1000, "largest number of attempted solver steps; a run above the tolerance is then stuck"
+    )
+    precision: str = default("float64")
+
+
+STEP, STAGE = ("step",), ("stage",)
+declare(
+    Variable("solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the attempted steps."),
+    Variable("shared_scale", STEP, meaning="s, the weight that all pairs share."),
+    Variable("progress", STEP, TIME_UNIT, meaning="S, the integral of s over time."),
+    Variable(
+        "mode_amplitude",
+        ("step", "mode"),
+        meaning="Root mean square of the components of u and of v along each singular mode of the mask.",
+    ),
+    Variable("stage_time", STAGE, TIME_UNIT, meaning="Time at which a stage is reached."),
+    Variable("stage_scale", STAGE, meaning="s when a stage is reached."),
+    Variable("stage_progress", STAGE, TIME_UNIT, meaning="S when a stage is reached."),
+    Variable("stage_left", ("stage", "input_domain"), meaning="u when a stage is reached."),
+    Variable("stage_right", ("stage", "output_domain"), meaning="v when a stage is reached."),
+    Variable(
+        "stage_misalignment",
+        STAGE,
+        meaning="Relative distance of u v^T from the best rank-one fit of the mask at its best scale, at a stage.",
+    ),
+    Variable(
+        "stage_agrees",
+        STAGE,
+        kind="bool",
+        meaning="Whether s u_i v_j > 0 for all pairs at a stage.",
+    ),
+    Variable("final_loss", meaning="Training loss at the end, a sum over trained pairs."),
+    Variable(
+        "final_untrained_error",
+        meaning="Mean over untrained pairs of (s u_i v_j - 1)^2 / 2 at the end.",
+    ),
+    Variable(
+        "invariant_drift",
+        meaning="Largest change of |u|^2 - s^2 and |v|^2 - s^2 over the stored steps, over |u|^2 + |v|^2 + s^2.",
+    ),
+    Variable("connected", kind="bool", meaning="Whether all domains lie in one component."),
+    Variable("start_scale", meaning="s at the start, over init_scale."),
+    Variable("alignment_exponent", meaning="1 - s_2/s_1 of the mask."),
+)
+
+
+class Draw(NamedTuple):
+    """What chance gives to one run: a mask and a start of unit scale, the same at every init_scale."""
+
+    trained_pairs: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    scale: float
+
+
+class Flight(NamedTuple):
+    """State of a run: where it is, when, where it was at each stage, and what it should conserve."""
+
+    position: Any
+    clock: Any
+    stages: Any
+    stage_time: Any
+    conserved: Any
+    drift: Any
+
+
+def check_precision(p: Flow) -> None:
+    """Refuse steps that the precision cannot resolve."""
+    if p.precision == "float32" and p.solver_tolerance < 1e-5:
+        rule = "be at least 1e-05 in float32"
+        raise argument_error("solver_tolerance", rule, f"is {p.solver_tolerance:g}")
+
+
+def unit_start(size: int, seed: Seed) -> tuple[np.ndarray, np.ndarray, float]:
+    """Independent standard normal u, v (shape (size,)) and s of one seed."""
+    random = generator(seed, "weights")
+    left, right = random.standard_normal((2, size))
+    return left, right, float(random.standard_normal())
+
+
+def flight_inputs(drawn: Draw, sigma: float) -> dict[str, Any]:
+    """Inputs of the run from a draw at the initial scale `sigma`; costs a singular value decomposition."""
+    left, _, right = np.linalg.svd(drawn.trained_pairs)
+    return {
+        "trained_pairs": drawn.trained_pairs,
+        "left_modes": left,
+        "right_modes": right.T,
+        "left_start": sigma * drawn.left,
+        "right_start": sigma * drawn.right,
+        "scale_start": np.float64(sigma * drawn.scale),
+        "connected": np.bool_(masks.is_connected(drawn.trained_pairs)),
+    }
+
+
+def program(p: Flow) -> Program:
+    """The flow, whatever the mask, from `flight_inputs`."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics.adaptive import Clock, attempt
+    from foretrain.networks import masked_rank_one as network
+
+    levels = 1 - jnp.array(STAGES)
+
+    def init(inputs):
+        start = network.Position(
+            inputs["left_start"],
+            inputs["right_start"],
+            inputs["scale_start"],
+            jnp.zeros_like(inputs["scale_start"]),
+        )
+        zero = start.progress
+        # Rates at the start are of order init_scale; the first steps find the right size by themselves.
+        clock = Clock(zero, 1e-2 / inputs["init_scale"])
+        stages = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(STAGES), *x.shape)), start)
+        reached = network.loss(start, inputs["trained_pairs"]) <= _levels(inputs)
+        times = jnp.where(reached, zero, -1)
+        return Flight(start, clock, stages, times, network.conserved(start), zero)
+
+    def _levels(inputs):
+        return levels.astype(inputs["init_scale"].dtype) * jnp.sum(inputs["trained_pairs"]) / 2
+
+    def step(inputs, state):
+        trained = inputs["trained_pairs"]
+        position, clock = attempt(
+            network.velocity,
+            state.position,
+            trained,
+            state.clock,
+            relative=p.solver_tolerance,
+            absolute=p.solver_tolerance * inputs["init_scale"],
+        )
+        new = (state.stage_time < 0) & (network.loss(position, trained) <= _levels(inputs))
+        stages = jax.tree.map(
+            lambda kept, now: jnp.where(new.reshape(-1, *[1] * now.ndim), now, kept),
+            state.stages,
+            position,
+        )
+        times = jnp.where(new, clock.time, state.stage_time)
+        sizes = jnp.sum(position.left**2) + jnp.sum(position.right**2) + position.scale**2
+        gap = jnp.abs(network.conserved(position) - state.conserved) / sizes
+        drift = jnp.maximum(state.drift, gap.max())
+        return Flight(position, clock, stages, times, state.conserved, drift)
+
+    def observe(inputs, state):
+        position = state.position
+        left = inputs["left_modes"].T @ position.left
+        right = inputs["right_modes"].T @ position.right
+        return {
+            "loss": network.loss(position, inputs["trained_pairs"]),
+            "solver_time": state.clock.time,
+            "shared_scale": position.scale,
+            "progress": position.progress,
+            "mode_amplitude": jnp.sqrt((left**2 + right**2) / 2),
+        }
+
+    def finish(inputs, state):
+        reached, stages = state.stage_time >= 0, state.stages
+        known = lambda x: jnp.where(reached.reshape(-1, *[1] * (x.ndim - 1)), x, jnp.nan)  # noqa: E731
+        sines = [
+            _squared_sine(weights, inputs[name][:, 0])
+            for weights, name in ((stages.left, "left_modes"), (stages.right, "right_modes"))
+        ]
+        trained = inputs["trained_pairs"]
+        return {
+            "stage_time": known(state.stage_time),
+            "stage_scale": known(stages.scale),
+            "stage_progress": known(stages.progress),
+            "stage_left": known(stages.left),
+            "stage_right": known(stages.right),
+            "stage_misalignment": known(jnp.sqrt(sines[0] + sines[1] - sines[0] * sines[1])),
+            "stage_agrees": jax.vmap(network.signs_agree)(stages) & reached,
+            "final_loss": network.loss(state.position, trained),
+            "final_untrained_error": network.untrained_error(state.position, trained),
+            "invariant_drift": state.drift,
+            "connected": inputs["connected"],
+            "start_scale": inputs["scale_start"] / inputs["init_scale"],
+        }
+
+    def _squared_sine(weights, best):
+        """Squared sine of the angle between each weight and `best`, from the part across it."""
+        across = weights - (weights @ best)[:, None] * best
+        return jnp.sum(across**2, 1) / jnp.sum(weights**2, 1)
+
+    return Program(init, step, observe, finish=finish)
+
+
+def labels(p: Flow) -> dict[str, np.ndarray]:
+    """The stages, by the fraction of the loss of zero weights that is gone."""
+    return {"stage": np.array(STAGES)}
+
+
+def estimate(p: Flow) -> float:
+    """Predicted number of steps: they grow with the decades that the weights have to cross."""
+    return min(p.steps, 150 - 15 * float(np.log(p.init_scale)))

@@ -1,27 +1,29 @@
-"""The optimizers study: the same learning rate for all, and what a rescaling of time explains."""
+"""The optimizers study: the same learning rate for all, published rules, and what a rescaling of time explains."""
 
-import dataclasses
-
+import numpy as np
 import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.measures.time_rescaling import time_rescaling
 from foretrain.plans.plan import make_plan
+from foretrain.streams import Seed
 from foretrain.studies.optimizers import study
-from foretrain.studies.s_curves import study as s_curves
+from foretrain.training import factorization
 
 
 @pytest.mark.parametrize("name", ["sgd", "sgd_decay", "adam", "adamw"])
-def test_every_optimiser_steps_at_the_rate_given(name):
-    parameters = study.Parameters(optimiser=name, learning_rate=0.003)
-    assert s_curves.learning_rate(study.in_full(parameters)) == pytest.approx(0.003, rel=1e-12)
+def test_every_optimizer_steps_at_the_rate_given(name):
+    given = study.inputs(study.Parameters(optimizer=name, learning_rate=0.003), Seed(0, 0))
+    assert given["rate"] == 0.003
+    assert given["decay"] == (0.01 if name in ("sgd_decay", "adamw") else 0)
 
 
 def test_starts_are_those_of_the_s_curves():
-    parameters = study.Parameters(dimension=6)
-    mine = study.inputs(parameters, 0, 2)
-    theirs = s_curves.inputs(dataclasses.replace(study.in_full(parameters)), 0, 2)
-    assert all((mine[name] == theirs[name]).all() for name in mine)
+    mine = study.inputs(study.Parameters(dimension=6), Seed(0, 2))
+    theirs = factorization.inputs(factorization.Factorization(dimension=6, rank=1), Seed(0, 2))
+    for name in set(theirs) - {"rate", "decay"}:
+        np.testing.assert_array_equal(mine[name], theirs[name])
 
 
 def test_from_a_grid_to_claims_and_figures(tmp_path):
@@ -32,16 +34,30 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
         workers=0,
         quiet=True,
         dimension=20,
-        optimiser=("sgd", "adamw"),
+        optimizer=("sgd", "sgd_decay", "adamw"),
         init_scale=1.0,
         learning_rate=0.02,
         steps=400,
     )
     claims = {claim.id: claim for claim in result.claims}
-    faster = claims["adamw-faster[init_scale=1, learning_rate=0.02]"]
     # Adam moves every entry by the learning rate, gradients here are below one: far fewer steps.
-    assert faster.verdict == "holds"
+    assert claims["adamw-faster"].verdict == "holds"
+    assert claims["published-rules"].verdict == "holds"
+    assert "adamw-differs" not in claims
     assert {"rescaled"} == {path.stem for path in (result.path / "figures").glob("*.png")}
+
+
+def test_what_a_rescaling_leaves_is_the_spread_of_log_ratios_over_levels():
+    times = np.arange(0, 400.0)
+    loss = np.exp(-times / 50)
+    # other(t) = loss at t^2/100: it reaches a level at 10 sqrt(t), so that the log ratio is log 10 - log(t)/2.
+    found = time_rescaling(
+        times, loss, np.linspace(0, 200, 40001), np.exp(-(np.linspace(0, 200, 40001) ** 2) / 5000)
+    )
+    levels = np.linspace(1, loss[-1], 66)[1:-1]
+    logs = np.log(10) - np.log(-50 * np.log(levels)) / 2
+    assert found.residual == pytest.approx(logs.std(), rel=0.02)
+    assert found.factor == pytest.approx(np.exp(logs.mean()), rel=0.02)
 
 
 def test_bad_input_names_the_argument():

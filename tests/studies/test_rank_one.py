@@ -6,9 +6,9 @@ import pytest
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies.rank_one import study
-from foretrain.studies.rank_one import theory as rank_one_theory
-from foretrain.theory import rank_one as s_curve
+from foretrain.streams import Seed
+from foretrain.studies.rank_one import study, theory
+from foretrain.theory import rank_one as reduction
 
 SMALL = {"dimension": 10, "learning_rate": 0.03, "steps": 400, "observe_every": 20}
 
@@ -28,45 +28,50 @@ def result(tmp_path_factory):
 
 
 def test_training_is_the_reduction_in_every_stored_number(result):
-    for name in ("loss", *study.FIELDS, "alignment", "signal", "decay"):
+    for name in ("loss", *reduction.FIELDS, "alignment", "signal", "decay"):
         measured = result.simulation[name]
         predicted = result.theory[name].transpose(*measured.dims)
         # float64, 400 steps: rounding.
         np.testing.assert_allclose(measured.values, predicted.values, rtol=1e-9, atol=1e-12)
 
 
-def test_claims_hold_where_they_are_exact_and_name_their_group(result):
-    verdicts = {claim.id: claim.verdict for claim in result.claims}
-    assert verdicts["four-numbers"] == "holds"
-    assert verdicts["imbalance"] == "holds"
-    assert verdicts["fixed-point"] == "holds"
-    assert verdicts["weight-decay-end"] == "holds"
-    assert "irrelevant-decays.corrected" in verdicts
-    assert len(verdicts) == len(result.claims)
+def test_claims_hold_where_they_are_exact_and_name_their_cell(result):
+    verdicts = {claim.label: claim.verdict for claim in result.claims}
+    for id in ("four-numbers", "imbalance", "fixed-point", "weight-decay-end"):
+        assert verdicts[id] == "holds"
+    assert "irrelevant-decays.corrected[weight_decay=0]" in verdicts
+    assert len(verdicts) == len(list(result.claims))
 
 
 def test_equal_seeds_start_alike_at_every_scale():
-    small = study.draw(study.Parameters(init_scale=0.1, dimension=5), 0, 3)
-    large = study.draw(study.Parameters(init_scale=1.0, dimension=5), 0, 3)
-    np.testing.assert_allclose(small[2], 0.1 * large[2], rtol=1e-14)
-    np.testing.assert_array_equal(small[0], large[0])
+    small = study.inputs(study.Parameters(init_scale=0.1, dimension=5), Seed(0, 3))
+    large = study.inputs(study.Parameters(init_scale=1.0, dimension=5), Seed(0, 3))
+    np.testing.assert_allclose(small["x"], 0.1 * large["x"], rtol=1e-14)
+    np.testing.assert_array_equal(small["a"], large["a"])
 
 
 def test_prediction_starts_at_the_start_and_has_its_plateau():
-    parameters = study.Parameters(dimension=100, steps=100)
-    theory = rank_one_theory.predict(parameters, 0, 2)
-    start = study.reduced_start(parameters, 0, 1)
-    first = theory.isel(seed=1, step=0)
-    assert float(first["loss"]) == pytest.approx(float(s_curve.loss(start)), rel=1e-12)
-    assert float(first["signal"]) == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
+    p = study.Parameters(dimension=100, steps=100)
+    found = theory.predict(p, np.arange(0, 101, 5), Seed(0, 1))
+    start = reduction.reduce(**study.inputs(p, Seed(0, 1)))
+    assert found["loss"][0] == pytest.approx(float(reduction.loss(start)), rel=1e-12)
+    assert found["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
     # Published error of the closed form at n = 100, sigma = 1: at most .024.
-    gap = theory["plateau_length"] - theory["plateau_estimate"]
-    assert float(np.abs(gap).max()) < 0.03
+    assert abs(found["plateau_length"] - found["plateau_estimate"]) < 0.03
 
 
 def test_figures_are_drawn_from_the_result(result):
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
     assert {"learning", "weight-decay"} <= drawn
+
+
+def test_runs_that_diverge_are_a_result(tmp_path):
+    options = {"seeds": 2, "out": tmp_path / "run", "workers": 0, "quiet": True, **SMALL}
+    result = foretrain.run("rank-one", **{**options, "learning_rate": [0.03, 100.0]})
+    labels = [claim.label for claim in result.claims if claim.id == "four-numbers"]
+    assert labels == ["four-numbers[learning_rate=0.03]", "four-numbers[learning_rate=100]"]
+    assert result.claims[labels[0]].verdict == "holds"
+    assert "diverged" in result.claims[labels[1]].reason
 
 
 def test_bad_input_names_the_argument():

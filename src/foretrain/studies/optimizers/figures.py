@@ -43,7 +43,7 @@ def _rescaled(cells, words):
     axes[-1, 0].set_xlabel("Step")
     axes[-1, 1].set_xlabel("Step over step of loss ½")
     panel_letters(axes)
-    for handle in legend_below(figure, 4).legend_handles:
+    for handle in legend_below(figure, 4).get_lines():
         handle.set_alpha(1)
     covered = (
         " AdamW is drawn over Adam and covers it where they agree." if "adamw" in names else ""

@@ -10,7 +10,7 @@ from foretrain.study import Program, Seed, default, generator, parameter
 from foretrain.training.factorization import RULES, arrays, learner
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW at rank one"
-COST = "10 s"
+COST = "15 s"
 REFERENCES = ("jermyn2022",)
 SEEDS = 30
 AXES = {

@@ -52,7 +52,7 @@ def imbalance(cell):
         return None
     squares = data["overlap_x"] ** 2 + data["irrelevant_x"]
     difference = squares - data["overlap_y"] ** 2 - data["irrelevant_y"]
-    drift = np.abs(difference - difference.isel(step=0)).max("step").values
+    drift = abs(difference - difference.isel(step=0)).max("step").values
     fall = (data["loss"].isel(step=0, drop=True) - data["loss"].min("step")).values
     fell = fall > 0
     ratio = drift[fell] / (cell.parameters.learning_rate * fall[fell])

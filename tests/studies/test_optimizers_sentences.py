@@ -1,0 +1,169 @@
+"""Every sentence of the optimizers study holds on published rules, fails where it should, and notices mutations."""
+
+import dataclasses
+from functools import cache
+from itertools import product
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.optimizers import study, theory
+from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+
+SEEDS = 8
+AXES = {"optimizer": ("sgd", "adam", "adamw"), "init_scale": (1.0, 0.1), "learning_rate": (0.01,)}
+STEPS = 800
+STEP = np.arange(STEPS + 1)
+
+
+@cache
+def _losses(strong: bool = False, **rule):
+    """Losses of the published rules along AXES, with other constants where `rule` gives them."""
+    found = []
+    for name, scale in product(*list(AXES.values())[:2]):
+        p = study.Parameters(optimizer=name, init_scale=scale, learning_rate=0.01, steps=STEPS)
+        p = dataclasses.replace(p, weight_decay=rule.get("decay", p.weight_decay))
+        if strong:
+            p = dataclasses.replace(p, **{**study.variants(p)["strong_decay"], "steps": STEPS})
+        theory._losses.cache_clear()
+        with patch.object(theory, "BETAS", rule.get("betas", theory.BETAS)):
+            found.append([theory.predict(p, STEP, Seed(0, k))["loss"] for k in range(SEEDS)])
+    theory._losses.cache_clear()
+    return np.reshape(found, (3, 2, 1, SEEDS, -1))
+
+
+def grid(
+    loss=None, strong=None, predicted=None, outcome=CONVERGED, names=AXES["optimizer"]
+) -> Grid:
+    """A grid whose runs have these losses, by default those of the published rules."""
+    axes = {**AXES, "optimizer": names}
+    loss, strong = _losses() if loss is None else loss, _losses(True) if strong is None else strong
+    predicted = _losses() if predicted is None else predicted
+    rows = [AXES["optimizer"].index(name) for name in names]
+    ran, beside = (
+        runs(axes, SEEDS, {"loss": values[rows]}, step=STEP, outcome=outcome)
+        for values in (loss, strong)
+    )
+    foretold = runs(axes, SEEDS, {"loss": predicted[rows]}, step=STEP, outcome=None)
+    p = study.Parameters(optimizer=names[0], init_scale=1.0, learning_rate=0.01, steps=STEPS)
+    return Grid(p, axes, SEEDS, 0, ran, {"strong_decay": beside}, foretold)
+
+
+def _exchanged(one, other):
+    order = {name: number for number, name in enumerate(AXES["optimizer"])}
+    order[one], order[other] = order[other], order[one]
+    return _losses()[list(order.values())]
+
+
+def _accelerated(factor=5):
+    """AdamW as descent that is so many times faster, and nothing else."""
+    loss = _losses().copy()
+    faster = loss[0][..., ::factor]
+    loss[2] = np.nan
+    loss[2][..., : faster.shape[-1]] = faster
+    return loss
+
+
+def _strongest():
+    loss = _losses().copy()
+    loss[2] = _losses(True)[2]
+    return loss
+
+
+def good(id):
+    """What each sentence holds on: the published rules, or what the sentence says where those refute it."""
+    return {
+        "adamw-just-accelerates": lambda: grid(_accelerated()),
+        "adamw-same-plateau": lambda: grid(_accelerated()),
+        "adamw-differs": lambda: grid(_strongest()),
+    }.get(id, grid)
+
+
+SPOILT = {
+    "published-rules": lambda: grid(1.001 * _losses()),
+    "adamw-faster": lambda: grid(_exchanged("sgd", "adamw")),
+    "adamw-just-accelerates": grid,
+    "adamw-just-accelerates.corrected": lambda: grid(_accelerated()),
+    "adamw-same-plateau": grid,
+    "adamw-same-plateau.corrected": lambda: grid(_accelerated()),
+    "adamw-differs": grid,
+    "adamw-differs.corrected": lambda: grid(_losses(decay=0.0)),
+    "strong-decay-differs": lambda: grid(strong=_losses()),
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    check("optimizers", {id: good(id) for id in SPOILT}, SPOILT)
+
+
+@pytest.mark.parametrize(
+    ("mutated", "noticed"),
+    [
+        ({"betas": (0.9, 0.99)}, ["published-rules"]),
+        ({"betas": (0.8, 0.999)}, ["published-rules"]),
+        ({"decay": 0.0}, ["published-rules", "adamw-differs.corrected"]),
+        ({"decay": 0.02}, ["published-rules"]),
+        ({"decay": 0.1}, ["published-rules", "adamw-differs.corrected"]),
+    ],
+)
+def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
+    found = verdicts("optimizers", grid(_losses(**mutated)))
+    for id in noticed:
+        assert {claim.verdict for claim in found[id]} == {FAILS}, id
+
+
+def test_other_starts_than_those_of_the_theory_are_noticed():
+    other = np.roll(_losses(), 1, axis=3)
+    assert verdicts("optimizers", grid(other))["published-rules"][0].verdict == FAILS
+
+
+def test_equal_seeds_carry_no_verdict():
+    same = np.nan_to_num(np.repeat(_losses()[..., :1, :], SEEDS, -2), nan=1e-4)
+    found = verdicts("optimizers", grid(same, same, same))
+    for id in set(SPOILT) - {"published-rules"}:
+        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
+
+
+def test_a_pair_that_is_not_there_makes_no_claim():
+    assert set(verdicts("optimizers", grid(names=("sgd",)))) == {"published-rules"}
+    found = verdicts("optimizers", grid(names=("sgd", "adamw")))
+    assert "adamw-faster" in found
+    assert "adamw-differs" not in found
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kept"),
+    [
+        (CONVERGED, 30),
+        (DIVERGED, 0),
+        (DIVERGED, 2),
+        (STALLED, 30),
+        (OUT_OF_STEPS, 1),
+        (FAILED, 0),
+        (MISSING, 0),
+    ],
+)
+def test_nothing_raises_where_runs_end_early(outcome, kept):
+    ended = np.where(STEP < kept, _losses(), np.nan)
+    made = grid(ended, ended, outcome=outcome)
+    found = verdicts("optimizers", made)
+    assert HOLDS not in {claim.verdict for claim in found["adamw-same-plateau.corrected"]}
+    catalogue.load("optimizers").draw(made)
+
+
+def test_nothing_raises_where_some_runs_diverge():
+    outcome = np.full((3, 2, 1, SEEDS), CONVERGED, np.int8)
+    outcome[0, 0, 0, 0] = DIVERGED
+    loss = _losses().copy()
+    loss[0, 0, 0, 0, 3:6], loss[0, 0, 0, 0, 6:] = 1e30, np.nan
+    made = grid(loss, outcome=outcome)
+    assert HOLDS not in {
+        c.verdict for c in verdicts("optimizers", made)["adamw-faster"] if c.cell["init_scale"] == 1
+    }
+    catalogue.load("optimizers").draw(made)

@@ -1,0 +1,233 @@
+"""Every sentence of the rank-one study holds where the four numbers rule, fails where it should, and notices mutations."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.rank_one import study, theory
+from foretrain.theory import rank_one as reduction
+from foretrain.theory import rank_one_plateau
+from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+
+SEEDS = 6
+AXES = {"weight_decay": (0.0, 0.2), "init_scale": (1.0, 0.1), "dimension": (1000, 10)}
+STEP = np.arange(0, 1201, 5)
+TIME = {"time": (("step",), STEP * 0.01)}
+CURVES = (*study._CURVES, "loss")
+
+
+@cache
+def _starts(scale, dimension):
+    """The typical start and its neighbours."""
+    typical = rank_one_plateau.typical_start(dimension, scale)
+    return [
+        reduction.RankOneState(
+            typical.overlap_x * (1 + 0.02 * (number - 2.5)),
+            typical.overlap_y,
+            typical.irrelevant_x,
+            typical.irrelevant_y,
+        )
+        for number in range(SEEDS)
+    ]
+
+
+@cache
+def _predicted(decays=(0.0, 0.2), rate=0.01, factor=1.0):
+    """What the reduction says along AXES, from starts `factor` times as large, name to array (axes, seed, ...)."""
+    cells = []
+    for decay, scale, dimension in product(decays, AXES["init_scale"], AXES["dimension"]):
+        p = study.Parameters(weight_decay=decay, learning_rate=rate)
+        for start in _starts(scale, dimension):
+            numbers = (
+                factor * start.overlap_x,
+                factor * start.overlap_y,
+                factor**2 * start.irrelevant_x,
+                factor**2 * start.irrelevant_y,
+            )
+            cells.append(theory.from_start(p, reduction.RankOneState(*numbers)))
+    shape = (2, 2, 2, SEEDS)
+    return {
+        name: np.reshape([cell[name] for cell in cells], (*shape, *np.shape(cells[0][name])))
+        for name in cells[0]
+    }
+
+
+def grid(simulated=None, predicted=None, outcome=OUT_OF_STEPS, **changes) -> Grid:
+    """A grid whose runs are `simulated` (by default what theory says), some variables replaced by functions of them."""
+    simulated, predicted = simulated or _predicted(), predicted or _predicted()
+    simulated = {name: simulated[name] for name in CURVES}
+    simulated |= {name: change(simulated[name]) for name, change in changes.items()}
+    ran = runs(AXES, SEEDS, simulated, step=STEP, outcome=outcome, labels=TIME)
+    foretold = runs(AXES, SEEDS, predicted, step=STEP, outcome=None, labels=TIME)
+    p = study.Parameters(dimension=1000, weight_decay=0.0, init_scale=1.0)
+    return Grid(p, AXES, SEEDS, 0, ran, {}, foretold)
+
+
+def _verdict_of(made, id, **cell):
+    found = [c for c in verdicts("rank-one", made)[id] if cell.items() <= c.cell.items()]
+    assert found
+    return {claim.verdict for claim in found}
+
+
+def _undecayed():
+    return _predicted(decays=(0.0, 0.0))
+
+
+def _late(values):
+    return np.concatenate([values[..., :1]] * 60 + [values[..., :-60]], -1)
+
+
+SPOILT = {
+    "four-numbers": lambda: grid(overlap_x=lambda v: 1.1 * v),
+    "imbalance": lambda: grid(irrelevant_x=lambda v: v + 0.1 * STEP / 1200),
+    "fixed-point": lambda: grid(_undecayed()),
+    "decay-balances": lambda: grid(signal=lambda v: 1.1 * v),
+    "weight-decay-end": lambda: grid(_undecayed()),
+    "irrelevant-decays": grid,  # at small starts
+    "irrelevant-decays.corrected": lambda: grid(irrelevant_x=lambda v: 1.5 * v),
+    "decay-dominates": grid,  # at small starts
+    "decay-dominates.corrected": lambda: grid(signal=lambda v: 1.5 * v),
+    "plateau-length": lambda: grid(loss=_late),
+    "plateau-estimate": lambda: grid(loss=_late),
+    "weight-decay-early": lambda: grid(_predicted(decays=(0.2, 0.0))),
+    "weight-decay-longer": lambda: grid(_predicted(decays=(0.2, 0.0))),
+    "plateau-dimension": lambda: grid(loss=lambda v: v[:, :, [0, 0]]),
+    "plateau-init-scale": lambda: grid(loss=lambda v: v[:, [0, 0]]),
+}
+
+
+def test_every_sentence_holds_on_the_reduction_and_fails_on_a_grid_spoilt_for_it():
+    check("rank-one", grid, SPOILT)
+
+
+def test_the_story_of_the_thread_holds_at_large_starts_only():
+    for id in ("irrelevant-decays", "decay-dominates"):
+        assert _verdict_of(grid(), id, init_scale=1.0) == {HOLDS}
+        assert _verdict_of(grid(), id, init_scale=0.1) == {FAILS}
+
+
+@pytest.mark.parametrize("id", ["plateau-length", "plateau-estimate"])
+def test_a_plateau_predicted_without_weight_decay_is_noticed(id):
+    wrong = {**_predicted(), **{n: _undecayed()[n] for n in ("plateau_length", "plateau_estimate")}}
+    found = verdicts("rank-one", grid(predicted=wrong))[id]
+    of_decay = [c for c in found if c.cell.get("weight_decay", 0.2) == 0.2]
+    assert {claim.verdict for claim in of_decay if claim.cell.get("dimension") != 10} == {FAILS}
+
+
+@pytest.mark.parametrize(
+    ("id", "name"), [("plateau-length", "plateau_length"), ("plateau-estimate", "plateau_estimate")]
+)
+def test_a_plateau_a_tenth_off_is_noticed(id, name):
+    wrong = {**_predicted(), name: 1.1 * _predicted()[name]}
+    assert HOLDS not in _verdict_of(
+        grid(predicted=wrong), id, **({"dimension": 1000} if id.endswith("estimate") else {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("mutated", "noticed"),
+    [
+        (lambda: _predicted(rate=0.011), ["four-numbers", "plateau-length"]),
+        (
+            _undecayed,
+            [
+                "four-numbers",
+                "fixed-point",
+                "weight-decay-end",
+                "weight-decay-early",
+                "weight-decay-longer",
+            ],
+        ),
+        (
+            lambda: _predicted(decays=(0.0, 0.22)),
+            ["four-numbers", "fixed-point", "weight-decay-end"],
+        ),
+        (lambda: _predicted(factor=1.1), ["four-numbers"]),
+        (
+            lambda: _predicted(factor=2.0),
+            ["plateau-length", "irrelevant-decays.corrected", "decay-dominates.corrected"],
+        ),
+    ],
+)
+def test_a_network_that_learns_by_another_law_is_noticed(mutated, noticed):
+    found = verdicts("rank-one", grid(mutated()))
+    for id in noticed:
+        assert {claim.verdict for claim in found[id]} - {HOLDS}, id
+
+
+def test_equal_seeds_carry_no_verdict():
+    same = {name: np.repeat(v[:, :, :, :1], SEEDS, 3) for name, v in _predicted().items()}
+    found = verdicts("rank-one", grid(same, same))
+    for id in set(SPOILT) - {"four-numbers", "imbalance"}:
+        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kept"),
+    [
+        (CONVERGED, 30),
+        (DIVERGED, 0),
+        (DIVERGED, 2),
+        (STALLED, 30),
+        (OUT_OF_STEPS, 1),
+        (FAILED, 0),
+        (MISSING, 0),
+    ],
+)
+def test_nothing_raises_where_runs_end_early(outcome, kept):
+    ended = {
+        name: np.where(np.arange(len(STEP)) < kept, v, np.nan) if name in CURVES else v
+        for name, v in _predicted().items()
+    }
+    made = grid(ended, outcome=outcome)
+    found = verdicts("rank-one", made)
+    assert all(
+        claim.verdict != HOLDS for id in ("fixed-point", "decay-balances") for claim in found[id]
+    )
+    catalogue.load("rank-one").draw(made)
+
+
+def test_nothing_raises_where_some_runs_diverge():
+    outcome = np.full((2, 2, 2, SEEDS), OUT_OF_STEPS, np.int8)
+    outcome[0, 0, 0, 0] = DIVERGED
+
+    def burst(values):
+        values = values.copy()
+        values[0, 0, 0, 0, 3:6] = 1e40
+        values[0, 0, 0, 0, 6:] = np.nan
+        return values
+
+    made = grid(outcome=outcome, **{name: burst for name in CURVES})
+    assert HOLDS not in {claim.verdict for claim in verdicts("rank-one", made)["fixed-point"]}
+    catalogue.load("rank-one").draw(made)
+
+
+def test_starts_have_the_scale_they_are_said_to_have():
+    p = study.Parameters(dimension=400, init_scale=0.3)
+    drawn = [study.inputs(p, Seed(0, number)) for number in range(20)]
+    assert np.std([[d["x"], d["y"]] for d in drawn]) * 20 == pytest.approx(0.3, rel=0.03)
+    assert [np.linalg.norm(d[name]) for d in drawn for name in "ab"] == pytest.approx([1] * 40)
+    # Signal over decay of drawn starts: median |b . y| = .674 sigma/sqrt(n) against sigma^3.
+    states = [reduction.reduce(**study.inputs(p, Seed(1, number))) for number in range(200)]
+    terms = [reduction.gradient_terms(state) for state in states]
+    ratios = [one.signal_x / one.decay_x for one in terms]
+    assert np.median(ratios) * 0.3**2 * 20 / 0.674 == pytest.approx(1, abs=0.2)
+
+
+def test_descent_of_one_start_is_that_of_arrays_to_the_bit_and_a_stride_leaves_out_the_rest():
+    start = _starts(1.0, 10)[0]
+    one = reduction.descent(start, 37, 0.03, 0.1)
+    many = reduction.descent(reduction.stack([start, start]), 37, 0.03, 0.1)
+    few = reduction.descent(start, 37, 0.03, 0.1, every=10)
+    for name in reduction.FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(many, name)[:, 1])
+        np.testing.assert_array_equal(getattr(few, name), getattr(one, name)[::10])
+    burst = reduction.descent(start, 100, 50.0)
+    assert not np.isfinite(burst.overlap_x[-1])

@@ -6,13 +6,15 @@ import xarray as xr
 
 import foretrain
 from foretrain.plans.plan import make_plan
-from foretrain.studies.routing import study
-from foretrain.studies.routing import theory as routing_theory
+from foretrain.streams import Seed
+from foretrain.studies.routing import theory
 from foretrain.theory.pathway_race import descend, routing_factors
+from foretrain.training.routing import mask
 
 
-def parameters(**values):
-    return make_plan("routing", values).parameters
+def predicted(seed=0, **values):
+    p = make_plan("routing", values).parameters
+    return theory.predict(p, np.arange(0, p.steps + 1, p.observe_every), Seed(0, seed))
 
 
 def test_theory_and_simulation_have_the_same_names_and_labels(routing_folder):
@@ -21,7 +23,7 @@ def test_theory_and_simulation_have_the_same_names_and_labels(routing_folder):
     assert shared <= set(result.simulation) & set(result.theory)
     for name in shared:
         simulated, predicted = xr.align(result.simulation[name], result.theory[name], join="exact")
-        assert simulated.dims == ("seed", *predicted.dims)
+        assert simulated.dims == predicted.dims
     gap = result.simulation["loss"] - result.theory["loss"]
     assert gap.dims == ("seed", "step")
     assert float(result.simulation["time"][-1]) == pytest.approx(40)
@@ -39,7 +41,7 @@ def test_every_claim_has_its_source_and_the_summary_holds_the_same(routing_folde
     summary = json.loads((routing_folder / "summary.json").read_text())
     assert [claim.as_dict() for claim in result.claims] == summary["claims"]
     assert all(claim.source and claim.statement for claim in result.claims)
-    assert summary["runs"] == {"out_of_steps": 6}
+    assert summary["runs"] == {"out_of_steps": 9}
     assert {"jax", "numpy", "foretrain", "python"} <= set(summary["versions"])
     assert result.config["parameters"]["domains"] == 3
 
@@ -58,35 +60,38 @@ def test_asking_again_in_python_returns_the_stored_result(routing_folder):
     xr.testing.assert_identical(again.tree, foretrain.open(routing_folder).tree)
 
 
-def test_prediction_is_the_paper_s_two_numbers_per_mode_for_biregular_masks():
-    p = parameters(steps=300, observe_every=100)
-    predicted = routing_theory.predict_from(p, 0, 0, 0.2)
-    s, d = predicted["mode_singular_value"].values, predicted["mode_variance"].values
-    outer, hidden = descend(p.learning_rate, 300, 0.2, 0.2, s, d, routing_factors(7))
-    np.testing.assert_allclose(
-        predicted["singular_values"].sel(layer="hidden").values[-1], hidden[-1], rtol=1e-12
-    )
-    np.testing.assert_allclose(
-        predicted["singular_values"].sel(layer="encoders").values[-1], outer[-1], rtol=1e-12
-    )
+def test_reduction_is_the_paper_s_two_numbers_per_mode_for_biregular_masks():
+    found = predicted(steps=300, observe_every=100)["reduction_singular_values"]
+    s, d = np.array([13.6015, 6.4031, 3.0, 3.0]) / 4, np.full(4, 0.25)
+    outer, hidden = descend(0.04, 300, 0.2, 0.2, s, d, routing_factors(7))
+    np.testing.assert_allclose(found[-1, 1], hidden[-1], rtol=1e-4)
+    np.testing.assert_allclose(found[-1, 0], outer[-1], rtol=1e-4)
 
 
-def test_authors_convention_is_the_paper_s_with_eight_times_the_step_at_their_size():
-    paper = routing_theory.predict_from(parameters(learning_rate=0.16, steps=50), 0, 0, 0.2)
-    theirs = routing_theory.predict_from(
-        parameters(learning_rate=0.02, steps=50, loss_convention="authors"), 0, 0, 0.2
-    )
-    np.testing.assert_allclose(paper["loss"], theirs["loss"], rtol=1e-12)
+def test_authors_loss_is_the_paper_s_with_eight_times_the_step_at_their_size():
+    paper = predicted(learning_rate=0.16, steps=50)
+    theirs = predicted(learning_rate=0.02, steps=50, loss_function="authors")
+    for name in ("loss", "reduction_loss"):
+        np.testing.assert_allclose(paper[name], theirs[name], rtol=1e-12)
 
 
-@pytest.mark.parametrize("start", [0.013, 0.2, 0.45])
-def test_fitted_start_finds_the_start_a_curve_came_from(start):
-    p = parameters(steps=1000)
-    loss = routing_theory.predict_from(p, 0, 0, start)["loss"].values
-    assert routing_theory.fitted_start(p, 0, 0, loss) == pytest.approx(start, rel=2e-3)
+def test_random_weights_begin_later_than_decoupled_ones_and_end_alike():
+    found = predicted()
+    middle = len(found["loss"]) // 10
+    assert found["loss"][middle] > 3 * found["reduction_loss"][middle]
+    assert found["loss"][0] == pytest.approx(found["reduction_loss"][0], rel=1e-2)
+    assert found["loss"][-1] < 1e-8
+
+
+@pytest.mark.parametrize("values", [{"init_law": "xavier"}, {"mask": "random_rows"}])
+def test_nothing_is_predicted_where_the_closed_form_does_not_apply(values):
+    found = predicted(**values)
+    assert np.isnan(found["loss"]).all()
+    assert np.isfinite(found["reduction_loss"]).all()
 
 
 def test_masks_are_paired_over_scales_and_differ_over_seeds():
-    small, large = (parameters(mask="random_rows", init_scale=scale) for scale in (0.1, 0.5))
-    np.testing.assert_array_equal(study.mask(small, 0, 1), study.mask(large, 0, 1))
-    assert (study.mask(small, 0, 1) != study.mask(small, 0, 2)).any()
+    values = [{"mask": "random_rows", "init_scale": scale} for scale in (0.1, 0.5)]
+    small, large = (make_plan("routing", one).parameters for one in values)
+    np.testing.assert_array_equal(mask(small, Seed(0, 1)), mask(large, Seed(0, 1)))
+    assert (mask(small, Seed(0, 1)) != mask(small, Seed(0, 2))).any()

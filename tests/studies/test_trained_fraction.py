@@ -1,26 +1,32 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
 
 import foretrain
-from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED
+from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED, completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
-from foretrain.studies.trained_fraction import study
-from foretrain.studies.trained_fraction.claims import _first_fraction
-from foretrain.studies.trained_fraction.theory import predicted_pairs
-from foretrain.tasks.masks import circulant
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.trained_fraction import study, theory
+from foretrain.studies.trained_fraction.claims import threshold_of
+from foretrain.training.routing_to_loss import inputs, program, zero_error
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every": 10}
+STUDY = catalogue.load("trained-fraction")
 
 
 def _ride(parameters, seeds=3):
-    lanes = Lanes(study.program(parameters), {}, seeds)
+    lanes = Lanes(completed(STUDY.program(parameters), parameters), {}, seeds)
     extra = {"root_seed": np.uint32(0), "max_steps": np.int32(parameters.steps)}
     lanes.board(
         [
             Passenger(
-                str(seed), {**study.inputs(parameters, 0, seed), **extra, "seed": np.uint32(seed)}
+                str(seed),
+                {**STUDY.inputs(parameters, Seed(0, seed)), **extra, "seed": np.uint32(seed)},
             )
             for seed in range(seeds)
         ]
@@ -31,16 +37,19 @@ def _ride(parameters, seeds=3):
     return sorted(runs, key=lambda run: run.identity)
 
 
-def test_graph_predicts_zero_within_components_and_unrelated_bases_across():
-    data = study.task(study.Parameters())
-    power = data.output_power
-    apart = predicted_pairs(np.eye(4, dtype=int), data)
-    assert np.allclose(apart, power * (1 - np.eye(4)))
-    assert np.allclose(predicted_pairs(circulant(4, 2), data), 0)
+def test_graph_predicts_zero_within_components_and_unrelated_bases_across(monkeypatch):
+    p, power = study.Parameters(domains=4), 2 * zero_error(study.Parameters())
+    step, seed = np.arange(2), Seed(0, 0)
+    apart = theory.predict(dataclasses.replace(p, trained_outputs=1), step, seed)
+    assert np.allclose(apart["pair_error"], power * (1 - np.eye(4)))
+    assert apart["component_count"] == 4
+    joined = theory.predict(dataclasses.replace(p, trained_outputs=2), step, seed)
+    assert np.allclose(joined["pair_error"], 0)
     idle = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    monkeypatch.setattr(theory, "mask", lambda p, seed: idle)
     expected = np.zeros((3, 3))
     expected[:, 2] = power / 2
-    assert np.allclose(predicted_pairs(idle, data), expected)
+    assert np.allclose(theory.predict(p, step, seed)["pair_error"], expected)
 
 
 def test_a_step_is_descent_on_the_loss_of_the_trained_routes(x64):
@@ -49,22 +58,22 @@ def test_a_step_is_descent_on_the_loss_of_the_trained_routes(x64):
     from foretrain.networks import routing
 
     parameters = study.Parameters(**SMALL, precision="float64")
-    program, fed = study.program(parameters), study.inputs(parameters, 0, 1)
+    made, fed = program(parameters), inputs(parameters, Seed(0, 1))
     fed = {name: jnp.asarray(value) for name, value in fed.items()}
-    state = program.init(fed)
+    fed["patience"] = jnp.asarray(10)
+    state = made.init(fed)
     slope = routing.negative_gradient(
         state[0], fed["task_inputs"], fed["task_targets"], fed["trained_pairs"]
     )
-    moved, _ = program.step(fed, state)
+    moved, *_ = made.step(fed, state)
     for after, before, gradient in zip(moved, state[0], slope, strict=True):
         assert np.allclose(after, before + parameters.learning_rate * gradient, atol=1e-13)
 
 
 def test_a_seed_starts_from_the_same_draw_at_every_scale_and_mask():
-    one = study.inputs(study.Parameters(**SMALL, init_scale=0.1), 0, 2)
-    other = study.inputs(
-        study.Parameters(**{**SMALL, "trained_outputs": 1}, mask="biregular", init_scale=0.3), 0, 2
-    )
+    one = inputs(study.Parameters(**SMALL, init_scale=0.1), Seed(0, 2))
+    sparse = {**SMALL, "trained_outputs": 1, "mask": "biregular", "init_scale": 0.3}
+    other = inputs(study.Parameters(**sparse), Seed(0, 2))
     assert np.allclose(3 * one["start_hidden"], other["start_hidden"])
     assert not np.array_equal(one["trained_pairs"], other["trained_pairs"])
 
@@ -92,8 +101,11 @@ def test_threshold_is_where_the_error_stays_low():
             [5.0, np.nan, 0.01, np.nan],  # a run that diverged
         ]
     )
+    p = study.Parameters(domains=10)
     data = xr.Dataset({"converged_untrained_error": (("seed", "trained_outputs"), error)})
-    np.testing.assert_array_equal(_first_fraction(data, 1.0, fractions), [1.0, 0.1, 0.2, np.nan])
+    data *= zero_error(p)
+    grid = Grid(p, {"trained_outputs": tuple((10 * fractions).astype(int).tolist())}, 4)
+    np.testing.assert_array_equal(threshold_of(grid, data), [1.0, 0.1, 0.2, np.nan])
 
 
 def test_small_study_judges_every_mask_and_draws(tmp_path):
@@ -109,11 +121,13 @@ def test_small_study_judges_every_mask_and_draws(tmp_path):
         workers=0,
         quiet=True,
     )
-    claims = {claim.id: claim for claim in result.claims}
+    claims = {claim.label: claim for claim in result.claims}
     assert claims["trained[mask=circulant]"].verdict == "holds"
-    assert claims["few-outputs[mask=circulant]"].measured > 0.5
-    for id in ("threshold[mask=biregular].corrected", "connectivity-small-init[mask=biregular]"):
-        assert np.isfinite(claims[id].measured)
+    assert claims["few-outputs[mask=circulant, trained_outputs=1]"].measured > 0.5
+    for label in ("threshold.corrected[mask=biregular]", "connectivity-small-init[mask=biregular]"):
+        assert np.isfinite(claims[label].measured)
+    for id in ("same-mask", "trained-routes-alone"):
+        assert {claim.verdict for claim in result.claims if claim.id == id} == {"holds"}
     # M = 4: with K = 2 inputs 1 and 3, and 2 and 4, have no output in common.
     note = claims["shared-apart[mask=circulant, trained_outputs=2]"].note
     assert "over the 2 such pairs" in note

@@ -41,7 +41,7 @@ def same_mask(cell):
                 )
                 for name, chosen in (("loss", pairs == 1), ("untrained_error", pairs == 0)):
                     mean = error[chosen].mean() if chosen.any() else 0.0
-                    last = float(end[name].sel(place).isel(at))
+                    last = max(float(end[name].sel(place).isel(at)), 0.0)
                     gaps.append(abs(np.sqrt(last) - np.sqrt(mean)) / np.sqrt(first))
     return Exact(float(np.max(gaps)) if gaps else np.nan, "" if gaps else NO_RUN)
 

@@ -121,15 +121,13 @@ def _raced(cell) -> bool:
 def stage_times(cell):
     if not _raced(cell):
         return None
-    (data, where), (theory, _) = (_at(cell, one, 0) for one in (cell.simulation, cell.theory))
-    both = ((data, "loss"), (theory, "race_loss"))
+    data, theory = (one.isel(init_scale=0) for one in (cell.simulation, cell.theory))
     times = [
         fall_times(one["time"].values, one[name].transpose("seed", "step").values)
-        for one, name in both
+        for one, name in ((data, "loss"), (theory, "race_loss"))
     ]
-    note = (
-        f"Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, {where}"
-    )
+    scale = cell.values("init_scale")[0]
+    note = f"Measured over predicted time to 1/2 .. 1/16 of the first loss, mean, init_scale {scale:g}."
     return PerSeed((times[0] / times[1]).mean(1), note)
 
 

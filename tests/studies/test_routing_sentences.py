@@ -1,0 +1,283 @@
+"""Every sentence of the routing study holds on networks that do what theory says, and fails where it should."""
+
+import dataclasses
+from functools import cache
+
+import jax
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.routing import study, theory, training
+from foretrain.studies.routing.study import Parameters
+from foretrain.tasks.masks import circulant
+from foretrain.training import routing
+from foretrain.vocabulary import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    MISSING,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+)
+
+P = Parameters(learning_rate=0.2, steps=500, observe_every=5)
+STEP = np.arange(0, 501, 5)
+RAW = dataclasses.replace(P, data="digits", domains=2, trained_outputs=1, scaling="raw", steps=1500)
+SEEDS = 5
+
+
+@cache
+def _predicted(p, seed):
+    return theory.predict(p, np.arange(0, p.steps + 1, p.observe_every), Seed(0, seed))
+
+
+def made(p=P, seeds=SEEDS, theirs=None, predicted=None, outcome=OUT_OF_STEPS, **changes) -> Grid:
+    """Runs that follow the theory, each seed a hair beside the others.
+
+    `changes` are functions of an array, by name of a variable, or of network and variable as in ``flow_conserved_drift``;
+    `theirs` are the parameters by which the networks were made, where others than `p`; `predicted` changes the theory.
+    """
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    hair = 1 + 1e-7 * np.arange(seeds)
+    arrays = [_predicted(p, seed) for seed in range(seeds)]
+    own = [_predicted(theirs or p, seed) for seed in range(seeds)]
+    foretold = {name: np.stack([one[name] for one in arrays]) for name in arrays[0]}
+    seen = {name: np.stack([one[name] for one in own]) for name in own[0]}
+    stack = lambda name: seen[name] * hair.reshape(-1, *[1] * (seen[name].ndim - 1))  # noqa: E731
+    tasks = [study.task(p, Seed(0, seed)) for seed in range(seeds)]
+    pairs = np.stack([routing.mask(theirs or p, Seed(0, seed)) for seed in range(seeds)])
+    loss = stack("loss")
+    last = loss[:, -1, None, None]
+    simulation = {
+        "loss": loss,
+        "untrained_error": loss + 1e-6 * loss[:, :1],
+        "singular_values": seen["singular_values"],
+        "mode_strength": stack("mode_strength"),
+        "mode_optimum": np.stack([t.singular_values / t.variances for t in tasks]),
+        "mode_singular_value": np.stack([t.singular_values for t in tasks]),
+        "off_diagonal_mass": np.where(loss > 0.99 * loss[:, :1], 0.8, 0.01),
+        "trained_pairs": pairs,
+        "pair_error": np.where(pairs == 1, last, last + 1e-6 * loss[:, :1, None]),
+        "gradient_gap": 1e-6 * hair,
+    }
+    if "similarity" in seen:
+        simulation["similarity"] = stack("similarity")
+        shape = (p.domains, p.domains, 7, 4)
+        simulation["outputs"] = np.ones((seeds, *shape))
+    else:
+        simulation["heldout_accuracy"] = np.ones((seeds, p.domains, p.domains))
+    zero = tasks[0].output_power / 2
+    decoupled = {name: seen[f"reduction_{name}"][:1] for name in ("loss", "singular_values")}
+    one_output = {"loss": 1e-6 * loss, "untrained_error": 2 * zero * hair[:, None] + 0 * loss}
+    flow = {"loss": loss[:2], "conserved_drift": 1e-9 + 0 * loss[:2]}
+    networks = {"": simulation, "decoupled": decoupled, "flow": flow, "one-output": one_output}
+    for name, change in changes.items():
+        network = next((n for n in networks if n and name.startswith(n.replace("-", "_"))), "")
+        variable = name.removeprefix(network.replace("-", "_")).lstrip("_")
+        networks[network][variable] = change(networks[network][variable])
+    for name, change in (predicted or {}).items():
+        foretold[name] = change(foretold[name])
+    labels = {"time": ("step", step * p.learning_rate), "layer": ("layer", list(routing.LAYERS))}
+    data = {
+        name: runs(
+            {}, len(arrays["loss"]), arrays, step=step, outcome=outcome, labels=_fit(labels, arrays)
+        )
+        for name, arrays in networks.items()
+    }
+    names = _fit(labels, foretold)
+    beside = runs({}, seeds, foretold, step=step, outcome=None, labels=names)
+    return Grid(p, {}, seeds, 0, data.pop(""), data, beside)
+
+
+def _fit(labels, arrays):
+    return {k: v for k, v in labels.items() if k == "time" or "singular_values" in arrays}
+
+
+def times(factor):
+    return lambda values: values * factor
+
+
+def add(number):
+    return lambda values: values + number
+
+
+def slower(values):
+    """The same curve, later by a tenth."""
+    at = np.minimum(np.arange(values.shape[1]) / 1.1, values.shape[1] - 1)
+    low = np.floor(at).astype(int)
+    high, part = np.minimum(low + 1, values.shape[1] - 1), at - low
+    part = part.reshape(-1, *[1] * (values.ndim - 2))
+    return values[:, low] * (1 - part) + values[:, high] * part
+
+
+def layer(name, factor):
+    """Singular values of one layer scaled at all steps but the first."""
+    place = routing.LAYERS.index(name)
+
+    def change(values):
+        values = values.copy()
+        values[:, 1:, place] *= factor
+        return values
+
+    return change
+
+
+def start_spread(values):
+    values = values.copy()
+    values[:, 0] *= 1 + 0.5 * np.linspace(-1, 1, values.shape[-1])
+    return values
+
+
+SPOILT = {
+    "same-mask": lambda: made(trained_pairs=lambda pairs: np.roll(pairs, 2, 1)),
+    "trained-routes-alone": lambda: made(gradient_gap=add(0.03)),
+    "decoupled": lambda: made(decoupled_loss=times(1 + 1e-6)),
+    "conserved": lambda: made(flow_conserved_drift=add(1e-4)),
+    "orthogonal-start": lambda: made(singular_values=start_spread),
+    "random-start": lambda: made(
+        outcome=CONVERGED, loss=lambda v: v[:, :1] * np.linspace(1, 0, v.shape[1])
+    ),
+    "half-times": lambda: made(mode_strength=slower),
+    "half-times-whitened": lambda: made(WHITE, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
+    "half-times-raw": lambda: made(RAW, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
+    "larger-first": lambda: made(mode_strength=lambda v: v[..., ::-1], mode_optimum=lambda v: v[..., ::-1]),
+    "more-paths-faster": lambda: made(singular_values=layer("encoders", 4.0)),
+    "zero-shot": lambda: made(untrained_error=add(3.0)),
+    "zero-shot-needs-chains": lambda: made(one_output_untrained_error=times(0.0)),
+    "ratio": lambda: made(singular_values=layer("hidden", 1.2)),
+    "ratio.corrected": lambda: made(theirs=ALL_TRAINED),
+    "end-point": lambda: made(singular_values=layer("hidden", 1.01)),
+    "shared": lambda: made(similarity=lambda v: v + 2 * np.eye(v.shape[-1])),
+    "shared.corrected": lambda: made(theirs=ALL_TRAINED),
+    "shared-structure": lambda: made(similarity=add(0.5)),
+    "submanifold": lambda: made(off_diagonal_mass=add(0.2)),
+}  # fmt: skip
+WHITE = dataclasses.replace(RAW, scaling="whitened")
+ALL_TRAINED = dataclasses.replace(P, trained_outputs=P.domains)
+
+
+def test_every_sentence_can_hold_and_fail():
+    good = {"half-times-raw": lambda: made(RAW, 3), "half-times-whitened": lambda: made(WHITE, 3)}
+    check("routing", {id: good.get(id, made) for id in SPOILT}, SPOILT)
+
+
+@pytest.mark.parametrize(
+    ("mutated", "noticed"),
+    [
+        ({"trained_pairs": lambda pairs: 1 + 0 * pairs}, ["same-mask"]),
+        ({"untrained_error": lambda error: error - 1e-6 * error[:, :1]}, ["same-mask"]),
+        ({"predicted": {"mode_strength": slower}}, ["half-times"]),
+        ({"predicted": {"singular_values": layer("hidden", 1.1)}}, ["ratio.corrected", "end-point"]),
+        ({"predicted": {"reduction_loss": slower}}, ["decoupled"]),
+        ({"theirs": ALL_TRAINED}, ["same-mask", "ratio.corrected", "shared.corrected"]),
+        ({"singular_values": lambda v: v[:, :, ::-1][:, :, [1, 0, 2]]}, ["ratio", "end-point"]),
+    ],
+)  # fmt: skip
+def test_mutations_are_noticed(mutated, noticed):
+    found = verdicts("routing", made(**mutated))
+    for id in noticed:
+        assert found[id][0].verdict == FAILS, (id, found[id][0])
+
+
+def _gap(**values):
+    p = dataclasses.replace(P, domains=3, trained_outputs=2, hidden_width=8, **values)
+    fed = {**catalogue.load("routing").inputs(p, Seed(0, 1)), "root_seed": 0, "seed": 1}
+    init = jax.jit(lambda arrays: training.program(p).init(arrays)[2])
+    return float(init({name: np.asarray(value) for name, value in fed.items()}))
+
+
+def test_a_gradient_from_untrained_routes_shows(monkeypatch):
+    from foretrain.networks import routing as network
+
+    assert _gap() < 1e-5
+    right = network.negative_gradient
+    for wrong in (lambda pairs: 0 * pairs + 1, lambda pairs: pairs.T):
+        monkeypatch.setattr(
+            network,
+            "negative_gradient",
+            lambda weights, x, y, pairs, wrong=wrong: right(weights, x, y, wrong(pairs)),
+        )
+        assert _gap() > 0.03
+
+
+def test_what_was_fed_is_what_was_drawn(monkeypatch):
+    """A mask rolled on its way into the program stands in the store, and is not the one drawn again."""
+    monkeypatch.setattr(training, "mask", lambda p, seed: np.roll(circulant(7, 4), 2, 1))
+    fed = training.inputs(P, Seed(0, 0))["trained_pairs"]
+    found = verdicts("routing", made(trained_pairs=lambda pairs: fed + 0 * pairs), "same-mask")
+    assert found["same-mask"][0].verdict == FAILS
+
+
+def test_no_sentence_about_the_end_holds_after_a_few_steps():
+    short = dataclasses.replace(P, steps=20)
+    found = verdicts("routing", made(short))
+    for said in catalogue.load("routing").sentences:
+        if said.at_end and said.of == ("",) and said.id in found:
+            assert found[said.id][0].verdict == INCONCLUSIVE, said.id
+
+
+def test_equal_seeds_carry_no_verdict():
+    found = verdicts("routing", made(loss=lambda loss: np.repeat(loss[:1], SEEDS, 0)))
+    for id in ("zero-shot", "half-times", "ratio.corrected", "shared"):
+        assert found[id][0].verdict == INCONCLUSIVE, id
+
+
+@pytest.mark.parametrize("law", ["xavier", "gaussian", "decoupled"])
+def test_other_starts_are_not_judged_by_the_theory_of_orthogonal_ones(law):
+    p = dataclasses.replace(P, init_law=law)
+    found = verdicts("routing", made(p, theirs=P))
+    assert "half-times" not in found
+    assert ("orthogonal-start" in found) == (law == "decoupled")
+
+
+ENDS = [
+    (RUNNING, 1),
+    (CONVERGED, 30),
+    (STALLED, 30),
+    (OUT_OF_STEPS, 1),
+    (DIVERGED, 2),
+    (FAILED, 0),
+    (MISSING, 0),
+]
+
+
+@pytest.mark.parametrize(("code", "kept"), ENDS)
+def test_nothing_raises_where_runs_end_early(code, kept):
+    def end(values):
+        values = np.array(values, float)
+        values[:, kept:] = np.nan
+        return values
+
+    gone = lambda values: values * (np.nan if kept < 3 else 1.0)  # noqa: E731
+    curves = ("loss", "untrained_error", "singular_values", "mode_strength", "off_diagonal_mass")
+    finals = ("trained_pairs", "pair_error", "gradient_gap", "similarity", "outputs")
+    changes = {name: end for name in curves} | {name: gone for name in finals}
+    grid = made(outcome=code, **changes)
+    found = verdicts("routing", grid)
+    if code in (DIVERGED, FAILED, MISSING):
+        assert HOLDS not in {
+            found[id][0].verdict for id in found if id not in ("decoupled", "conserved")
+        }
+    catalogue.load("routing").draw(grid)
+
+
+def test_a_lost_run_takes_the_verdict_away():
+    outcome = np.array([DIVERGED, *[OUT_OF_STEPS] * (SEEDS - 1)])
+    grid = made()
+    grid.simulation["outcome"].values[:] = outcome
+    grid.simulation["loss"].values[0, 9:] = np.nan
+    assert verdicts("routing", grid, "zero-shot")["zero-shot"][0].verdict == INCONCLUSIVE
+
+
+def test_random_masks_have_no_closed_form_and_are_judged_without():
+    grid = made(dataclasses.replace(P, mask="random_rows"), theirs=P)
+    found = verdicts("routing", grid)
+    assert "ratio" in found
+    assert "ratio.corrected" not in found
+    catalogue.load("routing").draw(grid)

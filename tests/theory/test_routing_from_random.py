@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks.masks import circulant, random_rows
+from foretrain.theory import routing_from_random
+from foretrain.theory.mixed_race import clock_at, random_growth, random_scheme
+from foretrain.theory.pathway_race import routing_factors
+from foretrain.theory.routing_from_random import from_random, race_loss
+
+S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
+TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
+
+
+def race(outputs=4, domains=7, scale=0.2, times=TIMES):
+    return from_random(times, scale, circulant(domains, outputs), S, D)
+
+
+def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution():
+    found = race()
+    np.testing.assert_allclose(found.gain[0], 0, atol=1e-12)
+    for layer in (found.outer, found.hidden):
+        np.testing.assert_allclose(layer[0], 0.2, rtol=1e-6)
+    np.testing.assert_allclose(found.cosine[0], 0, atol=1e-6)
+    np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-12)
+    assert race_loss(found.gain, S, D, 0.5)[-1] == pytest.approx(0.25)
+
+
+def test_the_clock_is_that_of_the_race():
+    for gain in (0.3, 3.0, 13.0):
+        clock = clock_at([random_scheme(0.2, routing_factors(7))], gain)
+        found = routing_from_random._tau(np.array(gain), 0.2, 7)
+        assert float(found) == pytest.approx(clock * 0.2 / 7, rel=1e-9)
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.7, 1.15])
+def test_vectorised_growth_is_the_matrix_of_the_race(tau):
+    n = random_growth(tau)
+    values = np.linalg.eigvalsh(n)
+    assert routing_from_random._squared_norm(tau) == pytest.approx((n**2).sum())
+    assert routing_from_random._larger_eigenvalue(tau) == pytest.approx(values[-1])
+    rate = np.trace(n @ (n @ n - np.diag([0.0, 1.0])))
+    assert routing_from_random._growth_rate(tau) == pytest.approx(rate)
+
+
+def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
+    found = race(outputs=7)
+    own = (1 - found.cosine) * found.outer**2
+    np.testing.assert_allclose(own, 0.04, rtol=1e-9)
+    # Far from the start the conserved quantity of the whole network: M B1^2 - B2^2 = (M - 1) sigma^2, but for what the
+    # second direction of the hidden matrix has lost.
+    left = 7 * found.outer[-1] ** 2 - found.hidden[-1] ** 2
+    np.testing.assert_allclose(left, 6 * 0.04, rtol=0.2)
+
+
+def test_fewer_trained_routes_leave_more_to_single_domains():
+    cosine = [race(outputs=outputs).cosine[-1] for outputs in (7, 6, 5, 4, 3, 2)]
+    assert (np.diff(cosine, axis=0) < 0).all()
+    ratio = [race(outputs=k).hidden[-1] / race(outputs=k).outer[-1] for k in (7, 4, 2)]
+    assert (np.diff(ratio, axis=0) < 0).all()
+    assert (np.array(ratio) < np.sqrt(7)).all()
+
+
+def test_one_domain_has_nothing_to_compare():
+    assert (race(outputs=1, domains=1).cosine == 1).all()
+
+
+def test_refuses_masks_for_which_it_is_not_derived():
+    pairs = random_rows(5, 2, np.random.default_rng(0))
+    with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular, but is not"):
+        from_random(TIMES, 0.2, pairs, S, D)
+    with pytest.raises(ArgumentError, match="`init_scale`"):
+        race(scale=-1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("domains", "outputs"), [(7, 7), (7, 4), (9, 6)])
+def test_trained_networks_share_as_much_as_predicted(domains, outputs, tmp_path):
+    """Own training at three shapes: ratio of layers to half a percent, cosine to one."""
+    import foretrain
+
+    values = {"domains": domains, "trained_outputs": outputs, "steps": 3000}
+    result = foretrain.run(
+        "routing", **values, seeds=3, out=tmp_path / "run", workers=0, quiet=True
+    )
+    ends = [
+        data["singular_values"].isel(step=-1).mean("seed")
+        for data in (result.simulation, result.theory)
+    ]
+    measured, predicted = (end.sel(layer="hidden") / end.sel(layer="encoders") for end in ends)
+    np.testing.assert_allclose(measured.mean(), predicted.mean(), rtol=5e-3)
+    claims = {claim.id: claim for claim in result.claims}
+    assert claims["shared.corrected"].measured == pytest.approx(
+        claims["shared.corrected"].predicted, abs=1e-2
+    )

@@ -184,7 +184,8 @@ def test_failed_runs_are_trained_again_only_when_asked(tmp_path, monkeypatch):
     assert first.outcomes["failed"] == 2
     assert toy.sweep(tmp_path, workers=0).ran == 0
     kept = {name: toy.run_bits(run) for name, run in toy.by_identity(tmp_path).items()}
-    again = toy.sweep(tmp_path, workers=0, retry_failed=True)
+    failed = {name for name, run in toy.by_identity(tmp_path).items() if run.outcome == FAILED}
+    again = toy.sweep(tmp_path, workers=0, again=failed)
     assert (again.found, again.ran) == (2, 2)
     assert "failed" not in again.outcomes
     assert set(toy.times_written(tmp_path).values()) == {1}

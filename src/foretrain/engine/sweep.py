@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def execute(
     checkpoint_every: float = 60.0,
     shard: tuple[int, int] = (1, 1),
     keep_state: str = "no",
-    retry_failed: bool = False,
+    again: Collection[str] = (),
     claimed: Callable[[], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Execution:
@@ -78,7 +78,7 @@ def execute(
         shard: (i, n) runs the i-th of n parts, i from 1. A run's part is fixed by its identity.
         keep_state: Whether the whole state of a run is stored besides what its study observes: "no", at its "end", or at
             "all" observations; see `foretrain.engine.snapshots`. Runs found in the folder stay as they are.
-        retry_failed: Whether runs that failed before are trained again.
+        again: Identities of runs that are trained again although the folder holds them.
         claimed: Called once the part of the grid is this process's own, before anything else is done.
         progress: Called from this thread with a `Progress` before the start, a few times a second, and at the end.
 
@@ -107,10 +107,9 @@ def execute(
         mine = [run for run in runs(plan) if in_shard(run.identity, part, parts)]
         held = scan(folder)
         known = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
-        if retry_failed:
-            failed = {run.identity for run in mine if known.get(run.identity) == FAILED}
-            forget(folder, failed)
-            known = {name: outcome for name, outcome in known.items() if name not in failed}
+        if mine_again := {run.identity for run in mine if run.identity in again} & known.keys():
+            forget(folder, mine_again)
+            known = {name: outcome for name, outcome in known.items() if name not in mine_again}
         found = [run.identity for run in mine if run.identity in known]
         sweep = Coordinator(
             plan=plan,

@@ -23,7 +23,7 @@ from foretrain.plans.parameters import cells
 from foretrain.plans.plan import Plan, command, grid, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all
-from foretrain.results.journal import scan
+from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
 from foretrain.results.manifest import read_manifest
@@ -50,8 +50,9 @@ def conclude(
     its traceback in ``log.txt``, and costs nothing else.
     """
     problems: list[Problem] = []
-    whole = labelled(folder, plan, problems)
-    done = _Writing(folder, plan, whole, device, wall_time_s)
+    held = scan(folder)
+    whole = labelled(folder, plan, problems, held)
+    done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=None if quiet else _tell)
     looks = home.look(folder, plan) if claims else []
@@ -83,8 +84,10 @@ def _announce() -> Callable[[str], None]:
 class _Writing:
     """What store and summary hold of a plan's runs, and how they are written."""
 
-    def __init__(self, folder: Path, plan: Plan, whole: Grid, device: str, wall_time_s: float):
-        self._folder, self._plan, self._whole = folder, plan, whole
+    def __init__(
+        self, folder: Path, plan: Plan, whole: Grid, held: Scan, device: str, wall_time_s: float
+    ):
+        self._folder, self._plan, self._whole, self._held = folder, plan, whole, held
         before = summary_of(folder)
         self._device = device or (before.device if before else "")
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
@@ -121,7 +124,7 @@ class _Writing:
         counts: Counter = Counter()
         for data in (whole.simulation, *whole.variants.values()):
             counts.update(count_outcomes(data))
-        held, manifest, fields = scan(folder), read_manifest(folder) or {}, plan.as_dict()
+        held, manifest, fields = self._held, read_manifest(folder) or {}, plan.as_dict()
         card = plan.study.card
         write_summary(
             folder,
@@ -161,13 +164,16 @@ def summary_of(folder: Path) -> Summary | None:
         return None
 
 
-def labelled(folder: Path, plan: Plan, problems: list[Problem] | None = None) -> Grid:
+def labelled(
+    folder: Path, plan: Plan, problems: list[Problem] | None = None, held: Scan | None = None
+) -> Grid:
     """Fold the journal of a folder into labelled runs and put theory and fits beside them.
 
     Args:
         folder: The folder of results.
         plan: Its plan.
         problems: Takes what the theory raises; without it the exception comes through.
+        held: What the journal holds, if it has been read before.
     """
     cell_list = dict(cells(plan.parameters, plan.axes))
     study = plan.study
@@ -185,7 +191,7 @@ def labelled(folder: Path, plan: Plan, problems: list[Problem] | None = None) ->
         )
         for variant in variants(plan)
     }
-    folded = fold_all(folder, layouts)
+    folded = fold_all(folder, layouts, held=held)
     simulation = folded.pop("")
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
     whole = replace(whole, theory=_guarded(_theory, study, whole, problems))

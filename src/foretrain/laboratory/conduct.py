@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foretrain.engine.cluster import connected, execute_on
 from foretrain.engine.progress import terminal_progress
 from foretrain.engine.sweep import check_options, check_shard, execute
@@ -19,7 +21,7 @@ from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
 from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, runs
 from foretrain.plans.study import Study
-from foretrain.results.journal import forget, scan
+from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result, open_result
 from foretrain.vocabulary import FAILED
@@ -130,28 +132,39 @@ def conduct(
     """Run a plan in a folder and conclude it; see `run`."""
     part = _shard(shard)
     check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
+    if retrain and keep:
+        raise argument_error("retrain", "stand without `keep`", "stands beside it")
     folder = claim_folder(folder_of(plan, out))
     plan = home.joined(folder, plan)
     with _data_from(data_dir, folder):
-        _settle_code(folder, plan, retrain=retrain, keep=keep)
-        if _finished(folder, plan) and not (retry_failed and FAILED in scan(folder).outcomes):
+        held = scan(folder)
+        again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
+        if retry_failed:
+            again |= _failed(held)
+        if not again and _finished(folder, plan, held):
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
             return open_result(folder)
         options: dict[str, Any] = {
             "checkpoint_every": checkpoint_every,
             "keep_state": keep_state,
-            "retry_failed": retry_failed,
+            "again": frozenset(again),
         }
         remembered = None if data_dir is None else str(Path(data_dir).resolve())
+        before: list[dict | None] = []
+
+        def claimed() -> None:
+            before.append(home.record(folder, plan, data_dir=remembered))
+            if line:
+                home.note(folder, line)
+
         if scheduler is not None:
             began = time.monotonic()
             with connected(scheduler) as client:
-                home.record(folder, plan, data_dir=remembered)
+                claimed()
                 shards = execute_on(client, plan, folder, **options)
             device = next((shard["device"] for shard in shards if shard["device"]), "")
             return conclude(folder, plan, device, time.monotonic() - began, quiet=quiet)
-        before: list[dict | None] = []
         try:
             execution = execute(
                 plan,
@@ -159,7 +172,7 @@ def conduct(
                 workers=workers,
                 shard=part,
                 **options,
-                claimed=lambda: before.append(home.record(folder, plan, data_dir=remembered)),
+                claimed=claimed,
                 progress=None if quiet else terminal_progress(),
             )
         except TooLarge:
@@ -167,7 +180,7 @@ def conduct(
             raise
         if not quiet and execution.found:
             say(f"{execution.found} runs were found done, {execution.ran} were added.")
-        if part[1] > 1 and _missing(folder, plan):
+        if part[1] > 1 and _missing(plan, scan(folder)):
             return None
         return conclude(folder, plan, execution.device, execution.wall_time_s, quiet=quiet)
 
@@ -191,59 +204,51 @@ def _data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterat
             os.environ[DATA_DIR] = before
 
 
-def _settle_code(folder: Path, plan: Plan, *, retrain: bool, keep: bool) -> None:
-    """Decide what becomes of runs that were made by other code than the present.
+def _other_code(
+    folder: Path, plan: Plan, held: Scan, *, retrain: bool, keep: bool
+) -> tuple[set[str], str]:
+    """Which runs that other code has made are to be trained again, and the line for the history of the folder.
 
-    Those that failed are trained again: it may have been the code. Others are kept or trained again as the user says, and
-    the folder remembers it; where nothing is said, nothing is added to them.
+    Those that failed are: it may have been the code. Others are kept or trained again as the user says, and the folder
+    remembers it; where nothing is said, nothing is added to them.
+
+    Raises:
+        FolderError: runs are to be added to those of other code, and nothing is said.
     """
-    if retrain and keep:
-        raise argument_error("retrain", "stand without `keep`", "stands beside it")
-    held, code = scan(folder), code_of(plan.study)
-    codes = {name: held.code_of(name) for name in held.identities}
-    other = {name: made_by for name, made_by in codes.items() if made_by != code}
-    if not other:
-        return
-    outcomes = dict(zip(held.identities, held.outcomes.tolist(), strict=True))
-    failed = {name for name in other if outcomes[name] == FAILED}
-    if failed:
-        forget(folder, failed)
-    left = {name: made_by for name, made_by in other.items() if name not in failed}
+    code = code_of(plan.study)
+    made_by = {name: held.code_of(name) for name in held.identities}
+    other = {name: one for name, one in made_by.items() if one != code}
+    failed = _failed(held) & other.keys()
+    left = {name: one for name, one in other.items() if name not in failed}
     if not left:
-        return
+        return failed, ""
+    codes = ", ".join(sorted({one or "unknown" for one in left.values()}))
+    what = f"{len(left)} runs made by other code ({codes})"
     if retrain:
-        forget(folder, set(left))
-        home.note(
-            folder,
-            f"{len(left)} runs made by other code ({_listed(left)}) were trained again by {code}.",
-        )
-    elif keep:
-        home.note(
-            folder,
-            f"{len(left)} runs made by other code ({_listed(left)}) were kept beside those of {code}.",
-        )
-    elif _missing(folder, plan):
+        return failed | left.keys(), f"{what} were trained again by {code}."
+    if keep:
+        return failed, f"{what} were kept beside those of {code}."
+    if _missing(plan, held):
         home.refuse_other_code(folder, left.values(), code)
-    else:
-        say(
-            f"{len(left)} runs of {folder} were made by other code than the present ({_listed(left)}; now {code})."
-        )
+    say(f"{folder} holds {what} than the present ({code}).")
+    return failed, ""
 
 
-def _listed(codes: dict[str, str]) -> str:
-    return ", ".join(sorted({one or "unknown" for one in codes.values()}))
+def _failed(held: Scan) -> set[str]:
+    """Runs that raised."""
+    return {held.identities[number] for number in np.flatnonzero(held.outcomes == FAILED)}
 
 
-def _finished(folder: Path, plan: Plan) -> bool:
+def _finished(folder: Path, plan: Plan, held: Scan) -> bool:
     made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
     if not made or (before := summary_of(folder)) is None or before.hash != plan.hash:
         return False
-    return not home.reworded(folder, plan) and not _missing(folder, plan)
+    return not home.reworded_since(folder, plan) and not _missing(plan, held)
 
 
-def _missing(folder: Path, plan: Plan) -> int:
-    held = set(scan(folder).identities)
-    return sum(run.identity not in held for run in runs(plan))
+def _missing(plan: Plan, held: Scan) -> int:
+    done = set(held.identities)
+    return sum(run.identity not in done for run in runs(plan))
 
 
 def _shard(given: str | tuple[int, int] | None) -> tuple[int, int]:

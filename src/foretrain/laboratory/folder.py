@@ -76,6 +76,12 @@ def reworded(folder: Path, plan: Plan) -> list[str]:
     return [id for id, seal in now.items() if sealed.get(id) != seal] if sealed else []
 
 
+def reworded_since(folder: Path, plan: Plan) -> bool:
+    """Whether the sentences are other ones than those of the last look at the verdicts."""
+    looks = (read_manifest(folder) or {}).get("looks", [])
+    return bool(looks) and dict(looks[-1].get("seal", {})) != dict(seals(plan.study.sentences))
+
+
 def data_dir(folder: Path) -> str | None:
     """Where the data of a folder's runs were found, None if it was not said."""
     return (read_manifest(folder) or {}).get("data_dir") or None

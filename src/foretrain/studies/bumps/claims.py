@@ -17,6 +17,7 @@ from foretrain.measures.stability import is_stable
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps.study import Parameters
 from foretrain.training.factorization import NO_PLATEAU, PLATEAU, THREAD, by_strength
+from foretrain.vocabulary import DIVERGED
 
 OURS = "docs/studies/bumps.md"
 CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of .9
@@ -32,11 +33,17 @@ OPTIMIZERS = {"over": ("optimizer", "relative_rate"), **STABLE}
 ALL = {"over": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 
 
+def losses(cell: Grid, name: str = "loss") -> np.ndarray:
+    """A curve of every run, shape (seed, step)."""
+    return cell.simulation[name].transpose("seed", "step").values
+
+
 def stable(cell: Grid) -> bool:
     """Whether training in this cell was stable."""
-    losses = cell.simulation["relative_loss"].transpose("seed", "step").values
-    there = np.isfinite(losses[:, 0])
-    return bool(there.any()) and is_stable(losses[there])
+    curves = losses(cell, "relative_loss")
+    there = np.isfinite(curves[:, 0])
+    diverged = (cell.simulation["outcome"].values == DIVERGED).any()
+    return bool(there.any() and not diverged) and is_stable(curves[there])
 
 
 def calm(cell: Grid, **wanted) -> list[Grid]:
@@ -505,11 +512,6 @@ def competition_within(cell):
     if cell.parameters.rank != 10:
         return None
     return mean(calm(cell), lambda one: competition.extra_bumps_of_sharing(*first_and_bumps(one)))
-
-
-def losses(cell: Grid, name: str = "loss") -> np.ndarray:
-    """A curve of every run, shape (seed, step)."""
-    return cell.simulation[name].transpose("seed", "step").values
 
 
 def strengths(cell: Grid, floor: float = FLOOR) -> np.ndarray:

@@ -1,0 +1,120 @@
+"""Errors planted in the network, the theory and the measures of the S-curves are noticed."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from foretrain.dynamics.program import completed
+from foretrain.engine.lanes import Passenger, ride
+from foretrain.measures import bump_counter
+from foretrain.measures.time_rescaling import time_rescaling
+from foretrain.networks import factorization_rows as rows
+from foretrain.plans import catalogue
+from foretrain.streams import Seed
+from foretrain.studies.s_curves import theory
+from foretrain.studies.s_curves.study import Parameters
+from foretrain.training import factorization
+
+DECAYED = Parameters(
+    dimension=8,
+    rank=1,
+    optimizer="sgd_decay",
+    weight_decay=0.4,
+    steps=200,
+    observe_every=10,
+    precision="float64",
+)
+CROSSED = Parameters(
+    dimension=30, rank=2, loss_function="cross_entropy", steps=20, observe_every=10
+)
+
+
+def train(p, seed=0):
+    """One run of the study's program."""
+    study = catalogue.load("s-curves")
+    extra = {"root_seed": 0, "seed": seed, "max_steps": p.steps}
+    passenger = Passenger("0", {**study.inputs(p, Seed(0, seed)), **extra})
+    (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
+    return run
+
+
+def allowed(id):
+    (said,) = [said for said in catalogue.load("s-curves").sentences if said.id == id]
+    return said.allowed
+
+
+def test_a_network_without_its_decay_term_is_told_from_one_with_it(monkeypatch):
+    low, high = allowed("cross-entropy-no-decay.corrected")
+    sound = train(CROSSED)
+    assert low <= sound.finals["start_decay"] <= high
+    assert low <= sound.finals["final_decay"] <= high
+
+    def without(kind, factors, goal):
+        x, y = factors
+        excess = 1 / goal.product.size - goal.product
+        return rows.Factors(y @ excess.T, x @ excess)
+
+    monkeypatch.setattr(rows, "gradient", without)
+    found = train(CROSSED).finals["start_decay"]
+    assert found < allowed("cross-entropy-no-decay")[1]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.9, 1.1])
+def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeypatch, share):
+    step = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every)
+    measured = train(DECAYED).curves["loss"]
+    deviation = lambda loss: np.abs(measured - loss).max() / measured[0]  # noqa: E731
+    room = 1e3 * np.finfo("float64").eps
+    sound = theory.predict(DECAYED, step, Seed(0, 0))
+    assert deviation(sound["loss"]) < room
+    low, high = allowed("weight-decay-end")
+    assert low < measured[-1] / sound["decayed_loss"] < high
+    with monkeypatch.context() as planted:
+        decay = factorization.weight_decay(DECAYED)
+        planted.setattr(factorization, "weight_decay", lambda p: share * decay)
+        wrong = theory.predict(DECAYED, step, Seed(0, 0))
+        assert deviation(wrong["loss"]) > room
+        assert not low < measured[-1] / max(wrong["decayed_loss"], 1e-12) < high
+    if share:
+        rate = factorization.learning_rate(DECAYED)
+        monkeypatch.setattr(factorization, "learning_rate", lambda p: share * rate)
+        assert deviation(theory.predict(DECAYED, step, Seed(0, 0))["loss"]) > room
+
+
+def test_a_target_that_decay_reaches_ends_where_the_threshold_says():
+    weak = dataclasses.replace(DECAYED, weight_decay=3.0)
+    # lambda/2 is above the singular value: nothing is learned, and all of the loss is left.
+    assert theory.decayed_loss(weak, Seed(0, 0)) == pytest.approx(1)
+
+
+def test_what_a_rescaling_leaves_is_the_spread_of_the_log_ratio():
+    times = np.linspace(0, 8, 4001)
+    # The other curve reaches level e^-t at t^1.5: the log ratio of times is log(t)/2.
+    residual = time_rescaling(times, np.exp(-times), times**1.5, np.exp(-times)).residual
+    levels = np.linspace(1, np.exp(-8), 66)[1:-1]
+    assert residual == pytest.approx(np.log(-np.log(levels)).std() / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(("fall", "count"), [(0.03, 0), (0.07, 0), (0.11, 1)])
+def test_a_maximum_is_a_bump_only_once_it_has_fallen_by_the_prominence(fall, count):
+    height = 0.1
+    curve = np.concatenate([np.linspace(0, 0.4, 20), np.linspace(0.4, 0.4 - fall, 10)])
+    counter = bump_counter.start(curve[:1, None])
+    for value in curve[1:]:
+        counter = bump_counter.update(counter, np.full((1, 1), value), height, 0.25)
+    found = bump_counter.bumps_at_end(counter, np.full((1, 1), curve[-1]), height)
+    assert int(bump_counter.maxima(counter)) == count
+    assert found.tolist() == [[count]]
+
+
+def test_bumps_are_given_to_the_target_they_are_on():
+    # Climbs to the first target and gives it up for the second: one bump, on the first.
+    away = np.concatenate([np.linspace(0, 0.4, 20), np.linspace(0.4, 0.05, 20)])
+    towards = np.linspace(0, 0.9, 40) ** 3
+    curves = np.stack([away, towards], 1)[..., None]
+    counter = bump_counter.start(curves[0])
+    for one in curves[1:]:
+        counter = bump_counter.update(counter, one, 0.1, 0.25)
+    assert bump_counter.bumps_at_end(counter, curves[-1], 0.1).tolist() == [[1], [0]]
+    assert counter.first_target.tolist() == [0]

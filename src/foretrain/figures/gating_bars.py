@@ -4,6 +4,15 @@ import numpy as np
 import xarray as xr
 
 from foretrain.figures.style import PALETTE, panels
+from foretrain.plans.grid import Grid
+
+
+def gating_table(cell: Grid) -> xr.Dataset:
+    """What is known of every candidate gating, mean over seeds; agreement only where gates were trained."""
+    names = ("gating_time", "gating_final_loss", "gating_consistent")
+    found = {name: cell.theory[name] for name in names if name in cell.theory}
+    found |= {name: cell.fits[name] for name in ("gating_agreement",) if name in cell.fits}
+    return xr.Dataset(found).mean("seed")
 
 
 def draw_gating_bars(table: xr.Dataset, marked: np.ndarray):
@@ -21,7 +30,7 @@ def draw_gating_bars(table: xr.Dataset, marked: np.ndarray):
     table, marked = table.isel(gating=order), np.asarray(marked)[order]
     figure, ax = panels(height=1.4 + 0.27 * len(order))
     times = table["gating_time"].values
-    longest = times[np.isfinite(times)].max()
+    longest = times[np.isfinite(times)].max(initial=1e-12)
     for y, time in enumerate(times):
         if np.isfinite(time):
             ax.barh(y, time, color=PALETTE["green"] if marked[y] else "#b9c0c7", height=0.7)

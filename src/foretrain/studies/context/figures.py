@@ -1,10 +1,9 @@
 """Figures of the study ``context``, after Saxe, Sodhani & Lewallen (2022), appendix A.2."""
 
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
-from foretrain.figures.gating_bars import draw_gating_bars
+from foretrain.figures.gating_bars import draw_gating_bars, gating_table
 from foretrain.figures.style import (
     PALETTE,
     axis_label,
@@ -14,34 +13,32 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.plans.grid import Grid
+from foretrain.training.pathways import SOLVED
 
 _GATINGS = {"always-on": "vermillion", "per-context": "blue"}
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves of both gatings, the gates of ReLU units, and the candidate gatings."""
-    axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
-    where = "".join(f" {name} = {tree['simulation'][name].values[0]}." for name in axes)
-
-    def first(name):
-        data = tree[name].to_dataset()
-        return data.isel({axis: 0 for axis in axes if axis in data.dims})
-
-    theory, relu = first("theory"), first("variants/relu")
-    networks = {name: first(f"variants/{name}") for name in theory["condition"].values.tolist()}
+    cell, where = grid.first()
     return {
-        "learning-curve": _learning_curve(networks, theory, where),
-        "relu-gates": _relu_gates(relu, where),
-        "gatings": _gatings(theory, where),
+        "learning-curve": _learning_curve(cell, where),
+        "relu-gates": _relu_gates(cell.variants["relu"], where),
+        "gatings": _gatings(cell, where),
     }
 
 
-def _learning_curve(networks, theory, where):
+def _learning_curve(cell, where):
+    networks, theory = cell.variants, cell.theory
     figure, axes = panels(1, 2, sharey=True, height=4)
     ends = []
     for ax, ending, title in zip(axes, ("", "-samples"), ("exact moments", "samples"), strict=True):
         for name, colour in _GATINGS.items():
-            data, predicted = networks[name + ending], theory["loss"].sel(condition=name + ending)
+            data, predicted = (
+                networks[name + ending],
+                theory["network_loss"].sel(condition=name + ending),
+            )
             time, losses = data["time"].values, data["loss"].transpose("seed", "step").values
             for number, curve in enumerate(losses):
                 label = name.replace("-", " ") if number == 0 else None
@@ -96,17 +93,14 @@ def _relu_gates(relu, where):
         figure,
         "Gates of ReLU units",
         f"Every hidden unit of the trained ReLU networks ({relu.sizes['seed']} seeds): the fraction of inputs on which it is "
-        "open in each context. The area is its part in the answer. Most of what the networks compute passes through "
-        "units that are open in one context alone." + where,
+        "open in each context. The area is its part in the answer." + where,
     )
 
 
-def _gatings(theory, where):
-    names = ["gating_time", "gating_final_loss", "gating_agreement"]
-    table = theory[names].mean("seed")
-    solves = table["gating_final_loss"].values < 1e-12
+def _gatings(cell, where):
+    table = gating_table(cell)
     return Drawing(
-        draw_gating_bars(table, solves),
+        draw_gating_bars(table, table["gating_final_loss"].values < SOLVED),
         "Candidate gatings",
         "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
         "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "

@@ -3,30 +3,18 @@
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
-from foretrain.forecast.predict import rank
 from foretrain.measures.gates import gate_agreement
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.context import study
-from foretrain.tasks.gatings import gates_by_features, least_loss, pathways_data
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
+from foretrain.studies.context.training import cued_inputs, data, in_first_context, start_weights
+from foretrain.tasks.gated_data import GatedData
+from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import Statistics, gather_statistics
 from foretrain.theory import reduced_dynamics
 from foretrain.theory.reduction import Reduction, find_reduction
-
-# Ways to divide examples: by the context, by the signs of the inputs, by the sign of the input that is asked for.
-GATINGS = {
-    "always on": (),
-    "context": ("context",),
-    "sign of x1": ("x1",),
-    "sign of x2": ("x2",),
-    "sign of what is asked": ("asked",),
-    "signs of x1, x2": ("x1", "x2"),
-    "context, sign of x1": ("context", "x1"),
-    "context, sign of x2": ("context", "x2"),
-    "context, sign of what is asked": ("context", "asked"),
-    "context, signs of x1, x2": ("context", "x1", "x2"),
-}
+from foretrain.training.pathways import rank_gatings
 
 
 def grown_start(reduction: Reduction, weights: dict[str, np.ndarray]) -> np.ndarray:
@@ -53,51 +41,41 @@ def least_squares(statistics: Statistics) -> np.ndarray:
     return np.concatenate(solutions)
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Loss of every gated network from the start that each seed's weights have, and its least-squares weights.
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Loss of every gated network from the start that a seed's weights have, and its least-squares weights.
 
-    Nothing is fitted. Variables have a dim ``condition``: the names of the gated networks.
+    Nothing is fitted. ``loss`` is that of the study's own network, nan if it is of ReLU units.
     """
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    times = step * parameters.learning_rate
-    conditions = []
-    for gating, moments in study.NETWORKS.values():
-        p = replace(parameters, network="gated", gating=gating, moments=moments)
-        conditions.append(
-            xr.concat([_predict_one(p, root_seed, seed, times) for seed in range(seeds)], "seed")
-        )
-    curves = xr.concat(conditions, "condition").assign_coords(
-        step=step, condition=list(study.NETWORKS), **study.coordinates(parameters, step)
-    )
-    ranks = [_rank(parameters, root_seed, seed) for seed in range(seeds)]
-    return curves.merge(xr.concat(ranks, "seed"))
+    losses, weights, residuals = [], np.full((len(NETWORKS), 2, 2), np.nan), []
+    for number, (gating, moments) in enumerate(NETWORKS.values()):
+        one = replace(p, network="gated", gating=gating, moments=moments)
+        statistics = gather_statistics(data(one, seed))
+        reduction = find_reduction(statistics, approximate=True)
+        start = grown_start(reduction, start_weights(one, seed))
+        states = reduced_dynamics.flow(reduction, start, step * p.learning_rate)
+        losses.append(reduced_dynamics.loss(reduction, states))
+        solution = least_squares(statistics)
+        weights[number, : len(solution)] = solution
+        residuals.append(reduction.residual)
+    own = list(NETWORKS.values()).index((p.gating, p.moments))
+    shown = data(replace(p, moments="samples"), seed)
+    strength = p.init_scale * np.sqrt(p.hidden_width / 2)
+    gates = candidate_gates(shown)
+    ranking, _ = rank_gatings(shown.inputs["x"], shown.targets["y"], gates, strength)
+    return {
+        "loss": losses[own] if p.network == "gated" else np.full(step.size, np.nan),
+        "network_loss": np.array(losses),
+        "network_weights": weights,
+        "reduction_residual": np.array(residuals),
+        **ranking,
+    }
 
 
-def _predict_one(parameters, root_seed, seed, times) -> xr.Dataset:
-    statistics = gather_statistics(study.data(parameters, root_seed, seed))
-    reduction = find_reduction(statistics, approximate=True)
-    start = grown_start(reduction, study.start_weights(parameters, root_seed, seed))
-    loss = reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times))
-    totals = np.full((2, 2), np.nan)
-    solution = least_squares(statistics)
-    totals[: len(solution)] = solution
-    return xr.Dataset(
-        {
-            "loss": ("step", loss),
-            "total_weights": (("pathway", "input"), totals),
-            "reduction_residual": reduction.residual,
-        }
-    )
-
-
-def candidate_gates(
-    parameters: study.Parameters, root_seed: int, seed: int
-) -> dict[str, np.ndarray]:
-    """Gates of every candidate on the samples of one seed: name to array of shape (pathway, sample)."""
-    shown = study.data(replace(parameters, moments="samples"), root_seed, seed)
+def candidate_gates(shown: GatedData) -> dict[str, np.ndarray]:
+    """Gates of every candidate on some examples: name to array of shape (pathway, sample)."""
     x, asked = shown.inputs["x"], shown.targets["y"][:, 0]
     known = {
-        "context": np.arange(shown.samples) < shown.samples // 2,
+        "context": in_first_context(shown),
         "x1": x[:, 0] > 0,
         "x2": x[:, 1] > 0,
         "asked": asked > 0,
@@ -110,41 +88,15 @@ def candidate_gates(
     }
 
 
-def _rank(parameters, root_seed, seed) -> xr.Dataset:
-    shown = study.data(replace(parameters, moments="samples"), root_seed, seed)
-    x, y = shown.inputs["x"], shown.targets["y"]
-    gates = candidate_gates(parameters, root_seed, seed)
-    made = {name: pathways_data(x, y, gate) for name, gate in gates.items()}
-    ranking = rank(
-        {name: (one.graph, one) for name, one in made.items()},
-        init_scale=parameters.init_scale * np.sqrt(parameters.hidden_width / 2),
-        approximate=True,
-    )
-    times = {
-        one.label: t for one, t in zip(ranking.predictions, ranking.learning_times, strict=True)
-    }
-    return xr.Dataset(
-        {
-            "gating_time": ("gating", [times[name] for name in GATINGS]),
-            "gating_final_loss": ("gating", [least_loss(x, y, gates[name]) for name in GATINGS]),
-        },
-        coords={"gating": list(GATINGS)},
-    )
-
-
-def fit(runs: LabelledRuns) -> xr.Dataset:
+def fit(cell: Grid) -> dict[str, np.ndarray]:
     """Agreement of the gates of each seed's ReLU network with every candidate; nan for one that diverged."""
-    found, p = [], runs.parameters
-    relu = runs.variants["relu"]
-    for seed in range(relu.sizes["seed"]):
-        run = relu.isel(seed=seed)
+    p, relu = replace(cell.parameters, network="relu"), cell.variants["relu"]
+    found = np.full((cell.seeds, len(GATINGS)), np.nan)
+    for number in range(cell.seeds):
+        run, shown = relu.isel(seed=number), data(p, cell.seed(number))
         weights = run["relu_input_weights"].transpose("unit", "relu_input").values
-        shown = study.data(replace(p, network="relu"), runs.root_seed, seed)
-        agreement = np.full(len(GATINGS), np.nan)
         if np.isfinite(weights).all():
-            is_open = weights @ study.cued_inputs(shown).T > 0
-            gates = candidate_gates(p, runs.root_seed, seed)
-            part = run["unit_contribution"].values
-            agreement = [gate_agreement(is_open, part, gate) for gate in gates.values()]
-        found.append(xr.Dataset({"gating_agreement": ("gating", np.asarray(agreement))}))
-    return xr.concat(found, "seed").assign_coords(gating=list(GATINGS))
+            is_open, part = weights @ cued_inputs(shown).T > 0, run["unit_contribution"].values
+            gates = candidate_gates(shown).values()
+            found[number] = [gate_agreement(is_open, part, gate) for gate in gates]
+    return {"gating_agreement": found}

@@ -1,249 +1,301 @@
-"""What the paper says of exclusive-or, and whether it is so. Tolerances stand beside their reasons."""
+"""What the paper says of exclusive-or, and whether it is so."""
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, exact, judge
+from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.measures.curve_deviation import mean_deviation
 from foretrain.measures.gates import angle_clusters
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.xor import study
-from foretrain.studies.xor import theory as xor_theory
-from foretrain.studies.xor.gatings import SINGLE, closest
-from foretrain.tasks.logic import xor as xor_data
+from foretrain.measures.learning_time import crossing_time
+from foretrain.studies.xor.gatings import SINGLE
+from foretrain.studies.xor.study import decoupled_strength
+from foretrain.studies.xor.theory import SINGULAR_VALUE, VARIANCE, descend
+from foretrain.studies.xor.training import start_weights
+from foretrain.tasks.logic import xor
 from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units
+from foretrain.training.pathways import FASTEST, by_gating, describe, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/xor.md"
-GATED_MEAN = 0.5  # of a_0 / (N_h sigma_0^2) over starts of the gated network
+GATED = "docs/theory/gated-networks.md"
+DEVIATION = "Mean |difference of loss| over the run, over its start."
+LEARNED = SINGULAR_VALUE / VARIANCE  # the end of every a(t)
 
 
-def judge_cell(runs: LabelledRuns) -> list[Claim]:
-    """All claims of one cell of the grid."""
-    claims = [_decoupled(runs), _closed_form(runs), *_gated(runs)]
-    if runs.parameters.network == "relu":
-        claims = [*_tracks(runs), *_types(runs), *claims, *_gates(runs)]
-    return claims
+def natural(cell) -> float:
+    """N_h sigma_0^2, the unit of a_0."""
+    return cell.parameters.hidden_width * cell.parameters.init_scale**2
 
 
-def _tracks(runs: LabelledRuns) -> list[Claim]:
-    p, loss = runs.parameters, runs.simulation["loss"].transpose("seed", "step").values
-    fitted = runs.theory["fitted_closed_form_loss"].transpose("seed", "step").values
-    derived = runs.theory["loss"].transpose("seed", "step").values
-    scale = p.hidden_width * p.init_scale**2
-    starts = runs.theory["fitted_descent_strength"].values / scale
-    closed = runs.theory["fitted_strength"].values / scale
-    closed = closed[np.isfinite(closed)]
-    fit = (
-        closed.size
-        and f"Fitted a_0 = ({closed.mean():.3f} ± {closed.std():.3f}) N_h sigma_0^2 (mean ± SD)."
+def curves(data, name="loss") -> np.ndarray:
+    """Curves of shape (seed, step)."""
+    return data[name].transpose("seed", "step").values
+
+
+def rectified(cell) -> bool:
+    """Whether the study's own network is of ReLU units."""
+    return cell.parameters.network == "relu"
+
+
+def mean_start(cell, mean: float, variance: float) -> tuple[float, float]:
+    """What is allowed of the mean over seeds of a_0 fitted to four pathways whose own a_0 have this relative variance.
+
+    One number for four pathways scatters by half of their SD, and lies below their mean by about half of their variance.
+    """
+    reach = 4 * np.sqrt(variance / 4 / cell.seeds)
+    return mean * (1 - variance - reach), mean * (1 + reach)
+
+
+MEAN_START = (
+    "Four standard errors of the mean over the seeds: an interval over seeds reaches 2.3 to either side of a mean that is "
+    "itself off by one. One number for four unequal ones lies below their mean by half of their relative variance; twice "
+    "that. Each pathway's a_0 is a sum of squares over "
+)
+
+
+@sentence(
+    "A ReLU network from small weights follows the closed form of four gated pathways, with one fitted a_0.",
+    source=PAPER + "eqs. (21)-(23), Fig. 3c",
+    predicted=0,
+    allowed=lambda cell: (0, 0.01 * while_learning(cell)),
+    why="The curves of the paper's figure lie on each other within a line's width, a hundredth of their height, while the "
+    "loss falls from 99% to 1% of its start; what is flat does not count.",
+)
+def relu_tracks_closed_form(cell):
+    if not rectified(cell):
+        return None
+    fitted = cell.fits["fitted_strength"].values / natural(cell)
+    fitted = fitted[np.isfinite(fitted)]
+    words = f"{fitted.mean():.3f} ± {fitted.std():.3f}" if fitted.size else "none"
+    deviation = mean_deviation(
+        curves(cell.simulation), curves(cell.fits, "fitted_closed_form_loss")
     )
-    mean = mean_rectified_start()
-    agree = starts * scale / runs.theory["derived_descent_strength"].values
-    return [
-        judge(
-            "relu-tracks-closed-form",
-            "A ReLU network from small weights follows the closed form of four gated pathways, with one fitted a_0.",
-            PAPER + "eqs. (21)-(23), Fig. 3c",
-            mean_deviation(loss, fitted),
-            # The curves of the paper's figure lie on each other within its line width, a hundredth of its height.
-            (0, 0.01),
-            predicted=0,
-            note="Mean |difference of loss| over the run, over its start. "
-            + (fit or "Every run diverged."),
-        ),
-        judge(
-            "relu-start",
-            "The fitted a_0 of the ReLU network is what small rectified units bring to each pathway, "
-            f"about {mean:.3f} N_h sigma_0^2.",
-            OURS,
-            starts,
-            # One number is fitted for four pathways, each the sum over N_h/4 = 32 units of a square with relative SD
-            # 1.2: each scatters by 21%, and one number for all lies below their mean by about half of that squared.
-            # Twice that, with the standard error of ten seeds of 21%/2.
-            (mean * 0.8, mean * 1.1),
-            predicted=mean,
-            note="a_0 / (N_h sigma_0^2), fitted by descent of the reduction at the run's own step.",
-        ),
-        judge(
-            "relu-start-derived",
-            "The start derived from a network's own initial weights is the one its loss curve shows.",
-            OURS,
-            agree,
-            # Both are fits of one number to a whole curve, by the same procedure; turning at a finite step and the
-            # flicker at borders move it by a learning rate's worth, a few percent.
-            (0.95, 1.05),
-            predicted=1,
-            note="a_0 fitted to the measured loss over a_0 fitted to the loss predicted from the initial weights.",
-        ),
-        judge(
-            "relu-unfitted",
-            "The loss of a ReLU network is predicted from its initial weights, with nothing fitted.",
-            OURS,
-            mean_deviation(loss, derived),
-            (0, 0.01),  # as for the fitted curve
-            predicted=0,
-            note="Mean |difference of loss| over the run, over its start; four pathways of their own a_0.",
-        ),
-    ]
+    return PerSeed(deviation, f"{DEVIATION} Fitted a_0 / (N_h sigma_0^2): {words} (mean ± SD).")
 
 
-def _types(runs: LabelledRuns) -> list[Claim]:
-    p, data = runs.parameters, xor_data(1)
-    counts, offsets, foreseen = [], [], []
-    for seed in range(runs.seeds):
-        weights = runs.simulation["input_weights"].isel(seed=seed).transpose("unit", "input").values
-        if not np.isfinite(weights).all():
-            for samples in (counts, offsets, foreseen):
-                samples.append(np.nan)
-            continue
-        _, centres = angle_clusters(weights)
-        counts.append(len(centres))
-        offsets.append(np.abs((centres - 45 + 45) % 90 - 45).max())
-        start = study.start_weights(p, runs.root_seed, seed)
-        examples, _ = sort_rectified_units(start["in1"], start["out1"][0])
-        sorted_to = data.inputs["x"][(weights @ data.inputs["x"].T).argmax(1)]
-        foreseen.append((sorted_to == examples).all(1).mean())
-    return [
-        judge(
-            "cell-types",
-            "The hidden units of the ReLU network fall into four functional cell types.",
-            PAPER + "Fig. 3a",
-            counts,
-            (4, 4),  # a count: nothing but four is four
-            predicted=4,
-            note="Groups of input weights by direction, parted by more than 45 degrees.",
-        ),
-        judge(
-            "cell-directions",
-            "The input weights of each type point to one of the four examples.",
-            PAPER + "Fig. 3a",
-            offsets,
-            # A tenth of the 45 degrees that no direction can exceed.
-            (0, 4.5),
-            predicted=0,
-            unit="degree",
-            note="Largest angle between a type's mean direction and the nearest example.",
-        ),
-        judge(
-            "cell-types-foreseen",
-            "Which example a unit comes to answer is decided by its initial weights.",
-            OURS,
-            foreseen,
-            # Units on the edge between two fates may be turned by the finite step: one in a hundred.
-            (0.99, 1),
-            predicted=1,
-            note="Fraction of units whose type is the one derived from the initial weights.",
-        ),
-    ]
+def while_learning(cell) -> float:
+    """Share of the run in which the predicted loss falls from 99% to 1% of its start."""
+    loss = curves(cell.theory)
+    share = loss / loss[:, :1]
+    return float(((share < 0.99) & (share > 0.01)).mean())
 
 
-def _decoupled(runs: LabelledRuns) -> Claim:
-    p, run = runs.parameters, runs.variants["decoupled"].isel(seed=0)
-    start = np.full(4, study.decoupled_strength(p) ** 2)
-    predicted = xor_theory.descend(start, p.learning_rate, p.steps, p.observe_every)
+@sentence(
+    "The fitted a_0 of the ReLU network is what small rectified units bring to each pathway, about 0.165 N_h sigma_0^2.",
+    source=OURS,
+    predicted=lambda cell: mean_rectified_start(),
+    allowed=lambda cell: mean_start(cell, mean_rectified_start(), rectified_variance(cell)),
+    why=MEAN_START
+    + "N_h/4 units, of relative SD 1.2 each. One number for four unequal ones lies below their mean by half "
+    "of their relative variance; twice that.",
+    note="a_0 / (N_h sigma_0^2), fitted by descent of the reduction at the run's own step.",
+)
+def relu_start(cell):
+    return cell.fits["fitted_descent_strength"].values / natural(cell) if rectified(cell) else None
+
+
+def rectified_variance(cell) -> float:
+    """Relative variance over starts of the a_0 of one pathway of a ReLU network."""
+    return 1.2**2 / (cell.parameters.hidden_width / 4)
+
+
+@sentence(
+    "The start derived from a network's own initial weights is the one its loss curve shows.",
+    source=OURS,
+    predicted=1,
+    allowed=lambda cell: tuple(1 + 2 * cell.parameters.learning_rate * np.array([-1, 1])),
+    why="Units turn for a time of order one at a rate of order one: steps of a finite size move what comes of that, and the "
+    "border along which they slide, by a share of about the step. Twice that.",
+    note="a_0 fitted to the measured loss over a_0 fitted to the loss predicted from the initial weights.",
+)
+def relu_start_derived(cell):
+    if not rectified(cell):
+        return None
+    return (cell.fits["fitted_descent_strength"] / cell.fits["derived_descent_strength"]).values
+
+
+@sentence(
+    "The loss of a ReLU network is predicted from its initial weights, with nothing fitted.",
+    source=OURS,
+    predicted=0,
+    allowed=lambda cell: (0, 1 / (SINGULAR_VALUE * cell.parameters.steps)),
+    why="A start that is off by a share of 2 x learning rate, as above, makes the curve early or late by "
+    "learning rate / s; over the length of the run, 1 / (s x steps).",
+    note=DEVIATION + " Four pathways of their own a_0.",
+)
+def relu_unfitted(cell):
+    run = cell.simulation
+    return mean_deviation(curves(run), curves(cell.theory)) if rectified(cell) else None
+
+
+def trained_units(cell):
+    """Input weights of every seed's units at the end, shape (unit, input) each; None for a seed that diverged."""
+    weights = cell.simulation["input_weights"].transpose("seed", "unit", "input").values
+    return [one if np.isfinite(one).all() else None for one in weights]
+
+
+def centres(cell):
+    """Mean directions in degrees of every seed's groups of units; None for a seed that diverged."""
+    return [None if one is None else angle_clusters(one)[1] for one in trained_units(cell)]
+
+
+@sentence(
+    "The hidden units of the ReLU network fall into four functional cell types.",
+    source=PAPER + "Fig. 3a",
+    predicted=4,
+    allowed=(4, 4),
+    why="A count: nothing but four in every seed is four.",
+    at_end=True,
+    note="Groups of input weights by direction, parted by more than 45 degrees.",
+)
+def cell_types(cell):
+    if not rectified(cell):
+        return None
+    return np.array([np.nan if one is None else len(one) for one in centres(cell)])
+
+
+@sentence(
+    "The input weights of each type point to one of the four examples.",
+    source=PAPER + "Fig. 3a",
+    predicted=0,
+    allowed=(0, 4.5),
+    why="A tenth of the 45 degrees that no direction can exceed.",
+    unit="degree",
+    at_end=True,
+    note="Largest angle between a type's mean direction and the nearest example.",
+)
+def cell_directions(cell):
+    if not rectified(cell):
+        return None
+    off = lambda one: np.abs(one % 90 - 45).max()  # noqa: E731
+    return np.array([np.nan if one is None else off(one) for one in centres(cell)])
+
+
+@sentence(
+    "Which example a unit comes to answer is decided by its initial weights.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.99, 1),
+    why="Units on the edge between two fates may be turned by the finite step: one in a hundred.",
+    at_end=True,
+    note="Fraction of units whose type is the one derived from the initial weights.",
+)
+def cell_types_foreseen(cell):
+    if not rectified(cell):
+        return None
+    x, found = xor(1).inputs["x"], []
+    for number, weights in enumerate(trained_units(cell)):
+        start = start_weights(cell.parameters, cell.seed(number))
+        foreseen, _ = sort_rectified_units(start["in1"], start["out1"][0])
+        answered = None if weights is None else x[(weights @ x.T).argmax(1)]
+        found.append(np.nan if answered is None else (answered == foreseen).all(1).mean())
+    return np.array(found)
+
+
+@sentence(
+    "From decoupled weights, descent of the gated network is Euler of the reduction, step by step.",
+    source=PAPER + "eq. (10)",
+    predicted=0,
+    allowed=(0, 1e-12),
+    why="The same arithmetic in float64 in another order; growth by e^14 amplifies rounding in proportion only.",
+    of="decoupled",
+)
+def decoupled(cell):
+    p, run = cell.parameters, cell.variants["decoupled"].isel(seed=0)
+    predicted = descend(np.full(4, decoupled_strength(p) ** 2), p)
     measured = run["example_strength"].transpose("step", "example").values
-    with np.errstate(invalid="ignore"):  # a run that diverged deviates by nan, which fails
-        deviation = np.abs(measured - predicted[: len(measured)]).max() * np.sqrt(2)
-    return exact(
-        "decoupled",
-        "From decoupled weights, descent of the gated network is Euler of the reduction, step by step.",
-        PAPER + "eq. (10)",
-        deviation,
-        # The same arithmetic in float64 in another order; growth by e^14 amplifies rounding in proportion only.
-        1e-12,
-        seeds=1,
-        note="Largest deviation of a(t) over all steps and examples, over its end.",
-    )
+    with np.errstate(invalid="ignore"):
+        deviation = np.abs(measured - predicted[: len(measured)]).max() / LEARNED
+    note = "Largest deviation of a(t) over all steps and examples, over its end."
+    return Exact(deviation, note, seeds=1)
 
 
-def _closed_form(runs: LabelledRuns) -> Claim:
-    measured = runs.variants["decoupled-flow"].isel(seed=0)["loss"].values
-    theory = runs.theory["closed_form_loss"].values
-    return exact(
-        "closed-form",
-        "The loss of four decoupled pathways under gradient flow is eqs. (21)-(23).",
-        PAPER + "eqs. (21)-(23), Fig. 3c",
-        float(np.abs(measured - theory[: len(measured)]).max() / theory[0]),
-        # A solver of fifth order at rate x step of 0.01 errs by less than 1e-12 a step, over 10^4 steps.
-        1e-8,
-        seeds=1,
-        note="Largest difference of loss over its start.",
-    )
+@sentence(
+    "The loss of four decoupled pathways under gradient flow is eqs. (21)-(23).",
+    source=PAPER + "eqs. (21)-(23), Fig. 3c",
+    predicted=0,
+    allowed=lambda cell: (0, 1e-12 + cell.parameters.learning_rate**5),
+    why="A solver of fifth order at a rate of order one errs by the fifth power of its step, beside rounding of float64.",
+    of="decoupled-flow",
+)
+def closed_form(cell):
+    measured = cell.variants["decoupled-flow"].isel(seed=0)["loss"].values
+    theory = curves(cell.theory, "closed_form_loss")[0]
+    gap = np.abs(measured - theory[: len(measured)]).max() / theory[0]
+    return Exact(gap, "Largest difference of loss over its start.", seeds=1)
 
 
-def _gated(runs: LabelledRuns) -> list[Claim]:
-    p, fits = runs.parameters, xor_theory.Fits(runs.parameters)
-    loss = runs.variants["gated"]["loss"].transpose("seed", "step").values
-    predicted = runs.theory["gated_loss"].transpose("seed", "step").values
-    starts = [fits.best(fits.descent, curve) for curve in loss]
-    return [
-        judge(
-            "gated-start",
-            "The a_0 of the gated network is N_h sigma_0^2 / 2 in the mean.",
-            "docs/theory/gated-networks.md",
-            np.array(starts) / (p.hidden_width * p.init_scale**2),
-            # Each pathway's a_0 is a sum of N_h = 128 squares: it scatters by 12.5%, the mean over ten seeds by 2%.
-            (GATED_MEAN * 0.9, GATED_MEAN * 1.1),
-            predicted=GATED_MEAN,
-            note="a_0 / (N_h sigma_0^2), one number fitted per seed by descent of the reduction.",
-        ),
-        judge(
-            "gated-unfitted",
-            "The loss of the gated network is predicted from its initial weights, with nothing fitted.",
-            "docs/theory/gated-networks.md",
-            mean_deviation(loss, predicted),
-            (0, 0.01),  # as for the ReLU network
-            predicted=0,
-            note="Mean |difference of loss| over the run, over its start.",
-        ),
-    ]
+@sentence(
+    "Four decoupled pathways have half of their loss at the time predicted for the gating of one pathway per example.",
+    source="docs/predict.md",
+    predicted=0,
+    allowed=lambda cell: (0, cell.parameters.observe_every * cell.parameters.learning_rate),
+    why="The stride in time of what is stored.",
+    unit="step × learning rate",
+    of="decoupled-flow",
+    at_end=True,
+)
+def gating_time(cell):
+    run = cell.variants["decoupled-flow"].isel(seed=0)
+    loss = run["loss"].values
+    half = float(crossing_time(run["time"].values, -loss, -loss[0] / 2))
+    predicted = float(cell.theory["gating_time"].sel(gating=SINGLE).values.flat[0])
+    return Exact(abs(half - predicted), f"|Measured less predicted {predicted:.2f}|.", seeds=1)
 
 
-def _gates(runs: LabelledRuns) -> list[Claim]:
-    table = runs.theory[["gating_time", "gating_final_loss", "gating_consistent"]]
-    # Least squares in float64 reach zero to rounding.
-    solving = table.isel(gating=np.flatnonzero(table["gating_final_loss"].values < 1e-12))
-    times = solving["gating_time"].to_series()
-    # Gatings that are mirror images of each other are equally fast but for rounding.
-    fastest = list(times.index[times < times.min() * (1 + 1e-6)])
-    allowed = times[solving["gating_consistent"].values.astype(bool)]
-    consistent = list(allowed.index[allowed < allowed.min() * (1 + 1e-6)])
-    found = runs.theory["gating_agreement"].transpose("seed", "gating")
-    chosen = [closest(one) if np.isfinite(one).all() else None for one in found.values]
-    among = lambda names: [np.nan if one is None else float(one in names) for one in chosen]  # noqa: E731
-    agreements = found.sel(gating=SINGLE).values
-    note = (
-        f"{len(times)} of 15 gatings reach zero loss; predicted times {times.min():.1f} (fastest) to "
-        f"{times.max():.1f}, one pathway per example {times[SINGLE]:.1f}."
-    )
-    return [
-        judge(
-            "gates-one-per-example",
-            "The gates of the trained ReLU units are those of one pathway per example.",
-            PAPER + "section 3, Fig. 3",
-            agreements,
-            # Every unit answers four examples: the smallest disagreement of one unit is a quarter. One unit in 25.
-            (0.99, 1),
-            predicted=1,
-            note="Agreement of unit gates with the gating, weighted by each unit's part in the answer.",
-        ),
-        judge(
-            "gates-fastest",
-            "Among gatings that solve the task, training finds the one that is predicted to learn fastest.",
-            PAPER + "section 4.2 on who wins a race, taken to ReLU gates",
-            among(fastest),
-            (0.95, 1),  # every seed, but for one in twenty
-            predicted=1,
-            note=f"{note} Fraction of seeds whose gates are closest to those of the fastest, {' or '.join(fastest)}.",
-        ),
-        judge(
-            "gates-fastest.corrected",
-            "It finds the fastest of those that are self-consistent: rectified units along the weights that each "
-            "pathway learns open just where the pathway does.",
-            OURS,
-            among(consistent),
-            (0.95, 1),
-            predicted=1,
-            note=f"{len(allowed)} of the {len(times)} are self-consistent, the fastest: {'; '.join(consistent)}.",
-        ),
-    ]
+@sentence(
+    "The a_0 of the gated network is N_h sigma_0^2 / 2 in the mean.",
+    source=GATED,
+    predicted=0.5,
+    allowed=lambda cell: mean_start(cell, 0.5, 2 / cell.parameters.hidden_width),
+    why=MEAN_START + "N_h units, of relative SD root two each.",
+    of="gated",
+    note="a_0 / (N_h sigma_0^2), one number fitted per seed by descent of the reduction.",
+)
+def gated_start(cell):
+    return cell.fits["fitted_gated_strength"].values / natural(cell)
+
+
+@sentence(
+    "The loss of the gated network is predicted from its initial weights, with nothing fitted.",
+    source=GATED,
+    predicted=0,
+    allowed=lambda cell: (0, natural(cell) / 4 + float(np.finfo(cell.parameters.precision).eps)),
+    why="What decays of the initial weights and is left out is a loss of order N_h sigma_0^2, for a part of the run.",
+    of="gated",
+    note=DEVIATION,
+)
+def gated_unfitted(cell):
+    return mean_deviation(curves(cell.variants["gated"]), curves(cell.theory, "gated_loss"))
+
+
+@sentence(
+    "The gates of the trained ReLU units are those of one pathway per example.",
+    source=PAPER + "section 3, Fig. 3",
+    predicted=1,
+    allowed=(0.99, 1),
+    why="Every unit answers four examples: the smallest disagreement of one unit is a quarter. One unit in 25.",
+    at_end=True,
+    note="Agreement of unit gates with the gating, weighted by each unit's part in the answer.",
+)
+def gates_one_per_example(cell):
+    return cell.fits["gating_agreement"].sel(gating=SINGLE).values if rectified(cell) else None
+
+
+@sentence(
+    "Among gatings that solve the task, training finds the one that is predicted to learn fastest.",
+    **FASTEST,
+)
+def gates_fastest(cell):
+    return PerSeed(lead(cell), describe(cell)) if rectified(cell) else None
+
+
+@sentence(
+    "It finds the fastest of those that are self-consistent: rectified units along the weights that each pathway learns open "
+    "just where the pathway does.",
+    **{**FASTEST, "source": OURS},
+    corrects="gates-fastest",
+)
+def gates_fastest_corrected(cell):
+    if not rectified(cell):
+        return None
+    return lead(cell, by_gating(cell, "gating_consistent").astype(bool))

@@ -1,10 +1,9 @@
 """Figures of the study ``xor``, after Saxe, Sodhani & Lewallen (2022), Fig. 3."""
 
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
-from foretrain.figures.gating_bars import draw_gating_bars
+from foretrain.figures.gating_bars import draw_gating_bars, gating_table
 from foretrain.figures.style import (
     INK,
     PALETTE,
@@ -15,21 +14,19 @@ from foretrain.figures.style import (
     theory_line,
 )
 from foretrain.measures.gates import angle_clusters
+from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves, the functional cell types, the four pathways, and the candidate gatings."""
-    axes = [name for name in tree.attrs.get("axes", {}) if name in tree["simulation"].dims]
-    data = [tree[f"{name}"].to_dataset() for name in ("simulation", "variants/gated", "theory")]
-    where = "".join(f" {name} = {data[0][name].values[0]}." for name in axes)
-    run, gated, theory = (one.isel({name: 0 for name in axes if name in one.dims}) for one in data)
-    drawings = {"learning-curve": _learning_curve(run, gated, theory, where)}
-    if "gating_agreement" in theory:
-        drawings = {"cell-types": _cell_types(run, where), **drawings}
-    drawings["pathways"] = _pathways(run, theory, where)
-    drawings["gatings"] = _gatings(theory, where)
+    cell, where = grid.first()
+    drawings = {"learning-curve": _learning_curve(cell, where)}
+    if cell.parameters.network == "relu":
+        drawings = {"cell-types": _cell_types(cell.simulation, where), **drawings}
+    drawings["pathways"] = _pathways(cell, where)
+    drawings["gatings"] = _gatings(cell, where)
     return drawings
 
 
@@ -82,33 +79,36 @@ def _cell_types(run, where):
     )
 
 
-def _learning_curve(run, gated, theory, where):
+def _learning_curve(cell, where):
     figure, ax = panels()
-    time = theory["paper_time"].values
-    for data, colour, name in ((run, "vermillion", "trained"), (gated, "green", "gated network")):
-        for number, curve in enumerate(data["loss"].transpose("seed", "step").values):
-            label = f"{name}, {data.sizes['seed']} seeds" if number == 0 else None
-            style = simulation_line(PALETTE[colour], label=label, linewidth=1.4)
-            ax.plot(data["paper_time"].values, curve, **style)
-    for number, curve in enumerate(
-        theory["fitted_closed_form_loss"].transpose("seed", "step").values
-    ):
-        label = "closed form, fitted start" if number == 0 else None
-        ax.plot(time, curve, **theory_line(PALETTE["vermillion"], label=label, linewidth=0.8))
-    for number, curve in enumerate(theory["gated_loss"].transpose("seed", "step").values):
-        label = "reduction, start derived" if number == 0 else None
-        ax.plot(time, curve, **theory_line(PALETTE["green"], label=label, linewidth=0.8))
-    ax.set(xlabel="Time of the paper (τ × step × learning rate)", ylabel="Loss")
-    ax.set(ylim=(0, None), xlim=_while_learning(time, theory["gated_loss"], theory["loss"]))
-    ax.legend()
+    networks = (
+        (cell.simulation, "loss", "vermillion", "trained"),
+        (cell.variants["gated"], "gated_loss", "green", "gated network"),
+    )
+    for data, name, colour, label in networks:
+        time, label = data["time"].values, f"{label}, {data.sizes['seed']} seeds"
+        for curve in data["loss"].transpose("seed", "step").values:
+            style = simulation_line(PALETTE[colour], label=label, linewidth=1, alpha=0.4)
+            ax.plot(time, curve, **style)
+        predicted = cell.by_seed(name).transpose("seed", "step").values
+        early_to_late = np.argsort(predicted.sum(1))
+        for place in {0, len(early_to_late) // 2, len(early_to_late) - 1}:
+            style = theory_line(PALETTE[colour], label="reduction, start derived", linewidth=1.2)
+            ax.plot(cell.theory["time"].values, predicted[early_to_late[place]], **style)
+    p, theory = cell.parameters, cell.theory
+    limits = _while_learning(theory["time"].values, theory["gated_loss"], theory["loss"])
+    ax.set(xlabel="Time (step × learning rate)", ylabel="Loss", ylim=(0, None), xlim=limits)
+    tau = p.time_constant
+    upper = ax.secondary_xaxis("top", functions=(lambda t: tau * t, lambda t: t / tau))
+    upper.set_xlabel(f"Time of the paper (τ = {tau:g} times as long)")
+    legend_below(figure, 2)
     return Drawing(
         figure,
         "Loss while learning",
-        "Loss of networks that learn exclusive-or from small random weights, every seed drawn. Trained: the study's "
-        "network, with the closed form from the one a_0 that fits each seed. Gated network: four linear pathways of the "
-        "same width each, with the reduction from the start that its weights have, nothing fitted. It is earlier "
-        "since each of its pathways has all N_h units where a ReLU network shares them out."
-        + where,
+        "Loss of networks that learn exclusive-or from small random weights, every seed drawn. Trained: the study's network. "
+        "Gated network: four linear pathways of the same width each. Dashed: the reduction from the start that the weights of "
+        "the earliest, the middle and the latest seed have, nothing fitted. The gated network is earlier since each of its "
+        "pathways has all N_h units where a ReLU network shares them out." + where,
     )
 
 
@@ -123,8 +123,9 @@ def _while_learning(time, *losses):
     return max(begin - 0.2 * (end - begin), 0), min(end + 0.1 * (end - begin), time[-1])
 
 
-def _pathways(run, theory, where):
+def _pathways(cell, where):
     figure, (curves, starts) = panels(1, 2, height=4.2)
+    run, theory = cell.simulation, cell.theory
     time, names = run["time"].values, run["example"].values.tolist()
     for number, name in enumerate(names):
         style = {"label": f"x = ({name.replace(' ', ', ').replace('-', '−')})"}
@@ -139,8 +140,8 @@ def _pathways(run, theory, where):
         curves.set_xlim(later[inside].min(), later[inside].max())
     curves.set(xlabel="Time (step × learning rate)", ylabel="Strength a(t) of a pathway")
     curves.plot([], [], **theory_line(label="predicted from initial weights"))
-    derived = theory["derived_descent_strength"].values
-    fitted = theory["fitted_descent_strength"].values
+    derived = cell.fits["derived_descent_strength"].values
+    fitted = cell.fits["fitted_descent_strength"].values
     largest = np.max(derived, initial=0, where=np.isfinite(derived))
     power = int(np.floor(np.log10(largest))) if largest > 0 else 0
     derived, fitted = derived / 10.0**power, fitted / 10.0**power
@@ -163,11 +164,9 @@ def _pathways(run, theory, where):
     )
 
 
-def _gatings(theory, where):
-    table = theory[["gating_time", "gating_final_loss"]]
-    if "gating_agreement" in theory:
-        table = table.assign(gating_agreement=theory["gating_agreement"].mean("seed"))
-    figure = draw_gating_bars(table, theory["gating_consistent"].values.astype(bool))
+def _gatings(cell, where):
+    table = gating_table(cell)
+    figure = draw_gating_bars(table, table["gating_consistent"].values.astype(bool))
     return Drawing(
         figure,
         "Candidate gatings",

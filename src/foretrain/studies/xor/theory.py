@@ -3,19 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
-from foretrain.dynamics.program import DIVERGED
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.xor import gatings as xor_gatings_theory
-from foretrain.studies.xor import study
-from foretrain.tasks.logic import xor as xor_data
-from foretrain.tasks.statistics import gather_statistics
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.xor.gatings import agreement, candidates
+from foretrain.studies.xor.study import Parameters, decoupled_strength
+from foretrain.studies.xor.training import start_weights
+from foretrain.tasks.logic import xor
 from foretrain.theory.deep_linear import mode_strength
 from foretrain.theory.rectified_start import sort_rectified_units
-from foretrain.theory.reduced_dynamics import decoupled_start as reduced_start
-from foretrain.theory.reduced_dynamics import decoupled_weights, hidden_frames
-from foretrain.theory.reduction import find_reduction
+from foretrain.vocabulary import DIVERGED
 
 SINGULAR_VALUE, VARIANCE = np.sqrt(2) / 4, 0.5  # of every pathway, appendix A.1
 _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h sigma_0^2
@@ -28,18 +25,18 @@ def loss_of(strengths: np.ndarray) -> np.ndarray:
         return terms.sum(-1)
 
 
-def descend(start: np.ndarray, rate: float, steps: int, every: int) -> np.ndarray:
-    """Descent of the reduction: a of balanced pathways that start at `start`, of any shape, every `every` steps.
+def descend(start: np.ndarray, p: Parameters) -> np.ndarray:
+    """Descent of the reduction: a of balanced pathways that start at `start`, of any shape, at the stored steps.
 
     Returns:
         Shape (step, ...). A descent that diverges holds values that are not finite from then on.
     """
-    weight = np.sqrt(start)
+    weight, rate = np.sqrt(start), p.learning_rate
     strengths = [weight**2]
     with np.errstate(over="ignore", invalid="ignore"):
-        for step in range(1, steps + 1):
+        for step in range(1, p.steps + 1):
             weight = weight + rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
-            if step % every == 0:
+            if step % p.observe_every == 0:
                 strengths.append(weight**2)
     return np.array(strengths)
 
@@ -51,23 +48,16 @@ def closed_form(times: np.ndarray, start: np.ndarray) -> np.ndarray:
     return loss_of(np.repeat(strengths[..., None], 4, axis=-1))
 
 
-def decoupled_start(parameters: study.Parameters, random: np.random.Generator) -> dict:
-    """Weights of the gated network on the submanifold of the reduction, edge name to array."""
-    reduction = find_reduction(gather_statistics(xor_data(parameters.hidden_width)))
-    state = reduced_start(reduction, study.decoupled_strength(parameters))
-    return decoupled_weights(reduction, state, hidden_frames(reduction, random))
-
-
 def rectified_strengths(weights: dict[str, np.ndarray]) -> np.ndarray:
     """a_0 of every example's pathway in a ReLU network that starts with these small weights, shape (example,)."""
     examples, amplitude = sort_rectified_units(weights["in1"], weights["out1"][0])
-    own = (examples[:, None] == xor_data(1).inputs["x"][None]).all(-1)
+    own = (examples[:, None] == xor(1).inputs["x"][None]).all(-1)
     return (own * amplitude[:, None] ** 2).sum(0)
 
 
 def gated_strengths(weights: dict[str, np.ndarray]) -> np.ndarray:
     """a_0 of every pathway of a gated network that starts with these small weights, shape (example,)."""
-    data = xor_data(1)
+    data = xor(1)
     directions = data.targets["y"] * data.inputs["x"] / np.sqrt(2)
     growing = [
         (weights[f"in{k + 1}"] @ directions[k] + weights[f"out{k + 1}"][0]) / 2 for k in range(4)
@@ -75,59 +65,43 @@ def gated_strengths(weights: dict[str, np.ndarray]) -> np.ndarray:
     return (np.array(growing) ** 2).sum(1)
 
 
-def predict(parameters: study.Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Every seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """A seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
 
-    The network's own prediction is that of `parameters.network`; beside it stand the gated network and the closed form
-    from the decoupled start.
+    The network's own prediction is that of `p.network`; beside it stand the gated network, the closed form from the
+    decoupled start, and the candidate gatings.
     """
-    schedule = (parameters.learning_rate, parameters.steps, parameters.observe_every)
-    gated = replace(parameters, network="gated")
-    starts, gated_starts = [], []
-    for seed in range(seeds):
-        gated_starts.append(gated_strengths(study.start_weights(gated, root_seed, seed)))
-        if parameters.network == "gated":
-            starts.append(gated_starts[-1])
-        else:
-            starts.append(rectified_strengths(study.start_weights(parameters, root_seed, seed)))
-    strengths = descend(np.array(starts), *schedule).swapaxes(0, 1)
-    gated_loss = loss_of(descend(np.array(gated_starts), *schedule)).T
-    step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-    decoupled = np.array([study.decoupled_strength(parameters) ** 2])
-    curves = xr.Dataset(
-        {
-            "loss": (("seed", "step"), loss_of(strengths)),
-            "example_strength": (("seed", "step", "example"), strengths),
-            "start_strength": (("seed", "example"), np.array(starts)),
-            "gated_start_strength": (("seed", "example"), np.array(gated_starts)),
-            "gated_loss": (("seed", "step"), gated_loss),
-            "closed_form_loss": (
-                "step",
-                closed_form(step * parameters.learning_rate, decoupled)[:, 0],
-            ),
-        },
-        coords={"step": step, "seed": range(seeds), **study.coordinates(parameters, step)},
-    ).drop_vars("input")
-    return curves.merge(xor_gatings_theory.predict(parameters))
+    gated = own = gated_strengths(start_weights(replace(p, network="gated"), seed))
+    if p.network == "relu":
+        own = rectified_strengths(start_weights(p, seed))
+    strengths = descend(np.array([own, gated]), p)
+    decoupled = np.array([decoupled_strength(p) ** 2])
+    return {
+        "loss": loss_of(strengths[:, 0]),
+        "example_strength": strengths[:, 0],
+        "start_strength": own,
+        "gated_start_strength": gated,
+        "gated_loss": loss_of(strengths[:, 1]),
+        "closed_form_loss": closed_form(step * p.learning_rate, decoupled)[:, 0],
+        **candidates(decoupled_strength(p)),
+    }
 
 
 class Fits:
     """Loss curves of one pathway strength shared by all examples, for a range of starts."""
 
-    def __init__(self, parameters: study.Parameters):
-        scale = parameters.hidden_width * parameters.init_scale**2
-        self.starts = _FITTED * scale
-        step = np.arange(0, parameters.steps + 1, parameters.observe_every)
-        self.flow = closed_form(step * parameters.learning_rate, self.starts)
-        schedule = (parameters.learning_rate, parameters.steps, parameters.observe_every)
-        self.descent = loss_of(np.repeat(descend(self.starts, *schedule)[..., None], 4, -1))
+    def __init__(self, p: Parameters):
+        self.starts = _FITTED * (p.hidden_width * p.init_scale**2)
+        step = np.arange(0, p.steps + 1, p.observe_every)
+        self.flow = closed_form(step * p.learning_rate, self.starts)
+        self.descent = loss_of(np.repeat(descend(self.starts, p)[..., None], 4, -1))
 
     def best(self, curves: np.ndarray, loss: np.ndarray) -> float:
         """The start whose curve lies closest to a loss of shape (step,), in mean absolute deviation; nan for one not finite.
 
         Between neighbouring starts, 4.7% apart, the deviation is interpolated by a parabola in the logarithm.
         """
-        if not np.isfinite(loss).all():
+        if loss.size < 2 or not np.isfinite(loss).all():
             return np.nan
         curves = np.where(np.isfinite(curves), curves, np.finfo(np.float32).max)
         deviation = np.abs(curves[: loss.size] - loss[:, None]).mean(0) ** 2
@@ -139,35 +113,31 @@ class Fits:
         return float(self.starts[at] * np.exp(np.clip(shift, -1, 1) * spacing))
 
 
-def fit(runs: LabelledRuns) -> xr.Dataset:
+def fit(cell: Grid) -> dict[str, np.ndarray]:
     """Fitted a_0 of every seed, by the closed form and by descent of the reduction; nan for a seed that diverged.
 
-    Beside it how far a ReLU network's gates agree with each gating, and, fitted by descent: the loss predicted from the
-    derived start, for comparison.
+    Beside it how far a ReLU network's gates agree with each gating, and, fitted by descent: the loss of the gated network,
+    and the loss predicted from the derived start, for comparison.
     """
-    p, fits = runs.parameters, Fits(runs.parameters)
-    times = runs.theory["step"].values * p.learning_rate
-    fitted = []
-    for seed in range(runs.seeds):
-        loss = runs.simulation["loss"].isel(seed=seed).dropna("step").values
-        if loss.size < 2 or int(runs.simulation["outcome"][seed]) == DIVERGED:
-            start, descent, curve = np.nan, np.nan, np.full(times.size, np.nan)
-        else:
-            start = fits.best(fits.flow, loss)
-            descent = fits.best(fits.descent, loss)
-            curve = closed_form(times, np.array([start]))[:, 0]
-        derived = fits.best(fits.descent, runs.theory["loss"].isel(seed=seed).values)
-        fitted.append(
-            xr.Dataset(
-                {
-                    "fitted_strength": start,
-                    "fitted_descent_strength": descent,
-                    "derived_descent_strength": derived,
-                    "fitted_closed_form_loss": ("step", curve),
-                }
-            )
-        )
-        if p.network == "relu":
-            found = xor_gatings_theory.agreement(runs.simulation.isel(seed=seed))
-            fitted[-1]["gating_agreement"] = ("gating", found)
-    return xr.concat(fitted, "seed")
+    p, fits, run = cell.parameters, Fits(cell.parameters), cell.simulation
+    own, gated = _losses(run), _losses(cell.variants["gated"])
+    derived = cell.by_seed("loss").transpose("seed", "step").values
+    closed = np.array([fits.best(fits.flow, loss) for loss in own])
+    found = {
+        "fitted_strength": closed,
+        "fitted_descent_strength": [fits.best(fits.descent, loss) for loss in own],
+        "fitted_gated_strength": [fits.best(fits.descent, loss) for loss in gated],
+        "derived_descent_strength": [fits.best(fits.descent, loss) for loss in derived],
+        "fitted_closed_form_loss": closed_form(run["step"].values * p.learning_rate, closed).T,
+    }
+    if p.network == "relu":
+        seeds = range(cell.seeds)
+        found["gating_agreement"] = [agreement(run.isel(seed=number)) for number in seeds]
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def _losses(data) -> list[np.ndarray]:
+    """Loss of every run as far as it went; empty for one that diverged."""
+    whole = data["outcome"].transpose("seed").values != DIVERGED
+    rows = data["loss"].transpose("seed", "step").values
+    return [row[np.isfinite(row) & kept] for row, kept in zip(rows, whole, strict=True)]

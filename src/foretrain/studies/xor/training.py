@@ -1,0 +1,66 @@
+"""The training of study ``xor``: a ReLU network, or four pathways, on the four examples."""
+
+import numpy as np
+
+from foretrain.dynamics.program import Program
+from foretrain.graph import Graph
+from foretrain.streams import Seed, generator
+from foretrain.studies.xor.study import Parameters, decoupled_strength
+from foretrain.tasks.logic import pathways_graph, xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
+from foretrain.theory.reduction import find_reduction
+from foretrain.training.pathways import descent, random_weights
+
+
+def network(p: Parameters) -> Graph:
+    """Graph of the network: four pathways, or the one whose units a ReLU network rectifies."""
+    return pathways_graph(4 if p.network == "gated" else 1, p.hidden_width)
+
+
+def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """Initial weights of one run, edge name to array: normal, or on the submanifold of the reduction."""
+    if p.init_law == "normal":
+        return random_weights(network(p), p, seed)
+    reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
+    state = decoupled_start(reduction, decoupled_strength(p))
+    frames = hidden_frames(reduction, generator(seed, "weights"))
+    return decoupled_weights(reduction, state, frames)
+
+
+def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
+    """What one run feeds to the program: its initial weights."""
+    return {f"start_{name}": value for name, value in start_weights(p, seed).items()}
+
+
+def program(p: Parameters) -> Program:
+    """The program of one static signature; see `foretrain.dynamics.program.Program`."""
+    import jax.numpy as jnp
+
+    from foretrain.networks import gated, rectified
+
+    dtype, data, shape = jnp.dtype(p.precision), xor(1), network(p)
+    # Kept as NumPy until traced: outside the run's own context float64 would be lost.
+    x, y = data.inputs["x"], data.targets["y"]
+    gates = {name: value.astype(dtype) for name, value in data.gates.items()}
+
+    def answer(weights):
+        if p.network == "relu":
+            return rectified.forward(weights, x.astype(dtype))
+        return gated.forward(shape, weights, {"x": x.astype(dtype)}, gates)["y"]
+
+    def loss(weights, inputs):
+        return 0.5 * ((y.astype(dtype) - answer(weights)) ** 2).mean()
+
+    def observe(inputs, weights):
+        strength = (answer(weights) * y.astype(dtype))[:, 0] / np.sqrt(2).astype(dtype)
+        return {"loss": loss(weights, inputs), "example_strength": strength}
+
+    def finish(inputs, weights):
+        pathways = range(1, len(shape.hidden) + 1)
+        return {
+            "input_weights": jnp.concatenate([weights[f"in{k}"] for k in pathways]),
+            "output_weights": jnp.concatenate([weights[f"out{k}"][0] for k in pathways]),
+        }
+
+    return descent(shape, loss, observe, finish, flow=p.dynamics == "flow")

@@ -1,0 +1,139 @@
+"""What networks of parallel pathways share: start, training, candidate gatings, and which of them trained ReLU units take."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.allowed import POSITIVE
+from foretrain.dynamics.program import Program
+from foretrain.forecast.predict import rank
+from foretrain.forecast.prediction import Prediction
+from foretrain.graph import Graph
+from foretrain.networks.gated import initial_weights
+from foretrain.plans.blocks import Training
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, generator
+from foretrain.tasks.gatings import least_loss, pathways_data
+
+SOLVED = 1e-12  # least squares in float64 reach zero to rounding; gatings that cannot solve a task leave far more
+
+
+@dataclass(frozen=True)
+class Pathways(Training):
+    """Parameters of networks of pathways, and of the ReLU networks beside them."""
+
+    hidden_width: int = parameter(
+        128,
+        "N_h, units of the ReLU network and of every pathway",
+        minimum=1,
+        maximum=10**5,
+        static=True,
+    )
+    init_scale: float = parameter(
+        2e-4, "sigma_0, standard deviation of the initial weights of both layers", above=0
+    )
+    steps: int = default(4000)
+
+
+def random_weights(graph: Graph, p: Pathways, seed: Seed) -> dict[str, np.ndarray]:
+    """Independent normal initial weights of one run, edge name to array; paired over scales."""
+    random = generator(seed, "weights")
+    return initial_weights(graph, random, law="normal", init_scale=p.init_scale)
+
+
+def descent(
+    graph: Graph, loss: Callable, observe: Callable, finish: Callable, *, flow: bool = False
+) -> Program:
+    """Descent of ``loss(weights, inputs)``, or its flow with the same step, from the weights in ``start_<edge>``.
+
+    `observe` and `finish` are those of the program.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics.flow import fixed_step
+
+    def init(inputs):
+        return {name: inputs[f"start_{name}"] for name in graph.shape}
+
+    def step(inputs, weights):
+        if flow:
+            velocity = lambda w, given: jax.tree.map(jnp.negative, jax.grad(loss)(w, given))  # noqa: E731
+            return fixed_step(velocity, weights, inputs, inputs["learning_rate"])
+        slope = jax.grad(loss)(weights, inputs)
+        return jax.tree.map(lambda w, g: w - inputs["learning_rate"] * g, weights, slope)
+
+    return Program(init, step, observe, finish=finish)
+
+
+def rank_gatings(
+    x: np.ndarray, y: np.ndarray, gatings: Mapping[str, np.ndarray], init_scale: float
+) -> tuple[dict[str, np.ndarray], dict[str, Prediction]]:
+    """Predict candidate gatings of one task.
+
+    Args:
+        x: Inputs, shape (sample, input).
+        y: Targets, shape (sample, 1).
+        gatings: Name to gates of shape (pathway, sample).
+        init_scale: Strength of every edge at the start.
+
+    Returns:
+        ``gating_time`` and ``gating_final_loss``, shape (gating,) each, and the prediction of every gating by name.
+    """
+    made = {name: pathways_data(x, y, gates) for name, gates in gatings.items()}
+    candidates = {name: (one.graph, one) for name, one in made.items()}
+    # No loss curve is asked for but at time zero, which saves a third of the work.
+    ranking = rank(candidates, init_scale=init_scale, approximate=True, times=np.zeros(1))
+    predictions = {one.label: one for one in ranking.predictions}
+    times = dict(zip(predictions, ranking.learning_times, strict=True))
+    table = {
+        "gating_time": np.array([times[name] for name in gatings]),
+        "gating_final_loss": np.array([least_loss(x, y, gates) for gates in gatings.values()]),
+    }
+    return table, predictions
+
+
+def by_gating(cell: Grid, name: str) -> np.ndarray:
+    """A predicted or fitted number of every candidate gating, shape (seed, gating)."""
+    return cell.by_seed(name).transpose("seed", "gating").values
+
+
+def lead(cell: Grid, among: np.ndarray | bool = True) -> np.ndarray:
+    """How much closer trained gates come to the gating that is predicted to be fastest than to any other that solves.
+
+    Args:
+        cell: A cell with candidate gatings.
+        among: Which gatings may be the fastest, shape (seed, gating).
+
+    Returns:
+        Agreement with the fastest less that with the best of the other gatings that solve the task, shape (seed,).
+    """
+    solves = by_gating(cell, "gating_final_loss") < SOLVED
+    times = np.where(solves & among, by_gating(cell, "gating_time"), np.inf)
+    # Gatings that are mirror images of each other are equally fast but for rounding.
+    fastest = times <= times.min(1, keepdims=True) * (1 + 1e-6)
+    agreement = by_gating(cell, "gating_agreement")
+    best, other = (
+        np.where(chosen, agreement, -np.inf).max(1) for chosen in (fastest, solves & ~fastest)
+    )
+    return np.where(np.isfinite(agreement).all(1), best - other, np.nan)
+
+
+def describe(cell: Grid) -> str:
+    """How many gatings solve the task, and when, in words."""
+    solves = by_gating(cell, "gating_final_loss")[0] < SOLVED
+    times = by_gating(cell, "gating_time")[0]
+    spread = f", predicted times {times[solves].min():.1f} to {times[solves].max():.1f}"
+    return f"{solves.sum()} of {solves.size} gatings solve the task{spread if solves.any() else ''} (first seed)."
+
+
+FASTEST: dict[str, Any] = {
+    "source": "Saxe, Sodhani & Lewallen (2022), section 4.2 on who wins a race, taken to ReLU gates",
+    "allowed": POSITIVE,
+    "why": "Closer to this gating than to any other: a positive difference.",
+    "at_end": True,
+    "note": "Agreement of trained gates with the fastest gating, less that with the best of the others that solve the task.",
+}

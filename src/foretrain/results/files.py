@@ -9,7 +9,6 @@ import uuid
 from pathlib import Path
 
 from foretrain.errors import FolderError, StoreError
-from foretrain.errors import path_argument as path_argument
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 

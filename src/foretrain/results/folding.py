@@ -268,9 +268,8 @@ def _scatter(
     counts = column.shapes.prod(axis=1, dtype=np.int64)
     offsets = np.cumsum(counts) - counts
     along_step = column.kind == "curves"
-    if along_step:
-        entries = np.cumsum(segment.observations) - segment.observations
-        entry = np.searchsorted(step, segment.steps)
+    entries = np.cumsum(segment.observations) - segment.observations
+    entry = np.searchsorted(step, segment.steps) if along_step else np.zeros(0, np.int64)
     for shape, mine in _groups(column.shapes[rows, int(along_step) :]):
         values = column.values[_ranges(offsets[rows[mine]], counts[rows[mine]])]
         places = (targets[mine],)

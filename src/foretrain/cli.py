@@ -342,13 +342,19 @@ def _finish(result, arguments):
         where = result.path / ("log.txt" if summary.failures else "summary.json")
         print(f"foretrain: {lost} runs were lost: {reason} See {where}.", file=sys.stderr)
         return 3
-    return _verdict(result, arguments)
+    return _verdict(result.claims, arguments)
 
 
-def _verdict(result, arguments):
-    from foretrain.claims.claim import unmet
+def _verdict(claims, arguments):
+    from foretrain.claims.claim import INCONCLUSIVE, unmet
 
-    return 1 if arguments.check and unmet(result.claims) else 0
+    if not arguments.check:
+        return 0
+    failing = unmet(claims)
+    still_open = sum(claim.verdict == INCONCLUSIVE for claim in claims)
+    told = f"foretrain: {len(failing)} claims fail, {still_open} are inconclusive."
+    print(told, file=sys.stderr)
+    return 1 if failing else 0
 
 
 def _list(arguments):
@@ -399,16 +405,30 @@ def _check(arguments):
 
 
 def _show(arguments):
-    from foretrain.results.result import open_result
+    """The claims as the summary holds them, without opening the store, which takes longer than reading them."""
+    from foretrain.claims.table import ClaimTable
+    from foretrain.errors import path_argument
+    from foretrain.results.summary import FILE, read_summary
 
-    result = open_result(arguments.folder)
+    folder = path_argument("folder", arguments.folder)
+    summary = read_summary(folder)
+    claims = ClaimTable(summary.claims)
     if arguments.json:
-        print((result.path / "summary.json").read_text(encoding="utf-8"))
+        print((folder / FILE).read_text(encoding="utf-8"))
     elif arguments.markdown:
-        print(result.claims.to_markdown())
+        print(claims.to_markdown())
     else:
-        print(result, result.claims, sep="\n")
-    return _verdict(result, arguments)
+        axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
+        print(f"{summary.study}: {summary.summary}")
+        print(f"  folder  {folder}")
+        print(f"  seeds   {summary.seeds}{axes}; preset {summary.preset or 'unknown'}")
+        ended = (f"{count} {name.replace('_', ' ')}" for name, count in summary.runs.items())
+        print(f"  runs    {', '.join(ended)}")
+        for line in (*summary.history, *summary.problems):
+            print(f"  note    {line}")
+        print()
+        claims.show()
+    return _verdict(claims, arguments)
 
 
 def _report(arguments):

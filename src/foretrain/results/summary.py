@@ -4,14 +4,17 @@ import importlib.metadata
 import platform
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from foretrain.claims.claim import Claim
 from foretrain.errors import StoreError
 from foretrain.results import decode
 from foretrain.results.files import read_file, unreadable, write_json
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FILE = "summary.json"
 _PACKAGES = (
@@ -114,7 +117,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def count_outcomes(dataset: xr.Dataset) -> dict[str, int]:
+def count_outcomes(dataset: "xr.Dataset") -> dict[str, int]:
     """Number of runs per outcome of a folded dataset, by name; outcomes that no run has are left out.
 
     Raises:

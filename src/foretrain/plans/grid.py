@@ -98,6 +98,8 @@ class Grid:
         left = [name for name in self.axes if name not in axes]
         if left:
             raise ValueError(f"Axes {left} must be cut before the grid is laid along {list(axes)}.")
+        if not axes:
+            return self
         values = {name: self.values(name) for name in axes}
 
         def laid(data):

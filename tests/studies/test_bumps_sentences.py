@@ -57,7 +57,7 @@ def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, **
         }
         for name, value in given.items():
             value = value(first, shares, random) if callable(value) else value
-            made[name] = np.broadcast_to(value, shape)
+            made[name] = np.broadcast_to(np.asarray(value), shape)
         scale = 1 + 0.002 * np.arange(SEEDS)[:, None]
         made["loss"] = made["relative_loss"] = scale * loss
         made["maxima_passed"] = STEP / 100 if passed is None else passed
@@ -116,12 +116,10 @@ CASES = {
     "adam-more-bumps.corrected": (FEWER, MORE),
     "adam-more-bumps.full-rank": (NONE, ALL),
     "adam-more-bumps-reference": (MORE, FEWER),
-    "adam-more-bumps-reference.corrected": (FEWER, MORE),
     "adam-more-bumps-reference.rank-2": (
         {"component_bumps": chance(0.3, 0.3)},
         FEWER,
     ),
-    "adam-more-bumps-reference.full-rank": (NONE, ALL),
     "counts-robust": (
         {"axes": PROMINENCES, **MORE},
         {"axes": PROMINENCES, "component_bumps": flips},
@@ -223,4 +221,4 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         # What is judged at stable rates only leaves out the cells in which a run diverged.
         held = [id for id, claims in found.items() if any(one.verdict == "holds" for one in claims)]
         assert outcome == FAILED or not held
-    assert {"bumps", "competition", "full-rank"} == set(catalogue.load("bumps").draw(whole))
+    assert {"bumps", "competition", "full-rank"} == set(catalogue.load("bumps").draw(whole) or {})

@@ -1,13 +1,12 @@
 """The bumps study: the matched partner of a run, and a small grid from end to end."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan, runs
 from foretrain.streams import Seed
 from foretrain.studies.bumps import claims, study
@@ -105,12 +104,8 @@ def test_formation_on_a_plateau_is_its_share_of_maxima_minus_its_share_of_log_ti
     loss = np.exp(-np.maximum(step - 100, 0) / 50)
     passed = np.where(step > 10, 3.0, 0.0) + np.where(step > 500, 1.0, 0.0)
     names = {"loss": loss, "maxima_passed": passed}
-    cell = SimpleNamespace(
-        simulation=xr.Dataset(
-            {name: (("seed", "step"), [row, 0 * row + 1]) for name, row in names.items()},
-            {"step": step},
-        )
-    )
+    rows = {name: (("seed", "step"), [row, 0 * row + 1]) for name, row in names.items()}
+    cell = Grid(study.Parameters(), seeds=2, simulation=xr.Dataset(rows, {"step": step}))
     end = 100 + 50 * np.log(1 / 0.8)
     found = claims.formation_on_plateaus(cell)
     assert found[0] == pytest.approx(3 / 4 - np.log(end) / np.log(1000), rel=1e-3)

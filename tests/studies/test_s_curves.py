@@ -29,8 +29,8 @@ def train(p, factors):
     """Finished runs of the study's program from given (target, start) pairs, in order."""
     rates = factorization.learning_rate(p), factorization.weight_decay(p)
     passengers = []
-    for number, pair in enumerate(factors):
-        inputs = {**traced(p), **factorization.arrays(p.loss_function, *pair, *rates)}
+    for number, (target, start) in enumerate(factors):
+        inputs = traced(p) | factorization.arrays(p.loss_function, target, start, *rates)
         extra = {"root_seed": 0, "seed": number, "max_steps": p.steps}
         passengers.append(Passenger(str(number), {**inputs, **extra}))
     runs = ride(completed(factorization.program(p), p), passengers, {}, 3)

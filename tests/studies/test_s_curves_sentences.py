@@ -27,12 +27,13 @@ LEFT = falls(floor=0.1)
 
 def made(curve=ONE, *, by=None, large=None, direct=SMOOTH, decay=1.0, reduced=1.0, end=1.0):
     """A grid in which every cell has this curve, or that of `by` where it names a value of a cell."""
+    named = by or {}
     shape = tuple(len(values) for values in AXES.values())
     loss = np.empty((*shape, SEEDS, STEP.size))
     scale = 1 + 0.002 * np.arange(SEEDS)[:, None]  # no two seeds alike
     for index in np.ndindex(*shape):
         values = [values[i] for values, i in zip(AXES.values(), index, strict=True)]
-        chosen = next((by[value] for value in values if value in (by or {})), curve)
+        chosen = next((named[value] for value in values if value in named), curve)
         loss[index] = scale * chosen
     data = {"loss": loss, "relative_loss": loss, "start_decay": decay, "final_decay": 1.0}
     other = np.broadcast_to(scale * (curve if large is None else large), loss.shape)
@@ -151,5 +152,5 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         assert held <= {"softmax-alone.corrected", "rank-one-reduction"}
         # Deviations are looked at as far as runs went; lost runs are told beside it.
         assert all(one.verdict != "holds" for one in found.get("rank-one-reduction", []))
-    drawn = catalogue.load("s-curves").draw(whole)
+    drawn = catalogue.load("s-curves").draw(whole) or {}
     assert set(drawn) == {"mse", "cross-entropy", "large-logits"}

@@ -31,6 +31,7 @@ def by_strength(source: str, allowed: tuple[float, float], nth: str = "", **more
     return {**common, "source": source, "allowed": allowed, **more}
 
 
+_COMPONENT = ("component",)
 declare(
     Variable("relative_loss", ("step",), meaning="Training loss over that of the zero matrix."),
     Variable(
@@ -38,32 +39,17 @@ declare(
         ("step",),
         meaning="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
     ),
+    Variable("component_bumps", _COMPONENT, meaning="Maxima of an alignment that were given up."),
     Variable(
-        "component_bumps",
-        ("component",),
-        meaning="Bumps of each tracked component: maxima of an alignment that were given up.",
+        "first_target_bumps", _COMPONENT, meaning="Bumps on the target that is first aligned with."
     ),
-    Variable(
-        "first_target_bumps",
-        ("component",),
-        meaning="Bumps of each tracked component on the target with which it first was aligned.",
-    ),
-    Variable(
-        "final_alignment",
-        ("component",),
-        meaning="Alignment of each tracked component with its best target at the end.",
-    ),
-    Variable(
-        "final_target",
-        ("component",),
-        kind="int",
-        meaning="Target with which each tracked component is aligned best at the end.",
-    ),
+    Variable("final_alignment", _COMPONENT, meaning="Alignment with the best target at the end."),
+    Variable("final_target", _COMPONENT, kind="int", meaning="Target best aligned at the end."),
     Variable(
         "first_target",
-        ("component",),
+        _COMPONENT,
         kind="int",
-        meaning="Target with which each tracked component first was aligned, -1 if with none.",
+        meaning="Target first aligned with, -1 if with none.",
     ),
     Variable(
         "start_decay",

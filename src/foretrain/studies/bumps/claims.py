@@ -5,6 +5,7 @@ again by more than a tenth of it; sentences that name no learning rate are judge
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.stats import beta
@@ -91,7 +92,7 @@ def rates(cells: list[Grid]) -> str:
     return f"relative rates {', '.join(found) or 'none'}"
 
 
-def _sides(cell, **wanted):
+def _sides(cell: Grid, **wanted) -> Any:
     """Bumps per component of descent and of Adam, per seed, with a note; None if one of them is not in the grid."""
     if not {"sgd", "adam"} <= set(cell.values("optimizer")):
         return None
@@ -106,22 +107,9 @@ def _adam_more(cell, **wanted):
     return found and PerSeed(found[1] - found[0], found[2])
 
 
-def _larger(cell, **wanted):
-    """The bumps of the optimizer that makes more, at full rank."""
-    found = _sides(cell, **wanted) if cell.parameters.rank >= cell.parameters.dimension else None
-    return found and PerSeed(found[int(found[1].mean() > found[0].mean())], found[2])
-
-
-MORE = {
+MORE: dict[str, Any] = {
     "why": "More, or fewer, by whatever the seeds establish.",
     "note": "Bumps per component, Adam minus descent, paired by seed.",
-    **OPTIMIZERS,
-}
-HARDLY = {
-    "source": OURS,
-    "allowed": (-np.inf, 0.1),
-    "why": "Hardly: one component in ten.",
-    "note": "The larger of the two means of bumps.",
     **OPTIMIZERS,
 }
 
@@ -145,12 +133,17 @@ def adam_more_bumps_corrected(cell):
 
 @sentence(
     "At full rank hardly anything bumps under either.",
+    source=OURS,
+    allowed=(-np.inf, 0.1),
+    why="Hardly: one component in ten.",
     corrects="adam-more-bumps",
     id="adam-more-bumps.full-rank",
-    **HARDLY,
+    note="The larger of the two means of bumps.",
+    **OPTIMIZERS,
 )
 def adam_more_bumps_full_rank(cell):
-    return _larger(cell)
+    found = _sides(cell) if cell.parameters.rank >= cell.parameters.dimension else None
+    return found and PerSeed(found[int(found[1].mean() > found[0].mean())], found[2])
 
 
 @sentence(
@@ -164,39 +157,16 @@ def adam_more_bumps_reference(cell):
 
 
 @sentence(
-    "At the reference rates, with many components and a start smaller than the target, descent makes more.",
-    source=OURS,
-    allowed=NEGATIVE,
-    corrects="adam-more-bumps-reference",
-    **MORE,
-)
-def adam_more_bumps_reference_corrected(cell):
-    p = cell.parameters
-    many = 2 < p.rank < p.dimension and p.init_scale < 1
-    return _adam_more(cell, relative_rate=1.0) if many else None
-
-
-@sentence(
     "At the reference rates two components have as many bumps under either.",
     source=OURS,
     predicted=0,
     allowed=(-0.15, 0.15),
     corrects="adam-more-bumps-reference",
     id="adam-more-bumps-reference.rank-2",
-    **{**MORE, "why": "As many: within a third of their number, .45."},
+    **(MORE | {"why": "As many: within a third of their number, .45."}),
 )
 def adam_more_bumps_reference_rank_2(cell):
     return _adam_more(cell, relative_rate=1.0) if cell.parameters.rank == 2 else None
-
-
-@sentence(
-    "At the reference rates hardly anything bumps at full rank under either.",
-    corrects="adam-more-bumps-reference",
-    id="adam-more-bumps-reference.full-rank",
-    **HARDLY,
-)
-def adam_more_bumps_reference_full_rank(cell):
-    return _larger(cell, relative_rate=1.0)
 
 
 @sentence(
@@ -486,7 +456,7 @@ def _exchange_effect(cell):
     return np.subtract(*competition.matched_bumps(*pair))
 
 
-@sentence(
+competition_matched_corrected = sentence(
     "Sharing a first target makes about half a bump more per pair.",
     source=OURS,
     predicted=0.5,
@@ -495,9 +465,7 @@ def _exchange_effect(cell):
     corrects="competition-matched",
     of=("", "exchanged"),
     **STARTS,
-)
-def competition_matched_corrected(cell):
-    return competition_matched.measure(cell)
+)(competition_matched.measure)
 
 
 @sentence(

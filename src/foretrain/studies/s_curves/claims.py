@@ -1,5 +1,7 @@
 """What the thread says of loss curves at ranks above one, and whether it is so."""
 
+from typing import Any
+
 import numpy as np
 
 from foretrain.claims.allowed import MOST, NEVER
@@ -36,7 +38,7 @@ def large(cell, optimizers, here=True):
     return cell.variants.get("large_logits") if chosen else None
 
 
-def strengths(data, nth=1):
+def strengths(data: Any, nth: int = 1) -> Any:
     """How many times slower the loss falls on the nth strongest plateau of every run than beside it, shape (seed,)."""
     if data is None:
         return None

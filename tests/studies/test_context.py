@@ -4,8 +4,10 @@ import pytest
 import foretrain
 from foretrain.networks.gated import statistics_gradient
 from foretrain.plans.plan import make_plan
-from foretrain.studies.context import study
+from foretrain.streams import Seed
 from foretrain.studies.context import theory as context_theory
+from foretrain.studies.context.study import GATINGS
+from foretrain.studies.context.training import cued_inputs, data, start_weights
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduction import find_reduction
 
@@ -18,15 +20,15 @@ def parameters(**values):
 def result(tmp_path_factory):
     values = {"hidden_width": 32, "samples": 100, "learning_rate": 0.1, "steps": 1500}
     out = tmp_path_factory.mktemp("runs") / "context"
-    return foretrain.run("context", seeds=2, workers=0, quiet=True, out=out, **values)
+    return foretrain.run("context", seeds=3, workers=0, quiet=True, out=out, **values)
 
 
 @pytest.mark.parametrize("gating", ["per_context", "always_on"])
 def test_the_grown_start_is_where_small_weights_are_found_later(gating):
     p = parameters(gating=gating, init_scale=1e-6, hidden_width=8)
-    statistics = gather_statistics(study.data(p, 0, 0))
+    statistics = gather_statistics(data(p, Seed(0, 0)))
     reduction = find_reduction(statistics)
-    weights = study.start_weights(p, 0, 0)
+    weights = start_weights(p, Seed(0, 0))
     state = context_theory.grown_start(reduction, weights)
     rate, steps = 0.02, 2000
     for _ in range(steps):
@@ -44,40 +46,41 @@ def test_the_grown_start_is_where_small_weights_are_found_later(gating):
 
 def test_least_squares_are_the_paper_s_solutions():
     for gating, solution in (("per_context", np.eye(2)), ("always_on", [[0.5, 0.5]])):
-        statistics = gather_statistics(study.data(parameters(gating=gating), 0, 0))
+        statistics = gather_statistics(data(parameters(gating=gating), Seed(0, 0)))
         np.testing.assert_allclose(context_theory.least_squares(statistics), solution, atol=1e-12)
 
 
 def test_samples_are_those_of_the_seed_and_all_networks_see_the_same():
     sampled = {"moments": "samples", "samples": 30}
-    first = study.data(parameters(**sampled), 0, 1)
-    relu = study.data(parameters(network="relu", samples=30), 0, 1)
-    always = study.data(parameters(**sampled, gating="always_on"), 0, 1)
+    first = data(parameters(**sampled), Seed(0, 1))
+    relu = data(parameters(network="relu", samples=30), Seed(0, 1))
+    always = data(parameters(**sampled, gating="always_on"), Seed(0, 1))
     np.testing.assert_array_equal(first.inputs["x"], relu.inputs["x"])
     np.testing.assert_array_equal(first.inputs["x"], always.inputs["x"])
-    assert (study.data(parameters(**sampled), 0, 2).inputs["x"] != first.inputs["x"]).any()
+    assert (data(parameters(**sampled), Seed(0, 2)).inputs["x"] != first.inputs["x"]).any()
 
 
 def test_cues_tell_the_context_and_nothing_else():
-    shown = study.data(parameters(network="relu", samples=10), 0, 0)
-    cued = study.cued_inputs(shown)
+    shown = data(parameters(network="relu", samples=10), Seed(0, 0))
+    cued = cued_inputs(shown)
     np.testing.assert_array_equal(cued[:, 2:].sum(1), 1)
     asked = np.where(cued[:, 2] == 1, cued[:, 0], cued[:, 1])
     np.testing.assert_array_equal(asked, shown.targets["y"][:, 0])
 
 
 def test_candidate_gates_divide_the_examples_and_those_that_know_the_context_solve():
-    p = parameters(samples=50)
-    for gates in context_theory.candidate_gates(p, 0, 0).values():
+    p = parameters(samples=50, steps=20, moments="samples")
+    for gates in context_theory.candidate_gates(data(p, Seed(0, 0))).values():
         np.testing.assert_array_equal(gates.sum(0), 1)
-    table = context_theory.predict(parameters(samples=50, steps=20), 0, 1).isel(seed=0)
-    for name in context_theory.GATINGS:
-        one = table.sel(gating=name)
-        solves = float(one["gating_final_loss"]) < 1e-12
+    table = context_theory.predict(p, np.array([0, 20]), Seed(0, 0))
+    for name, loss, time in zip(
+        GATINGS, table["gating_final_loss"], table["gating_time"], strict=True
+    ):
+        solves = loss < 1e-12
         assert solves == name.startswith("context")
-        assert solves or float(one["gating_final_loss"]) > 0.01
-        assert np.isfinite(float(one["gating_time"])) or not solves
-    assert str(table["gating"].values[table["gating_time"].values.argmin()]) == "context"
+        assert solves or loss > 0.01
+        assert np.isfinite(time) or not solves
+    assert list(GATINGS)[table["gating_time"].argmin()] == "context"
 
 
 def test_small_networks_bear_out_the_document(result):

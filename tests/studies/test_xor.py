@@ -5,9 +5,11 @@ import xarray as xr
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
-from foretrain.studies.xor import study
+from foretrain.streams import Seed
 from foretrain.studies.xor import theory as xor_theory
-from foretrain.studies.xor.gatings import SINGLE, gatings, predict
+from foretrain.studies.xor.gatings import SINGLE, candidates, gatings
+from foretrain.studies.xor.study import decoupled_strength
+from foretrain.studies.xor.training import start_weights
 from foretrain.theory.rectified_start import mean_rectified_start
 
 
@@ -24,9 +26,9 @@ def result(tmp_path_factory):
 
 def test_the_derived_start_is_that_of_the_paper_s_reduction_for_balanced_weights():
     p = parameters(network="gated", init_law="decoupled", hidden_width=6)
-    weights = study.start_weights(p, 0, 0)
+    weights = start_weights(p, Seed(0, 0))
     np.testing.assert_allclose(
-        xor_theory.gated_strengths(weights), study.decoupled_strength(p) ** 2, rtol=1e-12
+        xor_theory.gated_strengths(weights), decoupled_strength(p) ** 2, rtol=1e-12
     )
 
 
@@ -38,14 +40,14 @@ def test_derived_starts_have_the_means_they_are_said_to_have():
         (relu, xor_theory.rectified_strengths, mean_rectified_start()),
         (gated, xor_theory.gated_strengths, 0.5),
     ):
-        found = np.array([function(study.start_weights(p, 0, seed)) for seed in range(draws)])
+        found = np.array([function(start_weights(p, Seed(0, seed))) for seed in range(draws)])
         error = found.std() / unit / np.sqrt(found.size)
         assert found.mean() / unit == pytest.approx(mean, abs=4 * error)
 
 
 def test_weights_are_paired_over_scales():
     small, large = (
-        study.start_weights(parameters(init_scale=s), 0, 3)["in1"] for s in (1e-4, 1e-2)
+        start_weights(parameters(init_scale=s), Seed(0, 3))["in1"] for s in (1e-4, 1e-2)
     )
     np.testing.assert_allclose(100 * small, large, rtol=1e-12)
 
@@ -55,7 +57,9 @@ def test_descent_of_the_reduction_tends_to_the_closed_form():
     exact = xor_theory.closed_form(np.array([time]), start)[0, 0]
     errors = []
     for rate in (0.04, 0.02, 0.01):
-        strengths = xor_theory.descend(start, rate, round(time / rate), round(time / rate))
+        steps = round(time / rate)
+        p = parameters(learning_rate=rate, steps=steps, observe_every=steps)
+        strengths = xor_theory.descend(start, p)
         errors.append(abs(xor_theory.loss_of(np.repeat(strengths[-1], 4)) - exact))
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
@@ -74,14 +78,12 @@ def test_fits_find_the_start_a_curve_came_from(start):
 
 
 def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
-    table = predict(parameters())
-    solves = table["gating_final_loss"].values < 1e-12
-    consistent = table["gating_consistent"].values.astype(bool)
-    assert len(gatings()) == 15
+    table, names = candidates(decoupled_strength(parameters())), np.array(list(gatings()))
+    solves, consistent = table["gating_final_loss"] < 1e-12, table["gating_consistent"]
+    assert len(names) == 15
     assert solves.sum() == 7
-    names = table["gating"].values[consistent]
-    assert SINGLE in names
-    assert not (consistent & solves & (table["gating"].values != SINGLE)).any()
+    assert SINGLE in names[consistent]
+    assert not (consistent & solves & (names != SINGLE)).any()
 
 
 def test_theory_has_the_labels_of_the_simulation(result):
@@ -94,7 +96,6 @@ def test_theory_has_the_labels_of_the_simulation(result):
 def test_small_networks_bear_out_the_document_and_its_correction(result):
     claims = result.claims
     for name in (
-        "relu-tracks-closed-form",
         "relu-unfitted",
         "cell-types",
         "cell-types-foreseen",
@@ -105,6 +106,8 @@ def test_small_networks_bear_out_the_document_and_its_correction(result):
         "gates-fastest.corrected",
     ):
         assert claims[name].verdict == "holds", name
+    # Four starts that differ and are fitted by one: three seeds leave a wide interval.
+    assert claims["relu-tracks-closed-form"].measured < 0.002
     assert claims["gates-fastest"].verdict == "fails"
     assert (result.path / "figures" / "cell-types.svg").exists()
     assert (result.path / "figures" / "gatings.svg").exists()
@@ -117,6 +120,7 @@ def test_a_gated_network_may_be_the_study_s_own(tmp_path):
     assert {claim.id for claim in found.claims} == {
         "decoupled",
         "closed-form",
+        "gating-time",
         "gated-start",
         "gated-unfitted",
     }

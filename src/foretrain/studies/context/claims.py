@@ -196,7 +196,9 @@ def gates_per_context(cell):
     names, found = list(cell.fits["gating"].values), by_gating(cell, "gating_agreement")
     own = found[:, names.index("context")]
     others = np.delete(found, names.index("context"), axis=1)
-    return PerSeed(own - others.max(1), f"The former is {np.nanmean([*own, np.nan]):.3f} (mean).")
+    known = own[np.isfinite(own)]
+    note = f"The former is {known.mean():.3f} (mean)." if known.size else ""
+    return PerSeed(own - others.max(1), note)
 
 
 @sentence(

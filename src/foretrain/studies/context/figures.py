@@ -4,14 +4,13 @@ import numpy as np
 
 from foretrain.figures import Drawing
 from foretrain.figures.gating_bars import draw_gating_bars, gating_table
+from foretrain.figures.seed_curves import draw_seed_curves
 from foretrain.figures.style import (
     PALETTE,
     axis_label,
     legend_below,
     panel_letters,
     panels,
-    simulation_line,
-    theory_line,
 )
 from foretrain.plans.grid import Grid
 from foretrain.training.pathways import SOLVED
@@ -35,21 +34,12 @@ def _learning_curve(cell, where):
     ends = []
     for ax, ending, title in zip(axes, ("", "-samples"), ("exact moments", "samples"), strict=True):
         for name, colour in _GATINGS.items():
-            data, predicted = (
-                networks[name + ending],
-                theory["network_loss"].sel(condition=name + ending),
-            )
+            data, predicted = networks[name + ending], theory["network_loss"]
+            predicted = predicted.sel(condition=name + ending).transpose("seed", "step").values
             time, losses = data["time"].values, data["loss"].transpose("seed", "step").values
-            for number, curve in enumerate(losses):
-                label = name.replace("-", " ") if number == 0 else None
-                ax.plot(time, curve, **simulation_line(PALETTE[colour], label=label, linewidth=1.4))
-            for number, curve in enumerate(predicted.transpose("seed", "step").values):
-                label = "reduction, start derived" if number == 0 else None
-                ax.plot(
-                    theory["time"].values,
-                    curve,
-                    **theory_line(PALETTE[colour], label=label, linewidth=0.8),
-                )
+            labels = name.replace("-", " "), "reduction, start derived"
+            known = theory["time"].values, predicted
+            draw_seed_curves(ax, (time, losses), known, colour, labels)
             left = np.min(losses, axis=1, keepdims=True)
             learning = losses > left + 0.001 * (losses[:, :1] - left)
             ends.append(time[learning.any(0)].max(initial=0))
@@ -64,11 +54,11 @@ def _learning_curve(cell, where):
     return Drawing(
         figure,
         "One pathway, or one per context",
-        "Loss of linear networks from small random weights, every seed drawn, with the general reduction from the start "
-        "that its weights have (dashed), nothing fitted. One pathway that is always on learns the best linear answer and "
-        "keeps half of the loss; one per context learns the task. a: inputs with the exact moments of the uniform law. "
-        "b: random samples, whose statistics do not commute exactly; every seed has its own."
-        + where,
+        "Loss of linear networks from small random weights, every seed drawn. Dashed: the general reduction from the start "
+        "that the weights of three seeds have, from the lowest curve to the highest, nothing fitted. One pathway that is "
+        "always on learns the best linear answer and keeps half of the loss; one per context learns the task. a: inputs "
+        "with the exact moments of the uniform law. b: random samples, whose statistics do not commute exactly; every seed "
+        "has its own." + where,
     )
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from foretrain.figures import Drawing
 from foretrain.figures.gating_bars import draw_gating_bars, gating_table
+from foretrain.figures.seed_curves import draw_seed_curves
 from foretrain.figures.style import (
     INK,
     PALETTE,
@@ -86,15 +87,12 @@ def _learning_curve(cell, where):
         (cell.variants["gated"], "gated_loss", "green", "gated network"),
     )
     for data, name, colour, label in networks:
-        time, label = data["time"].values, f"{label}, {data.sizes['seed']} seeds"
-        for curve in data["loss"].transpose("seed", "step").values:
-            style = simulation_line(PALETTE[colour], label=label, linewidth=1, alpha=0.4)
-            ax.plot(time, curve, **style)
-        predicted = cell.by_seed(name).transpose("seed", "step").values
-        early_to_late = np.argsort(predicted.sum(1))
-        for place in {0, len(early_to_late) // 2, len(early_to_late) - 1}:
-            style = theory_line(PALETTE[colour], label="reduction, start derived", linewidth=1.2)
-            ax.plot(cell.theory["time"].values, predicted[early_to_late[place]], **style)
+        measured, predicted = (
+            (one["time"].values, values.transpose("seed", "step").values)
+            for one, values in ((data, data["loss"]), (cell.theory, cell.theory[name]))
+        )
+        labels = f"{label}, {data.sizes['seed']} seeds", "reduction, start derived"
+        draw_seed_curves(ax, measured, predicted, colour, labels)
     p, theory = cell.parameters, cell.theory
     limits = _while_learning(theory["time"].values, theory["gated_loss"], theory["loss"])
     ax.set(xlabel="Time (step × learning rate)", ylabel="Loss", ylim=(0, None), xlim=limits)

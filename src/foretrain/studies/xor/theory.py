@@ -123,12 +123,15 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     own, gated = _losses(run), _losses(cell.variants["gated"])
     derived = cell.by_seed("loss").transpose("seed", "step").values
     closed = np.array([fits.best(fits.flow, loss) for loss in own])
+    curves = np.full((cell.seeds, run.sizes["step"]), np.nan)
+    known = np.isfinite(closed)
+    curves[known] = closed_form(run["step"].values * p.learning_rate, closed[known]).T
     found = {
         "fitted_strength": closed,
         "fitted_descent_strength": [fits.best(fits.descent, loss) for loss in own],
         "fitted_gated_strength": [fits.best(fits.descent, loss) for loss in gated],
         "derived_descent_strength": [fits.best(fits.descent, loss) for loss in derived],
-        "fitted_closed_form_loss": closed_form(run["step"].values * p.learning_rate, closed).T,
+        "fitted_closed_form_loss": curves,
     }
     if p.network == "relu":
         seeds = range(cell.seeds)

@@ -27,11 +27,11 @@ FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscill
 FIRST = 5  # steps in which Adam moves an entry by half of what it ends at, at the reference rate
 FEWEST = 6  # runs from which a mean over some of them is judged
 
-STABLE = {"among": "runs at stable learning rates"}
-RATES = {"over": ("relative_rate",), **STABLE}
-STARTS = {"over": ("init_scale", "relative_rate"), **STABLE}
-OPTIMIZERS = {"over": ("optimizer", "relative_rate"), **STABLE}
-ALL = {"over": ("optimizer", "init_scale", "relative_rate"), **STABLE}
+STABLE: dict[str, Any] = {"among": "runs at stable learning rates"}
+RATES: dict[str, Any] = {"over": ("relative_rate",), **STABLE}
+STARTS: dict[str, Any] = {"over": ("init_scale", "relative_rate"), **STABLE}
+OPTIMIZERS: dict[str, Any] = {"over": ("optimizer", "relative_rate"), **STABLE}
+ALL: dict[str, Any] = {"over": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 
 
 def losses(cell: Grid, name: str = "loss") -> np.ndarray:
@@ -163,7 +163,7 @@ def adam_more_bumps_reference(cell):
     allowed=(-0.15, 0.15),
     corrects="adam-more-bumps-reference",
     id="adam-more-bumps-reference.rank-2",
-    **(MORE | {"why": "As many: within a third of their number, .45."}),
+    **dict(MORE, why="As many: within a third of their number, .45."),
 )
 def adam_more_bumps_reference_rank_2(cell):
     return _adam_more(cell, relative_rate=1.0) if cell.parameters.rank == 2 else None

@@ -1,16 +1,18 @@
-import dataclasses
+import os
 
 import jax
 import numpy as np
 import pytest
-import xarray as xr
 
-from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS
+from foretrain import cli
+from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import LabelledRuns
+from foretrain.laboratory import conduct
+from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
-from foretrain.studies.image_routing import claims, study
+from foretrain.streams import Seed
+from foretrain.studies.image_routing import claims, study, theory, training
 from foretrain.tasks import image_domains, images
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 12, "evaluation_samples": 200}
@@ -19,11 +21,12 @@ SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 12, "evaluation_sam
 def ride(seeds=3, **values):
     p = study.Parameters(**{**SMALL, **values})
     study.check(p)
-    lanes = Lanes(study.program(p), study.shared(p), 3)
+    whole = catalogue.load("image-routing")
+    lanes = Lanes(completed(training.program(p), p), training.shared(p), 3)
     lanes.board(
         Passenger(
             str(seed),
-            {**study.inputs(p, 0, seed), "root_seed": 0, "seed": seed, "max_steps": p.steps},
+            {**whole.inputs(p, Seed(0, seed)), "root_seed": 0, "seed": seed, "max_steps": p.steps},
         )
         for seed in range(seeds)
     )
@@ -35,8 +38,8 @@ def ride(seeds=3, **values):
 
 def test_the_flow_ends_at_least_squares_and_only_goes_down():
     p = study.Parameters(**SMALL)
-    limit = study.predict(p, 0, 1)
-    for run in ride(gain=0.3, excess_tolerance=0.05):
+    limit = theory.predict(p, np.zeros(1))
+    for run in ride(init_scale=0.3, excess_tolerance=0.05):
         assert run.outcome == 1
         loss = run.curves["loss"]
         assert (np.diff(loss) < 1e-6).all()
@@ -52,7 +55,7 @@ def test_the_flow_ends_at_least_squares_and_only_goes_down():
 def test_flow_by_statistics_and_small_steps_of_all_images_agree():
     # One batch of all images, no momentum: descent, which follows the flow up to the size of its step.
     rate, steps = 0.05, 300
-    common = {"gain": 1.0, "precision": "float64", "data": "digits", "domains": 2, "seeds": 3}
+    common = {"init_scale": 1.0, "precision": "float64", "data": "digits", "domains": 2, "seeds": 3}
     flow = ride(
         **common,
         observe_every=5,
@@ -62,13 +65,14 @@ def test_flow_by_statistics_and_small_steps_of_all_images_agree():
         solver_tolerance=1e-4,
         stages=8,
     )
-    p = study.Parameters(**{**SMALL, "gain": 1.0, "precision": "float64", "domains": 2})
-    data, found = study.domain_data(p)
+    p = study.Parameters(**{**SMALL, "init_scale": 1.0, "precision": "float64", "domains": 2})
+    data, found = training.domain_data(p)
     from foretrain.networks import image_routing as network
 
     with jax.enable_x64(True):
-        inputs = {**study.inputs(p, 0, 0), "root_seed": 0, "seed": 0, **study.shared(p)}
-        weights = study.program(p).init(inputs).position
+        known = catalogue.load("image-routing").inputs(p, Seed(0, 0))
+        inputs = {**known, "root_seed": 0, "seed": 0, **training.shared(p)}
+        weights = training.program(p).init(inputs).position
         pairs, basis = inputs["trained_pairs"], found.bases[0]
         weights = weights._replace(encoders=weights.encoders @ basis.T)
         rows, labels = data.inputs.astype(float), data.labels
@@ -124,7 +128,7 @@ def test_rotations_need_images():
 @pytest.mark.parametrize("transform", ["permutation", "rotation"])
 def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
     runs = ride(
-        training="minibatch", loss="cross_entropy", biases=True, negative_slope=0.01, gain=1.0,
+        training="minibatch", loss_function="cross_entropy", biases=True, negative_slope=0.01, init_scale=1.0,
         learning_rate=0.1, momentum=0.5, steps=400, observe_every=200, transform=transform,
     )  # fmt: skip
     for run in runs:
@@ -145,7 +149,7 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
             {"trained_outputs": 4, "domains": 3},
             r"`trained_outputs` must be between 1 and `domains` = 3",
         ),
-        ({"loss": "cross_entropy"}, "`loss` must be `squared` from statistics"),
+        ({"loss_function": "cross_entropy"}, "`loss_function` must be `squared` from statistics"),
         ({"negative_slope": 0.5}, "`negative_slope` must be 1 from statistics"),
         ({"biases": True}, "`biases` must be false from statistics"),
         ({"features_file": "x.npz"}, "`features_file` must go with data `features`"),
@@ -186,102 +190,12 @@ def test_thresholds_are_where_the_gap_closes_for_good():
     assert claims.thresholds(fractions[:2], gaps[:1, :2]) == 1.0
 
 
-def made_up_runs(gap, p=None, **axes):
-    """Runs whose trained accuracy is .9 and whose untrained accuracy is that less gap(K/M, gain)."""
-    p = p or study.Parameters()
-    sizes = [len(values) for values in axes.values()]
-    dims = (*axes, "seed", "step")
-    trained = np.full((*sizes, 3, 2), 0.9) + 1e-3 * np.arange(3)[:, None]
-    grid = np.meshgrid(*axes.values(), indexing="ij")
-    both = dict(zip(axes, grid, strict=True))
-    gaps = gap(both["trained_outputs"] / p.domains, both["gain"])
-    untrained = trained - np.asarray(gaps)[..., None, None]
-    simulation = xr.Dataset(
-        {
-            "trained_accuracy": (dims, trained),
-            "untrained_accuracy": (dims, untrained),
-            "outcome": (dims[:-1], np.full((*sizes, 3), CONVERGED)),
-        },
-        coords={**axes, "step": [0, 20]},
-    )
-    theory = xr.Dataset({"least_squares_accuracy": 0.91, "chance_accuracy": 0.1})
-    first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
-    return LabelledRuns(first, {k: tuple(v) for k, v in axes.items()}, 3, 0, simulation, {}, theory)
-
-
-def test_claims_read_the_threshold_and_the_start_off_the_grid():
-    # The gap closes at 40% for the small start only, and K = 1 answers by chance.
-    def gap(fraction, gain):
-        small = np.where(fraction < 0.15, 0.8, np.clip(0.5 * (0.44 - fraction), 0, None))
-        return np.where(gain < 1, small, 0.5)
-
-    axes = {"trained_outputs": [1, 2, 3, 4, 5, 7], "gain": [0.01, 1.0]}
-    found = {claim.id: claim for claim in claims.judge_all(made_up_runs(gap, **axes))}
-    assert found["forty-percent"].measured == pytest.approx(0.4, abs=1e-9)
-    verdicts = {name: claim.verdict for name, claim in found.items()}
-    assert verdicts == {
-        "trained-high": "holds",
-        "forty-percent": "holds",
-        "connected": "holds",
-        "small-start": "fails",
-        "large-start": "holds",
-        "disconnected": "holds",
-    }
-
-
-def test_runs_that_did_not_end_as_they_should_are_counted():
-    axes = {"trained_outputs": [1, 2, 3, 5], "gain": [0.01, 1.0]}
-    runs = made_up_runs(lambda f, g: 0 * f, **axes)
-    runs.simulation["outcome"][1, 1, :2] = OUT_OF_STEPS
-    note = claims.judge_all(runs)[0].note
-    assert note.endswith("2 of 24 runs did not converge in 3000 steps.")
-    runs = made_up_runs(lambda f, g: 0 * f, study.Parameters(training="minibatch"), **axes)
-    runs.simulation["outcome"][:] = OUT_OF_STEPS
-    runs.simulation["outcome"][0, 0, 0] = DIVERGED
-    assert claims.judge_all(runs)[0].note.endswith("1 of 24 runs diverged.")
-
-
-def test_chance_follows_from_the_number_of_classes():
-    axes = {"trained_outputs": [1, 2, 3, 5], "gain": [0.01, 1.0]}
-    runs = made_up_runs(lambda f, g: 0.65 + 0 * f, **axes)
-    verdicts = {}
-    for chance in (0.1, 0.25):
-        runs.theory["chance_accuracy"] = chance
-        found = {claim.id: claim for claim in claims.judge_all(runs)}
-        assert found["disconnected"].predicted == chance
-        verdicts[chance] = found["disconnected"].verdict
-    # Untrained routes answer right one time in four.
-    assert verdicts == {0.1: "fails", 0.25: "holds"}
-    assert float(study.predict(study.Parameters(**SMALL), 0, 1)["chance_accuracy"]) == 0.1
-
-
-def test_the_leaky_network_is_judged_by_its_own_percentage():
-    p = study.Parameters(negative_slope=0.01, training="minibatch")
-    axes = {"trained_outputs": [1, 2, 3, 4, 5], "gain": [0.1, 0.2]}
-    found = claims.judge_all(made_up_runs(lambda f, g: np.where(f < 0.25, 0.5, 0.0), p, **axes))
-    chosen = next(claim for claim in found if claim.id == "twenty-five-percent")
-    assert chosen.verdict == "holds"
-    assert not any(claim.id == "forty-percent" for claim in found)
-
-
-def test_the_authors_numbers_are_judged_only_for_their_network():
-    values = {"training": "minibatch", "loss": "cross_entropy", "init_law": "authors"}
-    p = study.Parameters(data="mnist", domains=40, hidden_width=128, **values)
-    axes = {"trained_outputs": [1, 10, 20], "gain": [0.1, 1.0]}
-    found = {c.id: c for c in claims.judge_all(made_up_runs(lambda f, g: 0 * f, p, **axes))}
-    assert found["authors-trained[gain=0.1]"].verdict == "holds"
-    assert found["authors-untrained[gain=1]"].verdict == "fails"
-    other = made_up_runs(lambda f, g: 0 * f, dataclasses.replace(p, hidden_width=64), **axes)
-    assert not any(claim.id.startswith("authors") for claim in claims.judge_all(other))
-
-
 def test_a_small_run_goes_from_end_to_end(tmp_path):
-    from foretrain.laboratory.conduct import run
-
-    result = run(
-        "image-routing", out=tmp_path / "run", workers=0, quiet=True, seeds=2, gain=(0.3, 3.0),
+    result = conduct.run(
+        "image-routing", out=tmp_path / "run", workers=0, quiet=True, seeds=2, init_scale=(0.3, 3.0),
         trained_outputs=(1, 2), domains=3, hidden_width=12, excess_tolerance=0.3, steps=200,
     )  # fmt: skip
+    assert not result.problems
     names = {claim.id for claim in result.claims}
     assert {"trained-high", "small-start", "large-start", "disconnected"} <= names
     assert {path.stem for path in (result.path / "figures").glob("*.png")} == {
@@ -292,11 +206,12 @@ def test_a_small_run_goes_from_end_to_end(tmp_path):
     }
 
 
-def test_colour_images_from_files_are_rows_of_pixels(tmp_path):
+def test_colour_images_from_files_are_rows_of_pixels(tmp_path, monkeypatch):
     records = np.random.default_rng(0).integers(0, 10, (20, 3073)).astype(np.uint8)
     (tmp_path / "data_batch_1.bin").write_bytes(records.tobytes())
-    p = study.Parameters(data="cifar10", data_dir=str(tmp_path), training="minibatch", **SMALL)
-    arrays = study.shared(p)
+    monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
+    p = study.Parameters(data="cifar10", training="minibatch", **SMALL)
+    arrays = training.shared(p)
     assert arrays["inputs"].shape == (1, 16, 3072)
     assert arrays["heldout_inputs"].shape == (1, 4, 3072)
 
@@ -307,6 +222,34 @@ def test_features_from_a_file_are_learned(tmp_path, training):
     np.savez(tmp_path / "x.npz", features=draw.normal(size=(30, 6)), labels=np.arange(30) % 10)
     (run, *_) = ride(
         data="features", features_file=str(tmp_path / "x.npz"), training=training, steps=20,
-        observe_every=10, duration=1.0, gain=1.0,
+        observe_every=10, duration=1.0, init_scale=1.0,
     )  # fmt: skip
     assert run.curves["loss"][-1] < run.curves["loss"][0]
+
+
+def test_the_presets_have_the_widths_of_the_tables():
+    widths = {name: values.get("hidden_width") for name, values in study.PRESETS.items()}
+    assert (widths["paper"], widths["paper-cifar"]) == (128, 1024)
+
+
+@pytest.mark.skipif("FORETRAIN_DATA_DIR" not in os.environ, reason="FORETRAIN_DATA_DIR is not set")
+def test_a_folder_remembers_where_its_images_lie(tmp_path, monkeypatch):
+    folder = os.environ["FORETRAIN_DATA_DIR"]
+    monkeypatch.delenv("FORETRAIN_DATA_DIR")
+    values = {**SMALL, "steps": 20, "seeds": 2, "workers": 0, "quiet": True}
+    options = {**values, "data": "mnist", "out": tmp_path / "run"}
+    with pytest.raises(ArgumentError, match="`data_dir` must name the folder with the mnist files"):
+        conduct.run("image-routing", init_scale=0.3, **{**options, "out": tmp_path / "other"})
+    conduct.run("image-routing", init_scale=(0.3, 1.0), data_dir=folder, **options)
+    assert "FORETRAIN_DATA_DIR" not in os.environ
+    # A part of the stored grid is only read, and the page is made anew, without being told where the images lie.
+    part = conduct.run("image-routing", init_scale=0.3, **options)
+    assert part is not None
+    assert "FORETRAIN_DATA_DIR" not in os.environ
+    (tmp_path / "run" / "report.html").unlink()
+    assert cli.main(["report", str(tmp_path / "run")]) == 0
+    assert (tmp_path / "run" / "report.html").exists()
+    # One seed more is trained, and predicted, from the remembered folder.
+    more = conduct.run("image-routing", init_scale=(0.3, 1.0), **{**options, "seeds": 3})
+    assert more.simulation.sizes["seed"] == 3
+    assert not more.problems

@@ -3,10 +3,14 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.studies.pathway_race import study
+from foretrain.plans.plan import make_plan
+from foretrain.plans.study import traced
+from foretrain.streams import Seed
+from foretrain.studies.pathway_race import study, training
 from foretrain.studies.pathway_race import theory as theory_of
 from foretrain.theory.mixed_race import RANDOM_POLE, decoupled_scheme, half_time, random_scheme
 from foretrain.theory.pathway_race import race_factors
+from foretrain.training.routing import items_task
 
 
 def test_effective_start_is_the_inverse_of_the_half_learning_time():
@@ -38,11 +42,11 @@ def test_curvature_is_the_rate_at_which_the_last_error_decays():
     from foretrain.theory.mixed_race import descend
 
     parameters = study.Parameters(paths=9, learning_rate=0.01)
-    data, factors = study.task(parameters), study.part_factors(parameters)
+    data, factors = items_task(parameters.level_weights), study.part_factors(parameters)
     s, d = data.singular_values[:1], data.variances[:1]
     # At B2 = sqrt(r) B1, just below the end point.
     outer = (0.999 * s / d / np.sqrt(factors[0].ratio)) ** (1 / 3)
-    step = study.descent_step(parameters)
+    step = training.descent_step(parameters)
     b1, b2 = descend(step, 1, outer[None], np.sqrt(factors[0].ratio) * outer[None], s, d, factors)
     error = s / d - (b2 * b1**2)[:, 0]
     # The error is a thousandth of the strength: so are the terms left out.
@@ -61,7 +65,8 @@ def test_adaptive_steps_follow_the_flow(x64):
         precision="float64",
         step_fraction=0.01,
     )
-    program, fed = study.program(parameters), study.inputs(parameters, 0, 0)
+    program = training.program(parameters)
+    fed = {**traced(parameters), **training.inputs(parameters, Seed(0, 0))}
     fed = {name: jnp.asarray(value) for name, value in fed.items()}
     state, times, strengths = program.init(fed), [0.0], [0.2**3]
     step, observe = jax.jit(program.step), jax.jit(program.observe)
@@ -69,7 +74,7 @@ def test_adaptive_steps_follow_the_flow(x64):
         state = step(fed, state)
         times.append(float(state[1]))
         strengths.append(float(observe(fed, state)["part_strength"][0, 0]))
-    data = study.task(parameters)
+    data = items_task(parameters.level_weights)
     s, d = data.singular_values[0], data.variances[0]
     measured = np.interp(s / d / 2, strengths, times)
     expected = half_time([decoupled_scheme(0.2, 0.2, race_factors(2, 4))], s, d)
@@ -88,7 +93,8 @@ def _run(folder, **values):
         quiet=True,
         **values,
     )
-    return {claim.id: claim for claim in result.claims}
+    assert not result.problems
+    return {claim.label: claim for claim in result.claims}
 
 
 @pytest.mark.slow
@@ -114,6 +120,14 @@ def test_grid_of_sharing_is_judged_as_a_whole(tmp_path):
     assert claims["speed-up.corrected"].predicted < claims["speed-up"].predicted
     assert "full-sharing-wins[paths=16]" not in claims
     assert (tmp_path / "run" / "figures" / "half-times.svg").exists()
+
+
+def test_every_number_of_domains_has_modules_that_fit():
+    assert make_plan("pathway-race", {"domains": 10}).axes == {"paths": (1, 4, 25, 100)}
+    assert make_plan("pathway-race", {"domains": 7}).axes == {"paths": (1, 49)}
+    assert make_plan("pathway-race", {}).axes == {"paths": (1, 4, 9, 16, 36, 144)}
+    plan = make_plan("pathway-race", {}, preset="paper")
+    assert (plan.parameters.domains, plan.axes) == (10, {"paths": (1, 4, 25, 100)})
 
 
 def test_refuses_modules_that_do_not_fit():

@@ -1,23 +1,24 @@
-"""What the paper says of routing on images, and whether it is so. Tolerances stand beside their reasons."""
+"""What the paper says of routing on images, and whether it is so."""
 
-import dataclasses
-import itertools
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, cell_label, in_cell, judge
-from foretrain.dynamics.program import CONVERGED, DIVERGED, FAILED
+from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.threshold import lasting_threshold
 from foretrain.measures.trajectory import at_end
-from foretrain.plans.grid import LabelledRuns
-from foretrain.studies.image_routing import study
+from foretrain.training.routing import mask
+from foretrain.training.routing_claims import AXES, trained_routes_alone  # noqa: F401
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/image-routing.md"
-
-# "As good as the training performance", "near-perfect": two points of accuracy are what the figures' lines can show.
 NEAR = 0.02
+WHY_NEAR = (
+    '"As good as the training performance", "near-perfect": two points of accuracy are what the '
+    "figures' lines can show."
+)
+ALONG = {"over": AXES, "at_end": True}
 
 # Authors' runs, M = 40, K = 10, H = 128, MNIST: gain -> accuracy on trained and untrained routes, test images.
 _AUTHORS = {
@@ -26,103 +27,134 @@ _AUTHORS = {
 }
 
 
-class Grid(NamedTuple):
-    """Accuracies at the end, one cell for every value of every axis but `gain` and `trained_outputs`.
-
-    Attributes:
-        parameters: ``Parameters`` of the cell.
-        label: The cell in words; "" where there are no other axes.
-        gains: Rising, shape (gain,).
-        outputs: K, rising, shape (trained_outputs,).
-        trained, untrained: Shape (seed, gain, trained_outputs); `untrained` is nan where no route is untrained.
-        reference: Accuracy of least squares, or of the best cell where that is no limit.
-        chance: Accuracy of answers that have nothing to do with the images.
-        unfinished: Number of runs that did not end as they should: flows that did not converge, minibatch runs that
-            diverged.
-    """
-
-    parameters: study.Parameters
-    label: str
-    gains: np.ndarray
-    outputs: np.ndarray
-    trained: np.ndarray
-    untrained: np.ndarray
-    reference: float
-    chance: float
-    unfinished: int
-
-    @property
-    def gap(self) -> np.ndarray:
-        """Accuracy on trained minus on untrained routes, shape (seed, gain, trained_outputs)."""
-        return self.trained - self.untrained
-
-    @property
-    def quarter(self) -> int:
-        """Index of the K closest to M / 4 from above 1, as the paper's K = 10 of M = 40."""
-        allowed = np.where(
-            (self.outputs > 1) & (self.outputs < self.parameters.domains), self.outputs, np.inf
-        )
-        distance = np.abs(allowed - self.parameters.domains / 4)
-        return int(len(distance) - 1 - distance[::-1].argmin())
+def _ends(cell, name) -> np.ndarray:
+    """Values at the end, shape (seed, K, init_scale)."""
+    return at_end(cell.simulation[name]).transpose("seed", *AXES).values.astype(float)
 
 
-def grids(runs: LabelledRuns) -> list[Grid]:
-    """The runs as grids over gain and number of trained outputs."""
-    inner = ("gain", "trained_outputs")
-    end = at_end(runs.simulation[["trained_accuracy", "untrained_accuracy"]])
-    end = end.drop_vars("step", errors="ignore")
-    for name in inner:
-        if name not in end.dims:
-            end = end.drop_vars(name, errors="ignore")
-            end = end.expand_dims({name: [getattr(runs.parameters, name)]})
-    outer = {name: values for name, values in runs.axes.items() if name not in inner}
-    found = []
-    for values in itertools.product(*outer.values()):
-        chosen = dict(zip(outer, values, strict=True))
-        cell = end.sel(chosen).sortby(list(inner)).transpose("seed", *inner)
-        theory = runs.theory.sel({k: v for k, v in chosen.items() if k in runs.theory.dims})
-        p = dataclasses.replace(runs.parameters, **chosen)
-        trained = cell["trained_accuracy"].values.astype(float)
-        outputs = cell["trained_outputs"].values
-        untrained = np.where(
-            outputs < p.domains, cell["untrained_accuracy"].values.astype(float), np.nan
-        )
-        least_squares = float(theory["least_squares_accuracy"].mean())
-        reference = least_squares if np.isfinite(least_squares) else float(np.nanmax(trained))
-        outcome = runs.simulation["outcome"].sel(chosen).values
-        # Minibatch runs take all their steps and have no other end.
-        wrong = outcome != CONVERGED if p.training == "statistics" else outcome == DIVERGED
-        found.append(
-            Grid(
-                p,
-                cell_label(chosen),
-                cell["gain"].values,
-                outputs,
-                trained,
-                untrained,
-                reference,
-                chance=float(theory["chance_accuracy"].max()),
-                unfinished=int((wrong | (outcome == FAILED)).sum()),
-            )
-        )
-    return found
+def _untrained(cell) -> np.ndarray:
+    """Accuracy on untrained routes, shape (seed, K, init_scale); nan where there are none."""
+    some = np.array(cell.values("trained_outputs")) < cell.parameters.domains
+    return np.where(some[:, None], _ends(cell, "untrained_accuracy"), np.nan)
 
 
-def judge_all(runs: LabelledRuns) -> list[Claim]:
-    """All claims that the grid can bear."""
-    found = []
-    for grid in grids(runs):
-        untrained = (grid.outputs < grid.parameters.domains).any()
-        claims = [_trained(grid)]
-        if untrained and len(grid.outputs) >= 3:
-            claims += _threshold(grid)
-        if untrained and (grid.outputs > 1).any():
-            claims += _starts(grid)
-        if grid.outputs[0] == 1 < grid.parameters.domains and grid.parameters.mask == "circulant":
-            claims += _connectivity(grid)
-        claims += _authors(grid)
-        found += [in_cell(claim, grid.label) for claim in claims]
-    return found
+def _gap(cell) -> np.ndarray:
+    """Accuracy on trained less that on untrained routes, shape (seed, K, init_scale)."""
+    return _ends(cell, "trained_accuracy") - _untrained(cell)
+
+
+def _of(cell, name) -> float:
+    return float(cell.theory[name].max())
+
+
+@sentence(
+    "The routes that were trained are those of the mask; accuracy on trained routes is the mean over just these.",
+    source=OURS,
+    predicted=0,
+    allowed=(0, 1e-5),
+    over=AXES,
+    why="Masks are drawn again and compared: one route more or less counts one. Means of accuracies in single precision.",
+)
+def same_mask(cell):
+    numbers, order = range(cell.seeds), (*AXES, "seed", "input_domain", "output_domain")
+    each = [replace(cell.parameters, trained_outputs=k) for k in cell.values("trained_outputs")]
+    drawn = np.array([[[mask(p, cell.seed(number)) for number in numbers]] for p in each])
+    pairs, accuracy = (
+        cell.simulation[name].transpose(*order).values
+        for name in ("trained_pairs", "heldout_accuracy")
+    )
+    mean = (accuracy * drawn).sum((-2, -1)) / drawn.sum((-2, -1))
+    wrong = np.abs(mean - np.moveaxis(_ends(cell, "trained_accuracy"), 0, -1))
+    gaps = np.maximum(wrong, np.abs(pairs - drawn).max((-2, -1)))
+    known = np.isfinite(gaps)
+    return Exact(float(gaps[known].max()) if known.any() else np.nan)
+
+
+@sentence(
+    "Accuracy on trained routes is high for every number of them and every size of the start.",
+    source=PAPER + "section 5.1, Figs 8 and 10",
+    predicted=0,
+    allowed=(-0.05, np.inf),
+    why='"Reasonably good for all scales": the authors\' own fall by 4.3 points from gain 1 to 10.',
+    **ALONG,
+)
+def trained_high(cell):
+    trained, limit = _ends(cell, "trained_accuracy"), _of(cell, "least_squares_accuracy")
+    known = np.isfinite(limit)
+    best = limit if known or not np.isfinite(trained).any() else np.nanmax(trained)
+    words = "least squares" if known else "the best cell"
+    note = f"Worst cell of the grid, accuracy on held-out images less that of {words}."
+    return PerSeed((trained - best).min((1, 2)), note)
+
+
+@sentence(
+    "Trained routes end as good as least squares.",
+    source=OURS,
+    predicted=0,
+    allowed=(-NEAR, NEAR),
+    why="What is left to learn when a run ends is a fiftieth of all there was; " + WHY_NEAR,
+    note="Accuracy on held-out images less that of least squares, mean over the grid.",
+    **ALONG,
+)
+def least_squares(cell):
+    limit = _of(cell, "least_squares_accuracy")
+    if not (np.isfinite(limit) and cell.parameters.training == "statistics"):
+        return None
+    return (_ends(cell, "trained_accuracy") - limit).mean((1, 2))
+
+
+@sentence(
+    "The loss of every run ends between that of least squares and the excess at which the run is stopped.",
+    source=OURS,
+    predicted=lambda cell: cell.parameters.excess_tolerance / 2,
+    allowed=lambda cell: (-1e-5, cell.parameters.excess_tolerance + 1e-5),
+    why="A run ends when it could still learn `excess_tolerance` of all there was; rounding of a loss in single precision.",
+    note="Final loss less that of least squares, over what answering zero has left to learn; of all runs the one furthest "
+    "from the middle.",
+    **ALONG,
+)
+def least_squares_loss(cell):
+    p, limit = cell.parameters, _of(cell, "least_squares_loss")
+    if not (np.isfinite(limit) and p.training == "statistics" and p.duration >= 1e9):
+        return None
+    # One-hot targets have length 1: answering zero costs a half.
+    excess = ((_ends(cell, "loss") - limit) / (0.5 - limit)).ravel()
+    excess = excess[np.isfinite(excess)]
+    far = np.abs(excess - p.excess_tolerance / 2)
+    return Exact(float(excess[far.argmax()]) if excess.size else np.nan)
+
+
+@sentence(
+    "From small starts the time to learn goes as the inverse of their size, as in a linear network of three layers.",
+    source=OURS,
+    predicted=-1,
+    allowed=(-1.15, -0.85),
+    over=AXES,
+    why="Two layers wait for the logarithm of their start (0), four for its inverse square (-2). Half of the loss is made up "
+    "of several modes, of which weaker ones fall behind as starts become smaller.",
+    note="Slope of the logarithms of the time to half of what can be learned against the start, two smallest starts, mean "
+    "over K.",
+)
+def waiting(cell):
+    p, scales, limit = cell.parameters, cell.values("init_scale"), _of(cell, "least_squares_loss")
+    if not np.isfinite(limit) or p.training != "statistics":
+        return None
+    if len(scales) == 1 or scales[1] > 0.1:
+        return None
+    data = cell.simulation[["flow_time", "loss"]].isel(init_scale=[0, 1])
+    data = data.transpose("seed", *AXES, "step")
+    curves = zip(*(data[name].values.reshape(-1, data.sizes["step"]) for name in data), strict=True)
+    times = np.array([_half_time(time, loss, limit) for time, loss in curves])
+    times = np.log(times.reshape(cell.seeds, -1, 2)).mean(1)
+    return (times[:, 1] - times[:, 0]) / np.log(scales[1] / scales[0])
+
+
+def _half_time(time, loss, limit) -> float:
+    kept = np.isfinite(loss)
+    if not kept.any():
+        return np.nan
+    half = (loss[kept][0] + limit) / 2
+    return float(crossing_time(time[kept], -loss[kept], -half))
 
 
 def thresholds(fractions: np.ndarray, gaps: np.ndarray) -> np.ndarray:
@@ -142,140 +174,184 @@ def thresholds(fractions: np.ndarray, gaps: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(gaps).any(-1), np.nan, found)
 
 
-def _trained(grid: Grid) -> Claim:
-    return judge(
-        "trained-high",
-        "Accuracy on trained routes is high for every number of them and every size of the start.",
-        PAPER + "section 5.1, Figs 8 and 10",
-        (grid.trained - grid.reference).min((1, 2)),
-        # "Reasonably good for all scales": the authors' own fall by 4.3 points from gain 1 to 10.
-        (-0.05, np.inf),
-        predicted=0,
-        note="Worst cell of the grid, accuracy on held-out images less that of "
-        + ("least squares. " if grid.parameters.loss == "squared" else "the best cell. ")
-        + f"{grid.unfinished} of {grid.trained.size} runs "
-        + (
-            f"did not converge in {grid.parameters.steps} steps."
-            if grid.parameters.training == "statistics"
-            else "diverged."
-        ),
-    )
-
-
-def _threshold(grid: Grid) -> list[Claim]:
-    p = grid.parameters
-    fractions = grid.outputs / p.domains
-    per_gain = [thresholds(fractions, grid.gap[:, index]) for index in range(len(grid.gains))]
+def _threshold(cell, linear):
+    p, outputs = cell.parameters, np.array(cell.values("trained_outputs"))
+    if (p.negative_slope == 1) != linear or outputs.size < 3:
+        return None
+    scales, gap = cell.values("init_scale"), _gap(cell)
+    found = [thresholds(outputs / p.domains, gap[:, :, at]) for at in range(len(scales))]
     listed = ", ".join(
-        f"{gain:g}: {np.nanmean(values):.2f}"
-        for gain, values in zip(grid.gains, per_gain, strict=True)
-        if np.isfinite(values).any()
+        f"{scale:g}: {values.mean():.2f}" for scale, values in zip(scales, found, strict=True)
     )
     note = (
         f"K/M from which untrained routes stay within {NEAR:g} of trained ones. By gain: {listed}."
     )
-    linear = p.negative_slope == 1
-    percent = 0.4 if linear else 0.25
-    return [
-        judge(
-            "forty-percent" if linear else "twenty-five-percent",
-            "Transfer to untrained routes becomes as good as training when about "
-            f"{percent:.0%} of the routes are trained.",
-            PAPER + ("section 5.1, Fig. 7b-c" if linear else "Fig. 9"),
-            per_gain[0],
-            # "About": one tenth to either side, the spacing of the points of the figure.
-            (percent - 0.1, percent + 0.1),
-            predicted=percent,
-            note=note,
-        )
-    ]
+    return PerSeed(found[0], note)
 
 
-def _starts(grid: Grid) -> list[Claim]:
-    at = grid.quarter
-    k = grid.outputs[at]
-    claims = [
-        judge(
-            "small-start",
-            "From the smallest start, untrained routes are as good as trained ones.",
-            PAPER + "section 5.1, Figs 7d and 10",
-            grid.gap[:, 0, at],
-            (-NEAR, NEAR),
-            predicted=0,
-            note=f"Difference in accuracy at K = {k} of M = {grid.parameters.domains}, gain {grid.gains[0]:g}.",
-        )
-    ]
-    if grid.gains[-1] >= 10 * grid.gains[0]:
-        claims.append(
-            judge(
-                "large-start",
-                "Zero-shot transfer emerges only from small starts.",
-                PAPER + "section 5.1, Figs 7d and 10",
-                grid.untrained[:, 0, at] - grid.untrained[:, -1, at],
-                # The figures fall by tens of points; a tenth cannot be missed in them.
-                (0.1, np.inf),
-                note=f"Accuracy on untrained routes at gain {grid.gains[0]:g} less that at {grid.gains[-1]:g}, K = {k}.",
-            )
-        )
-    return claims
+ABOUT = {"why": '"About": one tenth to either side, the spacing of the points of the figure.'}
 
 
-def _connectivity(grid: Grid) -> list[Claim]:
-    chance = grid.chance
-    claims = [
-        judge(
-            "disconnected",
-            "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
-            OURS,
-            grid.untrained[:, 0, 0],
-            # The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.
-            (0.5 * chance, 1.5 * chance),
-            predicted=chance,
-            note=f"Accuracy on untrained routes, gain {grid.gains[0]:g}.",
-        )
-    ]
-    if 2 in grid.outputs and grid.parameters.domains > 2:
-        claims.append(
-            judge(
-                "connected",
-                "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
-                OURS,
-                grid.untrained[:, 0, int(np.flatnonzero(grid.outputs == 2)[0])],
-                # Above what counts as chance at K = 1.
-                (1.5 * chance, 1),
-                note=f"Accuracy on untrained routes, gain {grid.gains[0]:g}.",
-            )
-        )
-    return claims
+@sentence(
+    "Transfer to untrained routes becomes as good as training when about 40% of the routes are trained.",
+    source=PAPER + "section 5.1, Fig. 7b-c",
+    predicted=0.4,
+    allowed=(0.3, 0.5),
+    **ABOUT,
+    **ALONG,
+)
+def forty_percent(cell):
+    return _threshold(cell, True)
 
 
-def _authors(grid: Grid) -> list[Claim]:
-    p = grid.parameters
-    same = (p.data, p.domains, p.hidden_width, p.loss, p.training, p.init_law, p.negative_slope)
-    if same != ("mnist", 40, 128, "cross_entropy", "minibatch", "authors", 1.0):
-        return []
-    if 10 not in grid.outputs:
-        return []
-    at = int(np.flatnonzero(grid.outputs == 10)[0])
-    claims = []
-    for gain, (trained, untrained) in _AUTHORS[p.transform].items():
-        if gain not in grid.gains:
-            continue
-        index = int(np.flatnonzero(grid.gains == gain)[0])
-        # Two points for trained routes: test error of 10,000 images is .3, the rest is for other starts. Untrained routes
-        # vary more from start to start: five points.
-        for kind, value, values, width in (
-            ("trained", trained, grid.trained, 0.02),
-            ("untrained", untrained, grid.untrained, 0.05),
-        ):
-            claims.append(
-                judge(
-                    f"authors-{kind}[gain={gain:g}]",
-                    f"Accuracy on {kind} routes at K = 10 of 40 is what the authors' code gives.",
-                    PAPER + "authors' runs",
-                    values[:, index, at],
-                    (value - width, value + width),
-                    predicted=value,
-                )
-            )
-    return claims
+@sentence(
+    "With leaky ReLUs transfer becomes as good as training when about 25% of the routes are trained.",
+    source=PAPER + "Fig. 9",
+    predicted=0.25,
+    allowed=(0.15, 0.35),
+    **ABOUT,
+    **ALONG,
+)
+def twenty_five_percent(cell):
+    return _threshold(cell, False)
+
+
+def _quarter(cell) -> int | None:
+    """Index of the K closest to M / 4, of 1 < K < M, as the paper's K = 10 of M = 40; None if there is none."""
+    m, outputs = cell.parameters.domains, np.array(cell.values("trained_outputs"))
+    far = np.where((outputs > 1) & (outputs < m), np.abs(outputs - m / 4), np.inf)
+    return int(len(far) - 1 - far[::-1].argmin()) if np.isfinite(far).any() else None
+
+
+def _at(cell, place) -> str:
+    outputs, m = cell.values("trained_outputs")[place], cell.parameters.domains
+    return f"K = {outputs} of M = {m}, gain {cell.values('init_scale')[0]:g}"
+
+
+SMALL = {"predicted": 0, "allowed": (-NEAR, NEAR), "why": WHY_NEAR}
+
+
+@sentence(
+    "From the smallest start, untrained routes are as good as trained ones.",
+    source=PAPER + "section 5.1, Figs 7d and 10",
+    **SMALL,
+    **ALONG,
+)
+def small_start(cell):
+    at = _quarter(cell)
+    if at is None:
+        return None
+    return PerSeed(_gap(cell)[:, at, 0], f"Difference in accuracy at {_at(cell, at)}.")
+
+
+@sentence(
+    "From the smallest start, untrained routes are as good as trained ones once half of the routes are trained.",
+    source=OURS,
+    corrects="small-start",
+    **SMALL,
+    **ALONG,
+)
+def small_start_corrected(cell):
+    m, outputs = cell.parameters.domains, np.array(cell.values("trained_outputs"))
+    enough = np.flatnonzero((outputs >= m / 2) & (outputs < m))
+    if not enough.size:
+        return None
+    return PerSeed(
+        _gap(cell)[:, enough[0], 0], f"Difference in accuracy at {_at(cell, enough[0])}."
+    )
+
+
+@sentence(
+    "Zero-shot transfer emerges only from small starts.",
+    source=PAPER + "section 5.1, Figs 7d and 10",
+    allowed=(0.1, np.inf),
+    why="The figures fall by tens of points; a tenth cannot be missed in them.",
+    **ALONG,
+)
+def large_start(cell):
+    at, scales = _quarter(cell), cell.values("init_scale")
+    if at is None or scales[-1] < 10 * scales[0]:
+        return None
+    accuracy = _untrained(cell)[:, at]
+    note = f"Accuracy on untrained routes at {_at(cell, at)}, less that at {scales[-1]:g}."
+    return PerSeed(accuracy[:, 0] - accuracy[:, -1], note)
+
+
+def _of_band(cell, outputs):
+    """Accuracy on untrained routes of a circulant band from the smallest start; None where that was not run."""
+    p, known = cell.parameters, cell.values("trained_outputs")
+    if p.mask != "circulant" or outputs not in known or p.domains <= outputs:
+        return None
+    note = f"Accuracy on untrained routes, gain {cell.values('init_scale')[0]:g}."
+    return PerSeed(_untrained(cell)[:, known.index(outputs), 0], note)
+
+
+@sentence(
+    "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
+    source=OURS,
+    predicted=lambda cell: _of(cell, "chance_accuracy"),
+    allowed=lambda cell: (
+        0.5 * _of(cell, "chance_accuracy"),
+        1.5 * _of(cell, "chance_accuracy"),
+    ),
+    why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
+    **ALONG,
+)
+def disconnected(cell):
+    return _of_band(cell, 1)
+
+
+@sentence(
+    "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
+    source=OURS,
+    allowed=lambda cell: (1.5 * _of(cell, "chance_accuracy"), 1),
+    why="Above what counts as chance at K = 1.",
+    **ALONG,
+)
+def connected(cell):
+    return _of_band(cell, 2)
+
+
+def _authors(cell) -> tuple[float, float]:
+    """The authors' accuracies on trained and untrained routes at this start."""
+    return _AUTHORS[cell.parameters.transform][cell.parameters.init_scale]
+
+
+def _as_authors(cell, accuracy):
+    """Accuracies at K = 10, shape (seed,); None for other networks than the authors'."""
+    p, outputs = cell.parameters, cell.values("trained_outputs")
+    same = (p.data, p.domains, p.hidden_width, p.loss_function, p.training, p.init_law)
+    if same != ("mnist", 40, 128, "cross_entropy", "minibatch", "authors") or p.negative_slope != 1:
+        return None
+    if p.init_scale not in _AUTHORS[p.transform] or 10 not in outputs:
+        return None
+    return accuracy(cell)[:, outputs.index(10)]
+
+
+def _last(cell, name) -> np.ndarray:
+    return at_end(cell.simulation[name]).transpose("seed", "trained_outputs").values
+
+
+AUTHORS = {"source": PAPER + "authors' runs", "over": ("trained_outputs",), "at_end": True}
+
+
+@sentence(
+    "Accuracy on trained routes at K = 10 of 40 is what the authors' code gives.",
+    predicted=lambda cell: _authors(cell)[0],
+    allowed=lambda cell: (_authors(cell)[0] - 0.02, _authors(cell)[0] + 0.02),
+    why="Test error of 10,000 images is .3 points, the rest is for other starts.",
+    **AUTHORS,
+)
+def authors_trained(cell):
+    return _as_authors(cell, lambda cell: _last(cell, "trained_accuracy"))
+
+
+@sentence(
+    "Accuracy on untrained routes at K = 10 of 40 is what the authors' code gives.",
+    predicted=lambda cell: _authors(cell)[1],
+    allowed=lambda cell: (_authors(cell)[1] - 0.05, _authors(cell)[1] + 0.05),
+    why="Untrained routes vary more from start to start than trained ones: five points.",
+    **AUTHORS,
+)
+def authors_untrained(cell):
+    return _as_authors(cell, lambda cell: _last(cell, "untrained_accuracy"))

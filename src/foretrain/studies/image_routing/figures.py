@@ -1,8 +1,8 @@
 """Figures of the study ``image-routing``, after Saxe, Sodhani & Lewallen (2022), Figs 7 to 10."""
 
 import numpy as np
-import xarray as xr
 
+from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
     INK,
@@ -14,163 +14,128 @@ from foretrain.figures.style import (
     seed_band,
 )
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.grid import Grid
+from foretrain.training.routing_claims import AXES
 
-_TRAINED, _UNTRAINED = PALETTE["blue"], PALETTE["orange"]
-_INNER = ("trained_outputs", "gain")
+_KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
-    """Error against the fraction of trained routes and against gain, learning curves, accuracy of every route."""
-    simulation, theory = tree["simulation"].to_dataset(), tree["theory"].to_dataset()
-    others = [
-        name
-        for name in tree.attrs.get("axes", {})
-        if name in simulation.dims and name not in _INNER
-    ]
+def draw(grid: Grid) -> dict[str, Drawing]:
+    """Error against the fraction of trained routes and against the start, learning curves, accuracy of every route."""
+    other = [name for name in grid.axes if name not in AXES][:1]
+    part, where = grid.first((*AXES, *other))
     drawings = {}
-    for number in range(simulation.sizes[others[0]] if others else 1):
-        chosen = {name: number if name == others[0] else 0 for name in others}
-        cell = simulation.isel(chosen)
-        known = theory.isel({name: at for name, at in chosen.items() if name in theory.dims})
-        where = "".join(f" {name} = {simulation[name].values[at]}." for name, at in chosen.items())
-        ending = f"-{number + 1}" if others else ""
-        errors = _errors(cell)
-        if "trained_outputs" in cell.dims:
-            drawings[f"fraction{ending}"] = _fraction(errors, known, where)
-        if "gain" in cell.dims:
-            drawings[f"gain{ending}"] = _gain(errors, known, where)
-        drawings[f"learning{ending}"] = _learning(cell, where)
-        drawings[f"routes{ending}"] = _routes(cell, where)
+    for number, cell in enumerate(part.cells(AXES), 1):
+        ending = f"-{number}" if other else ""
+        words = f" {cell_label({name: cell.cell[name] for name in other})}." if other else ""
+        laid, words = cell.along(*AXES), words + where
+        outputs, scales = (laid.values(name) for name in AXES)
+        if len(outputs) > 1:
+            drawings[f"fraction{ending}"] = _fraction(laid, words)
+        if len(scales) > 1:
+            drawings[f"gain{ending}"] = _gain(laid, words)
+        at = {"trained_outputs": (len(outputs) - 1) // 2, "init_scale": (len(scales) - 1) // 2}
+        words = f" K = {outputs[at['trained_outputs']]}, gain {scales[at['init_scale']]:g}." + words
+        drawings[f"learning{ending}"] = _learning(laid.simulation.isel(at), words)
+        drawings[f"routes{ending}"] = _routes(laid.simulation.isel(at), words)
     return drawings
 
 
-def _errors(cell) -> xr.Dataset:
-    """Error of classification at the end; nan where no route is untrained."""
-    end = at_end(cell[["trained_accuracy", "untrained_accuracy"]])
-    all_trained = cell["trained_pairs"].min(("input_domain", "output_domain")) == 1
-    return xr.Dataset(
-        {
-            "trained": 1 - end["trained_accuracy"],
-            "untrained": (1 - end["untrained_accuracy"]).where(~all_trained),
-            "domains": cell.sizes["input_domain"],
-        }
-    )
+def _errors(ax, x, cell, place):
+    """Errors of classification at the end against x, at one place of the other axis; and that of least squares."""
+    for kind, colour in _KINDS.items():
+        error = 1 - at_end(cell.simulation[f"{kind}_accuracy"])
+        if kind == "untrained":
+            error = error.where(error["trained_outputs"] < cell.parameters.domains)
+        error = error.isel(place).transpose("seed", ...)
+        if np.isfinite(error).any():
+            seed_band(ax, x, error, f"{kind} routes", color=colour)
+    limit = 1 - float(cell.theory["least_squares_accuracy"].mean())
+    if np.isfinite(limit):
+        ax.axhline(limit, color=INK, linewidth=1, linestyle=":", label="least squares")
 
 
-def _limit(ax, known):
-    value = 1 - float(known["least_squares_accuracy"].mean())
-    if np.isfinite(value):
-        ax.axhline(value, color=INK, linewidth=1, linestyle=":", label="least squares")
+def _panels(shown):
+    figure, axes = panels(1, len(shown), sharey=True, height=3.6, squeeze=False)
+    axes[0, 0].set_ylabel("Classification error")
+    return figure, axes[0]
 
 
-def _pair(ax, x, errors):
-    for kind, colour in (("trained", _TRAINED), ("untrained", _UNTRAINED)):
-        if np.isfinite(errors[kind].values).any():
-            seed_band(ax, x, errors[kind].transpose("seed", ...), f"{kind} routes", color=colour)
-
-
-def _fraction(errors, known, where):
-    gains = errors["gain"].values if "gain" in errors.dims else [None]
-    shown = _spread(len(gains), 3)
-    figure, axes = panels(1, len(shown), sharey=True, height=3.6)
-    x = errors["trained_outputs"].values / int(errors["domains"])
-    for ax, number in zip(np.atleast_1d(axes), shown, strict=True):
-        cell = errors.isel(gain=number) if gains[0] is not None else errors
-        _pair(ax, x, cell)
-        _limit(ax, known)
-        ax.axvline(0.4, color="#9aa0a6", linewidth=1, zorder=0)
-        title = f"gain {gains[number]:g}" if gains[0] is not None else ""
-        ax.set_title(title, loc="left")
-        ax.set(xlabel="Trained fraction K/M", ylim=(0, 1), xlim=(0, 1))
-    np.atleast_1d(axes)[0].set_ylabel("Classification error")
-    if len(shown) > 1:
+def _finished(figure, axes):
+    if len(axes) > 1:
         panel_letters(axes)
     legend_below(figure, 2)
+    return figure
+
+
+def _fraction(cell, where):
+    scales = cell.values("init_scale")
+    shown = _spread(range(len(scales)), 3)
+    figure, axes = _panels(shown)
+    x = np.array(cell.values("trained_outputs")) / cell.parameters.domains
+    for ax, number in zip(axes, shown, strict=True):
+        _errors(ax, x, cell, {"init_scale": number})
+        ax.axvline(0.4, color="#9aa0a6", linewidth=1, zorder=0)
+        ax.set_title(f"gain {scales[number]:g}", loc="left")
+        ax.set(xlabel="Trained fraction K/M", ylim=(0, 1), xlim=(0, 1))
     return Drawing(
-        figure,
+        _finished(figure, axes),
         "Error against the fraction of trained routes",
         "Error on held-out images on routes that were trained and on routes that never were, at the end of training. "
         "The grey line marks the 40% of the paper." + where,
     )
 
 
-def _gain(errors, known, where):
-    outputs = errors["trained_outputs"].values if "trained_outputs" in errors.dims else [None]
-    shown = _crossing(outputs, int(errors["domains"]))
-    figure, axes = panels(1, len(shown), sharey=True, height=3.6)
-    for ax, number in zip(np.atleast_1d(axes), shown, strict=True):
-        cell = errors.isel(trained_outputs=number) if outputs[0] is not None else errors
-        _pair(ax, errors["gain"].values, cell)
-        _limit(ax, known)
-        title = f"K = {outputs[number]}" if outputs[0] is not None else ""
-        ax.set_title(title, loc="left")
+def _gain(cell, where):
+    outputs, domains = np.array(cell.values("trained_outputs")), cell.parameters.domains
+    # From 2 to M / 2, where transfer sets in; all if there is none.
+    within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
+    shown = _spread(within if within.size else range(outputs.size), 3)
+    figure, axes = _panels(shown)
+    for ax, number in zip(axes, shown, strict=True):
+        _errors(ax, cell.values("init_scale"), cell, {"trained_outputs": number})
+        ax.set_title(f"K = {outputs[number]}", loc="left")
         ax.set(xlabel="Gain of the start", xscale="log", ylim=(0, 1))
-    np.atleast_1d(axes)[0].set_ylabel("Classification error")
-    if len(shown) > 1:
-        panel_letters(axes)
-    legend_below(figure, 2)
     return Drawing(
-        figure,
+        _finished(figure, axes),
         "Error against the size of the start",
         "Error on held-out images on trained and untrained routes against the factor on the initial weights, for some "
-        f"numbers K of trained outputs of {int(errors['domains'])} domains." + where,
+        f"numbers K of trained outputs of {domains} domains." + where,
     )
 
 
-def _spread(count, most):
-    """At most `most` indices spread over `count`."""
-    return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(int)).tolist()
+def _spread(places, most) -> list[int]:
+    """At most `most` of the places, spread over all."""
+    chosen = np.linspace(0, len(places) - 1, min(most, len(places))).round().astype(int)
+    return [int(places[at]) for at in np.unique(chosen)]
 
 
-def _crossing(outputs, domains):
-    """Up to three indices of K from 2 to M / 2, where transfer sets in; of all K if there is none."""
-    if outputs[0] is None:
-        return [0]
-    within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
-    return [int(within[at]) for at in _spread(len(within), 3)] or _spread(len(outputs), 3)
-
-
-def _middle(cell):
-    """The cell in the middle of the grid, and what it is in words."""
-    at = {name: (cell.sizes[name] - 1) // 2 for name in _INNER if name in cell.dims}
-    words = "".join(f" {name} = {cell[name].values[index]:g}." for name, index in at.items())
-    return cell.isel(at), words
-
-
-def _learning(cell, where):
-    chosen, words = _middle(cell)
+def _learning(runs, where):
     figure, ax = panels()
-    for seed in range(chosen.sizes["seed"]):
-        run = chosen.isel(seed=seed)
-        time = run["flow_time"].values
-        for name, colour in (("trained", _TRAINED), ("untrained", _UNTRAINED)):
-            label = f"{name} routes" if seed == 0 else None
-            values = run[f"{name}_accuracy"].values
-            ax.plot(time, 1 - values, color=colour, linewidth=1.4, alpha=0.85, label=label)
-    ax.set(
-        xlabel="Continuous time (step × learning rate / (1 - momentum))",
-        ylabel="Classification error",
-        ylim=(0, 1),
-        xlim=(0, None),
-    )
+    for seed in range(runs.sizes["seed"]):
+        run = runs.isel(seed=seed)
+        for kind, colour in _KINDS.items():
+            label = f"{kind} routes" if seed == 0 else None
+            error = 1 - run[f"{kind}_accuracy"]
+            ax.plot(run["flow_time"], error, color=colour, linewidth=1.4, alpha=0.85, label=label)
+    label = "Continuous time (step × learning rate / (1 - momentum))"
+    ax.set(xlabel=label, ylabel="Classification error", ylim=(0, 1), xlim=(0, None))
     ax.legend()
     return Drawing(
         figure,
         "Error while learning",
         "Error on held-out images while the network learns, one line a seed, in one cell of the grid."
-        + words
         + where,
     )
 
 
-def _routes(cell, where):
-    chosen, words = _middle(cell)
+def _routes(runs, where):
     figure, ax = panels(height=5)
     order = ("input_domain", "output_domain")
-    values = chosen["heldout_accuracy"].mean("seed").transpose(*order).values
+    values = runs["heldout_accuracy"].mean("seed").transpose(*order).values
     image = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1)
-    trained = chosen["trained_pairs"].isel(seed=0).transpose(*order).values
-    rows, columns = np.nonzero(trained)
+    trained = runs["trained_pairs"].isel(seed=0).transpose(*order).values
+    rows, columns = np.nonzero(trained == 1)
     if len(trained) <= 40:
         size = 150 / len(trained)
         ax.plot(columns, rows, ".", color="white", markersize=size / 2, markeredgecolor=INK)
@@ -180,5 +145,5 @@ def _routes(cell, where):
         figure,
         "Accuracy on every route",
         "Fraction of held-out images classified right on every route at the end, mean over seeds. Dots mark the trained "
-        "routes (with random masks: those of the first seed)." + words + where,
+        "routes (with random masks: those of the first seed)." + where,
     )

@@ -1,36 +1,29 @@
 """Routing on images: zero-shot transfer to untrained pathways, against their number and the size of the start."""
 
-import functools
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-import xarray as xr
 
-from foretrain.claims.claim import Claim
-from foretrain.dynamics.program import Program
 from foretrain.errors import argument_error
-from foretrain.plans.grid import LabelledRuns
-from foretrain.plans.parameters import parameter
-from foretrain.streams import generator
-from foretrain.tasks import image_domains, image_files, images, masks
-from foretrain.tasks.image_domains import Domains, Statistics
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.training.routing import Routes, check_routes
 from foretrain.vocabulary import TIME_UNIT, Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
-COST = "60 s"
+COST = "3 min"
 REFERENCES = ("saxe2022",)
-SEEDS = 4
+SEEDS = 5
 AXES = {
     "trained_outputs": (1, 2, 3, 4, 5, 7),
-    "gain": (0.01, 0.03, 0.1, 0.3, 1.0),
+    "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0),
 }
 
 _K40 = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40)
-_GAINS = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
+_SCALES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
 _TABLE_1 = {
     "training": "minibatch",
-    "loss": "cross_entropy",
+    "loss_function": "cross_entropy",
     "biases": True,
     "init_law": "authors",
     "hidden_width": 128,
@@ -41,14 +34,14 @@ _TABLE_1 = {
     "observe_every": 1500,
     "evaluation_samples": 2000,
     "seeds": 10,
-    "gain": _GAINS,
+    "init_scale": _SCALES,
 }
 _MNIST_40 = {**_TABLE_1, "data": "mnist", "domains": 40, "trained_outputs": _K40}
 _MINIBATCH = {
     "training": "minibatch",
-    "loss": "cross_entropy",
+    "loss_function": "cross_entropy",
     "biases": True,
-    "gain": 0.1,
+    "init_scale": 0.1,
     "steps": 40_000,
 }
 PRESETS = {
@@ -66,19 +59,20 @@ PRESETS = {
     "paper-cifar": {
         **_MNIST_40,
         "data": "cifar10",
+        "hidden_width": 1024,
         "transform": "rotation",
         "rotation_degrees": 270.0,
         "steps": 6_250_000,
     },
     # Fig. 9.
-    "paper-leaky": {**_MNIST_40, "negative_slope": 0.01, "gain": 0.1},
+    "paper-leaky": {**_MNIST_40, "negative_slope": 0.01, "init_scale": 0.1},
     # The question of Fig. 8 on all of MNIST by gradient flow: cost independent of the number of images.
     "mnist": {
         "data": "mnist",
         "domains": 40,
         "hidden_width": 128,
         "trained_outputs": (1, 2, 4, 10, 16, 24),
-        "gain": (0.01, 0.1, 1.0),
+        "init_scale": (0.01, 0.1, 1.0),
         "seeds": 2,
     },
     # Figs 8 and 9 in small: the same networks with and without the leaky ReLU.
@@ -90,13 +84,13 @@ PRESETS = {
     },
 }
 CONDITIONAL_DEFAULTS = {
-    ("training", "minibatch"): {"steps": 40_000, "observe_every": 1000, "gain": 0.1},
+    ("training", "minibatch"): {"steps": 40_000, "observe_every": 1000, "init_scale": 0.1},
 }
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Parameters of the image-routing study; each field's rule says what it may be."""
+class Parameters(Routes, Run):
+    """Parameters of the study; each field's rule says what it may be."""
 
     data: str = parameter(
         "digits",
@@ -104,24 +98,11 @@ class Parameters:
         choices=("digits", "mnist", "cifar10", "features"),
         static=True,
     )
-    data_dir: str = parameter(
-        "", "folder of the files; default: FORETRAIN_DATA_DIR", static=True, cosmetic=True
-    )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
     resnet_weights: str = parameter(
         "", "data=cifar10: weights of a torchvision resnet18 whose features are used", static=True
     )
-    domains: int = parameter(
-        10, "M, number of input and of output domains", minimum=1, maximum=1000, static=True
-    )
-    trained_outputs: int = parameter(
-        4, "K, number of output domains that every input domain is trained with", minimum=1
-    )
-    mask: str = parameter(
-        "circulant",
-        "which K outputs: a circulant band, K at random per input, or random with K inputs per output",
-        choices=masks.MASKS,
-    )
+    domains: int = default(10)
     transform: str = parameter(
         "permutation",
         "what makes a domain: a pixel permutation (absorbed by the encoder), or a rotation",
@@ -131,8 +112,10 @@ class Parameters:
     rotation_degrees: float = parameter(
         180.0, "domain i is turned by i/M of this; the authors' code turned by 270", static=True
     )
-    hidden_width: int = parameter(32, "width of both hidden layers", minimum=1, static=True)
-    gain: float = parameter(0.1, "factor on the initial weights", above=0)
+    hidden_width: int = parameter(
+        32, "width of both hidden layers", minimum=1, maximum=10**5, static=True
+    )
+    init_scale: float = parameter(0.1, "factor on the initial weights, the gain", above=0)
     init_law: str = parameter(
         "xavier",
         "law of the initial weights; authors: xavier with the decoders' fans as their code counts them",
@@ -145,7 +128,7 @@ class Parameters:
         choices=("statistics", "minibatch"),
         static=True,
     )
-    loss: str = parameter(
+    loss_function: str = parameter(
         "squared",
         "1/2 |error|^2, or cross-entropy",
         choices=("squared", "cross_entropy"),
@@ -158,10 +141,13 @@ class Parameters:
     learning_rate: float = parameter(0.01, "minibatch: learning rate", above=0)
     momentum: float = parameter(0.9, "minibatch: momentum", minimum=0, maximum=0.999)
     batch_size: int = parameter(
-        8, "minibatch: images a step, the same for all routes", minimum=1, static=True
+        8,
+        "minibatch: images a step, the same for all routes",
+        minimum=1,
+        maximum=10**6,
+        static=True,
     )
-    steps: int = parameter(3000, "largest number of steps", minimum=1, maximum=10**9)
-    observe_every: int = parameter(10, "stride in steps of what is stored", minimum=1, static=True)
+    steps: int = default(3000)
     excess_tolerance: float = parameter(
         0.02,
         "squared, statistics: a run ends when what it could still learn is this share of all there was",
@@ -190,14 +176,12 @@ class Parameters:
         1000,
         "at most so many held-out (and training) images are classified",
         minimum=1,
+        maximum=10**6,
         static=True,
     )
-    precision: str = parameter(
-        "float32", "floating-point type", choices=("float32", "float64"), static=True
-    )
 
 
-VARIABLES = declare(
+declare(
     Variable("untrained_loss", ("step",), meaning="Loss on untrained routes, training images."),
     Variable(
         "trained_accuracy",
@@ -220,14 +204,6 @@ VARIABLES = declare(
         ("step",),
         meaning="Training loss above that of least squares, over that of answering zero.",
     ),
-    Variable(
-        "trained_pairs", ("input_domain", "output_domain"), meaning="1 where a route is trained."
-    ),
-    Variable(
-        "heldout_accuracy",
-        ("input_domain", "output_domain"),
-        meaning="Fraction of held-out samples classified right on every route.",
-    ),
     Variable("least_squares_loss", meaning="Loss of the least-squares map, mean over domains."),
     Variable(
         "least_squares_accuracy",
@@ -237,20 +213,14 @@ VARIABLES = declare(
 )
 
 
-def check(parameters: Parameters) -> None:
+def check(p: Parameters) -> None:
     """Refuse combinations of parameters that make no network or no task."""
-    p = parameters
-    if p.trained_outputs > p.domains:
-        raise argument_error(
-            "trained_outputs",
-            f"be between 1 and `domains` = {p.domains}",
-            f"is {p.trained_outputs}",
-            "Try --trained-outputs with values up to --domains.",
-        )
+    check_routes(p)
     if p.training == "statistics":
         repair = "Try --training minibatch."
-        if p.loss != "squared":
-            raise argument_error("loss", "be `squared` from statistics", f"is `{p.loss}`", repair)
+        if p.loss_function != "squared":
+            rule = "be `squared` from statistics"
+            raise argument_error("loss_function", rule, f"is `{p.loss_function}`", repair)
         if p.negative_slope != 1:
             raise argument_error(
                 "negative_slope", "be 1 from statistics", f"is {p.negative_slope:g}", repair
@@ -267,119 +237,14 @@ def check(parameters: Parameters) -> None:
             raise argument_error("transform", "be `permutation` for features", "is `rotation`")
 
 
-def mask(parameters: Parameters, root_seed: int, seed: int) -> np.ndarray:
-    """Trained pairs of one run, shape (input_domain, output_domain)."""
-    size = (parameters.domains, parameters.trained_outputs)
-    return masks.draw(parameters.mask, *size, generator(root_seed, seed, "mask"))
-
-
-_DATA_FIELDS = (
-    "data",
-    "data_dir",
-    "features_file",
-    "resnet_weights",
-    "transform",
-    "rotation_degrees",
-    "heldout_fraction",
-)
-
-
-def domain_data(parameters: Parameters) -> tuple[Domains, Statistics | None]:
-    """Images of all domains and their statistics (None for minibatches); the split is the same in all runs."""
-    domains = parameters.domains if parameters.transform == "rotation" else 1
-    fields = tuple(getattr(parameters, name) for name in _DATA_FIELDS)
-    return _domain_data(fields, domains, parameters.training == "statistics")
-
-
-@functools.lru_cache(maxsize=2)
-def _domain_data(fields, domains, with_statistics):
-    p = replace(Parameters(), **dict(zip(_DATA_FIELDS, fields, strict=True)))
-    random = generator(0, 0, "data")
-    loaders = {
-        "digits": lambda: images.digits(p.heldout_fraction, random),
-        "mnist": lambda: image_files.mnist(p.data_dir, p.heldout_fraction, random),
-        "cifar10": lambda: image_files.cifar10(p.data_dir, p.heldout_fraction, random),
-        "features": lambda: image_files.features(p.features_file, p.heldout_fraction, random),
-    }
-    data = loaders[p.data]()
-    if p.resnet_weights:
-        from foretrain.tasks.image_features import resnet_features
-
-        extract = functools.partial(resnet_features, weights=p.resnet_weights)
-        found = image_domains.rotated_features(data, domains, p.rotation_degrees, extract)
-    elif p.transform == "rotation":
-        found = image_domains.rotated(data, domains, p.rotation_degrees)
-    else:
-        found = image_domains.permuted(data)
-    return found, image_domains.statistics(found) if with_statistics else None
-
-
-def shared(parameters: Parameters) -> dict[str, np.ndarray]:
-    """Images, labels and statistics, common to all runs."""
-    data, found = domain_data(parameters)
-    most = parameters.evaluation_samples
-    arrays = {"heldout_labels": data.heldout_labels[:most].astype(np.int32)}
-    heldout = data.heldout_inputs[:, :most]
-    if found is None:
-        arrays |= {"inputs": data.inputs, "labels": data.labels.astype(np.int32)}
-        if data.maps is not None:
-            arrays["maps"] = data.maps
-        return {**arrays, "heldout_inputs": heldout}
-    arrays |= {name: getattr(found, name) for name in ("scales", "targets", "residual")}
-    if data.maps is None:
-        return {**arrays, "heldout_inputs": heldout @ found.bases}
-    bases = found.bases.transpose(0, 2, 1).astype(np.float32)
-    return {**arrays, "heldout_inputs": heldout, "maps": bases @ data.maps}
-
-
-def inputs(parameters: Parameters, root_seed: int, seed: int) -> dict[str, np.ndarray]:
-    """What one run feeds to the program."""
-    names = ("gain", "negative_slope", "learning_rate", "momentum", "excess_tolerance", "duration")
-    scalars = {name: np.float64(getattr(parameters, name)) for name in names}
-    return {
-        **scalars,
-        "solver_tolerance": np.float64(parameters.solver_tolerance),
-        "trained_pairs": mask(parameters, root_seed, seed).astype(float),
-    }
-
-
-def estimate(parameters: Parameters) -> float:
+def estimate(p: Parameters) -> float:
     """Predicted steps: all of them for minibatches; a flow waits long for small starts and is stiff for large ones."""
-    if parameters.training == "minibatch":
-        return parameters.steps
-    return min(parameters.steps, 200 + 3 / parameters.gain + 300 * parameters.gain)
+    if p.training == "minibatch":
+        return p.steps
+    return min(p.steps, 200 + 3 / p.init_scale + 300 * p.init_scale)
 
 
-def program(parameters: Parameters) -> Program:
-    """The jitted part of a run; see `foretrain.dynamics.program.Program`."""
-    from foretrain.studies.image_routing import training
-
-    make = training.flow if parameters.training == "statistics" else training.minibatch
-    return make(parameters)
-
-
-def predict(parameters: Parameters, root_seed: int, seeds: int) -> xr.Dataset:
-    """Where a linear network with squared error ends on every trained route, the least-squares map; and chance."""
-    linear = parameters.loss == "squared" and parameters.negative_slope == 1
-    loss = accuracy = math.nan
-    if linear and not parameters.biases:
-        loss, accuracy = _least_squares(replace(parameters, training="statistics"))
-    return xr.Dataset(
-        {
-            "least_squares_loss": loss,
-            "least_squares_accuracy": accuracy,
-            "chance_accuracy": 1 / domain_data(parameters)[0].classes,
-        }
-    )
-
-
-def _least_squares(parameters):
-    data, found = domain_data(parameters)
-    return image_domains.least_squares(data, found, parameters.evaluation_samples)
-
-
-def claims(runs: LabelledRuns) -> list[Claim]:
-    """Judge what Figs 7-10 say, over the whole grid; see `image_routing_claims`."""
-    from foretrain.studies.image_routing import claims as image_routing_claims
-
-    return image_routing_claims.judge_all(runs)
+def time(p: Parameters, step: np.ndarray) -> np.ndarray:
+    """Continuous time of minibatches; a flow's steps adapt to it, so that it is nan here and stored as ``flow_time``."""
+    rate = p.learning_rate / (1 - p.momentum) if p.training == "minibatch" else np.nan
+    return step * rate

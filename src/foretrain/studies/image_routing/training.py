@@ -1,33 +1,116 @@
 """How a run of the study ``image-routing`` is trained: by gradient flow from statistics, or from minibatches."""
 
-import jax
-import jax.numpy as jnp
+import functools
+import os
+from dataclasses import replace
+from typing import Any
 
-from foretrain.dynamics import chebyshev
+import numpy as np
+
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
-from foretrain.networks import image_routing as network
-from foretrain.networks.routing import mean_over
-from foretrain.streams import key
-from foretrain.studies.image_routing import study
+from foretrain.streams import Seed, generator, key
+from foretrain.studies.image_routing.study import Parameters
+from foretrain.tasks import image_domains, image_files, images
+from foretrain.tasks.image_domains import Domains, Statistics
+from foretrain.training.routing import mask
+
+_DATA_FIELDS = (
+    "data",
+    "features_file",
+    "resnet_weights",
+    "transform",
+    "rotation_degrees",
+    "heldout_fraction",
+)
 
 
-def flow(p: study.Parameters) -> Program:
+def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
+    """Images of all domains and their statistics (None for minibatches); the split is the same in all runs."""
+    domains = p.domains if p.transform == "rotation" else 1
+    fields = tuple(getattr(p, name) for name in _DATA_FIELDS)
+    folder = os.environ.get(image_files.VARIABLE, "")
+    return _domain_data(fields, folder, domains, p.training == "statistics")
+
+
+@functools.lru_cache(maxsize=2)
+def _domain_data(fields, folder, domains, with_statistics):
+    p = replace(Parameters(), **dict(zip(_DATA_FIELDS, fields, strict=True)))
+    split = p.heldout_fraction, generator(Seed(0, 0), "data")
+    loaders = {
+        "digits": lambda: images.digits(*split),
+        "mnist": lambda: image_files.mnist(folder, *split),
+        "cifar10": lambda: image_files.cifar10(folder, *split),
+        "features": lambda: image_files.features(p.features_file, *split),
+    }
+    data = loaders[p.data]()
+    if p.resnet_weights:
+        from foretrain.tasks.image_features import resnet_features
+
+        extract = functools.partial(resnet_features, weights=p.resnet_weights)
+        found = image_domains.rotated_features(data, domains, p.rotation_degrees, extract)
+    elif p.transform == "rotation":
+        found = image_domains.rotated(data, domains, p.rotation_degrees)
+    else:
+        found = image_domains.permuted(data)
+    return found, image_domains.statistics(found) if with_statistics else None
+
+
+def shared(p: Parameters) -> dict[str, np.ndarray]:
+    """Images, labels and statistics, common to all runs."""
+    data, found = domain_data(p)
+    most = p.evaluation_samples
+    arrays = {"heldout_labels": data.heldout_labels[:most].astype(np.int32)}
+    heldout = data.heldout_inputs[:, :most]
+    if found is None:
+        arrays |= {"inputs": data.inputs, "labels": data.labels.astype(np.int32)}
+        if data.maps is not None:
+            arrays["maps"] = data.maps
+        return {**arrays, "heldout_inputs": heldout}
+    arrays |= {name: getattr(found, name) for name in ("scales", "targets", "residual")}
+    if data.maps is None:
+        return {**arrays, "heldout_inputs": heldout @ found.bases}
+    bases = found.bases.transpose(0, 2, 1).astype(np.float32)
+    return {**arrays, "heldout_inputs": heldout, "maps": bases @ data.maps}
+
+
+def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
+    """What one run feeds to the program: its trained pairs."""
+    return {"trained_pairs": mask(p, seed).astype(float)}
+
+
+def program(p: Parameters) -> Program:
+    """The program of one static signature; see `foretrain.dynamics.program.Program`."""
+    return _flow(p) if p.training == "statistics" else _minibatch(p)
+
+
+def _flow(p):
     """Gradient flow of the linear network with squared error, from statistics; a step is one attempt of its solver."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import chebyshev
+    from foretrain.networks import image_routing as network
+    from foretrain.networks.routing import mean_over
 
     def velocity(weights, inputs):
         statistics = (inputs["scales"], inputs["targets"])
         return network.negative_gradient(weights, *statistics, inputs["trained_pairs"])
 
+    def first(inputs):
+        return _draw(p, inputs, inputs["scales"].shape[-1], inputs["targets"].shape[-2])
+
     def init(inputs):
-        weights = _draw(p, inputs, inputs["scales"].shape[-1], inputs["targets"].shape[-2])
-        return chebyshev.start(velocity, weights, inputs)
+        return chebyshev.start(velocity, first(inputs), inputs)
 
     def step(inputs, state):
         return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], p.stages)
 
+    def excess_errors(weights, inputs):
+        return network.excess_errors(weights, inputs["scales"], inputs["targets"])
+
     def observe(inputs, state):
         trained, weights = inputs["trained_pairs"], state.position
-        excess = network.excess_errors(weights, inputs["scales"], inputs["targets"])
+        excess = excess_errors(weights, inputs)
         loss = excess + jnp.broadcast_to(inputs["residual"], (p.domains,))[:, None]
         power = 0.5 * (inputs["targets"] ** 2).sum((1, 2)).mean()
         return {
@@ -35,7 +118,7 @@ def flow(p: study.Parameters) -> Program:
             "untrained_loss": mean_over(1 - trained, loss),
             "excess_loss": mean_over(trained, excess) / power,
             "flow_time": state.time,
-            **_accuracies(trained, _heldout(inputs, weights, None, 1.0, p.loss)[1]),
+            **_accuracies(trained, _heldout(p, inputs, weights, None, 1.0)),
         }
 
     def done(inputs, state, observed):
@@ -44,79 +127,111 @@ def flow(p: study.Parameters) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        accuracy = _heldout(inputs, state.position, None, 1.0, p.loss)[1]
-        return {"heldout_accuracy": accuracy, "trained_pairs": inputs["trained_pairs"]}
+        start, trained = first(inputs), inputs["trained_pairs"]
+        slope = jax.grad(lambda w: mean_over(trained, excess_errors(w, inputs)))(start)
+        return {
+            "heldout_accuracy": _heldout(p, inputs, state.position, None, 1.0),
+            "trained_pairs": trained,
+            "gradient_gap": _gap(jax.tree.map(jnp.negative, velocity(start, inputs)), slope),
+        }
 
-    return Program(init, step, observe, done, finish, p.observe_every, p.precision)
+    return Program(init, step, observe, done, finish)
 
 
-def minibatch(p: study.Parameters) -> Program:
+def _minibatch(p):
     """Descent with momentum on minibatches that all routes share."""
-    classes = study.domain_data(p)[0].classes
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks import image_routing as network
+    from foretrain.networks.routing import mean_over
+
+    classes = domain_data(p)[0].classes
+
+    def first(inputs):
+        weights = _draw(p, inputs, inputs["inputs"].shape[-1], classes)
+        return weights, network.zero_biases(weights) if p.biases else None
 
     def init(inputs):
-        weights = _draw(p, inputs, inputs["inputs"].shape[-1], classes)
-        trained = (weights, network.zero_biases(weights) if p.biases else None)
-        random = key(inputs["root_seed"], inputs["seed"], "batch")
+        trained, random = first(inputs), key(inputs["root_seed"], inputs["seed"], "batch")
         return trained, jax.tree.map(jnp.zeros_like, trained), random, jnp.zeros((), jnp.int32)
+
+    def batch(inputs, chosen):
+        return inputs["inputs"][:, chosen], inputs.get("maps"), inputs["labels"][chosen]
+
+    def slope(trained, inputs, chosen):
+        mask_and_units = inputs["trained_pairs"], inputs["negative_slope"], p.loss_function
+        return jax.grad(network.minibatch_loss)(trained, *batch(inputs, chosen), *mask_and_units)
 
     def step(inputs, state):
         trained, speed, random, number = state
         samples = inputs["labels"].shape[0]
         # Drawn with replacement: a batch is a function of its number, so that no order of an epoch has to be kept.
         chosen = jax.random.randint(jax.random.fold_in(random, number), (p.batch_size,), 0, samples)
-        slope = jax.grad(network.minibatch_loss)(
-            trained,
-            inputs["inputs"][:, chosen],
-            inputs.get("maps"),
-            inputs["labels"][chosen],
-            inputs["trained_pairs"],
-            inputs["negative_slope"],
-            p.loss,
-        )
-        speed = jax.tree.map(lambda v, g: inputs["momentum"] * v + g, speed, slope)
+        push = slope(trained, inputs, chosen)
+        speed = jax.tree.map(lambda v, g: inputs["momentum"] * v + g, speed, push)
         trained = jax.tree.map(lambda w, v: w - inputs["learning_rate"] * v, trained, speed)
         return trained, speed, random, number + 1
 
+    def losses(trained, inputs, some):
+        units = inputs["negative_slope"], p.loss_function
+        return network.evaluate(*trained, *batch(inputs, some), *units)[0]
+
     def observe(inputs, state):
-        network_now, pairs = state[0], inputs["trained_pairs"]
-        some = slice(p.evaluation_samples)
-        slope, maps = inputs["negative_slope"], inputs.get("maps")
-        images_now, labels = inputs["inputs"][:, some], inputs["labels"][some]
-        losses, _ = network.evaluate(*network_now, images_now, maps, labels, slope, p.loss)
-        _, accuracy = _heldout(inputs, *network_now, slope, p.loss)
+        trained, pairs = state[0], inputs["trained_pairs"]
+        loss = losses(trained, inputs, slice(p.evaluation_samples))
         rate = inputs["learning_rate"] / (1 - inputs["momentum"])
         return {
-            "loss": mean_over(pairs, losses),
-            "untrained_loss": mean_over(1 - pairs, losses),
+            "loss": mean_over(pairs, loss),
+            "untrained_loss": mean_over(1 - pairs, loss),
             "flow_time": state[3] * rate,
-            **_accuracies(pairs, accuracy),
+            **_accuracies(pairs, _heldout(p, inputs, *trained, inputs["negative_slope"])),
         }
 
-    def done(inputs, state, observed):
-        return jnp.int8(RUNNING)
-
     def finish(inputs, state):
-        _, accuracy = _heldout(inputs, *state[0], inputs["negative_slope"], p.loss)
-        return {"heldout_accuracy": accuracy, "trained_pairs": inputs["trained_pairs"]}
+        start, pairs, some = first(inputs), inputs["trained_pairs"], slice(p.batch_size)
+        direct = jax.grad(lambda network: mean_over(pairs, losses(network, inputs, some)))(start)
+        return {
+            "heldout_accuracy": _heldout(p, inputs, *state[0], inputs["negative_slope"]),
+            "trained_pairs": pairs,
+            "gradient_gap": _gap(slope(start, inputs, some), direct),
+        }
 
-    return Program(init, step, observe, done, finish, p.observe_every, p.precision)
+    return Program(init, step, observe, finish=finish)
 
 
 def _draw(p, inputs, input_size, classes):
+    import jax.numpy as jnp
+
+    from foretrain.networks import image_routing as network
+
     random = key(inputs["root_seed"], inputs["seed"], "weights")
     size = (p.domains, p.hidden_width, input_size, classes)
     dtype = jnp.dtype(p.precision)
-    return network.random_weights(random, *size, inputs["gain"], law=p.init_law, dtype=dtype)
+    return network.random_weights(random, *size, inputs["init_scale"], law=p.init_law, dtype=dtype)
 
 
-def _heldout(inputs, weights, biases, slope, loss):
-    images_held, labels = inputs["heldout_inputs"], inputs["heldout_labels"]
-    return network.evaluate(weights, biases, images_held, inputs.get("maps"), labels, slope, loss)
+def _heldout(p, inputs, weights, biases, slope):
+    """Accuracy of every route on held-out images, shape (input_domain, output_domain)."""
+    from foretrain.networks import image_routing as network
+
+    data = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
+    return network.evaluate(weights, biases, *data, slope, p.loss_function)[1]
 
 
 def _accuracies(trained, accuracy):
+    from foretrain.networks.routing import mean_over
+
     return {
         "trained_accuracy": mean_over(trained, accuracy),
         "untrained_accuracy": mean_over(1 - trained, accuracy),
     }
+
+
+def _gap(slope, direct):
+    """Distance of a gradient from the one taken directly, over its length."""
+    import jax
+    import jax.numpy as jnp
+
+    length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in jax.tree.leaves(tree)))  # noqa: E731
+    return length(jax.tree.map(jnp.subtract, slope, direct)) / length(direct)

@@ -1,232 +1,269 @@
-"""What section 4.2 says of the race, and whether it is so. Tolerances stand beside their reasons."""
+"""What section 4.2 says of the race, and whether it is so."""
 
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 
-from foretrain.claims.claim import Claim, exact, judge
+from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.measures.trajectory import at_end
-from foretrain.plans.grid import LabelledRuns, judge_cells
-from foretrain.studies.pathway_race import study
-from foretrain.studies.pathway_race import theory as theory_of
+from foretrain.studies.pathway_race.study import handicap, part_factors, variants
+from foretrain.studies.pathway_race.theory import decoupled_run, loser_range, overlap
+from foretrain.training.routing import items_task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 OURS = "docs/studies/pathway-race.md"
 
 
-def judge_grid(runs: LabelledRuns) -> list[Claim]:
-    """Claims over all P first, then those of every cell."""
-    return [*_over_paths(runs), *judge_cells(_judge_cell, runs)]
+def _times(cell) -> np.ndarray:
+    """Measured half-learning times of mode 1, shape (seed, paths)."""
+    return cell.fits["measured_half_time"].isel(mode=0).transpose("seed", "paths").values
 
 
-def _over_paths(runs: LabelledRuns) -> list[Claim]:
-    if list(runs.axes) != ["paths"]:  # along further axes every cell still is judged by itself
-        return []
-    theory = runs.theory.sortby("paths")
-    times = theory["measured_half_time"].isel(mode=0).transpose("seed", "paths").values
-    paths = theory["paths"].values
-    faster = np.diff(times, axis=1) < 0
-    ordered = np.where(np.isfinite(times).all(1), faster.mean(1), np.nan)
-    measured = times[:, 0] / times[:, -1]
-    span = f"P = {paths[0]} over P = {paths[-1]}"
-    claims = [
-        judge(
-            "sharing-faster",
-            "Networks that share more structure learn faster.",
-            PAPER + "Fig. 5b",
-            ordered,
-            # "Reliably": without exception.
-            (1, 1),
-            predicted=1,
-            note="Fraction of neighbouring P, mode 1, of which the larger is half learned first.",
-        )
-    ]
-    kinds = [
-        (
-            "speed-up",
-            "The speed-up by sharing is that of the reduction from equal starts.",
-            PAPER + "eqs. (16)-(17), Fig. 5b",
-            "equal_start_half_time",
-            "The effective equal start is not the same for all P",
-        )
-    ]
-    if not runs.parameters.shared_encoders:
-        kinds.append(
-            (
-                "speed-up.corrected",
-                "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
-                OURS,
-                "half_learning_time",
-                "Effective equal start over init_scale",
-            )
-        )
-    overlap = theory["effective_overlap"].transpose("seed", "paths")
-    text = ", ".join(
-        f"{m:.2f} (P = {p})" for p, m in zip(paths, np.nanmean(overlap, axis=0), strict=True)
+def _slowest_gain(times) -> np.ndarray:
+    """Smallest ratio of the half-learning times of neighbouring P."""
+    return (times[..., :-1] / times[..., 1:]).min(-1)
+
+
+@sentence(
+    "Networks that share more structure learn faster.",
+    source=PAPER + "Fig. 5b",
+    predicted=lambda cell: float(_slowest_gain(_foretold(cell, "half_learning_time"))),
+    allowed=(1, np.inf),
+    over=("paths",),
+    why='"Faster": a ratio above one, between any two neighbouring P.',
+    note="Half-learning time of mode 1 over that of the next larger P; the smallest of these ratios.",
+)
+def sharing_faster(cell):
+    return _slowest_gain(_times(cell)) if len(cell.values("paths")) > 1 else None
+
+
+def _foretold(cell, name) -> np.ndarray:
+    return cell.theory[name].isel(mode=0).transpose("paths").values
+
+
+def _ends(cell, name) -> float:
+    times = _foretold(cell, name)
+    return float(times[0] / times[-1])
+
+
+def _ends_within(cell, name) -> tuple[float, float]:
+    reach = 1 + sum(overlap(cell.parameters, cell.values("paths")[end]) for end in (0, -1))
+    return _ends(cell, name) / reach, _ends(cell, name) * reach
+
+
+SPEED_UP = {
+    "over": ("paths",),
+    "why": "What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
+    "1/sqrt(N_h) averaged over the modules; two networks are compared.",
+}
+
+
+def _speed_up(cell):
+    p, paths = cell.parameters, cell.values("paths")
+    if len(paths) == 1 or p.against_full_sharing or p.init_law == "decoupled":
+        return None
+    times, overlaps = _times(cell), cell.fits["effective_overlap"].transpose("paths", "seed").values
+    listed = ", ".join(
+        f"{np.mean(values):.2f} (P = {number})"
+        for number, values in zip(paths, overlaps, strict=True)
     )
-    for id, statement, source, name, words in kinds:
-        first = theory[name].isel(mode=0).values
-        predicted = float(first[0] / first[-1])
-        claims.append(
-            judge(
-                id,
-                statement,
-                source,
-                measured,
-                # A quantity of a random start in 64 units: overlaps vary by 1/8, twice that for two networks.
-                (0.75 * predicted, 1.25 * predicted),
-                predicted=predicted,
-                note=f"Half-learning time of mode 1, {span}. {words}: {text}.",
-            )
-        )
-    return claims
+    return PerSeed(
+        times[:, 0] / times[:, -1],
+        f"Half-learning time of mode 1, P = {paths[0]} over P = {paths[-1]}. Effective equal start over init_scale: {listed}.",
+    )
 
 
-def _judge_cell(runs: LabelledRuns) -> list[Claim]:
-    p = runs.parameters
-    claims = [_decoupled(runs), *_ratios(runs)]
-    if not p.shared_encoders:
-        claims = [_half_time(runs), *claims]
-    if not (p.shared_encoders or p.against_full_sharing):
-        claims += _mixed(runs)
-    return claims
+@sentence(
+    "The speed-up by sharing is that of the reduction from equal starts.",
+    source=PAPER + "eqs. (16)-(17), Fig. 5b",
+    predicted=lambda cell: _ends(cell, "equal_start_half_time"),
+    allowed=lambda cell: _ends_within(cell, "equal_start_half_time"),
+    **SPEED_UP,
+)
+def speed_up(cell):
+    return _speed_up(cell)
 
 
-def _decoupled(runs: LabelledRuns) -> Claim:
-    run = runs.variants["decoupled"].isel(seed=0)
-    overrides = {
-        k: v for k, v in study.variants(runs.parameters)["decoupled"].items() if k != "seeds"
-    }
-    p = dataclasses.replace(runs.parameters, **overrides)
-    expected = theory_of.decoupled_run(p, p.steps)
+@sentence(
+    "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
+    source=OURS,
+    predicted=lambda cell: _ends(cell, "half_learning_time"),
+    allowed=lambda cell: _ends_within(cell, "half_learning_time"),
+    corrects="speed-up",
+    **SPEED_UP,
+)
+def speed_up_corrected(cell):
+    return None if cell.parameters.shared_encoders else _speed_up(cell)
+
+
+def _alone(p) -> bool:
+    """Whether the modules race by themselves, from random weights with encoders of their own."""
+    return p.init_law == "orthogonal" and not (p.shared_encoders or p.against_full_sharing)
+
+
+def _half_time_within(cell) -> tuple[float, float]:
+    p, time = cell.parameters, float(cell.theory["half_learning_time"].isel(mode=0))
+    reach, late = overlap(p, p.paths), p.step_fraction / 2 * (p.dynamics == "flow")
+    return time * (1 - reach), time * (1 + reach + late)
+
+
+@sentence(
+    "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
+    source=OURS,
+    predicted=lambda cell: float(cell.theory["half_learning_time"].isel(mode=0)),
+    allowed=_half_time_within,
+    why="The limit of many hidden units leaves out overlaps of 1/sqrt(N_h), averaged over the modules; Euler's steps are late "
+    "by half of the growth in one of them.",
+    unit="step × learning rate",
+)
+def half_time(cell):
+    if not _alone(cell.parameters):
+        return None
+    equal = float(cell.theory["equal_start_half_time"].isel(mode=0))
+    measured = cell.fits["measured_half_time"].isel(mode=0).values
+    return PerSeed(measured, f"From equal starts at init_scale it would be {equal:.4g}.")
+
+
+@sentence(
+    "From decoupled weights, descent of the modular network is Euler of the reduction, step by step.",
+    source=PAPER + "eqs. (16)-(17)",
+    predicted=0,
+    allowed=(0, 1e-12),
+    of="decoupled",
+    why="Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.",
+    note="Largest deviation of mode strengths over all steps, relative to the largest strength.",
+)
+def decoupled(cell):
+    run = cell.variants["decoupled"].isel(seed=0)
+    overrides = {k: v for k, v in variants(cell.parameters)["decoupled"].items() if k != "seeds"}
+    expected = decoupled_run(replace(cell.parameters, **overrides))
     kept = run["step"].values[np.isfinite(run["loss"].values)]
     measured = run["part_strength"].sel(step=kept).transpose("step", "part", "mode").values
-    deviation = np.abs(measured - expected[kept]).max() / np.abs(expected).max()
-    return exact(
-        "decoupled",
-        "From decoupled weights, descent of the modular network is Euler of the reduction, step by step.",
-        PAPER + "eqs. (16)-(17)",
-        deviation if kept.size > 1 else np.nan,
-        # Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.
-        1e-12,
-        seeds=1,
-        note="Largest deviation of mode strengths over all steps, relative to the largest strength.",
-    )
+    deviation = np.abs(measured - expected[kept]) / np.abs(expected).max()
+    return Exact(float(deviation.max()) if kept.size > 1 else np.nan, seeds=1)
 
 
-def _half_time(runs: LabelledRuns) -> Claim:
-    predicted = float(runs.theory["half_learning_time"].isel(mode=0))
-    measured = runs.theory["measured_half_time"].isel(mode=0).values
-    return judge(
-        "half-time",
-        "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
-        OURS,
-        measured,
-        # The closed form is the limit of many hidden units: overlaps left out are of order 1/8 for 64.
-        (0.85 * predicted, 1.15 * predicted),
-        predicted=predicted,
-        unit="step × learning rate",
-        note=f"From equal starts at init_scale it would be {float(runs.theory['equal_start_half_time'][0]):.4g}.",
-    )
+def _root(cell, shared: bool) -> float:
+    return part_factors(replace(cell.parameters, shared_encoders=shared))[0].ratio ** 0.5
 
 
-def _ratios(runs: LabelledRuns) -> list[Claim]:
-    p = runs.parameters
-    kinds = [("ratio", runs.simulation, study.part_factors(p)[0].ratio)]
-    if not p.shared_encoders:
-        shared = dataclasses.replace(p, shared_encoders=True)
-        kinds.append(
-            (
-                "ratio-shared-encoders",
-                runs.variants["shared-encoders"],
-                study.part_factors(shared)[0].ratio,
-            )
-        )
-    claims = []
-    for id, data, ratio in kinds:
-        law = "(P/M)^(1/2)" if "shared" in id or p.shared_encoders else "P^(1/4)"
-        measured = data["weight_ratio"].isel(part=0, mode=0) / np.sqrt(ratio)
-        claims.append(
-            judge(
-                id,
-                f"The hidden strength B2 tends to {law} times B1.",
-                PAPER + "eqs. (16)-(17)",
-                measured.values,
-                # A limit of long growth: what the start leaves is sigma^2/B1^2 of it, at most 2% here for mode 1, and
-                # two strengths enter.
-                (0.95, 1.05),
-                predicted=1,
-                note=f"Measured ratio of mode 1 over {np.sqrt(ratio):.4g}.",
-            )
-        )
-    return claims
+def _ratio_within(cell, shared: bool) -> tuple[float, float]:
+    p, data = cell.parameters, items_task(cell.parameters.level_weights)
+    outer = (data.singular_values[0] / data.variances[0] / _root(cell, shared)) ** (1 / 3)
+    return 1 - 2 * (p.init_scale / outer) ** 2, 1 + 2 * (p.init_scale / outer) ** 2
 
 
-def _mixed(runs: LabelledRuns) -> list[Claim]:
-    p, claims = runs.parameters, []
-    kinds = [
-        (
-            "handicapped",
-            "head-start",
-            "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
-            OURS,
-            "handicapped_share",
-            # At half the scale of a tie little is left to the loser; a twentieth allows for single modules.
-            (-0.05, 0.05),
-        )
-    ]
-    if p.paths < p.domains**2:
-        kinds.insert(
-            0,
-            (
-                "mixed",
-                "full-sharing-wins",
-                "In one network with both, the most shared pathway dominates the race.",
-                PAPER + "Fig. 5b",
-                "full_sharing_share",
-                # "Dominate": nineteen parts in twenty of the learned map.
-                (0.95, 1.05),
-            ),
-        )
-    for variant, id, statement, source, name, tolerance in kinds:
-        data = runs.variants[variant]
-        share = final_share(data)
-        scale = p.init_scale * (
-            study.handicap(p) if variant == "handicapped" else p.full_sharing_scale
-        )
-        claims.append(
-            judge(
-                id,
-                statement,
-                source,
-                share.mean(1),
-                tolerance,
-                predicted=float(runs.theory[name].mean()),
-                note=f"Share of the fully shared pathway in the learned map, mean over modes; it starts at {scale:.3g}, the "
-                f"modules at {p.init_scale:g}.",
-            )
-        )
-        expected = runs.theory[name].values
-        loser, expected = (
-            (share, expected) if variant == "handicapped" else (1 - share, 1 - expected)
-        )
-        claims.append(
-            judge(
-                f"loser-{variant}",
-                "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
-                OURS,
-                (loser / expected).mean(1),
-                # The loser's share goes with the third power of its growth, which varies as the overlaps, by 1/8 of its
-                # logarithm in 64 units: a factor of two.
-                (0.5, 2),
-                predicted=1,
-                note=f"Measured over predicted share, mean over modes; predicted {expected.mean():.2g}.",
-            )
-        )
-    return claims
+def _ratio(cell, data, shared):
+    if cell.parameters.against_full_sharing:
+        return None
+    limit = _root(cell, shared)
+    measured = data["weight_ratio"].isel(part=0, mode=0).values
+    return PerSeed(measured / limit, f"Measured ratio of mode 1 over {limit:.4g}.")
 
 
-def final_share(data) -> np.ndarray:
+RATIO = {
+    "source": PAPER + "eqs. (16)-(17)",
+    "predicted": 1,
+    "why": "A limit of long growth: the start leaves sigma^2/B1^2 of it, and two strengths enter.",
+    "at_end": True,
+}
+
+
+@sentence(
+    "The hidden strength B2 tends to P^(1/4) times B1.",
+    allowed=lambda cell: _ratio_within(cell, False),
+    **RATIO,
+)
+def ratio(cell):
+    return None if cell.parameters.shared_encoders else _ratio(cell, cell.simulation, False)
+
+
+@sentence(
+    "With shared encoders the hidden strength B2 tends to (P/M)^(1/2) times B1.",
+    allowed=lambda cell: _ratio_within(cell, True),
+    of="shared-encoders",
+    **RATIO,
+)
+def ratio_shared_encoders(cell):
+    return _ratio(cell, cell.variants["shared-encoders"], True)
+
+
+def _share(data) -> np.ndarray:
     """Share of the fully shared pathway in what is learned at the end, shape (seed, mode)."""
     strength = at_end(data["part_strength"]).transpose("seed", "part", "mode").values
     return strength[:, 1] / strength.sum(1)
+
+
+SHARE = {
+    "note": "Share of the fully shared pathway in the learned map, mean over modes.",
+    "at_end": True,
+}
+
+
+@sentence(
+    "In one network with both, the most shared pathway dominates the race.",
+    source=PAPER + "Fig. 5b",
+    predicted=lambda cell: float(cell.theory["full_sharing_share"].mean()),
+    allowed=(0.95, np.inf),
+    why='"Dominate": nineteen parts in twenty of the learned map.',
+    of="mixed",
+    **SHARE,
+)
+def full_sharing_wins(cell):
+    p = cell.parameters
+    if not _alone(p) or p.paths == p.domains**2 or p.full_sharing_scale != 1:
+        return None
+    return _share(cell.variants["mixed"]).mean(1)
+
+
+@sentence(
+    "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
+    source=OURS,
+    predicted=lambda cell: float(cell.theory["handicapped_share"].mean()),
+    allowed=(-0.05, 0.05),
+    why="At half the scale of a tie little is left to the loser; a twentieth allows for single modules.",
+    of="handicapped",
+    **SHARE,
+)
+def head_start(cell):
+    return _share(cell.variants["handicapped"]).mean(1) if _alone(cell.parameters) else None
+
+
+def _loser(cell, variant, name) -> PerSeed:
+    share, expected = _share(cell.variants[variant]), cell.theory[name].values
+    if expected.mean() > 0.5:
+        share, expected = 1 - share, 1 - expected
+    text = f"Measured over predicted share, mean over modes; predicted {expected.mean():.2g}."
+    return PerSeed((share / expected).mean(1), text)
+
+
+LOSER = {
+    "source": OURS,
+    "predicted": 1,
+    "why": "The loser stops where the winner's pole ends the race. Overlaps of 1/sqrt(N_h), averaged over the modules of a "
+    "scheme, move that pole and the start of the loser, which is far from its own pole and follows.",
+    "at_end": True,
+}
+
+
+@sentence(
+    "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
+    allowed=lambda cell: loser_range(cell.parameters, cell.parameters.full_sharing_scale),
+    of="mixed",
+    **LOSER,
+)
+def loser_mixed(cell):
+    p = cell.parameters
+    if not _alone(p) or p.paths == p.domains**2:
+        return None
+    return _loser(cell, "mixed", "full_sharing_share")
+
+
+@sentence(
+    "What a handicapped full sharing has learned by then is what the closed form says, nothing fitted.",
+    allowed=lambda cell: loser_range(cell.parameters, handicap(cell.parameters)),
+    of="handicapped",
+    **LOSER,
+)
+def loser_handicapped(cell):
+    return _loser(cell, "handicapped", "handicapped_share") if _alone(cell.parameters) else None

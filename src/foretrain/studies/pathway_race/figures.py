@@ -1,10 +1,7 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5b."""
 
-import json
-
 import matplotlib as mpl
 import numpy as np
-import xarray as xr
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import (
@@ -17,71 +14,50 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
-from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.trajectory import at_end
+from foretrain.plans.grid import Grid
+from foretrain.studies.pathway_race.theory import half_times
+from foretrain.training.routing import items_task
 
 _TIME = "Time (step × learning rate)"
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Strengths while learning for every P, half-learning times, and who wins in one network."""
-    config = json.loads(tree.attrs["config"])["parameters"]
-    extra = [name for name in tree.attrs.get("axes", {}) if name != "paths"]
-    names = ("simulation", "theory", "variants/mixed", "variants/handicapped")
-    data = {name: tree[name].to_dataset() for name in (*names, "variants/shared-encoders")}
-    where = "".join(f" {name} = {data['simulation'][name].values[0]}." for name in extra)
-    for name, dataset in data.items():
-        dataset = dataset.isel({other: 0 for other in extra if other in dataset.dims})
-        if "paths" not in dataset.dims:
-            dataset = dataset.drop_vars("paths", errors="ignore")
-            dataset = dataset.expand_dims(paths=[config["paths"]])
-        data[name] = dataset.sortby("paths")
-    simulation, theory, mixed, handicapped, shared = data.values()
-    drawings = {"strengths": _strengths(simulation, theory, where)}
-    if simulation.sizes["paths"] > 1:
-        drawings["half-times"] = _half_times(theory, shared, where)
-    if not (config["shared_encoders"] or config["against_full_sharing"]):
-        drawings["mixed"] = _mixed(mixed, handicapped, theory, config, where)
+    cells, where = grid.first(("paths",))
+    cells, p = cells.along("paths"), cells.parameters
+    drawings = {"strengths": _strengths(cells, where)}
+    if len(cells.values("paths")) > 1:
+        drawings["half-times"] = _half_times(cells, where)
+    if not (p.shared_encoders or p.against_full_sharing):
+        drawings["mixed"] = _mixed(cells, where)
     return drawings
 
 
-def _colours(paths):
-    # The palest end of the scale would not be seen on white.
-    return dict(
-        zip(paths, mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(paths))), strict=True)
-    )
-
-
-def _strengths(simulation, theory, where):
+def _strengths(cells, where):
     figure, axes = panels(1, 2, sharey=True, height=3.9)
-    colours = _colours(simulation["paths"].values)
-    for ax, mode in zip(axes, (0, 1), strict=True):
-        for paths, colour in colours.items():
-            run = simulation.sel(paths=paths).isel(part=0, mode=mode).transpose("seed", "step")
-            top = np.nanmax(run["part_strength"].values)
-            for seed in range(run.sizes["seed"]):
-                time, strength = (
-                    run[n].isel(seed=seed).values for n in ("elapsed", "part_strength")
-                )
-                ax.plot(time[1:], strength[1:] / top, **simulation_line(colour, linewidth=2))
-            both = theory.sel(paths=paths)
-            predicted = both["part_strength"].isel(part=0, mode=mode).values
-            if np.isfinite(predicted).any():
-                line = theory_line(colour, label="closed form, wide random weights")
-                ax.plot(both["elapsed"].values, predicted / top, **line)
+    optimum = _optimum(cells)
+    # The palest end of the scale would not be seen on white.
+    shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(cells.values("paths"))))
+    for mode, ax in enumerate(axes):
+        for paths, colour in zip(cells.values("paths"), shades, strict=True):
+            runs = cells.simulation.sel(paths=paths).isel(part=0, mode=mode)
+            for _, run in runs.groupby("seed"):
+                time, strength = (run[n].values.ravel() for n in ("elapsed", "part_strength"))
+                style = simulation_line(colour, linewidth=2)
+                ax.plot(time[1:], strength[1:] / optimum[mode], **style)
             ax.plot([], [], **simulation_line(colour, label=f"P = {paths}"))
-        lowest = float(theory["equal_start_half_time"].min()) / 3
+        for paths, colour in zip(cells.values("paths"), shades, strict=True):
+            line = cells.theory.sel(paths=paths).isel(part=0, mode=mode)
+            style = theory_line(colour, label="closed form, wide random weights")
+            if np.isfinite(line["part_strength"]).any():
+                ax.plot(line["elapsed"], line["part_strength"] / optimum[mode], **style)
+        lowest = float(cells.theory["equal_start_half_time"].min()) / 3
         ax.set(xscale="log", xlim=(lowest, None), xlabel=_TIME)
         ax.set_title(f"mode {mode + 1}", loc="left")
-    axes[0].set_ylabel("Strength / final strength")
+    axes[0].set_ylabel("Strength / optimum")
     panel_letters(axes)
-    handles = {}
-    for handle, label in zip(*axes[0].get_legend_handles_labels(), strict=True):
-        handles.setdefault(label, handle)
-    order = sorted(handles, key=lambda label: "closed" in label)
-    figure.legend(
-        [handles[name] for name in order], order, loc="outside lower center", ncols=4, fontsize=10
-    )
+    legend_below(figure, 4)
     return Drawing(
         figure,
         "Strength of the first two modes for every degree of sharing",
@@ -91,43 +67,31 @@ def _strengths(simulation, theory, where):
     )
 
 
-def _half_times(theory, shared, where):
+def _optimum(cells) -> np.ndarray:
+    data = items_task(cells.parameters.level_weights)
+    return data.singular_values / data.variances
+
+
+def _half_times(cells, where):
     figure, ax = panels(height=4.4)
-    paths = theory["paths"].values
-    measured = theory["measured_half_time"].isel(mode=0).transpose("seed", "paths")
-    points = np.broadcast_to(paths, measured.shape)
-    own = {"color": PALETTE["vermillion"], "alpha": 0.7, "markersize": 7}
-    ax.plot(points.T, measured.values.T, "o", **own)
-    ax.plot([], [], "o", label="random weights, own encoders in every module", **own)
-    strength = shared["part_strength"].isel(part=0, mode=0).transpose("paths", "seed", "step")
-    elapsed = shared["elapsed"].transpose("paths", "seed", "step").values
-    other = []
-    for number, times, values in zip(paths, elapsed, strength.values, strict=True):
-        # After its end a run is padded with nan.
-        half = np.nanmax(values) / 2
-        for time, value in zip(times, values, strict=True):
-            kept = np.isfinite(value)
-            other.append((number, crossing_time(time[kept], value[kept], half)))
-    ax.plot(
-        *np.array(other).T,
-        "s",
-        color=PALETTE["sky"],
-        alpha=0.7,
-        markersize=5,
-        label="random weights, shared encoders",
-    )
+    paths, data = np.array(cells.values("paths")), items_task(cells.parameters.level_weights)
+    own = cells.fits["measured_half_time"].isel(mode=0).transpose("paths", "seed").values
+    runs = cells.variants["shared-encoders"]
+    shared = np.array([half_times(runs.sel(paths=number), data)[:, 0] for number in paths])
+    for times, text, colour, mark in (
+        (own, "random weights, own encoders in every module", "vermillion", "o"),
+        (shared, "random weights, shared encoders", "sky", "s"),
+    ):
+        x, style = np.broadcast_to(paths[:, None], times.shape), {"color": PALETTE[colour]}
+        ax.plot(x.ravel(), times.ravel(), mark, alpha=0.7, markersize=6, label=text, **style)
     for name, text, colour in (
         ("half_learning_time", "closed form, wide random weights", "vermillion"),
         ("equal_start_half_time", "reduction from equal starts", "blue"),
     ):
-        values = theory[name].isel(mode=0).values
+        values = cells.theory[name].isel(mode=0)
         ax.plot(paths, values, **theory_line(PALETTE[colour], label=text))
-    ax.set(
-        xscale="log",
-        yscale="log",
-        xlabel="Routes per module, P",
-        ylabel=f"Half-learning {_TIME.lower()}",
-    )
+    label = f"Half-learning {_TIME.lower()}"
+    ax.set(xscale="log", yscale="log", xlabel="Routes per module, P", ylabel=label)
     ax.set_xticks(paths, paths)
     ax.minorticks_off()
     ax.legend(fontsize=10.5)
@@ -140,20 +104,20 @@ def _half_times(theory, shared, where):
     )
 
 
-def _mixed(mixed, handicapped, theory, config, where):
+def _mixed(cells, where):
     figure, axes = panels(1, 2, height=4.0)
-    values = [int(p) for p in mixed["paths"].values]
-    chosen = [p for p in values if p < config["domains"] ** 2] or values
-    paths = chosen[len(chosen) // 2]
+    values, whole = np.array(cells.values("paths")), cells.parameters.domains**2
+    mixed, handicapped = cells.variants["mixed"], cells.variants["handicapped"]
+    chosen = values[values < whole] if (values < whole).any() else values
+    paths = chosen[chosen.size // 2]
     for data, line in ((mixed, "-"), (handicapped, ":")):
         run = data.sel(paths=paths).isel(seed=0, mode=0)
         for part, colour in (("modules", "blue"), ("full sharing", "vermillion")):
-            strength = run["part_strength"].sel(part=part).values
-            label = {"label": part} if line == "-" else {}
-            style = simulation_line(PALETTE[colour], linestyle=line, linewidth=2.4, **label)
-            axes[0].plot(run["elapsed"].values, strength, **style)
+            style = simulation_line(PALETTE[colour], linestyle=line, linewidth=2.4)
+            label = part if line == "-" else None
+            axes[0].plot(run["elapsed"], run["part_strength"].sel(part=part), label=label, **style)
     axes[0].plot([], [], ":", color=PALETTE["black"], label="full sharing handicapped")
-    half = float(theory["measured_half_time"].sel(paths=paths).isel(mode=0).mean())
+    half = float(cells.theory["half_learning_time"].sel(paths=paths).isel(mode=0))
     axes[0].set(xlim=(0, 2 * half), xlabel=_TIME, ylabel="Strength of mode 1")
     axes[0].set_title(f"modules of P = {paths}", loc="left")
     for data, name, text, colour in (
@@ -161,25 +125,19 @@ def _mixed(mixed, handicapped, theory, config, where):
         (handicapped, "handicapped_share", "full sharing, handicapped", "orange"),
     ):
         equal = name == "full_sharing_share"
-        kept = [i for i, p in enumerate(values) if not equal or p < config["domains"] ** 2]
-        if not kept:
-            continue
+        x = chosen if equal else values
         strength = at_end(data["part_strength"])
         loser = strength.sel(part="modules" if equal else "full sharing") / strength.sum("part")
-        loser = loser.mean("mode").transpose("seed", "paths").isel(paths=kept)
-        x = np.array(values)[kept]
+        loser = loser.mean("mode").transpose("seed", "paths").sel(paths=x)
         seed_band(axes[1], x, loser, text, color=PALETTE[colour])
         axes[1].plot(np.broadcast_to(x, loser.shape), loser, ".", color=PALETTE[colour], alpha=0.6)
-        predicted = theory[name].isel(paths=kept).mean("mode").values
+        predicted = cells.theory[name].sel(paths=x).mean("mode").values
         predicted = 1 - predicted if equal else predicted
         axes[1].plot(x, predicted, marker="_", **theory_line(label="closed form"))
-    axes[1].set(
-        xscale="log", yscale="log", xlabel="Routes per module, P", ylabel="Share of the loser"
-    )
+    label = "Share of the loser"
+    axes[1].set(xscale="log", yscale="log", xlabel="Routes per module, P", ylabel=label)
     axes[1].set_xticks(values, values)
     axes[1].tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    for part in axes[1].collections:
-        part.set_label("_nolegend_")
     panel_letters(axes)
     legend_below(figure, 2)
     return Drawing(

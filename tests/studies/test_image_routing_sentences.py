@@ -1,0 +1,251 @@
+"""Every sentence of image routing holds on accuracies as the figures have them, and fails where it should."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.laboratory.judge import judged
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.image_routing import study, training
+from foretrain.training.routing import mask
+from foretrain.vocabulary import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    MISSING,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+)
+
+P = study.Parameters(trained_outputs=1, init_scale=0.01)
+AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 1.0)}
+SEEDS, STEP = 5, np.arange(0, 400, 10)
+LIMIT, BEST, CHANCE = 0.15, 0.9, 0.1
+HAIR = 1e-4 * np.arange(SEEDS)
+
+
+def gaps(fraction, scale):
+    """Transfer from 40% on from small starts, by chance at K = 1, never from large ones."""
+    small = np.where(fraction < 0.15, BEST - CHANCE, np.clip(0.5 * (0.44 - fraction), 0, None))
+    small = np.where(fraction < 0.25, np.minimum(small, 0.6), small)
+    small = np.where(fraction < 0.15, BEST - CHANCE, small)
+    return np.where(scale < 1, small, 0.5)
+
+
+def shapes(axes=AXES):
+    outputs, scales = np.meshgrid(*axes.values(), indexing="ij")
+    return outputs, scales
+
+
+def made(p=P, axes=AXES, gap=gaps, outcome=CONVERGED, least=(LIMIT, BEST), **changes) -> Grid:
+    """Runs with these gaps; `changes` are functions of an array (axes, seed, ...) by variable."""
+    outputs, scales = shapes(axes)
+    lead = (*outputs.shape, SEEDS)
+    trained = BEST + HAIR + np.zeros(lead)
+    untrained = trained - gap(outputs / p.domains, scales)[..., None] + 3 * HAIR
+    pairs = np.array(
+        [[mask(dataclasses.replace(p, trained_outputs=k), Seed(0, n)) for n in range(SEEDS)]
+         for k in axes["trained_outputs"]]
+    )  # fmt: skip
+    pairs = np.broadcast_to(pairs[:, None], (*lead, p.domains, p.domains))
+    # Exponential learning; the time to the half goes as the inverse of the start.
+    share = np.linspace(0, 1, STEP.size)
+    power = 0.5 - LIMIT
+    loss = LIMIT + power * (0.01 + 0.99 * (1 - share)) * (1 + HAIR[:, None])
+    time = (100 / scales)[..., None, None] * share
+    curve = lambda values: values[..., None] + 0 * share  # noqa: E731
+    variables = {
+        "loss": loss + np.zeros((*lead, 1)),
+        "flow_time": time + np.zeros((*lead, 1)) + 1e-3 * HAIR[:, None] * time,
+        "trained_accuracy": curve(trained),
+        "untrained_accuracy": curve(untrained),
+        "trained_pairs": pairs,
+        "heldout_accuracy": np.where(
+            pairs == 1, *(a[..., None, None] for a in (trained, untrained))
+        ),
+        "gradient_gap": np.full(lead, 1e-6),
+    }
+    for name, change in changes.items():
+        variables[name] = change(variables[name])
+    theory = {"least_squares_loss": least[0], "least_squares_accuracy": least[1]}
+    theory = runs(axes, 0, {**theory, "chance_accuracy": CHANCE}, outcome=None)
+    simulation = runs(axes, SEEDS, variables, step=STEP, outcome=outcome)
+    first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
+    return Grid(first, dict(axes), SEEDS, 0, simulation, {}, theory)
+
+
+LEAKY = dataclasses.replace(P, negative_slope=0.01, training="minibatch")
+AUTHORS = study.Parameters(
+    data="mnist", domains=40, hidden_width=128, training="minibatch", init_law="authors",
+    loss_function="cross_entropy",
+)  # fmt: skip
+THEIRS = {"trained_outputs": (10,), "init_scale": (0.1, 1.0)}
+
+
+def leaky(closes=0.25):
+    return made(
+        LEAKY, gap=lambda f, scale: np.clip(0.02 + (closes - f), 0, None), least=(np.nan, np.nan)
+    )
+
+
+def authors(untrained=0.001):
+    gap = lambda f, scale: np.where(scale < 1, untrained, 0.27)  # noqa: E731
+    shift = lambda accuracy: accuracy + 0.014  # noqa: E731
+    return made(
+        AUTHORS, THEIRS, gap, least=(np.nan, np.nan), trained_accuracy=shift, untrained_accuracy=shift
+    )  # fmt: skip
+
+
+GOOD = dict.fromkeys((said.id for said in catalogue.load("image-routing").sentences), made) | {
+    "small-start": lambda: made(gap=lambda f, scale: 0 * f),
+    "twenty-five-percent": leaky,
+    "authors-trained": authors,
+    "authors-untrained": authors,
+}
+SPOILT = {
+    "same-mask": lambda: made(trained_pairs=lambda pairs: np.roll(pairs, 2, -1)),
+    "trained-routes-alone": lambda: made(gradient_gap=lambda gap: gap + 0.05),
+    "trained-high": lambda: made(trained_accuracy=lambda accuracy: accuracy - 0.1),
+    "least-squares": lambda: made(least=(LIMIT, BEST + 0.03)),
+    "least-squares-loss": lambda: made(least=(2 * LIMIT, BEST)),
+    "waiting": lambda: made(flow_time=lambda time: time**2),
+    "forty-percent": lambda: made(gap=lambda f, scale: np.where(f < 0.65, 0.5, 0)),
+    "twenty-five-percent": lambda: leaky(0.5),
+    "small-start": made,
+    "small-start.corrected": lambda: made(gap=lambda f, scale: np.where(f < 0.6, 0.1, 0)),
+    "large-start": lambda: made(gap=lambda f, scale: 0 * f),
+    "disconnected": lambda: made(gap=lambda f, scale: 0.5 + 0 * f),
+    "connected": lambda: made(gap=lambda f, scale: BEST - CHANCE + 0 * f),
+    "authors-trained": lambda: dataclasses.replace(
+        authors(),
+        simulation=authors().simulation.assign(trained_accuracy=authors().simulation.loss),
+    ),
+    "authors-untrained": lambda: authors(0.3),
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    check("image-routing", GOOD, SPOILT)
+
+
+@pytest.mark.parametrize("points", [-0.05, -0.03, 0.03, 0.1])
+def test_least_squares_some_points_off_are_noticed(points):
+    assert _verdict("least-squares", made(least=(LIMIT, BEST + points))) == FAILS
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 2])
+def test_the_loss_of_least_squares_a_tenth_off_is_noticed(factor):
+    assert _verdict("least-squares-loss", made(least=(factor * LIMIT, BEST))) == FAILS
+
+
+@pytest.mark.parametrize("axis", [-1, -2])
+def test_a_mask_that_is_transposed_or_has_every_route_is_noticed(axis):
+    random = dataclasses.replace(P, mask="random_rows")
+    flipped = lambda pairs: np.swapaxes(pairs, -1, -2) if axis == -1 else np.ones_like(pairs)  # noqa: E731
+    assert _verdict("same-mask", made(random)) == HOLDS
+    assert _verdict("same-mask", made(random, trained_pairs=flipped)) == FAILS
+
+
+def test_accuracy_of_untrained_routes_is_not_that_of_trained_ones():
+    other = made().simulation["untrained_accuracy"].values
+    assert _verdict("same-mask", made(trained_accuracy=lambda accuracy: other)) == FAILS
+
+
+def test_equal_seeds_carry_no_verdict():
+    grid = made()
+    first = grid.simulation.isel(seed=[0] * SEEDS).assign_coords(seed=np.arange(SEEDS))
+    grid = dataclasses.replace(grid, simulation=first)
+    assert _verdict("forty-percent", grid) == INCONCLUSIVE
+
+
+def test_the_leaky_network_is_judged_by_its_own_percentage():
+    assert "forty-percent" not in verdicts("image-routing", leaky())
+    assert "twenty-five-percent" not in verdicts("image-routing", made())
+
+
+def test_the_authors_numbers_are_judged_only_for_their_network():
+    found = verdicts("image-routing", authors())
+    held = {(claim.cell["init_scale"], claim.verdict) for claim in found["authors-trained"]}
+    assert held == {(0.1, HOLDS), (1.0, HOLDS)}
+    assert not {"authors-trained", "authors-untrained"} & set(verdicts("image-routing", made()))
+
+
+def _verdict(id, grid):
+    (claim,) = verdicts("image-routing", grid, id)[id]
+    return claim.verdict
+
+
+@pytest.mark.parametrize("mutated", ["", "hidden", "every route"])
+@pytest.mark.parametrize("kind", ["statistics", "minibatch"])
+def test_a_wrong_gradient_is_noticed_by_the_gap_of_the_first_step(monkeypatch, kind, mutated):
+    """The hidden matrix's gradient a tenth too large, and routes trained that should not be."""
+    from foretrain.networks import image_routing as network
+
+    if mutated and kind == "statistics":
+        true = network.negative_gradient
+
+        def wrong(weights, scales, targets, pairs):
+            if mutated == "every route":
+                return true(weights, scales, targets, jnp.ones_like(pairs))
+            slope = true(weights, scales, targets, pairs)
+            return slope._replace(hidden=1.1 * slope.hidden)
+
+        monkeypatch.setattr(network, "negative_gradient", wrong)
+    elif mutated:
+        fair = network.minibatch_loss
+
+        def unfair(trained, images, maps, labels, pairs, slope, loss):
+            if mutated == "every route":
+                return fair(trained, images, maps, labels, jnp.ones_like(pairs), slope, loss)
+            weights = trained[0]
+            hidden = weights.hidden + 0.1 * (weights.hidden - jax.lax.stop_gradient(weights.hidden))
+            network_now = weights._replace(hidden=hidden), trained[1]
+            return fair(network_now, images, maps, labels, pairs, slope, loss)
+
+        monkeypatch.setattr(network, "minibatch_loss", unfair)
+    p = study.Parameters(
+        domains=3, trained_outputs=2, hidden_width=12, training=kind, init_scale=1.0,
+        evaluation_samples=50, biases=kind == "minibatch",
+    )  # fmt: skip
+    known, program = catalogue.load("image-routing"), training.program(p)
+    fed = {**training.shared(p), **known.inputs(p, Seed(0, 0)), "root_seed": 0, "seed": 0}
+    fed = {name: jnp.asarray(value) for name, value in fed.items()}
+    gap = float(program.finish(fed, program.init(fed))["gradient_gap"])
+    assert (gap > 0.01) if mutated else (gap < 1e-4)
+    holds = _verdict("trained-routes-alone", made(gradient_gap=lambda gaps: 0 * gaps + gap))
+    assert holds == (FAILS if mutated else HOLDS)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "some"),
+    [
+        (DIVERGED, True),
+        (DIVERGED, False),
+        (STALLED, False),
+        (OUT_OF_STEPS, True),
+        (FAILED, True),
+        (MISSING, False),
+        (RUNNING, False),
+    ],
+)
+@pytest.mark.parametrize("p", [P, LEAKY])
+def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some, p):
+    least = (LIMIT, BEST) if p is P else (np.nan, np.nan)
+    grid, hit = made(p, least=least), (np.arange(SEEDS) < 2) | (not some)
+    data = grid.simulation.copy()
+    data["outcome"][..., hit] = outcome
+    if outcome in (DIVERGED, FAILED, MISSING):
+        for name in set(data.data_vars) - {"outcome"}:
+            data[name] = data[name].where(data["seed"].isin(np.flatnonzero(~hit)))
+    grid = dataclasses.replace(grid, simulation=data)
+    known = catalogue.load("image-routing")
+    assert not judged(known, grid)[1]
+    assert set(known.draw(grid) or {}) == {"fraction", "gain", "learning", "routes"}

@@ -1,0 +1,237 @@
+"""Every sentence of the pathway race holds on races as the closed forms have them, and fails where it should."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.laboratory.judge import judged
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.plans.study import traced
+from foretrain.streams import Seed
+from foretrain.studies.pathway_race import study, theory, training
+from foretrain.theory.mixed_race import final_gains, random_scheme
+from foretrain.theory.pathway_race import race_factors
+from foretrain.training.routing import items_task
+from foretrain.vocabulary import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    MISSING,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+)
+
+P = study.Parameters(domains=4, paths=1)
+PATHS, SEEDS, STEP = (1, 4, 16), 5, np.arange(0, 50, 10)
+CELLS = [dataclasses.replace(P, paths=paths) for paths in PATHS]
+THEORY = [theory.predict(p, STEP) for p in CELLS]
+HAIR = 1 + 1e-3 * np.arange(SEEDS)
+DATA = items_task(P.level_weights)
+OPTIMUM = DATA.singular_values / DATA.variances
+
+
+def foretold(name):
+    return np.array([one[name] for one in THEORY])
+
+
+def decoupled_runs(scale=1.0):
+    """What the reduction gives at the stored steps, shape (paths, 1, step, part, mode)."""
+    overrides = {k: v for k, v in study.variants(P)["decoupled"].items() if k != "seeds"}
+    found = [theory.decoupled_run(dataclasses.replace(p, **overrides))[STEP] for p in CELLS]
+    return scale * np.array(found)[:, None]
+
+
+def strengths(share, factor=1.0):
+    """Both parts, learned at the end, the fully shared one with this share: (paths, seed, step, part, mode)."""
+    share = np.broadcast_to(np.asarray(share)[:, None], (3, SEEDS, 4)) * HAIR[:, None]
+    share = np.where(share > 0.5, 1 - factor * (1 - share / HAIR[:, None]) * HAIR[:, None], share)
+    share = np.where(share < 0.5, factor * share, share)
+    both = np.stack([1 - share, share], -2) * OPTIMUM
+    grown = np.linspace(0, 1, STEP.size)[:, None, None]
+    return grown * both[:, :, None]
+
+
+def made(outcome=CONVERGED, **changes) -> Grid:
+    """Races as predicted; `changes` are what is measured in units of that, by name."""
+    put = {"half": 1.0, "ratio": 1.0, "shared_ratio": 1.0, "decoupled": 1.0, **changes}
+    loss = np.linspace(1, 1e-3, STEP.size) * HAIR[:, None]
+    elapsed = np.linspace(0, 500, STEP.size)
+
+    def network(strength, ratio=1.0, shared=False, seeds=SEEDS):
+        own = [dataclasses.replace(p, shared_encoders=shared) for p in CELLS]
+        limit = np.array([study.part_factors(p)[0].ratio ** 0.5 for p in own])
+        parts = strength.shape[-2]
+        names = ["modules", "full sharing"][:parts]
+        variables = {
+            "loss": loss[:seeds],
+            "elapsed": elapsed + 0 * loss[:seeds],
+            "part_strength": strength,
+            "weight_ratio": ratio * limit[:, None, None, None] * np.ones((3, seeds, parts, 4)),
+        }
+        if seeds > 1:
+            variables["weight_ratio"] *= (1 + 1e-5 * np.arange(SEEDS))[:, None, None]
+        options = {"step": STEP, "outcome": outcome, "labels": {"part": ("part", names)}}
+        return runs({"paths": PATHS}, seeds, variables, **options)
+
+    alone = strengths(np.zeros((3, 4)))[..., :1, :]
+    mixed, handicapped = (
+        put.get(name, foretold(name)) for name in ("full_sharing_share", "handicapped_share")
+    )
+    networks = {
+        "decoupled": network(decoupled_runs(put["decoupled"]), seeds=1),
+        "shared-encoders": network(alone, put["shared_ratio"], True),
+        "mixed": network(strengths(mixed, put.get("loser_mixed", 1.0))),
+        "handicapped": network(strengths(handicapped, put.get("loser_handicapped", 1.0))),
+    }
+    times = foretold("half_learning_time")[:, None] * np.asarray(put["half"]).reshape(-1, 1, 1)
+    fits = {
+        "measured_half_time": times * HAIR[:, None] ** 0.1,
+        "effective_overlap": 0.5 * HAIR * np.ones((3, 1)),
+    }
+    beside = {name: foretold(name) for name in THEORY[0]}
+    return Grid(
+        P,
+        {"paths": PATHS},
+        SEEDS,
+        0,
+        network(alone, put["ratio"]),
+        networks,
+        runs({"paths": PATHS}, 0, beside, outcome=None),
+        runs({"paths": PATHS}, SEEDS, fits, outcome=None),
+    )
+
+
+EQUAL = foretold("equal_start_half_time")[:, 0] / foretold("half_learning_time")[:, 0]
+GOOD = dict.fromkeys((said.id for said in catalogue.load("pathway-race").sentences), made) | {
+    "speed-up": lambda: made(half=EQUAL)
+}
+SPOILT = {
+    "sharing-faster": lambda: made(half=(1, 3, 10)),
+    "speed-up": made,
+    "speed-up.corrected": lambda: made(half=EQUAL),
+    "half-time": lambda: made(half=1 / 1.1),
+    "decoupled": lambda: made(decoupled=1 + 1e-9),
+    "ratio": lambda: made(ratio=1.1),
+    "ratio-shared-encoders": lambda: made(shared_ratio=0.95),
+    "full-sharing-wins": lambda: made(full_sharing_share=np.full((3, 4), 0.8)),
+    "head-start": lambda: made(handicapped_share=np.full((3, 4), 0.3)),
+    "loser-mixed": lambda: made(loser_mixed=1.5),
+    "loser-handicapped": lambda: made(loser_handicapped=4.0),
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    check("pathway-race", GOOD, SPOILT)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_times_or_starts_a_tenth_off_are_noticed(factor):
+    found = verdicts("pathway-race", made(half=factor), "half-time")["half-time"]
+    assert [claim.verdict for claim in found][:1] == [FAILS]
+
+
+def test_a_loser_with_a_third_less_is_noticed_too():
+    found = verdicts("pathway-race", made(loser_mixed=1 / 1.5), "loser-mixed")["loser-mixed"]
+    assert found[0].verdict == FAILS
+
+
+def test_the_range_of_a_loser_follows_from_the_closed_form():
+    p = dataclasses.replace(P, paths=4, step_fraction=1e-6)
+    low, high = theory.loser_range(p, 1.0)
+    assert theory.loser_range(dataclasses.replace(p, hidden_width=10**5), 1.0) == pytest.approx(
+        (1, 1), abs=0.03
+    )
+    assert theory.loser_range(p, 0.5)[1] == np.inf  # a tie: both poles at once
+    # The winner's pole moved by an overlap, and nothing else, is within the range and makes two fifths of it.
+    s, d, shift = DATA.singular_values[0], DATA.variances[0], theory.overlap(p, 16)
+    own = random_scheme(0.2, race_factors(4, 4))
+    moved = [
+        final_gains([own, random_scheme(0.2 * k, race_factors(4, 16))], s, d)[0]
+        for k in (1 + shift, 1, 1 / (1 + shift))
+    ]
+    assert low < moved[0] / moved[1] < 1 < moved[2] / moved[1] < high
+    assert moved[2] / moved[1] - 1 == pytest.approx(0.4 * (high - 1), rel=0.1)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_modules_with_the_gates_of_others_leave_the_reduction(monkeypatch, x64, swapped):
+    """Descent of a real network from the decoupled start, with its routes as they are and with outputs permuted."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks import modular_routing
+
+    true = modular_routing.outputs
+
+    def permuted(modules, inputs):
+        # The last output domain of every group goes to the next group: routes leave their module half way.
+        count, size = modules.hidden.shape[0], modules.encoders.shape[2]
+        order = np.arange(count * size).reshape(count, size)
+        order[:, -1] = np.roll(order[:, -1], 1)
+        mixed = jax.tree.map(jnp.asarray, modules)
+        rolled = mixed.decoders.at[:, :, -1].set(jnp.roll(mixed.decoders[:, :, -1], 1, axis=0))
+        return true(mixed._replace(decoders=rolled), inputs)
+
+    if swapped:
+        monkeypatch.setattr(modular_routing, "outputs", permuted)
+    overrides = {k: v for k, v in study.variants(P)["decoupled"].items() if k != "seeds"}
+    p = dataclasses.replace(P, **overrides, paths=4, hidden_width=8, observe_every=1)
+    program = training.program(p)
+    fed = {**traced(p), **training.inputs(p, Seed(0, 0))}
+    fed = {name: jnp.asarray(value) for name, value in fed.items()}
+    state, step = program.init(fed), jax.jit(program.step)
+    for _ in range(20):
+        state = step(fed, state)
+    measured = np.asarray(program.observe(fed, state)["part_strength"])
+    gap = np.abs(measured - theory.decoupled_run(p)[20]).max() / OPTIMUM.max()
+    assert (gap > 1e-6) if swapped else (gap < 1e-12)
+
+
+def test_equal_seeds_carry_no_verdict():
+    grid = made()
+    same = grid.simulation.isel(seed=[0] * SEEDS)
+    grid = dataclasses.replace(grid, simulation=same)
+    assert {c.verdict for c in verdicts("pathway-race", grid, "half-time")["half-time"]} != {HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "some"),
+    [
+        (DIVERGED, True),
+        (DIVERGED, False),
+        (STALLED, False),
+        (OUT_OF_STEPS, True),
+        (FAILED, True),
+        (MISSING, False),
+        (RUNNING, False),
+    ],
+)
+def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some):
+    grid, code = made(), outcome
+
+    def spoilt(data):
+        hit = (np.arange(data.sizes["seed"]) < 2) | (not some)
+        data = data.copy()
+        data["outcome"][:, hit] = code
+        if code in (DIVERGED, FAILED, MISSING):
+            for name in set(data.data_vars) - {"outcome"}:
+                data[name] = data[name].where(data["seed"].isin(np.flatnonzero(~hit)))
+        return data
+
+    simulation = spoilt(grid.simulation)
+    variants = {name: spoilt(data) for name, data in grid.variants.items()}
+    grid = dataclasses.replace(grid, simulation=simulation, variants=variants)
+    known = catalogue.load("pathway-race")
+    fitted = [theory.fit(cell) for cell in grid.cells()]
+    stacked = {name: np.array([one[name] for one in fitted]) for name in fitted[0]}
+    fits = runs({"paths": PATHS}, SEEDS, stacked, outcome=None)
+    grid = dataclasses.replace(grid, fits=fits)
+    _, problems = judged(known, grid)
+    assert not problems
+    drawings = known.draw(grid)
+    assert set(drawings) == {"strengths", "half-times", "mixed"}

@@ -433,8 +433,10 @@ def _show(arguments):
 
 def _report(arguments):
     from foretrain.laboratory.conduct import rebuild
+    from foretrain.report.page import FILE_NAME
 
-    print(f"Page: {rebuild(arguments.folder).path / 'report.html'}")
+    rebuild(arguments.folder, quiet=False)
+    print(f"Page: {arguments.folder / FILE_NAME}")
     return 0
 
 

@@ -4,12 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
+from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Completed
 from foretrain.engine.lanes import Passenger
 from foretrain.streams import key
 
 
-def cubic(precision: str = "float32", stride: int = 5) -> Program:
+def cubic(precision: str = "float32", stride: int = 5) -> Completed:
     """Shrinks a random matrix by products, sines and an SVD, so that the last bits depend on every operation.
 
     A `growth` makes it diverge, a `tolerance` lets it converge, and with a rate of 0 it stalls.
@@ -36,14 +36,14 @@ def cubic(precision: str = "float32", stride: int = 5) -> Program:
         still = inputs["rate"] == 0
         return jnp.where(reached, CONVERGED, jnp.where(still, STALLED, RUNNING)).astype(jnp.int8)
 
-    return Program(
+    return Completed(
         init,
         step,
         observe,
-        done,
-        lambda inputs, state: {"weights": state["weights"]},
-        stride,
-        precision,
+        done=done,
+        finish=lambda inputs, state: {"weights": state["weights"]},
+        observe_every=stride,
+        precision=precision,
     )
 
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, Program
+from foretrain.dynamics.program import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, Completed
 from foretrain.engine import checkpoint
 from foretrain.engine.lanes import Lanes, ride
 from foretrain.engine.snapshots import with_snapshots
@@ -226,13 +226,14 @@ def test_fewer_than_three_lanes_are_refused():
 
 
 def test_a_program_without_curves_or_finals_can_ride():
-    bare = Program(
+    bare = Completed(
         init=lambda inputs: inputs["scale"],
         step=lambda inputs, state: state,
         observe=lambda inputs, state: {},
         done=lambda inputs, state, observed: np.int8(0),
         finish=lambda inputs, state: {},
         observe_every=1,
+        precision="float32",
     )
     (run,) = ride(bare, [passenger(0, max_steps=4)], {}, 3)
     assert (run.steps_taken, run.curves, run.finals) == (4, {}, {})

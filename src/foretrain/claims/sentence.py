@@ -96,6 +96,12 @@ class Sentence:
     note: str = ""
     unit: str = "1"
 
+    def fixed(self, blind: Any) -> tuple[float, tuple[float, float]]:
+        """What it predicts and allows in a cell of which nothing trained is seen; raises `SentenceError`."""
+        predicted: Any = self.predicted(blind) if callable(self.predicted) else self.predicted
+        allowed = self.allowed(blind) if callable(self.allowed) else self.allowed
+        return float(predicted), check_allowed(allowed, float(predicted), self.id)
+
     @property
     def seal(self) -> str:
         """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures."""
@@ -195,10 +201,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
     found = said.measure(cell)
     if found is None:
         return None
-    blind = cell.blind()
-    predicted = float(said.predicted(blind) if callable(said.predicted) else said.predicted)
-    given = said.allowed(blind) if callable(said.allowed) else said.allowed
-    allowed = check_allowed(given, predicted, said.id)
+    predicted, allowed = said.fixed(cell.blind())
     unfinished = cell.unfinished(said.of) if said.at_end else ""
     lost = "" if said.among else cell.lost(said.of)
     note, method = said.note, "exact"

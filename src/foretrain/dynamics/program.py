@@ -1,7 +1,7 @@
 """What a run is to the engine: pure functions on pytrees, jitted once and run in many lanes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from foretrain.vocabulary import (
@@ -23,6 +23,7 @@ __all__ = [
     "OUT_OF_STEPS",
     "RUNNING",
     "STALLED",
+    "Completed",
     "Inputs",
     "Program",
     "State",
@@ -72,10 +73,23 @@ class Program:
     every_step: Callable[[Inputs, State], dict[str, Any]] | None = None
 
 
-def completed(program: Program, p: Any) -> Program:
+@dataclass(frozen=True)
+class Completed(Program):
+    """A `Program` that leaves nothing open; what the engine runs."""
+
+    done: Callable[[Inputs, State, dict[str, Any]], Any] = field(kw_only=True)
+    finish: Callable[[Inputs, State], dict[str, Any]] = field(kw_only=True)
+    observe_every: int = field(kw_only=True)
+    precision: str = field(kw_only=True)
+
+
+def completed(program: Program, p: Any) -> Completed:
     """The program with what it leaves open: `done` and `finish` by their defaults, stride and precision from `p`."""
-    return replace(
-        program,
+    return Completed(
+        program.init,
+        program.step,
+        program.observe,
+        every_step=program.every_step,
         done=program.done or _at_tolerance,
         finish=program.finish or (lambda inputs, state: {}),
         observe_every=program.observe_every or p.observe_every,

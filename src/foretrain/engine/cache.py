@@ -13,6 +13,7 @@ import platform
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 _MOST_BYTES = 64 * 2**20  # all of them are read when a worker starts, in a tenth of a second
 _ABANDONED_S = 24 * 3600.0
@@ -44,7 +45,7 @@ class CompilationCache:
         jax.monitoring.register_event_listener(self._count)
         version = f"jax-{importlib.metadata.version('jaxlib')}-{_machine()}"
         self._entries = cache_folder() / version
-        self._own = cache_folder() / "in-use" / f"{os.getpid()}-{time.time_ns():x}"
+        self._own: Any = cache_folder() / "in-use" / f"{os.getpid()}-{time.time_ns():x}"
         try:
             self._entries.mkdir(parents=True, exist_ok=True)
             self._own.mkdir(parents=True)

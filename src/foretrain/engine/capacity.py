@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from foretrain.dynamics.program import Program
+from foretrain.dynamics.program import Completed
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
 from foretrain.errors import TooLarge
@@ -23,7 +23,7 @@ _TRIAL_S = 0.3
 
 
 def choose_lanes(
-    program: Program,
+    program: Completed,
     sample: Any,
     shared: dict[str, Any],
     *,

@@ -177,7 +177,8 @@ def _refusal(scheduler: str, timeout: float) -> str | None:
 async def _greet(scheduler: str, timeout: float) -> None:
     """Ask an address who it is; raises whatever goes wrong, and ValueError if it is no scheduler."""
     from distributed import Security
-    from distributed.comm import connect, resolve_address
+    from distributed.comm.addressing import resolve_address
+    from distributed.comm.core import connect
 
     resolve_address(scheduler)  # an unknown name fails here at once instead of being tried again
     secrets = Security().get_connection_args("client")
@@ -226,7 +227,7 @@ def execute_on(
     from distributed import as_completed
 
     with opened as client:
-        threads = sum(client.nthreads().values())
+        threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
         parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
         futures = [
             client.submit(

@@ -49,7 +49,8 @@ class Coordinator:
     Attributes:
         plan, folder, runs: What is to be run, and where to.
         total: Runs of the shard, those found included.
-        workers, checkpoint_every, shard, keep_state, tell: As in `foretrain.engine.sweep.execute`; `tell` is its `progress`.
+        workers, checkpoint_every, shard, keep_state, tell: As in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
+            and `workers` the number of processes once it is known.
         began: Monotonic time of the start.
         device: What the workers compute on, once known.
         compiled, from_cache: Programs that the workers compiled, and that they read from the cache instead.
@@ -63,7 +64,7 @@ class Coordinator:
     folder: Path
     runs: list[Run]
     total: int
-    workers: int | None
+    workers: Any
     checkpoint_every: float
     shard: tuple[int, int]
     keep_state: str
@@ -105,6 +106,9 @@ class Coordinator:
             self._prepare()
             try:
                 self._work()
+            except BaseException:
+                self._say("stopped")
+                raise
             finally:
                 self._end()
             checkpoint.remove(self.folder, self._prefix)

@@ -23,7 +23,7 @@ class Group:
         suspects: Numbers of runs that are done one at a time, since two workers have died with them.
         steps: Predicted steps of all runs.
         count: Number of runs.
-        lanes: Lanes per worker, once known.
+        lanes: Lanes per worker, once known; None before.
         bytes: Fewest bytes that a run takes in the labelled result, once known.
     """
 
@@ -33,7 +33,7 @@ class Group:
     suspects: deque = field(default_factory=deque)
     steps: float = 0.0
     count: int = 0
-    lanes: int | None = None
+    lanes: Any = None  # an int, once known
     bytes: int = 0
 
     @property
@@ -87,7 +87,9 @@ def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[G
     predicted = [0.0] * len(runs)
     last, group, steps = None, None, 0.0
     for number, run in enumerate(runs):
-        if run.parameters is not last:  # the seeds of a cell share their parameters
+        if (
+            group is None or run.parameters is not last
+        ):  # the seeds of a cell share their parameters
             last, steps = run.parameters, float(estimate(run.parameters))
             signature = static_signature(last)
             group = groups.get(signature)
@@ -151,6 +153,8 @@ def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ())
     alone, so that it takes no other down with it; a third time it has failed.
     """
     group, failed = worker.group, []
+    if group is None:
+        return failed
     again = sorted(number for number in worker.queued | worker.left if number not in durable)
     for number in sorted(number for number in worker.entered if number not in durable):
         deaths[number] = deaths.get(number, 0) + 1
@@ -161,13 +165,13 @@ def recall(worker: Worker, deaths: dict[int, int], durable: Container[int] = ())
         else:
             again.append(number)
     group.waiting.extendleft(reversed(again))
-    if (
-        worker.sample in group.waiting
-    ):  # it may have died of the run it measured, which then waits for the next
-        deaths[worker.sample] = deaths.get(worker.sample, 0) + 1
-        if deaths[worker.sample] >= DEATHS:
-            group.waiting.remove(worker.sample)
-            failed.append(worker.sample)
+    sample = worker.sample
+    # It may have died of the run it measured, which then waits for the next.
+    if sample is not None and sample in group.waiting:
+        deaths[sample] = deaths.get(sample, 0) + 1
+        if deaths[sample] >= DEATHS:
+            group.waiting.remove(sample)
+            failed.append(sample)
     worker.queued, worker.entered, worker.left = set(), set(), set()
     return failed
 

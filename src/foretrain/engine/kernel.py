@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from foretrain.dynamics.program import DIVERGED, OUT_OF_STEPS, RUNNING, Program
+from foretrain.dynamics.program import DIVERGED, OUT_OF_STEPS, RUNNING, Completed
 
 # On a CPU XLA copies the weights in every step unless it looks at the loop as a whole, and uses half of the vector units
 # of a core with 512 bits: together up to a sixth of a step. Given here and not by XLA_FLAGS, they hold wherever JAX was
@@ -48,7 +48,7 @@ class Kernel:
     All methods must be called inside ``jax.enable_x64(program.precision == "float64")``.
     """
 
-    def __init__(self, program: Program, rows: int):
+    def __init__(self, program: Completed, rows: int):
         self.program, self.rows = program, rows
         self.start = jax.jit(self._start)
         options = known_options(jax.default_backend())

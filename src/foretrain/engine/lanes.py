@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from foretrain.dynamics.program import RUNNING, Program
+from foretrain.dynamics.program import RUNNING, Completed
 from foretrain.engine.checkpoint import InFlight
 from foretrain.engine.kernel import Kernel, refill, take
 from foretrain.engine.sizes import shapes_of, size
@@ -89,7 +90,7 @@ class Lanes:
     Cost: five compilations, at the first `advance`. Memory on the device is that of `bytes_per_lane` for every lane.
     """
 
-    def __init__(self, program: Program, shared: dict[str, Any], lanes: int):
+    def __init__(self, program: Completed, shared: dict[str, Any], lanes: int):
         self.lanes = integer("lanes", lanes, minimum=FEWEST)
         self.program = program
         self.strides_done = self.strides_paid = 0
@@ -99,7 +100,7 @@ class Lanes:
         self._waiting: deque[Passenger] = deque()
         self._pool: _Pool | None = None
         self._seats: list[_Seat | None] = [None] * self.lanes
-        self._kernel: Kernel | None = None
+        self._kernel: Any = None  # a Kernel, once there is a run to compile it for
         self._stride_s = self._overhead_s = 0.0
         self._limit = 1
 
@@ -342,22 +343,22 @@ class Lanes:
 
 
 def ride(
-    program: Program, passengers: Iterable[Passenger], shared: dict[str, Any], lanes: int
+    program: Completed, passengers: Iterable[Passenger], shared: dict[str, Any], lanes: int
 ) -> Iterator[FinishedRun]:
     """Run all passengers, taking them from the iterable as lanes get free; yields each run when it is done."""
-    queue, vehicle = iter(passengers), Lanes(program, shared, lanes)
+    queue, riding = iter(passengers), Lanes(program, shared, lanes)
     more = True
-    while more or vehicle.busy:
-        while more and vehicle.waiting < vehicle.lanes:
+    while more or riding.busy:
+        while more and riding.waiting < riding.lanes:
             passenger = next(queue, None)
             more = passenger is not None
-            vehicle.board([passenger] if more else [])
-        yield from vehicle.advance()
+            riding.board(() if passenger is None else (passenger,))
+        yield from riding.advance()
 
 
 def _data(leaf):
     """The leaf itself, or the data of a random key."""
-    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 
 
@@ -370,9 +371,9 @@ def _plain_shape(leaf):
     return plain.shape, plain.dtype
 
 
-def _like(shape, array: np.ndarray):
+def _like(shape, array: Any):
     """`array` as a device array of the dtype of `shape`, which may be that of a random key."""
-    if jax.dtypes.issubdtype(shape.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(shape.dtype, jax.dtypes.prng_key):
         return jax.random.wrap_key_data(array, impl=_key_impl(shape))
     return jax.device_put(array)
 

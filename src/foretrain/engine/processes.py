@@ -42,6 +42,7 @@ class AnyProcess(Protocol):
 
     def reason(self) -> str:
         """Why it has died, in words."""
+        ...
 
 
 class Process:
@@ -61,7 +62,7 @@ class Process:
             for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
                 environment[name] = "1"
         self._errors = tempfile.TemporaryFile()
-        self._process = subprocess.Popen(
+        self._process: Any = subprocess.Popen(
             [sys.executable, "-m", "foretrain.engine.session"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -4,12 +4,12 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from foretrain.words import duration
 
 PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
-_LONG_S = 600.0  # a log gets a line only where someone will come back to it
 _LOG_EVERY_S = 600.0
 _MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
 
@@ -19,7 +19,7 @@ class Progress:
     """A sweep at one moment.
 
     Attributes:
-        phase: "starting" (before any worker), "running" or "done".
+        phase: "starting" (before any worker), "running", "done", or "stopped" (by an exception).
         groups: Number of static signatures, each of which is compiled once per worker.
         workers: Number of workers.
         total: Runs of this shard.
@@ -65,8 +65,9 @@ def describe(now: Progress) -> str:
 def terminal_progress() -> Callable[[Progress], None]:
     """A callback that says what is to be done and draws a bar once that takes over two seconds.
 
-    Where standard error is no terminal it writes what is to be done if that is over a million steps, and in a sweep of
-    over ten minutes how long it takes, as soon as that can be known, and a line every ten minutes.
+    Where standard error is no terminal (a log, a notebook) it writes what is to be done if that is over a million steps,
+    how long it takes after half a minute, when that can be known, and then after twice the time each, every ten minutes
+    at last.
     """
     return _Bar() if sys.stderr.isatty() else _Log()
 
@@ -75,33 +76,31 @@ class _Log:
     """Lines for a file."""
 
     def __init__(self):
-        self._told_at = None
+        self._next_s = _SETTLED_S
 
     def __call__(self, now: Progress) -> None:
         if now.phase == "starting" and now.predicted_steps > _MANY_STEPS:
             print(describe(now), file=sys.stderr, flush=True)
         if now.phase != "running" or now.remaining_s is None:
             return
-        settled = now.elapsed_s > _SETTLED_S
-        if self._told_at is None and settled and now.elapsed_s + now.remaining_s > _LONG_S:
-            print(describe(now), file=sys.stderr, flush=True)
-            self._told_at = now.elapsed_s
-        elif self._told_at is not None and now.elapsed_s - self._told_at > _LOG_EVERY_S:
+        if now.elapsed_s > self._next_s:
+            self._next_s = now.elapsed_s + min(now.elapsed_s, _LOG_EVERY_S)
             line = f"{now.found + now.finished} of {now.total} runs done"
             print(f"{line}, {duration(round(now.remaining_s))} left.", file=sys.stderr, flush=True)
-            self._told_at = now.elapsed_s
 
 
 class _Bar:
     """A rich progress bar that appears late; what is to be done is said first, and again with its time."""
 
     def __init__(self):
-        self._began, self._bar, self._task, self._told = time.monotonic(), None, None, False
+        self._began, self._told = time.monotonic(), False
+        self._bar: Any = None  # a bar of rich, and its task, once there is one
+        self._task: Any = None
 
     def __call__(self, now: Progress) -> None:
         if now.phase == "starting" and now.total > now.found:
             print(describe(now), file=sys.stderr)
-        if now.phase == "done":
+        if now.phase in ("done", "stopped"):
             if self._bar is not None:
                 self._update(now)
                 self._bar.stop()

@@ -5,10 +5,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from foretrain.dynamics.program import Program
+from foretrain.dynamics.program import Completed
 
 
-def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> tuple[Any, Any]:
+def shapes_of(
+    program: Completed, inputs: dict[str, Any], shared: dict[str, Any]
+) -> tuple[Any, Any]:
     """Shapes and dtypes of the state and of an observation of one run, found without running anything."""
     given = {**inputs, **shared}
     state = jax.eval_shape(program.init, given)
@@ -20,7 +22,7 @@ def shapes_of(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) 
     return state, observed
 
 
-def result_bytes(program: Program, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
+def result_bytes(program: Completed, inputs: dict[str, Any], shared: dict[str, Any]) -> int:
     """Fewest bytes that a run takes in the labelled result: two observations, after which it may end, and its finals."""
     with jax.enable_x64(program.precision == "float64"):
         state, observed = shapes_of(program, inputs, shared)
@@ -35,7 +37,7 @@ def size(tree) -> int:
 
 
 def bytes_per_lane(
-    program: Program, inputs: dict[str, Any], shared: dict[str, Any], strides: int
+    program: Completed, inputs: dict[str, Any], shared: dict[str, Any], strides: int
 ) -> int:
     """Bytes that a lane holds at most: states (lane, pool, next and chunk's), inputs (lane, pool), observations.
 

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 
-from foretrain.dynamics.program import KEEP_STATE, Program
+from foretrain.dynamics.program import KEEP_STATE, Completed
 from foretrain.errors import one_of
 from foretrain.vocabulary import STATE
 
 
-def with_snapshots(program: Program, keep_state: str) -> Program:
+def with_snapshots(program: Completed, keep_state: str) -> Completed:
     """The program with its state stored: at the "end" of a run, at "all" observations, or not at all ("no").
 
     A leaf of the state is stored as ``state_<path>``, such as ``state_0_encoders`` for the field ``encoders`` of the first
@@ -35,6 +36,6 @@ def _leaves(state):
     named = {}
     for path, leaf in jax.tree_util.tree_leaves_with_path(state):
         text = jax.tree_util.keystr(path, simple=True, separator="_")
-        is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
         named[f"{STATE}{text}"] = jax.random.key_data(leaf) if is_key else leaf
     return named

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.sentence import check_allowed
 from foretrain.dynamics.program import Program, completed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.conclude import theory_of
@@ -96,11 +95,9 @@ def _no_runs(plan) -> Grid:
 def _interval(said, cell: Grid) -> None:
     laid = cell.along(*said.over).blind()
     try:
-        predicted = float(said.predicted(laid) if callable(said.predicted) else said.predicted)
-        allowed = said.allowed(laid) if callable(said.allowed) else said.allowed
+        said.fixed(laid)
     except (KeyError, IndexError):
         return  # what it takes from the theory is only there where the theory of the whole grid is
-    check_allowed(allowed, predicted, said.id)
 
 
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
@@ -129,8 +126,6 @@ def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
                 f"{_shapes(state)} becomes {_shapes(later)}."
             )
         seen = jax.eval_shape(program.observe, inputs[0], state)
-        assert program.done is not None
-        assert program.finish is not None
         jax.eval_shape(program.done, inputs[0], state, seen)
         end = jax.eval_shape(program.finish, inputs[0], state)
     one = {name: (-1, *leaf.shape) for name, leaf in seen.items()}

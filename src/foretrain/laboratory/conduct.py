@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,7 @@ def conduct(
             "again": frozenset(again),
         }
         remembered = None if data_dir is None else str(Path(data_dir).resolve())
-        before: list[dict | None] = []
+        before: list[Mapping[str, Any] | None] = []
 
         def claimed() -> None:
             before.append(home.record(folder, plan, data_dir=remembered))

@@ -1,12 +1,14 @@
 """The folder of a plan: what was asked of it, the seal of its sentences, how often it was looked at, by which code."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from foretrain.claims.sentence import seals
 from foretrain.errors import FolderError
 from foretrain.plans.plan import Plan, join
+from foretrain.results.decode import Look
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.summary import versions
@@ -20,7 +22,7 @@ def joined(folder: Path, plan: Plan) -> Plan:
     return join(manifest["plan"], plan) if "plan" in manifest else plan
 
 
-def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> dict | None:
+def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> Mapping[str, Any] | None:
     """Write the plan into the folder's manifest, joined with what another process may have added meanwhile.
 
     Before the first run the sentences of the study are sealed: the hash of each is written with the plan.
@@ -41,7 +43,7 @@ def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> dict | N
         return before
 
 
-def take_back(folder: Path, plan: Plan, before: dict | None) -> None:
+def take_back(folder: Path, plan: Plan, before: Mapping[str, Any] | None) -> None:
     """Put the plan back that a folder had before a larger one was refused, lest a smaller one be read as a part of that."""
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
@@ -57,14 +59,15 @@ def note(folder: Path, line: str) -> None:
         write_manifest(folder, {**manifest, "history": [*manifest.get("history", []), line]})
 
 
-def look(folder: Path, plan: Plan) -> list[dict]:
+def look(folder: Path, plan: Plan) -> list[Look]:
     """Count a look at the verdicts, unless these very runs were judged by these very sentences before; all looks so far."""
     now = {"seeds": plan.seeds, "hash": plan.hash, "seal": dict(seals(plan.study.sentences))}
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         looks = list(manifest.get("looks", []))
         if not any(all(one.get(name) == value for name, value in now.items()) for one in looks):
-            looks.append({**now, "at": datetime.now(UTC).isoformat(timespec="seconds")})
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            looks.append(Look(**now, at=at))
             write_manifest(folder, {**manifest, "looks": looks})
         return looks
 
@@ -87,7 +90,7 @@ def data_dir(folder: Path) -> str | None:
     return (read_manifest(folder) or {}).get("data_dir") or None
 
 
-def stored_plan(folder: Path) -> dict | None:
+def stored_plan(folder: Path) -> Mapping[str, Any] | None:
     """The plan of a folder as its manifest holds it, None if it has none."""
     return (read_manifest(folder) or {}).get("plan")
 

@@ -123,13 +123,13 @@ def _axis(name: str, axis) -> list:
     number = integer(f"{name}.number", axis["number"], minimum=1, maximum=LONGEST_AXIS)
     scale = one_of(f"{name}.scale", axis.get("scale", "linear"), ("linear", "log"))
     if scale == "log":
-        ends = [real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to")]
-        values = np.geomspace(*ends, number)
+        first, last = (real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to"))
+        values = np.geomspace(first, last, number)
     else:
-        ends = [
+        first, last = (
             real(f"{name}.{end}", axis[end], minimum=-1e300, maximum=1e300)
             for end in ("from", "to")
-        ]
-        values = np.linspace(*ends, number)
+        )
+        values = np.linspace(first, last, number)
     # Twelve digits: an axis is read by people and selected by value.
     return [float(f"{value:.12g}") for value in values]

@@ -89,7 +89,8 @@ def clean(parameters_type: type, name: str, value):
         raise argument_error(name, "be a parameter of the study", "is not", nearest(name, known))
     rule, kind = known[name], types(parameters_type)[name]
     if kind is int:
-        return integer(name, value, minimum=rule.minimum, maximum=rule.maximum)
+        least, most = (None if end is None else int(end) for end in (rule.minimum, rule.maximum))
+        return integer(name, value, minimum=least, maximum=most)
     if kind is float:
         return real(name, value, minimum=rule.minimum, maximum=rule.maximum, above=rule.above)
     if kind is bool:
@@ -99,7 +100,7 @@ def clean(parameters_type: type, name: str, value):
     return one_of(name, value, rule.choices) if rule.choices else str(value)
 
 
-def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tuple]]:
+def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tuple[Any, ...]]]:
     """Split given values into fixed parameters and axes.
 
     Args:
@@ -127,7 +128,7 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
             fixed[name] = clean(parameters_type, name, value)
             continue
         items = sorted(value) if isinstance(value, set | frozenset) else list(value)
-        cleaned = tuple(clean(parameters_type, name, item) for item in items)
+        cleaned: tuple[Any, ...] = tuple(clean(parameters_type, name, item) for item in items)
         if not cleaned:
             clean(parameters_type, name, _any(parameters_type, name))
             raise argument_error(name, "have at least one value", "has none")

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class Plan:
 
     study: Study
     parameters: Any
-    axes: dict[str, tuple] = field(default_factory=dict)
+    axes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     seeds: int = 10
     root_seed: int = 0
     preset: str = OWN
@@ -132,7 +132,7 @@ def make_plan(
     return dataclasses.replace(plan, preset=_preset_of(plan))
 
 
-def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple], int]:
+def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]], int]:
     """Parameters, axes and default seeds, once the study's axes and conditional defaults have been filled in."""
     merged: dict = dict(study.axes)
     for (name, value), defaults in study.conditional_defaults.items():
@@ -194,7 +194,7 @@ def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
         )
 
 
-def plan_from_dict(fields: dict, study: Study | None = None) -> Plan:
+def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Plan:
     """The plan that `Plan.as_dict` wrote.
 
     Args:
@@ -277,7 +277,7 @@ def runs(plan: Plan) -> Iterator[Run]:
                 yield run
 
 
-def join(stored: dict, asked: Plan) -> Plan:
+def join(stored: Mapping[str, Any], asked: Plan) -> Plan:
     """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`."""
     if stored["study"] != asked.study.name:
         raise FolderError(
@@ -308,7 +308,7 @@ def merge(stored: Plan, asked: Plan) -> Plan:
     return asked if grows else stored
 
 
-def _values(plan: Plan, name: str) -> tuple:
+def _values(plan: Plan, name: str) -> tuple[Any, ...]:
     return plan.axes.get(name, (getattr(plan.parameters, name),))
 
 

@@ -157,7 +157,7 @@ def test_command_under_reproduce_makes_the_same_hash_for_every_preset(name):
     study = catalogue.load(name)
     for preset in study.presets:
         plan = make_plan(name, {}, preset=preset)
-        assert plan.preset == preset or study.presets[preset] == study.presets[plan.preset]
+        assert plan.preset == preset
         assert remade(command(plan)).hash == plan.hash, preset
     for axis, values in study.axes.items():
         alone = make_plan(name, {axis: values[-1]}, seeds=7, root_seed=3)

@@ -237,5 +237,5 @@ def test_cells_are_listed_with_the_worst_first_and_what_differs_there():
 
 def test_the_scale_is_said_in_words():
     assert rows([made(scale="paper")])[0].details["Scale"] == "Judged at the preset `paper`."
-    assert "differ from every preset" in rows([made(scale="own")])[0].details["Scale"]
+    assert "fewer seeds than a preset" in rows([made(scale="own")])[0].details["Scale"]
     assert "Scale" not in rows([made()])[0].details

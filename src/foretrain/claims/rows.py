@@ -23,7 +23,7 @@ RULE = (
 )
 _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 _SCALES = {
-    "own": "Judged with parameters of the run's own, which differ from every preset of the study."
+    "own": "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
 }
 
 

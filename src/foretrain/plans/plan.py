@@ -24,7 +24,7 @@ from foretrain.streams import Seed
 
 SCHEMA = 2
 MOST_RUNS = 10**7
-OWN = "own"  # the scale of a plan whose parameters are those of no preset
+OWN = "own"  # the scale of a plan that is no preset
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Plan:
         axes: Field name to its values, in the order in which they become dims.
         seeds: Number of seeds, 0 .. seeds-1, run in every cell.
         root_seed: Root of all random streams.
-        preset: The preset it is, whatever its seeds; "own" if it is none.
+        preset: The preset it is, with at least its seeds; "own" if it is none.
     """
 
     study: Study
@@ -147,12 +147,13 @@ def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]
 
 
 def _preset_of(plan: Plan) -> str:
-    """The preset whose parameters and axes are those of the plan, "own" if none is."""
+    """The last preset whose parameters and axes are those of the plan, with no fewer seeds; "own" if none is."""
+    found = OWN
     for name, values in plan.study.presets.items():
-        parameters, axes, _ = _laid_out(plan.study, values)
-        if parameters == plan.parameters and axes == plan.axes:
-            return name
-    return OWN
+        parameters, axes, seeds = _laid_out(plan.study, values)
+        if parameters == plan.parameters and axes == plan.axes and plan.seeds >= seeds:
+            found = name
+    return found
 
 
 def command(plan: Plan) -> list[str]:

@@ -19,7 +19,7 @@ _OUTCOMES = {
     "failed": "raised an error: no result",
     "missing": "not run yet, or lost: no result",
 }
-_PRESETS = {"own": "none: parameters of the run's own, which differ from every preset of the study"}
+_PRESETS = {"own": "none: parameters of the run's own, or fewer seeds than a preset has"}
 
 
 @dataclass(frozen=True)

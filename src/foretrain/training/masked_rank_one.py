@@ -43,7 +43,12 @@ class Flow(Run):
 
 STEP, STAGE = ("step",), ("stage",)
 declare(
-    Variable("solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the attempted steps."),
+    Variable(
+        "solver_time",
+        STEP,
+        TIME_UNIT,
+        meaning="Time of the flow after the steps attempted so far.",
+    ),
     Variable("shared_scale", STEP, meaning="s, the weight that all pairs share."),
     Variable("progress", STEP, TIME_UNIT, meaning="S, the integral of s over time."),
     Variable(

@@ -35,13 +35,13 @@ def torch_run(seed):
         torch.nn.Parameter(torch.randn(DIMENSION, RANK, generator=random) / DIMENSION**0.5)
         for _ in range(2)
     )
-    optimiser = torch.optim.SGD([x, y], lr=RATE)
+    optimizer = torch.optim.SGD([x, y], lr=RATE)
     losses, alignments = [], []
     for step in range(STEPS):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = ((target - x @ y.T) ** 2).sum()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         if step % STRIDE == 0:
             with torch.no_grad():
                 losses.append(loss.item())
@@ -65,7 +65,7 @@ def foretrain_seconds(runs, workers, folder):
     from foretrain.results.folding import Layout, fold
 
     settings = {
-        "optimiser": "sgd",
+        "optimizer": "sgd",
         "rank": RANK,
         "dimension": DIMENSION,
         "init_scale": 1.0,

@@ -47,7 +47,7 @@ def test_one_component_has_nothing_to_exchange():
 
 def test_the_partner_is_run_once_for_all_ranks():
     plan = make_plan("bumps", {"rank": (2, 10), "relative_rate": 1.0, "init_scale": 1.0}, seeds=2)
-    # Two optimisers, two seeds: ranks 2 and 10 and the partner of rank 2.
+    # Two optimizers, two seeds: ranks 2 and 10 and the partner of rank 2.
     assert len(list(runs(plan))) == 2 * 2 * 3
 
 

@@ -71,9 +71,6 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert "which-target-start.corrected[optimizer=adam, rank=2]" in labels
     fast = labels["adam-full-rank-bumps.fast[optimizer=adam, rank=12, relative_rate=10]"]
     assert fast.allowed == (0.1, 0.5)
-    effect = labels["competition-matched[optimizer=sgd, rank=2]"]
-    # Six pairs do not settle its size, but each contributes whole bumps within what two curves of four slots hold.
-    assert -16 <= effect.measured <= 16
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
     assert {"bumps", "competition", "full-rank"} <= drawn
 

@@ -1,0 +1,149 @@
+"""The worked example of the documentation runs as it is printed, block by block.
+
+A reader of ``docs/extending.md`` copies code into a file, patches it and types commands; so does this. What a block is
+for is told by its language and first line: ``# mine.py`` adds to that file, a diff changes it, ``sh`` is typed and ``text``
+behind it is in the answer (``...`` stands for anything), ``# test_mine.py`` holds a test, other Python is executed.
+"""
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.cli import main
+from foretrain.plans import catalogue, study
+
+DOCS = Path(__file__).parents[1] / "docs"
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGE = (DOCS / "extending.md").read_text("utf-8")
+ROLES = {
+    "training": {"program", "inputs"},
+    "theory": {"predict"},
+    "claims": {"closed_form", "half_times", "four_times_as_long", "larger_first", "logarithm"},
+    "figures": {"draw"},
+}
+
+
+class Reader:
+    """Who does what the page says, in a folder of their own."""
+
+    def __init__(self, folder: Path, capsys):
+        self.mine, self.capsys = folder / "mine.py", capsys
+        self.names, self.answer = {}, ""
+
+    def do(self, language: str, text: str) -> None:
+        first, _, rest = text.partition("\n")
+        if language == "diff" or first == "# mine.py":
+            self.write(language, text)
+        elif language == "python" and first == "# test_mine.py":
+            self.test(rest)
+        elif language == "python":
+            exec(compile(text, "docs/extending.md", "exec"), self.names)
+        elif language == "sh":
+            self.answer = "".join(map(self.type, text.splitlines()))
+        elif language == "text":
+            self.compare(text)
+
+    def write(self, language: str, text: str) -> None:
+        """Add to the study, or change it."""
+        if language == "python":
+            before = self.mine.read_text("utf-8") + "\n\n" if self.mine.exists() else ""
+            self.mine.write_text(before + text.partition("\n")[2], "utf-8")
+            return
+        lines = text.splitlines()
+        assert {line[0] for line in lines} <= set(" -+"), text
+        old, new = ("\n".join(n[1:] for n in lines if n[0] != sign) for sign in "+-")
+        whole = self.mine.read_text("utf-8")
+        assert whole.count(old) == 1, old
+        self.mine.write_text(whole.replace(old, new), "utf-8")
+
+    def type(self, line: str) -> str:
+        program, *words = shlex.split(line, comments=True)
+        assert program == "foretrain"
+        before = self.capsys.readouterr()
+        assert "Traceback" not in before.err
+        assert main(words) == 0, line
+        return self.capsys.readouterr().out
+
+    def test(self, text: str) -> None:
+        """What pytest would do with the one test of a file."""
+        names: dict = {}
+        exec(compile(text, "test_mine.py", "exec"), names)
+        (test,) = (value for name, value in names.items() if name.startswith("test_"))
+        (mark,) = test.pytestmark
+        assert mark.args[0] == ("id", "spoilt")
+        assert {id for id, _ in mark.args[1]} == {said.id for said in names["STUDY"].sentences}
+        for case in mark.args[1]:
+            test(*case)
+
+    def compare(self, text: str) -> None:
+        answer = " ".join(self.answer.split())
+        parts = [re.escape(" ".join(part.split())) for part in text.split("...")]
+        assert re.search(".*".join(parts), answer), f"{text}\nis not in\n{self.answer}"
+
+
+BLOCKS = BLOCK.findall(PAGE)
+
+
+def test_the_study_of_the_page_runs_as_it_is_printed(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    reader = Reader(tmp_path, capsys)
+    assert {language for language, _ in BLOCKS} == {"python", "diff", "sh", "text", "toml", ""}
+    for language, text in BLOCKS:
+        reader.do(language, text)
+    assert reader.names["result"].simulation["loss"].dims == ("rate", "seed", "step")
+    data = reader.names["data"]
+    end = 4 * (1 - data["rate"]) ** 100
+    assert float(np.abs(data["loss"].isel(step=-1) / end - 1).max()) < 1e-4
+
+
+def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatch, capsys):
+    reader = Reader(tmp_path, capsys)
+    for language, block in BLOCKS:
+        if language == "diff" or block.startswith("# mine.py"):
+            reader.write(language, block)
+    text = reader.mine.read_text("utf-8")
+    tree, parts = ast.parse(text), {role: [] for role in ("study", *ROLES)}
+    for node in tree.body:
+        role = next(
+            (r for r, names in ROLES.items() if getattr(node, "name", "") in names), "study"
+        )
+        decorators = getattr(node, "decorator_list", [])
+        start = min([node.lineno, *(one.lineno for one in decorators)])
+        parts[role].append("\n".join(text.splitlines()[start - 1 : node.end_lineno]))
+    package = tmp_path / "site" / "mylab" / "autoencoder"
+    package.mkdir(parents=True)
+    for name in (package, package.parent):
+        (name / "__init__.py").write_text("")
+    imported = re.search(r"`(from \.study import [\w, ]+)`", PAGE)[1]
+    head = f"import numpy as np\n\nfrom foretrain import study as lab\n{imported}\n\n\n"
+    for role, found in parts.items():
+        lead = "" if role == "study" else head
+        (package / f"{role}.py").write_text(lead + "\n\n\n".join(found) + "\n")
+    assert main(["check", str(package)]) == 0
+    (point,) = re.findall(r"^```toml\n# pyproject.toml\n(\[.*?\]\n.*?)```", PAGE, re.M | re.DOTALL)
+    point = point.replace("project.entry-points.", "").replace('"', "")
+    info = tmp_path / "site" / "mylab-1.dist-info"
+    info.mkdir()
+    (info / "entry_points.txt").write_text(point)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylab\nVersion: 1\n")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    caches = (catalogue.names, catalogue._entry_points)
+    for cache in caches:
+        cache.cache_clear()
+    try:
+        assert main(["list"]) == 0
+        assert "autoencoder" in capsys.readouterr().out
+        assert catalogue.load("autoencoder").sentences[-1].id == "logarithm"
+        assert main(["check", "autoencoder"]) == 0
+    finally:
+        for cache in caches:
+            cache.cache_clear()
+
+
+def test_the_page_names_all_that_a_study_may_define():
+    table = PAGE.partition("## All that a study may define")[2].partition("What a sentence may")[0]
+    named = set(re.findall(r"\w+", table))
+    assert study._PARTS | {"Parameters", "program", "sentences"} <= named

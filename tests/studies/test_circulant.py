@@ -3,16 +3,22 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.streams import Seed
 from foretrain.studies.circulant import study
-from foretrain.studies.circulant.theory import predict, weights_at
-from foretrain.studies.masked_rank_one import study as toy
+from foretrain.studies.circulant.theory import predict, rescaled, unit_flow
+from foretrain.tasks import masks
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import early_flow
+from foretrain.theory.masked_rank_one_escape import early_flow, weights_when
 from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.training.masked_rank_one import STAGES
+
+
+def sample(seed, width=5, offsets="band"):
+    return study.sample(10, width, offsets, Seed(0, int(seed)))
 
 
 def early(seed, sigma, width=5):
-    drawn = study.draw(study.Parameters(width=width), 0, seed)
+    drawn = sample(seed, width)
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
     return drawn.trained_pairs, early_flow(drawn.trained_pairs, *start)
 
@@ -27,25 +33,25 @@ def turning(sigma=1e-3):
 def test_the_linearised_flow_is_followed_to_the_level_asked_for(seed):
     trained, flow = early(seed, 1e-3)
     for level in (1e-4, 1e-2, 0.5):
-        left, right, scale = weights_at(flow, trained, level)
+        left, right, scale = weights_when(flow, level)
         assert scale * left @ trained @ right == pytest.approx(level * trained.sum() / 2, rel=1e-9)
         # On the way out u, v and s are those of one start: |u|^2 - s^2 is what it was.
-        drawn = study.draw(study.Parameters(), 0, seed)
+        drawn = sample(seed)
         kept = 1e-6 * (drawn.left @ drawn.left - drawn.scale**2)
         assert left @ left - scale**2 == pytest.approx(kept, abs=1e-12 * (left @ left))
 
 
 def test_a_start_beyond_the_level_is_returned():
     seed = next(s for s in range(60) if _product(s) > 0)
-    trained, flow = early(seed, 0.5)
-    left, _, scale = weights_at(flow, trained, 1e-9)
-    drawn = study.draw(study.Parameters(), 0, seed)
+    _, flow = early(seed, 0.5)
+    left, _, scale = weights_when(flow, 1e-9)
+    drawn = sample(seed)
     np.testing.assert_allclose(left, 0.5 * drawn.left, rtol=1e-12)
     assert scale == pytest.approx(0.5 * drawn.scale)
 
 
 def _product(seed):
-    drawn = study.draw(study.Parameters(), 0, seed)
+    drawn = sample(seed)
     return drawn.scale * drawn.left @ drawn.trained_pairs @ drawn.right
 
 
@@ -55,7 +61,7 @@ def test_the_linearised_misalignment_falls_with_the_exponent(width):
     left = []
     for sigma in (1e-40, 1e-60):
         trained, flow = early(0, sigma, width)
-        u, v, _ = weights_at(flow, trained, 1e-2)
+        u, v, _ = weights_when(flow, 1e-2)
         left.append(misalignment(u, v, trained))
     if min(left) > 1e-13:
         slope = np.log(left[0] / left[1]) / np.log(1e20)
@@ -66,20 +72,48 @@ def test_the_linearised_misalignment_falls_with_the_exponent(width):
 
 
 def test_a_start_is_shared_by_all_widths_and_scales():
-    one = study.inputs(study.Parameters(width=3, init_scale=1e-2), 0, 7)
-    other = study.inputs(study.Parameters(width=9, init_scale=1e-64), 0, 7)
+    one = study.inputs(study.Parameters(width=3, init_scale=1e-2), Seed(0, 7))
+    other = study.inputs(study.Parameters(width=9, init_scale=1e-64), Seed(0, 7))
     np.testing.assert_allclose(one["left_start"] * 1e-62, other["left_start"], rtol=1e-14)
 
 
 def test_prediction_of_agreeing_signs_is_that_of_the_weights():
-    theory = predict(study.Parameters(width=7, init_scale=1e-3), 0, 5)
     for seed in range(5):
+        theory = predict(study.Parameters(width=7, init_scale=1e-3), np.arange(3), Seed(0, seed))
         trained, flow = early(seed, 1e-3, 7)
-        left, right, scale = weights_at(flow, trained, toy.STAGES[1])
+        left, right, scale = weights_when(flow, STAGES[1])
         agrees = (scale * np.outer(left, right) > 0).all()
-        assert bool(theory["predicted_agreement"][seed, 1]) == agrees
-    # A wide band at a small scale is aligned and agrees.
-    assert predict(study.Parameters(width=9, init_scale=1e-6), 0, 5)["predicted_agreement"].all()
+        assert theory["predicted_agreement"][1] == agrees
+        found = misalignment(left, right, trained)
+        assert theory["predicted_misalignment"][1] == pytest.approx(found, rel=1e-9)
+        # A wide band at a small scale is aligned and agrees.
+        wide = study.Parameters(width=9, init_scale=1e-6)
+        assert all(predict(wide, np.arange(3), Seed(0, seed))["predicted_agreement"])
+
+
+def test_a_flow_from_a_start_rescaled_is_the_flow_rescaled():
+    trained, unit = unit_flow(10, 5, "band", Seed(0, 3))
+    mask, small = early(3, 1e-3)
+    np.testing.assert_array_equal(trained, mask)
+    for name, value in vars(rescaled(unit, 1e-3)).items():
+        np.testing.assert_allclose(value, getattr(small, name), rtol=1e-12, atol=1e-18)
+
+
+def test_drawn_circulants_are_circulant_and_some_fall_into_components():
+    seen = set()
+    for seed in range(30):
+        trained = sample(seed, 2, "drawn").trained_pairs
+        np.testing.assert_array_equal(np.roll(trained, (1, 1), (0, 1)), trained)
+        assert (trained.sum(0) == 2).all()
+        first = np.flatnonzero(trained[0])
+        expected = np.gcd.reduce([first[1] - first[0], 10])
+        inputs, _ = masks.components(trained)
+        assert inputs.max() + 1 == expected
+        theory = predict(study.Parameters(width=2), np.arange(3), Seed(0, seed))
+        assert theory["drawn_components"] == expected
+        assert expected > 1 or theory["drawn_agreement"]
+        seen.add(int(expected))
+    assert seen == {1, 2, 5}
 
 
 def test_small_study_separates_stuck_runs_and_draws(tmp_path):
@@ -93,15 +127,14 @@ def test_small_study_separates_stuck_runs_and_draws(tmp_path):
         workers=0,
         quiet=True,
     )
-    claims = {claim.id: claim for claim in result.claims}
+    claims = {claim.label: claim for claim in result.claims}
     for id in (
         "invariants",
-        "gap-grows",
+        "components-by-chance",
         "aligned-generalises",
         "zero-loss-generalises",
         "stuck-training",
         "agreeing-signs",
-        "generalises[width=5]",
         "misalignment[width=5]",
         "alignment-exponent[width=5]",
     ):
@@ -113,5 +146,5 @@ def test_small_study_separates_stuck_runs_and_draws(tmp_path):
 def test_bad_arguments_are_refused():
     with pytest.raises(ArgumentError, match="`width` must be at most `domains` = 10, but is 11"):
         study.check(study.Parameters(width=11))
-    with pytest.raises(ArgumentError, match="`init_scale` must be at least 1e-64"):
+    with pytest.raises(ArgumentError, match="`init_scale` must be between 1e-64"):
         foretrain.run("circulant", init_scale=1e-100)

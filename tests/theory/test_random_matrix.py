@@ -74,6 +74,28 @@ def test_random_masks_have_the_predicted_outlier_edge_and_bulk(density):
         assert abs(below - predicted) < 2 / size
 
 
+@pytest.mark.parametrize("density", [0.3, 0.5, 0.7])
+def test_the_second_value_of_many_masks_is_the_predicted_one(density):
+    size, draws = 80, 600
+    masks = np.random.default_rng(1).random((draws, size, size)) < density
+    second = np.linalg.svd(masks.astype(float), compute_uv=False)[:, 1]
+    scatter = random_matrix.bernoulli_second_scatter(size, density)
+    # Three standard errors, .12 of the scatter, and a tenth for what is left out; another mean of the Tracy-Widom law, one
+    # dimension more or no kurtosis would each shift it by .25 to .7.
+    gap = (second.mean() - random_matrix.bernoulli_second_value(size, density)) / scatter
+    assert abs(gap) < 0.22
+    assert second.std() == pytest.approx(scatter, rel=0.2)
+
+
+def test_the_scatter_of_the_second_value_is_that_of_gaussian_noise():
+    random = np.random.default_rng(0)
+    tops = [np.linalg.svd(random.normal(size=(60, 60)), compute_uv=False)[0] for _ in range(400)]
+    # p(1 - p) is one quarter at most; Gaussian noise of variance one is twice that in size.
+    assert np.std(tops) == pytest.approx(
+        2 * random_matrix.bernoulli_second_scatter(60, 0.5), rel=0.15
+    )
+
+
 def test_edge_at_the_sizes_measured_before():
     edges = [random_matrix.bernoulli_edge(size, 0.3) for size in (100, 200, 400, 800)]
     np.testing.assert_allclose(edges, [9.17, 12.96, 18.33, 25.92], atol=5e-3)

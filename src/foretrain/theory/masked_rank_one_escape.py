@@ -143,7 +143,10 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
     """
     values, start = early.singular_values, early.start**2
     up, down = early.growing**2, early.decaying**2
-    aim = math.log(level * float((values**2).sum()) / 2)
+    aim = level * float((values**2).sum()) / 2
+    # The logarithm of s u^T T v is nearly linear in S where it is beyond its size at the start, and it itself is below.
+    size = float(values[0]) * (start + float((up + down).sum())) ** 1.5
+    floor = min(1.0, max(size / aim, 1e-300))
     turns = math.isfinite(early.turning_point)
     origin, direction = (early.turning_point, -1.0) if turns else (0.0, 1.0)
 
@@ -152,16 +155,19 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
         more, less = _expm1(exponent), _expm1(-exponent)
         squared = start + up @ more + down @ less  # s^2
         slope = direction * float((values * up) @ (more + 1) - (values * down) @ (less + 1))
-        return math.log(max(math.sqrt(max(squared, 0.0)) * slope, 1e-300)) - aim
+        ratio = math.sqrt(max(squared, 0.0)) * slope / aim
+        return math.log(ratio) if ratio > floor else math.log(floor) + ratio / floor - 1
 
     distance = 0.0
-    if turns or excess(0.0) < 0:
-        near, far = 0.0, 1 / float(early.singular_values[0])
+    if excess(0.0) < 0:
+        far = 1 / float(values[0])
         while excess(far) < 0:
-            near, far = far, 2 * far
-            if near > 2 * _farthest(early):
+            far = 2 * far
+            if far > 4 * _farthest(early):
                 raise argument_error("left_start", "have squares that do not underflow", "has not")
-        distance = bracketed_root(excess, near, far, relative=1e-15)
+        while excess(far / 2) >= 0:
+            far = far / 2
+        distance = bracketed_root(excess, far / 2, far)
     progress = early.sign * (origin + direction * distance)
     return weights_at(early, progress, early.sign * direction)
 

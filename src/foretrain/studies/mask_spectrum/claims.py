@@ -123,8 +123,8 @@ def bulk_edge_corrected(cell):
     "entries.",
     source=OURS,
     predicted=0,
-    allowed=(-0.5, 0.5),
-    why="Half of its own scatter, and half of the correction, which is about one scatter.",
+    allowed=(-0.35, 0.35),
+    why="A third of the Tracy-Widom correction, which is about one scatter.",
     note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
 )
 def second_value(cell):

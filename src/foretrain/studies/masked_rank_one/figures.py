@@ -134,9 +134,9 @@ def _alignment(runs, theory, sigma, where):
     law = first[middle] * (sigma / sigma[middle]) ** exponent
     name = f"sigma^(1 - s_2/s_1), exponent {exponent:.2f} (median mask)"
     ax.plot(sigma, law, **theory_line(label=name))
-    ax.set(xlabel="init_scale sigma", ylabel="Misalignment", xscale="log", ylim=(None, 1.5))
-    if np.isfinite(first).any():
-        ax.set_yscale("log")
+    ax.set(xlabel="init_scale sigma", ylabel="Misalignment", xscale="log")
+    if np.isfinite(first).any():  # a logarithmic axis of nothing cannot be drawn
+        ax.set(yscale="log", ylim=(None, 1.5))
     legend_below(figure, 1)
     return Drawing(
         figure,

@@ -1,0 +1,186 @@
+"""Every sentence of circulant holds on a made-up grid and fails on one spoilt for it; mutations are noticed."""
+
+from dataclasses import replace
+from functools import cache
+
+import made_up
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.studies.circulant import study
+from foretrain.theory.random_matrix import circulant_singular_values
+from foretrain.training.masked_rank_one import STAGES
+from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+
+SEEDS, SIZE = 80, 10
+AXES = {"width": (2, 3, 5, 9), "init_scale": (1e-64, 1e-32, 1e-16, 1e-8, 1e-6, 1e-4, 1e-2, 0.3)}
+SHAPE = (len(AXES["width"]), len(AXES["init_scale"]), SEEDS)
+SPLIT = np.arange(SEEDS) % 3 == 0  # every third drawn circulant falls into two components
+ALIKE = np.arange(SEEDS) % 6 == 0  # in half of which the signs agree
+
+
+def exponents(rank=1):
+    ratios = []
+    for width in AXES["width"]:
+        values = circulant_singular_values(SIZE, width)
+        ratios.append(1 - values[rank] / values[0])
+    return np.array(ratios)[:, None, None]
+
+
+@cache
+def stuck():
+    """Which runs are stuck: at the narrowest width and the larger scales four in ten."""
+    found = np.zeros(SHAPE, bool)
+    found[0, 3:] = np.arange(SEEDS) % 5 < 2
+    return found
+
+
+def good(known=None, drawn=None, learned=None, **changed):
+    """A grid that is as the linearised flow says; `changed` replaces variables of the bands' runs."""
+    sigma = np.array(AXES["init_scale"])[None, :, None]
+    learned = ~stuck() if learned is None else learned
+    stages = lambda values: np.stack([np.broadcast_to(values, SHAPE)] * 3, axis=-1)  # noqa: E731
+    random = np.random.default_rng(0)
+    curve = lambda: 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((*SHAPE, 30))  # noqa: E731
+    left = np.maximum(0.3 * sigma ** exponents(), 1e-13) * (1 + 0.01 * random.random(SHAPE))
+
+    def ended(done):
+        return {
+            "loss": curve(),
+            "final_loss": np.where(done, 1e-13, 3.0),
+            "final_untrained_error": np.where(done, 1e-14, 50.0),
+        }
+
+    bands = {
+        **ended(learned),
+        "stage_misalignment": stages(np.where(learned, left, 0.5)),
+        "stage_left": np.zeros((1, 1, 1, 3, SIZE)),
+        "stage_agrees": stages(learned),
+        "connected": np.ones((1, 1, 1), bool),
+        "invariant_drift": np.full((1, 1, 1), 1e-9),
+    }
+    theory = {
+        "alignment_exponent": exponents(),
+        "predicted_misalignment": stages(np.where(learned, left, 0.5)),
+        "predicted_agreement": stages(~stuck()),
+        "drawn_agreement": ~SPLIT | ALIKE,
+        "drawn_components": 1 + SPLIT,
+    }
+    done = np.broadcast_to(~SPLIT | ALIKE, SHAPE)
+    others = {**ended(np.ones(SHAPE)), "connected": ~SPLIT}
+    others["final_untrained_error"] = np.where(done, 1e-14, 2.0)
+    outcome = np.where(learned, CONVERGED, OUT_OF_STEPS)
+    labels = {"stage": ("stage", list(STAGES))}
+    return Grid(
+        study.Parameters(),
+        AXES,
+        SEEDS,
+        simulation=made_up.runs(AXES, SEEDS, {**bands, **changed}, outcome=outcome, labels=labels),
+        variants={"drawn": made_up.runs(AXES, SEEDS, {**others, **(drawn or {})})},
+        theory=made_up.runs(AXES, SEEDS, {**theory, **(known or {})}, outcome=None),
+    )
+
+
+def none_learned():
+    return good(learned=np.zeros(SHAPE, bool))
+
+
+def test_every_sentence_can_hold_and_fail():
+    base = good().simulation
+    left = base["stage_misalignment"].values
+    right_everywhere = {"final_untrained_error": np.full((1, 1, 1), 1e-14)}
+    wrong_everywhere = {"final_untrained_error": np.full((1, 1, 1), 2.0)}
+    turned = np.broadcast_to(~SPLIT, SHAPE)
+    by_hand = left.copy()
+    by_hand[:, :, :, :] = left[::-1]
+    spoilt = {
+        "generalises": good,
+        "generalises.corrected": none_learned,
+        "components-by-chance": lambda: good(
+            drawn={"final_untrained_error": np.where(turned, 1e-14, 2.0)}
+        ),
+        "misalignment": lambda: good(stage_misalignment=1.3 * left),
+        "signs-decide": none_learned,
+        "alignment-exponent": lambda: good(stage_misalignment=np.minimum(left**1.1, 0.9)),
+        "gap-grows": lambda: good(stage_misalignment=by_hand),
+        "not-always": lambda: good(learned=np.ones(SHAPE, bool)),
+        "only-wide": good,
+        "only-wide.corrected": lambda: good(learned=np.ones(SHAPE, bool)),
+        "aligned-generalises": lambda: good(final_untrained_error=np.full((1, 1, 1), 1.0)),
+        "invariants": lambda: good(invariant_drift=np.full((1, 1, 1), 1e-4)),
+        "zero-loss-generalises": lambda: good(**wrong_everywhere),
+        "stuck-training": lambda: good(final_loss=np.full((1, 1, 1), 0.3)),
+        "agreeing-signs": lambda: good(stage_agrees=np.ones((1, 1, 1, 3), bool)),
+    }
+    held = dict.fromkeys(spoilt, good)
+    held["generalises"] = lambda: good(drawn=right_everywhere)
+    held["only-wide"] = lambda: good(learned=~(stuck() | (np.arange(4) == 0)[:, None, None]))
+    made_up.check("circulant", held, spoilt)
+
+
+@pytest.mark.parametrize("wrong", [exponents(3), 1.08 * exponents(), 0.92 * exponents()])
+def test_another_exponent_is_noticed(wrong):
+    claims = made_up.verdicts("circulant", good({"alignment_exponent": wrong}))
+    verdicts = {claim.cell["width"]: claim.verdict for claim in claims["alignment-exponent"]}
+    assert verdicts[3] == verdicts[5] == FAILS, verdicts
+
+
+def test_an_exponent_out_of_reach_is_said_to_be():
+    axes = {"width": (2, 5), "init_scale": (1e-4, 1e-3, 1e-2)}
+    whole = good()
+    part = {"width": [2, 5], "init_scale": [1e-4, 1e-2, 0.3]}
+    cut = lambda data: data.sel(part).assign_coords(init_scale=list(axes["init_scale"]))  # noqa: E731
+    grid = Grid(
+        study.Parameters(),
+        axes,
+        SEEDS,
+        simulation=cut(whole.simulation),
+        variants={"drawn": cut(whole.variants["drawn"])},
+        theory=cut(whole.theory),
+    )
+    claims = made_up.verdicts("circulant", grid)["alignment-exponent"]
+    (narrow,) = [claim for claim in claims if claim.cell["width"] == 2]
+    assert narrow.verdict == INCONCLUSIVE
+    assert "out of reach" in narrow.note
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty", "ignore:invalid value")
+@pytest.mark.parametrize("code", [DIVERGED, STALLED, OUT_OF_STEPS, FAILED, MISSING])
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
+    gone = np.broadcast_to(np.arange(SEEDS) < share * SEEDS, SHAPE)
+
+    def blank(data):
+        keep = data["outcome"].copy(data=~gone)
+        names = [name for name in data.data_vars if name != "outcome"]
+        lost = {name: data[name].astype(float).where(keep) for name in names}
+        return data.assign(lost).assign(outcome=data["outcome"].where(keep, code).astype(np.int8))
+
+    whole = good()
+    grid = Grid(
+        study.Parameters(),
+        AXES,
+        SEEDS,
+        simulation=blank(whole.simulation),
+        variants={"drawn": blank(whole.variants["drawn"])},
+        theory=whole.theory,
+    )
+    claims = made_up.verdicts("circulant", grid)
+    if share == 1:
+        holding = {id for id, found in claims.items() for claim in found if claim.verdict == HOLDS}
+        assert not holding, holding
+    assert len(catalogue.load("circulant").draw(grid)) == 3
+
+
+def test_a_network_on_a_band_of_another_width_is_noticed(tmp_path, monkeypatch):
+    small = {"domains": 6, "width": 3, "init_scale": (1e-8, 1e-6), "seeds": 6, "workers": 0}
+    real = study.inputs
+    monkeypatch.setattr(study, "inputs", lambda p, seed: real(replace(p, width=p.width - 1), seed))
+    result = foretrain.run("circulant", **small, out=tmp_path / "a", quiet=True)
+    claims = {claim.id: claim for claim in result.claims}
+    assert claims["misalignment"].verdict == FAILS
+    assert claims["alignment-exponent"].verdict == FAILS

@@ -1,0 +1,159 @@
+"""Every sentence of mask-spectrum holds on real spectra and made-up training, and fails where they are spoilt."""
+
+from functools import cache
+
+import made_up
+import numpy as np
+import pytest
+
+from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.laboratory.conclude import theory_of
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.mask_spectrum import study
+from foretrain.theory import random_matrix
+from foretrain.training.masked_rank_one import STAGES
+from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+
+SEEDS, SIZES, DENSITY = 80, (60, 120, 240), 0.4
+AXES = {"mask_size": SIZES}
+SHAPE = (len(SIZES), SEEDS)
+
+
+@cache
+def spectra():
+    """Singular values of real masks, shape (mask_size, seed, mode), nan beyond the size."""
+    found = np.full((*SHAPE, SIZES[-1]), np.nan)
+    for place, size in enumerate(SIZES):
+        p = study.Parameters(mask_size=size, density=DENSITY)
+        masks = np.array([study.mask(p, Seed(0, seed)) for seed in range(SEEDS)])
+        found[place, :, :size] = np.linalg.svd(masks, compute_uv=False)
+    return found
+
+
+def theory():
+    """The theory along sizes, as it is now."""
+    cells = [
+        theory_of(
+            catalogue.load("mask-spectrum"),
+            Grid(study.Parameters(mask_size=size, density=DENSITY)),
+        )
+        for size in SIZES
+    ]
+    values = {name: np.array([cell[name].values for cell in cells]) for name in cells[0]}
+    return made_up.runs(AXES, 0, values, outcome=None)
+
+
+def good(values=None, outcome=CONVERGED, **changed):
+    """Real spectra, and training that is dominated by the outlier; `changed` replaces what was trained."""
+    random = np.random.default_rng(0)
+    trained = {
+        "loss": 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((*SHAPE, 30)),
+        "progress": np.ones((1, 1, 30)),
+        "mode_amplitude": np.ones((1, 1, 30, 8)),
+        "stage_misalignment": 0.01 + 0.001 * random.random((*SHAPE, 3)),
+        "stage_left": np.zeros((1, 1, 3, 8)),
+        "stage_agrees": np.ones((1, 1, 3), bool),
+        "connected": np.ones((1, 1), bool),
+        "invariant_drift": np.full((1, 1), 1e-9),
+        "final_loss": np.full((1, 1), 1e-13),
+        "final_untrained_error": np.full((1, 1), 1e-14),
+    }
+    labels = {"stage": ("stage", list(STAGES))}
+    values = spectra() if values is None else values
+    return Grid(
+        study.Parameters(density=DENSITY),
+        AXES,
+        SEEDS,
+        simulation=made_up.runs(AXES, SEEDS, {"mask_singular_values": values}),
+        variants={
+            "trained": made_up.runs(
+                AXES, SEEDS, {**trained, **changed}, outcome=outcome, labels=labels
+            )
+        },
+        theory=theory(),
+    )
+
+
+def moved(first=0.0, rest=1.0):
+    """Spectra whose first value is shifted, and whose others are multiplied."""
+    values = spectra().copy()
+    values[..., 0] += first
+    values[..., 1:] *= rest
+    return values
+
+
+def inside_the_note_s_edge():
+    return good(moved(rest=random_matrix.bernoulli_edge(1, DENSITY) / 40))
+
+
+def test_every_sentence_can_hold_and_fail():
+    wrong = np.ones((1, 1))
+    spoilt = {
+        "outlier": lambda: good(moved(first=300.0)),
+        "outlier-shift": lambda: good(moved(first=-0.3)),
+        "dominates-by-a-lot": lambda: good(moved(rest=5.0)),
+        "bulk-edge": good,
+        "bulk-edge.corrected": lambda: good(moved(rest=1.05)),
+        "second-value": lambda: good(moved(rest=1.05)),
+        "quarter-circle": lambda: good(moved(rest=1.15)),
+        "outlier-in-training": lambda: good(stage_misalignment=np.full((1, 1, 3), 0.3)),
+        "outlier-generalises": lambda: good(outcome=OUT_OF_STEPS),
+        "invariants": lambda: good(invariant_drift=wrong),
+        "zero-loss-generalises": lambda: good(final_untrained_error=wrong),
+        "stuck-training": lambda: good(outcome=OUT_OF_STEPS, final_loss=np.full((1, 1), 0.3)),
+        "agreeing-signs": lambda: good(outcome=OUT_OF_STEPS),
+    }
+    held = dict.fromkeys(spoilt, good)
+    held["bulk-edge"] = inside_the_note_s_edge
+    made_up.check("mask-spectrum", held, spoilt)
+
+
+def verdict(id):
+    return made_up.verdicts("mask-spectrum", good())[id][0].verdict
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+def test_an_edge_five_percent_off_is_noticed(monkeypatch, factor):
+    real = random_matrix.bernoulli_edge
+    monkeypatch.setattr(random_matrix, "bernoulli_edge", lambda n, p: factor * real(n, p))
+    assert verdict("bulk-edge.corrected") == FAILS
+    assert verdict("quarter-circle") != HOLDS
+
+
+@pytest.mark.parametrize("mean", [-1.7, -0.7])
+def test_another_tracy_widom_mean_is_noticed(monkeypatch, mean):
+    monkeypatch.setattr(random_matrix, "_TRACY_WIDOM_MEAN", mean)
+    assert verdict("second-value") != HOLDS
+
+
+def test_half_of_the_shift_of_the_outlier_is_noticed(monkeypatch):
+    monkeypatch.setattr(random_matrix, "bernoulli_outlier", lambda n, p: n * p + (1 - p) / 2)
+    assert verdict("outlier-shift") == FAILS
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:Mean of empty", "ignore:invalid value")
+@pytest.mark.parametrize("code", [DIVERGED, STALLED, OUT_OF_STEPS, FAILED, MISSING])
+@pytest.mark.parametrize("share", [0.5, 1])
+def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
+    gone = np.broadcast_to(np.arange(SEEDS) < share * SEEDS, SHAPE)
+
+    def blank(data):
+        keep = data["outcome"].copy(data=~gone)
+        lost = {n: data[n].astype(float).where(keep) for n in data.data_vars if n != "outcome"}
+        return data.assign(lost).assign(outcome=data["outcome"].where(keep, code).astype(np.int8))
+
+    whole = good()
+    grid = Grid(
+        whole.parameters,
+        AXES,
+        SEEDS,
+        simulation=blank(whole.simulation),
+        variants={"trained": blank(whole.variants["trained"])},
+        theory=whole.theory,
+    )
+    claims = made_up.verdicts("mask-spectrum", grid)
+    if share == 1:
+        assert not {id for id, found in claims.items() if found[0].verdict == HOLDS}
+    assert len(catalogue.load("mask-spectrum").draw(grid)) == 3

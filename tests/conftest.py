@@ -15,9 +15,9 @@ from jaxtyping import install_import_hook
 if os.environ.get("FORETRAIN_CHECK_TYPES"):
     install_import_hook("foretrain", "annotated.check")
 
-from small_routing import SMALL_ROUTING  # noqa: E402
+from small_routing import SMALL_ROUTING
 
-from foretrain.engine.cores import pin_to_one_core  # noqa: E402
+from foretrain.engine.cores import pin_to_one_core
 
 
 def pytest_configure(config):

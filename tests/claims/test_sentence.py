@@ -106,6 +106,9 @@ def test_a_sentence_about_the_end_waits_for_runs_that_were_cut_off_while_learnin
 
 
 def test_seeds_that_gave_the_same_run_carry_no_verdict():
+    ended = np.exp(-np.arange(40.0))[None]
+    ended[:, 30:] = np.nan
+    assert judged(lambda cell: spread(1.0), cell(loss=ended)).verdict == "inconclusive"
     same = cell(loss=np.exp(-np.arange(40))[None])
     claim = judged(lambda cell: spread(1.0), same)
     assert (claim.verdict, claim.reason) == ("inconclusive", "all seeds gave the same run")

@@ -212,4 +212,5 @@ def _equal(data: xr.Dataset) -> bool:
     if "loss" not in data or data.sizes.get("seed", 1) < 2 or data.sizes.get("step", 0) == 0:
         return False
     loss = data["loss"].transpose("seed", ...).values
-    return bool((loss[1:] == loss[:1]).all()) and bool(np.isfinite(loss).any())
+    same = all(np.array_equal(one, loss[0], equal_nan=True) for one in loss[1:])
+    return same and bool(np.isfinite(loss).any())

@@ -1,8 +1,8 @@
 """The figures: labelled results in, pictures out.
 
 A study's own figures are in its ``figures.py``, which defines ``draw(grid) -> {name: Drawing}``: file name (without
-ending) to drawing, in the order they are shown. It makes them with `foretrain.figures.style.panels` and draws what is in
-the grid; it never trains, computes theory or reads files. A study without such a file gets those of
+ending) to drawing, in the order they are shown. It makes them with `foretrain.figures.style.panels` and `finished`, and
+draws what is in the grid; it never trains, computes theory or reads files. A study without such a file gets those of
 `foretrain.figures.curves`. Nothing here needs pyplot or a screen.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from foretrain.claims.claim import Claim
 from foretrain.figures.headless import Figure, FigureCanvasAgg
-from foretrain.figures.style import style
+from foretrain.figures.style import legend_below, panel_letters, style
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,16 @@ class Drawing:
     figure: Figure
     title: str
     caption: str
+
+
+def finished(figure: Figure, title: str, caption: str, columns: int = 2) -> Drawing:
+    """The drawing of a figure: its panels get letters if they are several, its labels a legend of so many columns below."""
+    board = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
+    if len(board) > 1:
+        panel_letters(board)
+    if any(ax.get_legend_handles_labels()[1] for ax in board):
+        legend_below(figure, columns)
+    return Drawing(figure, title, caption)
 
 
 def draw_cells(claims: Sequence[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:

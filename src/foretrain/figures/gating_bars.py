@@ -1,33 +1,32 @@
 """Candidate gatings of one task as bars: predicted learning time, and agreement with trained gates."""
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 
+from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, panels
 from foretrain.plans.grid import Grid
 
 
-def gating_table(cell: Grid) -> xr.Dataset:
-    """What is known of every candidate gating, mean over seeds; agreement only where gates were trained."""
-    names = ("gating_time", "gating_final_loss", "gating_consistent")
-    found = {name: cell.theory[name] for name in names if name in cell.theory}
-    found |= {name: cell.fits[name] for name in ("gating_agreement",) if name in cell.fits}
-    return xr.Dataset(found).mean("seed")
-
-
-def draw_gating_bars(table: xr.Dataset, marked: np.ndarray):
-    """Draw every candidate, the fastest on top; agreement is written at the right where it is known.
+def draw_gatings(cell: Grid, mark: Callable[[xr.Dataset], xr.DataArray], caption: str) -> Drawing:
+    """Draw every candidate of a cell, the fastest on top; agreement is at the right where gates were trained.
 
     Args:
-        table: ``gating_time``, ``gating_final_loss`` and perhaps ``gating_agreement`` along ``gating``, one number each.
-        marked: Which bars are green, bool of shape (gating,).
-
-    Returns:
-        The figure.
+        cell: With ``gating_time``, ``gating_final_loss`` and perhaps ``gating_agreement``: means over seeds are drawn.
+        mark: Which bars are green, of these means.
+        caption: Of the figure.
     """
+    names = ("gating_time", "gating_final_loss", "gating_consistent", "gating_agreement")
+    known = {
+        name: data[name] for data in (cell.theory, cell.fits) for name in names if name in data
+    }
+    table = xr.Dataset(known).mean("seed")
     infinite = table["gating_time"].where(np.isfinite(table["gating_time"]), np.inf).values
     order = np.lexsort((table["gating_final_loss"].values, infinite))[::-1]
-    table, marked = table.isel(gating=order), np.asarray(marked)[order]
+    table = table.isel(gating=order)
+    marked = mark(table).values
     figure, ax = panels(height=1.4 + 0.27 * len(order))
     times = table["gating_time"].values
     longest = times[np.isfinite(times)].max(initial=1e-12)
@@ -44,4 +43,4 @@ def draw_gating_bars(table: xr.Dataset, marked: np.ndarray):
     ax.set_yticks(range(len(times)), table["gating"].values)
     ax.set(xlabel="Predicted time to half the loss (step × learning rate)")
     ax.set(xlim=(0, 1.18 * longest), ylim=(-0.6, top + 0.6))
-    return figure
+    return finished(figure, "Candidate gatings", caption)

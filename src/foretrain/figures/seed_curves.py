@@ -1,33 +1,36 @@
-"""Curves of every seed, with what theory says of the lowest, the middle and the highest one."""
+"""Falling curves of every seed, with what theory says of the lowest, the middle and the highest one."""
 
 import numpy as np
+import xarray as xr
 from matplotlib.axes import Axes
 
 from foretrain.figures.style import PALETTE, simulation_line, theory_line
 
 
 def draw_seed_curves(
-    ax: Axes,
-    measured: tuple[np.ndarray, np.ndarray],
-    predicted: tuple[np.ndarray, np.ndarray],
-    colour: str,
-    labels: tuple[str, str],
+    ax: Axes, measured: xr.DataArray, predicted: xr.DataArray, colour: str, label: str
 ) -> None:
-    """Draw falling curves.
+    """Draw curves with dims ``seed`` and ``step`` against their coordinate ``time``.
 
     Args:
         ax: Where to draw.
-        measured: Time, shape (step,), and curves, shape (seed, step).
-        predicted: Likewise; the numbers of steps may differ.
+        measured: Curves of the networks.
+        predicted: Those of the reduction; the steps may differ.
         colour: Name in the palette.
-        labels: Of the measured and of the predicted curves, in the legend.
+        label: Of the measured curves, in the legend.
     """
-    time, curves = measured
-    for number, curve in enumerate(curves):
-        style = {"linewidth": 1, "alpha": 0.4, "label": labels[0] if number == 0 else None}
-        ax.plot(time, curve, **simulation_line(PALETTE[colour], **style))
-    time, curves = predicted
-    order = np.argsort(curves.sum(1))
-    for place in sorted({0, len(order) // 2, len(order) - 1}):
-        style = {"linewidth": 1.2, "label": None if place else labels[1]}
-        ax.plot(time, curves[order[place]], **theory_line(PALETTE[colour], **style))
+    line = simulation_line(PALETTE[colour], linewidth=1, alpha=0.4, label=label)
+    ax.plot(measured["time"], measured.transpose("step", "seed"), **line)
+    curves = predicted.transpose("step", "seed").values
+    order = np.argsort(curves.sum(0))
+    shown = [order[place] for place in sorted({0, len(order) // 2, len(order) - 1})]
+    line = theory_line(PALETTE[colour], linewidth=1.2, label="reduction, start derived")
+    ax.plot(predicted["time"], curves[:, shown], **line)
+
+
+def learned_at(curves: xr.DataArray, left: float = 0.01) -> float:
+    """Time at which the last of some falling curves has only this share of its fall to go; 0 if none falls."""
+    time, values = curves["time"].values, curves.transpose("seed", "step").values
+    least = np.fmin.reduce(values, axis=1, keepdims=True)
+    learning = values > least + left * (values[:, :1] - least)
+    return float(time[learning.any(0)].max(initial=0))

@@ -210,7 +210,7 @@ def band_label(counts, statistic: Callable[[np.ndarray], float] = np.mean) -> st
 
 
 def legend_below(figure: Figure, columns: int = 3):
-    """Put one legend for all panels below them, each label once, where it covers no curve.
+    """Put one legend for all panels below them, each label once, bands last, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
     are wrapped.
@@ -219,6 +219,7 @@ def legend_below(figure: Figure, columns: int = 3):
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    entries = dict(sorted(entries.items(), key=lambda entry: entry[0].startswith("band: ")))
     most = min(columns, max(1, len(entries)))
     tries = [(number, 1000) for number in range(most, 0, -1)] + [(1, 70), (1, 50), (1, 30)]
     while True:

@@ -2,16 +2,10 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.gating_bars import draw_gating_bars, gating_table
-from foretrain.figures.seed_curves import draw_seed_curves
-from foretrain.figures.style import (
-    PALETTE,
-    axis_label,
-    legend_below,
-    panel_letters,
-    panels,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.gating_bars import draw_gatings
+from foretrain.figures.seed_curves import draw_seed_curves, learned_at
+from foretrain.figures.style import PALETTE, axis_label, panels
 from foretrain.plans.grid import Grid
 from foretrain.training.pathways import SOLVED
 
@@ -21,37 +15,34 @@ _GATINGS = {"always-on": "vermillion", "per-context": "blue"}
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves of both gatings, the gates of ReLU units, and the candidate gatings."""
     cell, where = grid.first()
+    caption = (
+        "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
+        "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "
+        "Means over seeds."
+    )
     return {
         "learning-curve": _learning_curve(cell, where),
         "relu-gates": _relu_gates(cell.variants["relu"], where),
-        "gatings": _gatings(cell, where),
+        "gatings": draw_gatings(
+            cell, lambda one: one["gating_final_loss"] < SOLVED, caption + where
+        ),
     }
 
 
 def _learning_curve(cell, where):
-    networks, theory = cell.variants, cell.theory
     figure, axes = panels(1, 2, sharey=True, height=4)
     ends = []
     for ax, ending, title in zip(axes, ("", "-samples"), ("exact moments", "samples"), strict=True):
         for name, colour in _GATINGS.items():
-            data, predicted = networks[name + ending], theory["network_loss"]
-            predicted = predicted.sel(condition=name + ending).transpose("seed", "step").values
-            time, losses = data["time"].values, data["loss"].transpose("seed", "step").values
-            labels = name.replace("-", " "), "reduction, start derived"
-            known = theory["time"].values, predicted
-            draw_seed_curves(ax, (time, losses), known, colour, labels)
-            left = np.min(losses, axis=1, keepdims=True)
-            learning = losses > left + 0.001 * (losses[:, :1] - left)
-            ends.append(time[learning.any(0)].max(initial=0))
+            loss = cell.variants[name + ending]["loss"]
+            predicted = cell.theory["network_loss"].sel(condition=name + ending)
+            draw_seed_curves(ax, loss, predicted, colour, name.replace("-", " "))
+            ends.append(learned_at(loss, 0.001))
         ax.set_title(title, loc="left")
-        ax.set(xlabel=axis_label(theory["time"], "Time"))
-        ax.xaxis.label.set_size(11.5)
-    for ax in axes:
-        ax.set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None))
-    axes[0].set_ylabel("Loss")
-    panel_letters(axes)
-    legend_below(figure, 3)
-    return Drawing(
+        ax.set_xlabel(axis_label(cell.theory["time"], "Time"), size=11.5)
+    axes[0].set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None), ylabel="Loss")
+    axes[1].set_xlim(axes[0].get_xlim())
+    return finished(
         figure,
         "One pathway, or one per context",
         "Loss of linear networks from small random weights, every seed drawn. Dashed: the general reduction from the start "
@@ -59,6 +50,7 @@ def _learning_curve(cell, where):
         "always on learns the best linear answer and keeps half of the loss; one per context learns the task. a: inputs "
         "with the exact moments of the uniform law. b: random samples, whose statistics do not commute exactly; every seed "
         "has its own." + where,
+        3,
     )
 
 
@@ -79,20 +71,9 @@ def _relu_gates(relu, where):
         ax.text(*at, text, ha=side, va="center", fontsize=11.5)
     ax.set(xlabel="Open in the first context", ylabel="Open in the second context")
     ax.set(xlim=(-0.06, 1.08), ylim=(-0.06, 1.08), aspect="equal")
-    return Drawing(
+    return finished(
         figure,
         "Gates of ReLU units",
         f"Every hidden unit of the trained ReLU networks ({relu.sizes['seed']} seeds): the fraction of inputs on which it is "
         "open in each context. The area is its part in the answer." + where,
-    )
-
-
-def _gatings(cell, where):
-    table = gating_table(cell)
-    return Drawing(
-        draw_gating_bars(table, table["gating_final_loss"].values < SOLVED),
-        "Candidate gatings",
-        "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
-        "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "
-        "Means over seeds." + where,
     )

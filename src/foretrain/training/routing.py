@@ -112,23 +112,17 @@ def paper_rate(p: Any, features: int = 7) -> float:
     return p.learning_rate * authors_time_scale(p.domains, p.trained_outputs, features)
 
 
-def gradient_gap(velocity: Any, weights: Any, inputs: Any, targets: Any, trained_pairs: Any) -> Any:
-    """How far the direction in which weights move is from descent on the trained routes alone, over the latter's length.
+def gradient_gap(velocity: Any, reference: Any) -> Any:
+    """Distance between two directions in which weights may move, over the length of the second; pytrees of JAX arrays.
 
-    Zero but for rounding: a route that is trained though it should not be, or left out, shows as its share of the gradient.
-    Shapes are those of `foretrain.networks.routing`; `velocity` is shaped as `weights`.
+    Between that of a program and that of the trained routes alone, found another way, it is zero but for rounding: a route
+    trained though it should not be, or left out, shows as its share of the gradient.
     """
     import jax
     import jax.numpy as jnp
 
-    from foretrain.networks import routing as network
-
-    def loss(at):
-        return network.mean_over(trained_pairs, network.pair_errors(at, inputs, targets))
-
     length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in jax.tree.leaves(tree)))  # noqa: E731
-    slope = jax.grad(loss)(weights)
-    return length(jax.tree.map(jnp.add, velocity, slope)) / length(slope)
+    return length(jax.tree.map(jnp.subtract, velocity, reference)) / length(reference)
 
 
 def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:

@@ -106,7 +106,8 @@ def program(p: Any) -> Program:
         weights = first(inputs)
         value, slope = jax.value_and_grad(loss)(weights, inputs)
         data = inputs["task_inputs"], inputs["task_targets"], inputs["trained_pairs"]
-        gap = gradient_gap(jax.tree.map(jnp.negative, slope), weights, *data)
+        reference = network.negative_gradient(weights, *data)
+        gap = gradient_gap(jax.tree.map(jnp.negative, slope), reference)
         return weights, (value, jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int8)), gap
 
     def step(inputs, state):

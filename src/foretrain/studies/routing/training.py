@@ -46,9 +46,12 @@ def program(p: Parameters) -> Program:
             weights = network.random_weights(
                 random, *size, *ends, scale, law=p.init_law, dtype=dtype
             )
-        data = task.inputs, task.targets, inputs["trained_pairs"]
-        gap = gradient_gap(velocity(weights, inputs), weights, *data)
+        slope = jax.grad(trained_error)(weights, inputs)
+        gap = gradient_gap(velocity(weights, inputs), jax.tree.map(jnp.negative, slope))
         return weights, network.conserved(weights), gap
+
+    def trained_error(weights, inputs):
+        return network.mean_over(inputs["trained_pairs"], errors(weights, _unpack(inputs)))
 
     def velocity(weights, inputs):
         task = _unpack(inputs)

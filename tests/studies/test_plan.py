@@ -56,7 +56,7 @@ def test_presets_and_choices_bring_their_defaults_and_given_values_win():
     given = plans.make_plan("routing", {"data": "digits", "learning_rate": 0.1})
     assert given.parameters.learning_rate == 0.1
     paper = plans.make_plan("routing", {}, preset="paper")
-    assert paper.parameters.loss_convention == "authors"
+    assert paper.parameters.loss_function == "authors"
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,14 @@ class StoreError(ForetrainError, ValueError):
     """A stored file is truncated, altered or not foretrain's."""
 
 
+def refuse_optimized_python() -> None:
+    """Raise `ForetrainError` under ``python -O``, where Zarr, which keeps the results, does not work."""
+    if not __debug__:
+        raise ForetrainError(
+            "Results cannot be written or read under python -O, where Zarr does not work. Try python without -O."
+        )
+
+
 def argument_error(name: str, rule: str, got: str, repair: str = "") -> ArgumentError:
     """Compose the one line: ``Argument `name` must <rule>, but <got>. <repair>``."""
     line = f"Argument `{name}` must {rule}, but {got}."

@@ -29,23 +29,23 @@ def mixed(count=12):
     return runs
 
 
-_vehicles = {}
+_ridings = {}
 
 
-def vehicle_of(precision, lanes=4):
-    if (precision, lanes) not in _vehicles:
-        _vehicles[precision, lanes] = Lanes(cubic(precision), {}, lanes)
-    return _vehicles[precision, lanes]
+def lanes_of(precision, lanes=4):
+    if (precision, lanes) not in _ridings:
+        _ridings[precision, lanes] = Lanes(cubic(precision), {}, lanes)
+    return _ridings[precision, lanes]
 
 
 def travel(queue, precision, lanes=4):
     """Run a queue in lanes that have carried other runs before, which spares the compilation and must not matter."""
-    vehicle = vehicle_of(precision, lanes)
-    assert not vehicle.busy
-    vehicle.board(queue)
+    riding = lanes_of(precision, lanes)
+    assert not riding.busy
+    riding.board(queue)
     finished = []
-    while vehicle.busy:
-        finished += vehicle.advance()
+    while riding.busy:
+        finished += riding.advance()
     return by_identity(finished)
 
 
@@ -100,19 +100,19 @@ def test_bits_do_not_depend_on_the_order_of_the_queue(reference):
 
 
 @pytest.mark.parametrize("lanes", [3, 7])
-def test_bits_do_not_depend_on_the_number_of_lanes_from_three_on(reference, lanes):
+def test_bits_of_these_small_products_agree_at_three_lanes_and_at_seven(reference, lanes):
     precision, runs = reference
     assert_all_same(runs, travel(mixed(), precision, lanes))
 
 
 def test_bits_do_not_depend_on_where_the_chunks_are_cut(reference):
     precision, runs = reference
-    vehicle = vehicle_of(precision)
-    vehicle.board(mixed())
+    riding = lanes_of(precision)
+    riding.board(mixed())
     finished = []
-    while vehicle.busy:
-        vehicle._limit = 1  # one stride at a time
-        finished += vehicle.advance()
+    while riding.busy:
+        riding._limit = 1  # one stride at a time
+        finished += riding.advance()
     assert_all_same(runs, by_identity(finished))
 
 
@@ -128,13 +128,13 @@ def test_bits_do_not_depend_on_the_neighbours(reference):
 
 def test_bits_do_not_depend_on_a_checkpoint_on_the_way(reference, tmp_path):
     precision, runs = reference
-    vehicle = Lanes(cubic(precision), {}, 4)
-    vehicle.board(mixed())
+    riding = Lanes(cubic(precision), {}, 4)
+    riding.board(mixed())
     finished = []
     for _ in range(3):
-        vehicle._limit = 1
-        finished += vehicle.advance()
-    saved = vehicle.in_flight()
+        riding._limit = 1
+        finished += riding.advance()
+    saved = riding.in_flight()
     assert saved
     assert all(run.step > 0 for run in saved)
     checkpoint.write(tmp_path, "w", saved)
@@ -147,13 +147,13 @@ def test_bits_do_not_depend_on_a_checkpoint_on_the_way(reference, tmp_path):
 def test_a_checkpoint_of_another_shape_is_not_used(reference):
     precision, _ = reference
     (other,) = set(PRECISIONS) - {precision}
-    vehicle = vehicle_of(other)
-    vehicle.board([passenger(1)])
-    vehicle._limit = 1
-    vehicle.advance()
-    (foreign,) = vehicle.in_flight()
-    while vehicle.busy:
-        vehicle.advance()
+    riding = lanes_of(other)
+    riding.board([passenger(1)])
+    riding._limit = 1
+    riding.advance()
+    (foreign,) = riding.in_flight()
+    while riding.busy:
+        riding.advance()
     fresh = travel([passenger(1)], precision)
     assert_all_same(fresh, travel([replace(passenger(1), checkpoint=foreign)], precision))
 
@@ -171,11 +171,11 @@ def test_a_float64_run_is_double_throughout_and_leaves_the_caller_as_it_was(prec
 
 
 def test_each_function_is_compiled_once_however_often_lanes_are_refilled():
-    vehicle = Lanes(cubic(), {}, 3)
-    vehicle.board(mixed(24))
-    while vehicle.busy:
-        vehicle.advance()
-    kernel = vehicle._kernel
+    riding = Lanes(cubic(), {}, 3)
+    riding.board(mixed(24))
+    while riding.busy:
+        riding.advance()
+    kernel = riding._kernel
     counts = [f._cache_size() for f in (kernel.start, kernel.chunk, kernel.finish)]
     assert counts == [1, 1, 1]
 
@@ -206,18 +206,18 @@ def test_runs_without_steps_or_with_a_start_that_is_not_finite_end_at_step_0():
 def test_lanes_stay_full_when_lengths_differ_a_hundredfold():
     lengths = 10 ** np.random.default_rng(0).uniform(2, 4, 200)
     queue = [passenger(n, max_steps=int(-x)) for n, x in enumerate(sorted(-lengths))]
-    vehicle = vehicle_of("float32", 7)
-    done, paid = vehicle.strides_done, vehicle.strides_paid
+    riding = lanes_of("float32", 7)
+    done, paid = riding.strides_done, riding.strides_paid
     travel(queue, "float32", 7)
-    assert (vehicle.strides_done - done) / (vehicle.strides_paid - paid) > 0.85
+    assert (riding.strides_done - done) / (riding.strides_paid - paid) > 0.85
 
 
 def test_inputs_of_another_shape_are_named():
-    vehicle = Lanes(cubic(), {}, 3)
-    vehicle.board([passenger(0)])
+    riding = Lanes(cubic(), {}, 3)
+    riding.board([passenger(0)])
     odd = replace(passenger(1), inputs={**passenger(1).inputs, "rate": np.zeros(2)})
     with pytest.raises(ValueError, match="Input `rate` must have the same shape"):
-        vehicle.board([odd])
+        riding.board([odd])
 
 
 def test_fewer_than_three_lanes_are_refused():

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import foretrain
 from foretrain.engine import coordinator
 from foretrain.engine.processes import count_workers
 from foretrain.engine.sweep import execute
-from foretrain.errors import ArgumentError, StoreError, TooLarge
+from foretrain.errors import ArgumentError, FolderError, StoreError, TooLarge
 from foretrain.laboratory.conduct import rebuild
 from foretrain.plans.plan import make_plan
 from foretrain.results.lock import LockedError, lock
@@ -38,6 +39,9 @@ def folder(tmp_path_factory):
         {"keep_state": "sometimes"},
         {"shard": "3/2"},
         {"shard": 1},
+        {"shard": (3, 2)},
+        {"retrain": True, "keep": True},
+        {"data_dir": b"here"},
     ],
 )
 def test_a_refused_command_changes_nothing(folder, tmp_path, options):
@@ -113,3 +117,36 @@ def test_a_stopped_job_releases_its_lock_and_goes_on_later(tmp_path):
     assert job.returncode == 130
     assert "goes on from here" in err
     assert not (out / "sweep.lock").exists()
+
+
+@pytest.mark.parametrize("out", [b"bytes", "a\0b", "a" * 300, 3])
+def test_a_folder_that_is_no_path_is_refused_in_one_line(out):
+    with pytest.raises((ArgumentError, FolderError), match=r"`out`|too long") as refusal:
+        foretrain.run("one-mode", out=out, **SMALL)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([0.1, 0.2]), np.linspace(0.1, 0.2, 2), {0.2, 0.1}, iter((0.1, 0.2))]
+)
+def test_anything_that_holds_several_values_makes_an_axis(values):
+    assert make_plan("one-mode", {"init_scale": values}).axes == {"init_scale": (0.1, 0.2)}
+    assert make_plan("one-mode", {"steps": range(100, 300, 100)}).axes == {"steps": (100, 200)}
+    assert make_plan("rank-one", {"weight_decay": None}) == make_plan("rank-one", {})
+
+
+def test_python_that_skips_assertions_is_refused_in_one_line(tmp_path):
+    command = [sys.executable, "-O", "-m", "foretrain", "run", "one-mode", "--out", tmp_path / "a"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("foretrain: Results cannot be written or read under python -O")
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_an_output_that_is_full_ends_in_one_line(folder):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "foretrain", "show", folder]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1

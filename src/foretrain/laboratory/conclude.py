@@ -38,7 +38,7 @@ from foretrain.results.summary import (
 )
 from foretrain.vocabulary import VocabularyError, annotate, lookup
 
-_ANNOUNCED_S = 2.0
+_ANNOUNCED_S = 10.0
 
 
 def conclude(

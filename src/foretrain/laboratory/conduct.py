@@ -12,7 +12,13 @@ import numpy as np
 from foretrain.engine.cluster import connected, execute_on
 from foretrain.engine.progress import terminal_progress
 from foretrain.engine.sweep import check_options, check_shard, execute
-from foretrain.errors import FolderError, TooLarge, argument_error, path_argument
+from foretrain.errors import (
+    FolderError,
+    TooLarge,
+    argument_error,
+    path_argument,
+    refuse_optimized_python,
+)
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.judge import say
@@ -130,6 +136,7 @@ def conduct(
     quiet: bool = False,
 ) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
+    refuse_optimized_python()
     part = _shard(shard)
     check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
     if retrain and keep:
@@ -189,7 +196,7 @@ def conduct(
 def _data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterator[None]:
     """Let the data of this run be found: where it is said, else where the folder remembers, else where it always was."""
     if data_dir is None and folder is not None and not os.environ.get(DATA_DIR):
-        data_dir = home.data_dir(Path(folder))
+        data_dir = home.data_dir(path_argument("out", folder))
     if data_dir is None:
         yield
         return

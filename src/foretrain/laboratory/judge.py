@@ -15,7 +15,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.study import Study
 from foretrain.vocabulary import FAILED, MISSING
 
-_TELL_S = 2.0
+_TELL_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def judged(
         study: The study.
         grid: All that was run and predicted.
         scale: The preset, as claims carry it.
-        tell: Called every few seconds with the number of cells done and of all cells.
+        tell: Called every ten seconds with the number of cells done and of all cells.
 
     Cost: some milliseconds per cell.
     """

@@ -8,7 +8,13 @@ import xarray as xr
 
 from foretrain.claims.claim import Claim
 from foretrain.claims.table import ClaimTable
-from foretrain.errors import FolderError, argument_error, nearest, path_argument
+from foretrain.errors import (
+    FolderError,
+    argument_error,
+    nearest,
+    path_argument,
+    refuse_optimized_python,
+)
 from foretrain.results import decode
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.files import unreadable
@@ -148,6 +154,7 @@ def open_result(path: Path, *, strict: bool = True, lazy: bool = False) -> Resul
         FolderError: there are no results.
         StoreError: the store is truncated, altered or not foretrain's.
     """
+    refuse_optimized_python()
     folder = path_argument("path", path)
     if folder.name == NAME:
         folder = folder.parent

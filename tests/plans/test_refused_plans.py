@@ -95,7 +95,7 @@ STORED = plan.make_plan("one-mode", {}, seeds=2).as_dict()
 @pytest.mark.parametrize(
     ("stored", "message"),
     [
-        ({**STORED, "seeds": -1}, "`seeds` must be at least 1, but is -1"),
+        ({**STORED, "seeds": -1}, "`seeds` must be between 1 and 10000000, but is -1"),
         ({**STORED, "parameters": {"start": "centre"}}, "`start` must be one of"),
         ({**STORED, "schema": 1000}, "schema 1000"),
     ],

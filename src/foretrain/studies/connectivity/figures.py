@@ -1,161 +1,131 @@
 """Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall."""
 
-import json
-
+import matplotlib as mpl
 import numpy as np
-import xarray as xr
 
-from foretrain.dynamics.program import CONVERGED
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, legend_below, panel_letters, panels, theory_line
+from foretrain.figures.style import (
+    INK,
+    PALETTE,
+    SEQUENTIAL,
+    legend_below,
+    panel_letters,
+    panels,
+    theory_line,
+)
+from foretrain.plans.grid import Grid
+from foretrain.studies.connectivity.claims import outcomes
+from foretrain.training.translation_claims import converged, stuck
 
 _AXES = ("hidden_width", "init_scale", "trained_count")
-_COLOURS = [PALETTE[name] for name in ("blue", "green", "orange", "vermillion", "sky", "purple")]
-_PAIR = ("input_domain", "output_domain")
+_KINDS = (
+    (0.0, "within a component", "blue"),
+    (1.0, "across components", "vermillion"),
+    (0.5, "with a language never trained", "orange"),
+)
 
 
-def draw(tree: xr.DataTree) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Drawing]:
     """Measured over predicted threshold, distributions of errors, precision and recall."""
-    parameters = json.loads(tree.attrs["config"])["parameters"]
-    data, theory = (tree[name].to_dataset() for name in ("simulation", "theory"))
-    # Of axes that are not the study's own the first value is drawn.
-    others = [name for name in tree.attrs["axes"] if name not in _AXES]
-    data, theory = (
-        part.isel({name: 0 for name in others if name in part.dims}) for part in (data, theory)
-    )
-    for name in reversed(_AXES):
-        if name not in data.dims:
-            data, theory = (
-                part.drop_vars(name, errors="ignore").expand_dims({name: [parameters[name]]})
-                for part in (data, theory)
-            )
-    below = parameters["generalises_below"]
-    converged = data["outcome"] == CONVERGED
+    part, words = grid.first(_AXES)
+    part = part.along(*_AXES)
+    counts = outcomes(part)
     return {
-        "threshold": _threshold(data, theory, converged, below),
-        "pair-errors": _errors(data, theory, converged, parameters),
-        "precision-recall": _precision(data, theory, converged, below),
+        "threshold": _threshold(part, counts, words),
+        "pair-errors": _errors(part, words),
+        "precision-recall": _precision(part, counts, words),
     }
 
 
-def _panels_of(widths, **options):
-    figure, axes = panels(1, len(widths), sharey=True, squeeze=False, **options)
+def _by_width(part, height, xlabel):
+    widths = part.values("hidden_width")
+    figure, axes = panels(1, len(widths), sharey=True, squeeze=False, height=height)
     for ax, width in zip(axes[0], widths, strict=True):
         ax.set_title(f"H = {width}", loc="left")
+        ax.set_xlabel(xlabel)
     panel_letters(axes)
-    return figure, axes[0]
+    return figure, list(zip(widths, axes[0], strict=True))
 
 
-def _threshold(data, theory, converged, below):
-    figure, axes = _panels_of(data["hidden_width"].values, height=4.4)
-    came = ((data["pair_error"] < below) | (data["trained_pairs"] > 0)).all(_PAIR)
-    for ax, width in zip(axes, data["hidden_width"].values, strict=True):
-        for scale, colour in zip(data["init_scale"].values, _COLOURS, strict=False):
+def _threshold(part, counts, words):
+    figure, board = _by_width(part, 4.4, "Trained pairs")
+    came, scales = counts["all_came"], part.values("init_scale")
+    number, share = came.count("seed"), came.mean("seed")
+    error = np.sqrt(share * (1 - share) / number.where(number > 0))
+    chance = part.by_seed("connection_probability").isel(init_scale=0, seed=0)
+    shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.88, len(scales)))
+    look = {"fmt": "o-", "markersize": 4.5, "linewidth": 1.6, "alpha": 0.85}
+    for width, ax in board:
+        for scale, colour in zip(scales, shades, strict=True):
             at = {"hidden_width": width, "init_scale": scale}
-            held = converged.sel(at)
-            share = came.where(held).sel(at).mean("seed")
-            error = np.sqrt(share * (1 - share) / held.sum("seed"))
-            ax.errorbar(
-                data["trained_count"],
-                share,
-                error,
-                fmt="o-",
-                markersize=4.5,
-                linewidth=1.6,
-                color=colour,
-                alpha=0.85,
-                label=rf"$\sigma$ = {scale:g}",
-            )
-        first = theory.sel(hidden_width=width).isel(init_scale=0)
-        ax.plot(
-            first["trained_count"],
-            first["connection_probability"],
-            **theory_line(label="probability that the graph is connected", linewidth=2),
-        )
-        ax.set(xlabel="Trained pairs", ylim=(-0.04, 1.04))
-    axes[0].set_ylabel("Runs in which all pairs generalise")
+            x, y, bar = came["trained_count"], share.sel(at), error.sel(at)
+            ax.errorbar(x, y, bar, color=colour, label=rf"$\sigma$ = {scale:g}", **look)
+        line = theory_line(label="probability that the graph is connected", linewidth=2)
+        ax.plot(chance["trained_count"], chance.sel(hidden_width=width), **line)
+        ax.set_ylim(-0.04, 1.04)
+    board[0][1].set_ylabel("Runs in which all pairs generalise")
     legend_below(figure, 3)
     return Drawing(
         figure,
         "Threshold, predicted and measured",
         "Fraction of random masks with which every untrained pair generalises, against the number of trained pairs; bars: "
         "standard error of the fraction. Stuck runs are left out. Dashed, the exact probability that the graph of trained "
-        "pairs is connected, computed before training.",
+        f"pairs is connected, computed before training.{words}",
     )
 
 
-def _errors(data, theory, converged, parameters):
+def _errors(part, words):
     figure, axes = panels(1, 2, sharey=True, height=4.4)
-    expected = theory["predicted_pair_error"]
-    untrained = data["trained_pairs"] == 0
-    width = data["hidden_width"].values[-1]
-    largest, smallest = data["init_scale"].values.max(), data["init_scale"].values.min()
+    data = part.simulation.isel(hidden_width=-1)
+    expected = part.by_seed("predicted_pair_error").isel(hidden_width=-1)
+    error = data["pair_error"].where((data["trained_pairs"] == 0) & converged(data)).clip(2e-9)
     edges = np.concatenate([[1e-12], np.geomspace(1e-9, 10, 61)])
-    for ax, scale in zip(axes, (largest, smallest), strict=True):
-        at = {"hidden_width": width, "init_scale": scale}
-        for value, text, colour in (
-            (0.0, "within a component", "blue"),
-            (1.0, "across components", "vermillion"),
-            (0.5, "with a language never trained", "orange"),
-        ):
-            chosen = (untrained & (expected == value) & converged).sel(at)
-            errors = (
-                data["pair_error"]
-                .sel(at)
-                .values[chosen.transpose(*data["pair_error"].sel(at).dims).values]
-            )
-            if errors.size:
-                ax.hist(
-                    np.maximum(errors, 2e-9),
-                    edges,
-                    weights=np.full(errors.size, 1 / errors.size),
-                    color=PALETTE[colour],
-                    alpha=0.7,
-                    label=text,
-                )
-        ax.axvline(
-            parameters["generalises_below"], color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3
-        )
+    for ax, place in zip(axes, (-1, 0), strict=True):
+        for value, text, colour in _KINDS:
+            errors = error.where(expected == value).isel(init_scale=place).values
+            if (errors := errors[np.isfinite(errors)]).size:
+                share = np.full(errors.size, 1 / errors.size)
+                ax.hist(errors, edges, weights=share, color=PALETTE[colour], alpha=0.7, label=text)
+        below = part.parameters.generalises_below
+        ax.axvline(below, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3)
         ax.set(xscale="log", xlabel="Error of a pair at the end", xlim=(1e-9, 10), yscale="log")
-        ax.set_title(rf"$\sigma$ = {scale:g}", loc="left")
+        ax.set_title(rf"$\sigma$ = {part.values('init_scale')[place]:g}", loc="left")
     axes[0].set_ylabel("Fraction of the pairs of its kind")
     panel_letters(axes)
     legend_below(figure, 2)
     return Drawing(
         figure,
         "Errors of untrained pairs by their place in the graph",
-        f"Errors of all untrained pairs of converged runs at H = {width}, for the largest and the smallest initial scale. "
-        "Dashed: below it a pair counts as generalising. Small weights part the kinds by orders of magnitude, "
-        "but for pairs across a reflection, near 1/(2 D) and above.",
+        f"Errors of all untrained pairs of converged runs at H = {part.values('hidden_width')[-1]}, for the largest and the "
+        "smallest initial scale. Dashed: below it a pair counts as generalising. Small weights part the kinds by orders of "
+        f"magnitude, but for pairs across a reflection, near 1/(2 D) and above.{words}",
     )
 
 
-def _precision(data, theory, converged, below):
-    figure, axes = _panels_of(data["hidden_width"].values, height=3.8)
-    untrained = (data["trained_pairs"] == 0) & converged
-    predicted = untrained & (theory["predicted_pair_error"] == 0)
-    came = untrained & (data["pair_error"] < below)
-    over = ("seed", "trained_count", *_PAIR)
-    hits = (predicted & came).sum(over)
-    for ax, width in zip(axes, data["hidden_width"].values, strict=True):
-        for share, text, colour, mark in (
-            (hits / predicted.sum(over), "precision", "blue", "o-"),
-            (hits / came.sum(over), "recall", "vermillion", "s-"),
-            (converged.mean(("seed", "trained_count")), "runs that converged", "green", "^--"),
-        ):
-            ax.plot(
-                data["init_scale"],
-                share.sel(hidden_width=width),
-                mark,
-                color=PALETTE[colour],
-                label=text,
-            )
-        ax.set(xscale="log", xlabel=r"Initial scale $\sigma$", ylim=(0.4, 1.03))
-    axes[0].set_ylabel("Fraction")
-    legend_below(figure, 3)
+def _precision(part, counts, words):
+    figure, board = _by_width(part, 3.8, r"Initial scale $\sigma$")
+    total = counts.sum(("seed", "trained_count"))
+    some = total.where(total > 0)
+    false = total["false"] / some["apart"]
+    held = 1 - stuck(part.simulation).mean(("seed", "trained_count"))
+    wide = {"linewidth": 5, "markersize": 9, "alpha": 0.45}
+    shares = (
+        (total["hits"] / some["came"], "recall", "vermillion", "s-", wide),
+        (total["hits"] / some["predicted"], "precision", "blue", "o-", {}),
+        (false, "pairs across components that generalise", "purple", "v-", {}),
+        (held, "runs that converged", "green", "^--", {}),
+    )
+    for width, ax in board:
+        for share, text, colour, mark, look in shares:
+            y = share.sel(hidden_width=width)
+            ax.plot(share["init_scale"], y, mark, color=PALETTE[colour], label=text, **look)
+        ax.set(xscale="log", ylim=(-0.03, 1.03))
+    board[0][1].set_ylabel("Fraction")
+    legend_below(figure, 2)
     return Drawing(
         figure,
         "How well the graph predicts which pairs generalise",
         "Precision: of the untrained pairs predicted to generalise, the fraction that does. Recall: of those that "
-        "generalise, the fraction that was predicted. Runs that did not converge are left out of both.",
+        "generalise, the fraction that was predicted. Of the pairs across components, with both languages trained, none "
+        f"should generalise. Runs that did not converge are left out of these three.{words}",
     )

@@ -1,0 +1,205 @@
+"""What translation networks share: parameters, program, what it stores, and the prediction from the trained pairs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
+from foretrain.dynamics.program import Program
+from foretrain.errors import argument_error
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import key
+from foretrain.theory.connectivity import predict_masks
+from foretrain.vocabulary import TIME_UNIT, Variable, declare
+
+PAIR = ("input_domain", "output_domain")
+GRAPH = "docs/theory/connectivity.md"
+
+declare(
+    Variable(
+        "solver_time",
+        ("step",),
+        unit=TIME_UNIT,
+        meaning="Time of the flow after the steps attempted so far.",
+    ),
+    Variable(
+        "pair_diagonal_error",
+        PAIR,
+        meaning="The part of a pair's error that lies on the diagonal of its block.",
+    ),
+    Variable(
+        "orientation", PAIR, meaning="Sign of the determinant of every pair's map at the end."
+    ),
+    Variable(
+        "initial_orientation",
+        PAIR,
+        meaning="Sign of the determinant of every pair's map at the start.",
+    ),
+    Variable("converged_loss", meaning="Training loss where the run ended."),
+    Variable("final_time", unit=TIME_UNIT, meaning="Time where the run ended."),
+    Variable("largest_weight", meaning="Largest absolute weight at the end."),
+    Variable(
+        "final_drift",
+        meaning="Change of Q at both hidden layers over the run, over the squared norm of the hidden matrix.",
+    ),
+    Variable(
+        "predicted_pair_error",
+        PAIR,
+        meaning="Expected error of every pair for small initial weights, from the trained pairs alone.",
+        source=GRAPH,
+    ),
+    Variable(
+        "predicted_untrained_error",
+        meaning="Its mean over untrained pairs; nan if all are trained.",
+        source=GRAPH,
+    ),
+    Variable(
+        "component_count",
+        kind="int",
+        meaning="Connected components of the graph whose edges are the trained pairs of domains.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Languages(Run):
+    """Languages, the network that translates between them, and the solver of its flow."""
+
+    languages: int = parameter(
+        10, "L, number of languages, all of them in and out", minimum=2, maximum=1000, static=True
+    )
+    words: int = parameter(
+        8, "D, number of words of each language", minimum=1, maximum=10**4, static=True
+    )
+    hidden_width: int = parameter(
+        8, "H, width of both hidden layers", minimum=1, maximum=10**5, static=True
+    )
+    init_scale: float = parameter(0.03, "sigma, standard deviation of all initial weights", above=0)
+    diagonal: bool = parameter(
+        True, "whether every language is trained with itself, before any other pair"
+    )
+    solver_tolerance: float = parameter(
+        1e-2, "largest relative error of a step of the flow's solver", above=0, maximum=0.1
+    )
+    stages: int = parameter(
+        6, "evaluations within a step of the flow's solver", minimum=2, maximum=50, static=True
+    )
+    loss_tolerance: float = parameter(
+        1e-6, "a run has converged when its loss is at most this", above=0
+    )
+    steps: int = default(2000, "attempted steps after which a run counts as stuck")
+    observe_every: int = default(20)
+
+
+def check_width(p: Any) -> None:
+    """Refuse networks that are too narrow."""
+    if p.hidden_width < p.words:
+        raise argument_error(
+            "hidden_width",
+            f"be at least `words` = {p.words}, the rank of a translation",
+            f"is {p.hidden_width}",
+        )
+
+
+def estimate(p: Any) -> float:
+    """Attempted steps of a run, roughly: waits are longer from small weights and in square factors."""
+    wait = 80 * (0.1 / min(p.init_scale, 0.1)) ** 0.4
+    return min(p.steps, wait * (2 if p.hidden_width == p.words else 1))
+
+
+def predicted(trained: np.ndarray) -> dict[str, np.ndarray]:
+    """Error of every pair, its mean over untrained pairs, and the number of components, from the mask alone."""
+    found = predict_masks([trained])
+    return {
+        "predicted_pair_error": found.pair_error[0],
+        "predicted_untrained_error": found.untrained_error[0],
+        "component_count": found.component_count[0],
+    }
+
+
+def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") -> Program:
+    """The jitted part of a run: gradient flow by `foretrain.dynamics.chebyshev`, one attempted step at a time.
+
+    Args:
+        p: A study's parameters, which are `Languages`. Of the inputs the study draws ``trained_pairs``.
+        loss_mask: What the loss sees of a trained pair: "full" or "diagonal_only".
+        start_orientation: Signs of the determinants of square initial factors: "random" or "positive".
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import chebyshev
+    from foretrain.networks import routing
+    from foretrain.networks import translation as network
+
+    def velocity(weights, inputs):
+        return network.negative_gradient(weights, inputs["trained_pairs"], loss_mask)
+
+    def begin(inputs):
+        random = key(inputs["root_seed"], inputs["seed"], "weights")
+        size = (p.languages, p.words, p.hidden_width)
+        dtype = jnp.dtype(p.precision)
+        weights = network.random_weights(random, *size, inputs["init_scale"], dtype)
+        if start_orientation == "positive":
+            weights = jax.tree.map(_with_positive_determinant, weights)
+        return weights
+
+    def _with_positive_determinant(matrices):
+        sign = jnp.sign(jnp.linalg.det(matrices))[..., None]
+        return matrices.at[..., 0, :].multiply(sign)
+
+    def loss(every, trained):
+        full = loss_mask == "full"
+        seen = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
+        return routing.mean_over(trained, seen)
+
+    def gradient_gap(flow, trained):
+        """How far the first direction is from descent on the stored pairs alone, over the latter's length."""
+        slope = jax.grad(lambda weights: loss(network.maps(weights), trained))(flow.position)
+        length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in tree))  # noqa: E731
+        return length(jax.tree.map(jnp.add, flow.slope, slope)) / length(slope)
+
+    def init(inputs):
+        weights = begin(inputs)
+        # Of the start is kept what is compared with the end; the maps rescaled, so that no determinant underflows.
+        unscaled = jax.tree.map(lambda w: w / inputs["init_scale"], weights)
+        flow = chebyshev.start(velocity, weights, inputs)
+        signs = network.orientations(network.maps(unscaled))
+        gap = gradient_gap(flow, inputs["trained_pairs"])
+        return flow, (routing.conserved(weights), signs, gap)
+
+    def step(inputs, state):
+        flow, kept = state
+        tolerance = inputs["solver_tolerance"]
+        return chebyshev.attempt(velocity, flow, inputs, tolerance, p.stages), kept
+
+    def observe(inputs, state):
+        flow, trained = state[0], inputs["trained_pairs"]
+        every = network.maps(flow.position)
+        return {
+            "loss": loss(every, trained),
+            "untrained_error": routing.mean_over(1 - trained, network.pair_errors(every)),
+            "solver_time": flow.time,
+        }
+
+    def finish(inputs, state):
+        flow, (conserved, signs, gap) = state
+        last, every = flow.position, network.maps(flow.position)
+        change = jax.tree.map(jnp.subtract, routing.conserved(last), conserved)
+        drift = jnp.sqrt(sum((d**2).sum() for d in change)) / (last.hidden**2).sum()
+        return {
+            "pair_error": network.pair_errors(every),
+            "pair_diagonal_error": network.pair_diagonal_errors(every),
+            "trained_pairs": inputs["trained_pairs"],
+            "orientation": network.orientations(every),
+            "initial_orientation": signs,
+            "converged_loss": loss(every, inputs["trained_pairs"]),
+            "final_time": flow.time,
+            "largest_weight": jnp.stack([jnp.abs(w).max() for w in last]).max(),
+            "final_drift": drift,
+            "gradient_gap": gap,
+        }
+
+    return Program(init, step, observe, finish=finish)

@@ -1,0 +1,299 @@
+"""Every sentence on translation holds on a made-up grid and fails on another, and none raises whatever became of the runs."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.sentence import judge
+from foretrain.figures import save
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.translation import study
+from foretrain.training import translation as common
+from foretrain.vocabulary import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    MISSING,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+)
+
+AXES = {
+    "hidden_width": (8, 16),
+    "init_scale": (0.3, 0.1, 0.01),
+    "trained_fraction": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6),
+}
+FRACTIONS = np.array(AXES["trained_fraction"])
+SCALES = np.array(AXES["init_scale"])
+SEEDS, L, D = 6, 10, 8
+SHAPE = (2, 3, 7, SEEDS)
+STEP = np.arange(0, 601, 20)
+P = study.Parameters()
+
+
+@cache
+def drawn():
+    """Masks and what they predict, shape (1, 1, fraction, seed, ...)."""
+    cells = [study.Parameters(trained_fraction=fraction) for fraction in FRACTIONS]
+    masks = np.array([[study.mask(p, Seed(0, s)) for s in range(SEEDS)] for p in cells])
+    found = [[common.predicted(mask) for mask in row] for row in masks]
+    theory = {name: np.array([[one[name] for one in row] for row in found]) for name in found[0][0]}
+    return masks[None, None], {name: values[None, None] for name, values in theory.items()}
+
+
+def made(
+    *,
+    outcome=None,
+    curves=None,
+    wide_from=(0.35, 0.35, 0.2),
+    spike=10.0,
+    again=True,
+    theory=None,
+    **changes,
+):
+    """A grid in which H = D follows the graph but for stuck runs, and H = 2 D generalises the later the larger the scale.
+
+    Args:
+        outcome: Outcomes of all runs of the study's network, where given.
+        curves: Curve of all of its runs, where given.
+        wide_from: Fraction from which H = 2 D generalises, by scale.
+        spike: Untrained error of stuck runs within components.
+        again: Whether spikes are there in double precision.
+        theory: Functions of predicted variables, by name.
+        **changes: Functions of variables, by name, or by name of the variant and the variable.
+    """
+    masks, predicted = drawn()
+    random = np.random.default_rng(0)
+    masks = np.broadcast_to(masks, (*SHAPE, L, L))
+    expected = np.broadcast_to(predicted["predicted_pair_error"], masks.shape)
+    within, trained = (expected == 0) & (masks == 0), masks == 1
+    # At the largest scale and H = D two runs of every seed are stuck, and one more of every second seed.
+    stuck = np.zeros(SHAPE, bool)
+    stuck[0, 0, 1:3] = True
+    stuck[0, 0, 3, ::2] = True
+    held = stuck[..., None, None]
+    sigma = SCALES[None, :, None, None, None, None]
+    late = FRACTIONS[None, None] < np.array(wide_from)[None, :, None] - 1e-9
+    late = np.concatenate([np.zeros((1, 3, 7), bool), late])[..., None, None, None]
+    wide = np.where(late, 0.6, 1e-4 * sigma**2)
+    wide[:1] = np.where(late[:1], 0.6, 1e-8)
+    spread = random.normal(1, 0.03, (*SHAPE, 1, 1))
+    error = np.where(within, np.where(held, spike, wide), expected) * spread
+    first = np.cumsum(np.cumsum(trained, -1), -2) * trained
+    turned = trained & (first == first.max((-2, -1), keepdims=True)) & held
+    count = trained.sum((-2, -1))
+    end = np.where(stuck, 1.05 / (2 * D * count), 1e-6) * random.uniform(0.99, 1, SHAPE)
+    curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + end[..., None]
+    networks = {
+        "": {
+            "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
+            "pair_error": error,
+            "pair_diagonal_error": 0.1 * error,
+            "trained_pairs": masks,
+            "orientation": np.where(turned, -1.0, 1.0),
+            "initial_orientation": np.sign(random.normal(size=masks.shape)),
+            "converged_loss": end,
+            "gradient_gap": np.full(SHAPE, 1e-7),
+        },
+        "precise": {
+            "loss": curve,
+            "pair_error": error if again else np.where(within, 0.0, expected),
+            "trained_pairs": masks,
+            "final_drift": np.full(SHAPE, 1e-3),
+        },
+        "diagonal_only": {
+            "loss": curve,
+            "pair_error": 3.5 * spread * np.ones((L, L)),
+            "pair_diagonal_error": 1e-6 * spread * np.ones((L, L)),
+            "trained_pairs": masks,
+        },
+    }
+    for name, change in changes.items():
+        network = next((n for n in networks if n and name.startswith(n)), "")
+        variable = name.removeprefix(network).lstrip("_")
+        networks[network][variable] = change(networks[network][variable])
+    outcomes = np.where(stuck, OUT_OF_STEPS, CONVERGED) if outcome is None else outcome
+    there = np.broadcast_to(np.array([True, False])[:, None, None, None], SHAPE)
+    ends = {
+        "": outcomes,
+        "precise": np.where(there, CONVERGED, MISSING),
+        "diagonal_only": CONVERGED,
+    }
+    data = {n: runs(AXES, SEEDS, v, step=STEP, outcome=ends[n]) for n, v in networks.items()}
+    foretold = {name: (theory or {}).get(name, lambda v: v)(v) for name, v in predicted.items()}
+    beside = runs(AXES, SEEDS, foretold, outcome=None)
+    return Grid(P, AXES, SEEDS, 0, data.pop(""), data, beside)
+
+
+def times(factor):
+    return lambda values: values * factor
+
+
+def at_square(change):
+    """A change of the half of a variable that belongs to H = D."""
+    return lambda values: np.concatenate([change(values[:1]), values[1:]])
+
+
+def swapped(values):
+    """Scales the other way round."""
+    return values[:, ::-1]
+
+
+GOOD = {
+    "threshold": lambda: made(wide_from=(0.35, 0.3, 0.25)),
+    "threshold-zero": lambda: made(pair_error=times(0.01)),
+    "spikes-numerical": lambda: made(again=False),
+    "diagonal-mask": lambda: made(diagonal_only_pair_error=times(0.01)),
+}
+SPOILT = {
+    "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
+    "threshold": lambda: made(wide_from=(0.6, 0.6, 0.6)),
+    "threshold.corrected": lambda: made(wide_from=(0.6, 0.6, 0.6)),
+    "threshold-falls": lambda: made(wide_from=(0.2, 0.3, 0.6)),
+    "threshold-falls.corrected": lambda: made(
+        spike=0.0, pair_error=at_square(lambda v: v + 0.3 * (v < 0.2))
+    ),
+    "threshold-zero": made,
+    "threshold-zero.corrected": lambda: made(pair_error=times(0.5)),
+    "spikes-stuck": lambda: made(outcome=CONVERGED),
+    "square-exact": lambda: made(pair_error=lambda v: np.maximum(v, 0.02)),
+    "spikes-numerical": made,
+    "spikes-numerical.corrected": lambda: made(again=False),
+    "square-stuck": lambda: made(outcome=CONVERGED),
+    "determinants": lambda: made(orientation=np.negative),
+    "determinant-bound": lambda: made(converged_loss=times(0.9)),
+    "stuck-loss": lambda: made(converged_loss=times(2)),
+    "start-signs": lambda: made(initial_orientation=np.abs),
+    "wide-stuck": lambda: made(outcome=OUT_OF_STEPS),
+    "wide-bias": lambda: made(pair_error=swapped),
+    "diagonal-mask": made,
+    "diagonal-mask.corrected": lambda: made(diagonal_only_pair_error=times(0.8)),
+    "conserved": lambda: made(precise_final_drift=times(11)),
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    ids = {said.id for said in catalogue.load("translation").sentences}
+    check("translation", {id: GOOD.get(id, made) for id in ids}, SPOILT)
+
+
+def worst(id, grid):
+    said = next(said for said in catalogue.load("translation").sentences if said.id == id)
+    claims = [judge(said, cell.along(*said.over)) for cell in grid.cells(keep=said.over)]
+    found = {claim.verdict for claim in claims if claim is not None}
+    return next(one for one in (FAILS, INCONCLUSIVE, HOLDS) if one in found)
+
+
+# What of the theory or the network is off, and which sentence notices.
+MUTATIONS = {
+    "no pair is predicted to be joined": (
+        "threshold.corrected",
+        lambda: made(theory={"predicted_untrained_error": np.ones_like}),
+    ),
+    "every pair is predicted to be joined": (
+        "threshold-falls.corrected",
+        lambda: made(theory={"predicted_untrained_error": np.zeros_like}),
+    ),
+    "the loss of stuck runs is 10% below the bound": (
+        "determinant-bound",
+        lambda: made(converged_loss=times(0.85)),
+    ),
+    "a mode of each pair more is missed": ("stuck-loss", lambda: made(converged_loss=times(2))),
+    "another mask is stored than the one drawn": (
+        "trained-pairs-alone",
+        lambda: made(trained_pairs=lambda v: np.roll(v, 1, -1)),
+    ),
+    "the transposed mask is stored": (
+        "trained-pairs-alone",
+        lambda: made(trained_pairs=lambda v: np.swapaxes(v, -1, -2)),
+    ),
+    "determinants of other pairs": (
+        "determinants",
+        lambda: made(orientation=lambda v: v[..., ::-1, :, :, :]),
+    ),
+    "half of the all-ones matrix": (
+        "diagonal-mask.corrected",
+        lambda: made(diagonal_only_pair_error=times(0.5)),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MUTATIONS)
+def test_a_mutation_is_noticed(what):
+    id, spoilt = MUTATIONS[what]
+    assert worst(id, made()) == HOLDS
+    assert worst(id, spoilt()) != HOLDS
+
+
+def test_runs_cut_off_while_they_learn_refute_nothing():
+    """A limit of 200 steps in place of 2000: the loss still falls when the steps are used up."""
+    falling = np.exp(-STEP / 600)
+    found = verdicts("translation", made(outcome=OUT_OF_STEPS, curves=falling))
+    for id in (
+        "square-stuck",
+        "wide-stuck",
+        "determinants",
+        "spikes-stuck",
+        "stuck-loss",
+        "wide-bias",
+    ):
+        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
+        assert "not finished" in found[id][0].reason, id
+    for id in ("threshold.corrected", "threshold-falls", "threshold-zero.corrected"):
+        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
+
+
+ENDS = {
+    "all diverged": DIVERGED,
+    "all failed": FAILED,
+    "all missing": MISSING,
+    "all stalled": STALLED,
+    "all running": RUNNING,
+    "all out of steps": OUT_OF_STEPS,
+    "some of everything": np.arange(np.prod(SHAPE)).reshape(SHAPE) % 7 - 1,
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
+    ends = np.broadcast_to(ENDS[how], SHAPE)
+    gone = np.isin(ends, (DIVERGED, FAILED, MISSING))
+
+    def lost(values):
+        return np.where(gone.reshape(*SHAPE, *[1] * (np.ndim(values) - 4)), np.nan, values)
+
+    names = ("loss", "pair_error", "trained_pairs", "orientation", "converged_loss", "gradient_gap")
+    grid = made(outcome=ends, **dict.fromkeys(names, lost))
+    found = verdicts("translation", grid)
+    if gone.all():
+        own = [claim for id, claims in found.items() for claim in claims if "diagonal" not in id]
+        assert {claim.verdict for claim in own if claim.id != "conserved"} == {INCONCLUSIVE}
+    drawings = catalogue.load("translation").draw(grid)
+    assert set(drawings) == {"untrained-error", "pairs", "stuck-loss", "diagonal-mask"}
+    if how == "some of everything":
+        assert set(save(drawings, tmp_path)) == set(drawings)
+
+
+def test_equal_seeds_carry_no_verdict():
+    grid = made()
+    same = lambda data: data.isel(seed=[0] * SEEDS)  # noqa: E731
+    variants = {name: same(data) for name, data in grid.variants.items()}
+    grid = dataclasses.replace(grid, simulation=same(grid.simulation), variants=variants)
+    grid = dataclasses.replace(grid, theory=same(grid.theory))
+    averaged = [c for found in verdicts("translation", grid).values() for c in found]
+    averaged = [claim for claim in averaged if claim.uncertainty is not None]
+    assert len(averaged) > 10
+    assert {claim.verdict for claim in averaged} == {INCONCLUSIVE}
+
+
+def test_sentences_of_square_factors_are_silent_elsewhere():
+    found = verdicts("translation", made())
+    assert {claim.cell["hidden_width"] for claim in found["determinants"]} == {8}
+    assert {claim.cell["hidden_width"] for claim in found["wide-stuck"]} == {16}

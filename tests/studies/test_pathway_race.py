@@ -5,6 +5,7 @@ import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
+from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, training
 from foretrain.studies.pathway_race import theory as theory_of
@@ -93,7 +94,7 @@ def _run(folder, **values):
         quiet=True,
         **values,
     )
-    assert not result.problems
+    assert not read_summary(result.path).problems
     return {claim.label: claim for claim in result.claims}
 
 

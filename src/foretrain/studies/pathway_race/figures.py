@@ -3,12 +3,10 @@
 import matplotlib as mpl
 import numpy as np
 
-from foretrain.figures import Drawing
+from foretrain.figures import Drawing, finished
 from foretrain.figures.style import (
     PALETTE,
     SEQUENTIAL,
-    legend_below,
-    panel_letters,
     panels,
     seed_band,
     simulation_line,
@@ -41,29 +39,28 @@ def _strengths(cells, where):
     shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(cells.values("paths"))))
     for mode, ax in enumerate(axes):
         for paths, colour in zip(cells.values("paths"), shades, strict=True):
-            runs = cells.simulation.sel(paths=paths).isel(part=0, mode=mode)
+            runs, theory = (
+                data.sel(paths=paths).isel(part=0, mode=mode)
+                for data in (cells.simulation, cells.theory)
+            )
             for _, run in runs.groupby("seed"):
                 time, strength = (run[n].values.ravel() for n in ("elapsed", "part_strength"))
-                style = simulation_line(colour, linewidth=2)
-                ax.plot(time[1:], strength[1:] / optimum[mode], **style)
-            ax.plot([], [], **simulation_line(colour, label=f"P = {paths}"))
-        for paths, colour in zip(cells.values("paths"), shades, strict=True):
-            line = cells.theory.sel(paths=paths).isel(part=0, mode=mode)
-            style = theory_line(colour, label="closed form, wide random weights")
-            if np.isfinite(line["part_strength"]).any():
-                ax.plot(line["elapsed"], line["part_strength"] / optimum[mode], **style)
+                line = simulation_line(colour, linewidth=2, label=f"P = {paths}")
+                ax.plot(time[1:], strength[1:] / optimum[mode], **line)
+            last = paths == cells.values("paths")[-1]
+            line = theory_line(colour, label="closed form, wide random weights" if last else None)
+            ax.plot(theory["elapsed"], theory["part_strength"] / optimum[mode], **line)
         lowest = float(cells.theory["equal_start_half_time"].min()) / 3
         ax.set(xscale="log", xlim=(lowest, None), xlabel=_TIME)
         ax.set_title(f"mode {mode + 1}", loc="left")
     axes[0].set_ylabel("Strength / optimum")
-    panel_letters(axes)
-    legend_below(figure, 4)
-    return Drawing(
+    return finished(
         figure,
         "Strength of the first two modes for every degree of sharing",
         "Strength of a mode, mean over all routes, in networks whose modules carry P routes each: solid, every seed from "
         "random weights; dashed, the closed form for wide random weights, nothing fitted. Time is logarithmic: equal "
         "distances are equal speed-ups." + where,
+        4,
     )
 
 
@@ -73,7 +70,7 @@ def _optimum(cells) -> np.ndarray:
 
 
 def _half_times(cells, where):
-    figure, ax = panels(height=4.4)
+    figure, ax = panels(height=5.4)
     paths, data = np.array(cells.values("paths")), items_task(cells.parameters.level_weights)
     own = cells.fits["measured_half_time"].isel(mode=0).transpose("paths", "seed").values
     runs = cells.variants["shared-encoders"]
@@ -94,13 +91,13 @@ def _half_times(cells, where):
     ax.set(xscale="log", yscale="log", xlabel="Routes per module, P", ylabel=label)
     ax.set_xticks(paths, paths)
     ax.minorticks_off()
-    ax.legend(fontsize=10.5)
-    return Drawing(
+    return finished(
         figure,
         "When the first mode is half learned",
         "Half-learning time of the first mode against P, one point for each seed. From equal starts it would fall as "
         "P^(-3/4); from random weights it falls as P^(-1/2), since the domains of a module start with less in common the "
         "more they are." + where,
+        1,
     )
 
 
@@ -138,9 +135,7 @@ def _mixed(cells, where):
     axes[1].set(xscale="log", yscale="log", xlabel="Routes per module, P", ylabel=label)
     axes[1].set_xticks(values, values)
     axes[1].tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    panel_letters(axes)
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Both in one network",
         "Modules and a fully shared pathway, always on, whose outputs add up. a: first mode of the first seed, all at one "

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from foretrain.measures.learning_time import half_learning_times
 from foretrain.plans.grid import Grid
@@ -21,6 +20,7 @@ from foretrain.theory.mixed_race import (
     random_scheme,
 )
 from foretrain.theory.pathway_race import race_factors
+from foretrain.theory.roots import bracketed_root
 from foretrain.training.routing import items_task
 
 POINTS = 160  # of predicted curves, at times of their own: a run's steps adapt to it
@@ -54,7 +54,8 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
 
 def _equal(start, factors, optimum) -> Scheme:
     # A start beyond the half has no half-learning time: one just below it learns at once.
-    return decoupled_scheme(*2 * (min(start, 0.99 * (optimum / 2) ** (1 / 3)),), factors)
+    start = min(start, 0.99 * (optimum / 2) ** (1 / 3))
+    return decoupled_scheme(start, start, factors)
 
 
 def overlap(p: Parameters, paths: int) -> float:
@@ -119,13 +120,13 @@ def effective_start(time: float, singular_value, input_variance, factors) -> flo
     top = (singular_value / input_variance / 2) ** (1 / 3)
 
     def excess(log_start):
-        scheme = decoupled_scheme(np.exp(log_start), np.exp(log_start), factors)
+        scheme = decoupled_scheme(math.exp(log_start), math.exp(log_start), factors)
         return half_time([scheme], singular_value, input_variance) - time
 
     low, high = np.log(1e-9 * top), np.log(0.999 * top)
     if not (np.isfinite(time) and excess(low) > 0 > excess(high)):
         return np.nan
-    return float(np.exp(brentq(excess, low, high, rtol=1e-6)))
+    return math.exp(bracketed_root(excess, low, high, relative=1e-6))
 
 
 def decoupled_run(p: Parameters) -> np.ndarray:

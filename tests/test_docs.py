@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from foretrain.claims.interval import interval
 from foretrain.cli import main
 from foretrain.plans import catalogue, study
 
@@ -147,3 +148,20 @@ def test_the_page_names_all_that_a_study_may_define():
     table = PAGE.partition("## All that a study may define")[2].partition("What a sentence may")[0]
     named = set(re.findall(r"\w+", table))
     assert study._PARTS | {"Parameters", "program", "sentences"} <= named
+
+
+def test_what_a_few_seeds_can_show_is_as_the_page_says():
+    text = (DOCS / "claims.md").read_text("utf-8")
+    rows = re.findall(
+        r"^\| (\d+) \| (\.\d+) \| (\.\d+) \| (?:(\.\d+) and (\.\d+)|–) \|$", text, re.M
+    )
+    assert [int(row[0]) for row in rows] == [3, 5, 10, 20, 100]
+    for seeds, *shares in rows:
+        n = int(seeds)
+        yes = {k: interval(np.arange(n) < k, "fraction") for k in (n, n - 1, n // 2)}
+        found = [yes[n].low, yes[n - 1].low, yes[n // 2].low, yes[n // 2].high]
+        said = [float(share) for share in shares if share]
+        np.testing.assert_allclose(found[: len(said)], said, atol=0.005)
+    agree = {n: interval(np.ones(n, bool)).low for n in (5, 6, 71, 72)}
+    assert agree[5] < 0.5 < agree[6]
+    assert agree[71] < 0.95 <= agree[72]

@@ -1,36 +1,45 @@
-"""Pieces of the figures of routing networks."""
+"""Pictures of what a routing network does with every pair of an input and an output domain."""
 
 from typing import Any
 
 import numpy as np
+from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
-
-def block_ticks(axes: Any, domains: int, size: int, which: str = "xy") -> None:
-    """Number the domains along axes of a picture in which each has `size` pixels, and part them by white lines."""
-    centres = (np.arange(domains) + 0.5) * size - 0.5
-    shown = np.arange(0, domains, max(1, domains // 10))
-    for name in which:
-        getattr(axes, f"set_{name}ticks")(centres[shown], shown + 1)
+from foretrain.figures.style import SEQUENTIAL
 
 
-def frame_trained(axes: Any, trained: np.ndarray, width: int = 1, height: int = 1) -> None:
-    """Frame the trained routes in a picture whose rows are output domains and whose columns are input domains.
+def block_map(
+    ax: Any, values: np.ndarray, domains: int, framed=None, *, parted: bool = False, **look
+) -> AxesImage:
+    """Draw a picture of blocks, with numbered domains along both sides.
 
     Args:
-        axes: The axes of the picture.
-        trained: T, shape (input_domain, output_domain).
-        width: Pixels of an input domain.
-        height: Pixels of an output domain.
+        ax: Where to draw.
+        values: Shape (domains x height of a block, domains x width of a block).
+        domains: Number along either side.
+        framed: Frame the blocks at which this is above 0, shape (domains, domains).
+        parted: Part the blocks by white lines.
+        **look: For `Axes.imshow`.
     """
-    for source, output in np.argwhere(np.asarray(trained) > 0):
-        corner = (source * width - 0.5, output * height - 0.5)
-        axes.add_patch(
-            Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.2)
-        )
+    height, width = (size // domains for size in values.shape)
+    image = ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
+    shown = np.arange(0, domains, max(1, domains // 10))
+    ax.set_xticks((shown + 0.5) * width - 0.5, shown + 1)
+    ax.set_yticks((shown + 0.5) * height - 0.5, shown + 1)
+    for edge in range(1, domains if parted else 0):
+        ax.axhline(edge * height - 0.5, color="white", linewidth=0.5)
+        ax.axvline(edge * width - 0.5, color="white", linewidth=0.5)
+    for row, column in np.argwhere(np.asarray([[0]] if framed is None else framed) > 0):
+        corner, frame = (column * width - 0.5, row * height - 0.5), {"edgecolor": "black"}
+        ax.add_patch(Rectangle(corner, width, height, fill=False, linewidth=1.2, **frame))
+    return image
 
 
-def routes_of(outputs: Any) -> np.ndarray:
-    """Outputs of one run as a picture, shape (output_domain x feature, input_domain x item)."""
-    values = outputs.transpose("output_domain", "feature", "input_domain", "item").values
-    return values.reshape(values.shape[0] * values.shape[1], -1)
+def output_map(ax: Any, run: Any, **look) -> AxesImage:
+    """Draw the outputs of one run on every route, rows output domains and their features, trained routes framed."""
+    outputs = run["outputs"].transpose("output_domain", "feature", "input_domain", "item").values
+    domains, features = outputs.shape[:2]
+    values = outputs.reshape(domains * features, -1)
+    trained = run["trained_pairs"].transpose("output_domain", "input_domain").values
+    return block_map(ax, values, domains, trained, aspect="auto", **look)

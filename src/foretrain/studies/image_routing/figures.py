@@ -3,16 +3,9 @@
 import numpy as np
 
 from foretrain.claims.claim import cell_label
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    INK,
-    PALETTE,
-    SEQUENTIAL,
-    legend_below,
-    panel_letters,
-    panels,
-    seed_band,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.routes import block_map
+from foretrain.figures.style import INK, PALETTE, panels, seed_band
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
 from foretrain.training.routing_claims import AXES
@@ -61,13 +54,6 @@ def _panels(shown):
     return figure, axes[0]
 
 
-def _finished(figure, axes):
-    if len(axes) > 1:
-        panel_letters(axes)
-    legend_below(figure, 2)
-    return figure
-
-
 def _fraction(cell, where):
     scales = cell.values("init_scale")
     shown = _spread(range(len(scales)), 3)
@@ -78,8 +64,8 @@ def _fraction(cell, where):
         ax.axvline(0.4, color="#9aa0a6", linewidth=1, zorder=0)
         ax.set_title(f"gain {scales[number]:g}", loc="left")
         ax.set(xlabel="Trained fraction K/M", ylim=(0, 1), xlim=(0, 1))
-    return Drawing(
-        _finished(figure, axes),
+    return finished(
+        figure,
         "Error against the fraction of trained routes",
         "Error on held-out images on routes that were trained and on routes that never were, at the end of training. "
         "The grey line marks the 40% of the paper." + where,
@@ -96,8 +82,8 @@ def _gain(cell, where):
         _errors(ax, cell.values("init_scale"), cell, {"trained_outputs": number})
         ax.set_title(f"K = {outputs[number]}", loc="left")
         ax.set(xlabel="Gain of the start", xscale="log", ylim=(0, 1))
-    return Drawing(
-        _finished(figure, axes),
+    return finished(
+        figure,
         "Error against the size of the start",
         "Error on held-out images on trained and untrained routes against the factor on the initial weights, for some "
         f"numbers K of trained outputs of {domains} domains." + where,
@@ -112,16 +98,13 @@ def _spread(places, most) -> list[int]:
 
 def _learning(runs, where):
     figure, ax = panels()
-    for seed in range(runs.sizes["seed"]):
-        run = runs.isel(seed=seed)
-        for kind, colour in _KINDS.items():
-            label = f"{kind} routes" if seed == 0 else None
-            error = 1 - run[f"{kind}_accuracy"]
-            ax.plot(run["flow_time"], error, color=colour, linewidth=1.4, alpha=0.85, label=label)
+    for kind, colour in _KINDS.items():
+        error = 1 - runs[f"{kind}_accuracy"].transpose("step", "seed")
+        look = {"color": colour, "linewidth": 1.4, "alpha": 0.85, "label": f"{kind} routes"}
+        ax.plot(runs["flow_time"].transpose("step", ...), error, **look)
     label = "Continuous time (step × learning rate / (1 - momentum))"
     ax.set(xlabel=label, ylabel="Classification error", ylim=(0, 1), xlim=(0, None))
-    ax.legend()
-    return Drawing(
+    return finished(
         figure,
         "Error while learning",
         "Error on held-out images while the network learns, one line a seed, in one cell of the grid."
@@ -133,15 +116,15 @@ def _routes(runs, where):
     figure, ax = panels(height=5)
     order = ("input_domain", "output_domain")
     values = runs["heldout_accuracy"].mean("seed").transpose(*order).values
-    image = ax.imshow(values, cmap=SEQUENTIAL, vmin=0, vmax=1)
+    image = block_map(ax, values, len(values), vmin=0, vmax=1)
     trained = runs["trained_pairs"].isel(seed=0).transpose(*order).values
-    rows, columns = np.nonzero(trained == 1)
     if len(trained) <= 40:
-        size = 150 / len(trained)
-        ax.plot(columns, rows, ".", color="white", markersize=size / 2, markeredgecolor=INK)
+        size = 75 / len(trained)
+        white = {"color": "white", "markersize": size, "markeredgecolor": INK}
+        ax.plot(*np.nonzero(trained.T == 1), ".", **white)
     ax.set(xlabel="Output domain", ylabel="Input domain")
     figure.colorbar(image, label="Accuracy on held-out images")
-    return Drawing(
+    return finished(
         figure,
         "Accuracy on every route",
         "Fraction of held-out images classified right on every route at the end, mean over seeds. Dots mark the trained "

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.routes import block_ticks, frame_trained, routes_of
+from foretrain.figures import Drawing, finished
+from foretrain.figures.routes import block_map, output_map
+from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
     axis_label,
-    legend_below,
-    panel_letters,
     panels,
     seed_band,
     simulation_line,
@@ -38,33 +37,25 @@ def _loss(cells, three, where):
     for ax, scale in zip(axes[0], three, strict=True):
         run, theory = cells.simulation.sel(init_scale=scale), cells.theory.sel(init_scale=scale)
         # Time has a scale of its own in every cell: the step of descent goes with the scale.
-        time, loss = run["time"].values, run["loss"].transpose("seed", "step").values
-        for curve in loss:
-            ax.plot(time, curve, **simulation_line(_RED, label="network", linewidth=1.6))
-        for name, text, line in (
-            ("race_loss", "race, closed form", {**theory_line(), "color": _BLUE}),
-            (
-                "lazy_loss",
-                "linearised at its start",
-                {**theory_line(), "color": _GREEN, "linestyle": ":"},
-            ),
+        loss = run["loss"].transpose("step", "seed")
+        ax.plot(run["time"], loss, **simulation_line(_RED, label="network", linewidth=1.6))
+        for name, label, look in (
+            ("race_loss", "race, closed form", {"color": _BLUE}),
+            ("lazy_loss", "linearised at its start", {"color": _GREEN, "linestyle": ":"}),
         ):
-            line = {**line, "linewidth": 2, "label": text}
-            ax.plot(theory["time"], theory[name].isel(seed=0), **line)
-        falling = loss > 0.01 * loss[:, :1]
-        last = np.max(np.where(falling, time, 0), initial=0)
-        top = np.nanmax(np.where(np.isfinite(loss), loss, np.nan), initial=0)
-        ax.set(xlim=(0, 1.3 * last or None), ylim=(0, 1.1 * top or None))
+            look = {**theory_line(), "linewidth": 2, "label": label, **look}
+            ax.plot(theory["time"], theory[name].isel(seed=0), **look)
+        top = float(loss.where(np.isfinite(loss)).max().fillna(0))
+        ax.set(xlim=(0, 1.3 * learned_at(loss) or None), ylim=(0, 1.1 * top or None))
         ax.set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
     axes[0, 0].set_ylabel("Training loss")
     axes[0, len(three) // 2].set_xlabel(axis_label(cells.simulation["time"], "Time"))
-    panel_letters(axes[0])
-    legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Loss while learning, from small to large weights",
         "Training loss of networks from random weights (every seed drawn), of the race from wide random weights in closed "
         "form, and of the network linearised at its start (first seed). Nothing is fitted." + where,
+        3,
     )
 
 
@@ -97,9 +88,7 @@ def _errors(cells, scale, where):
         ax.set_xlabel(r"Initial scale $\sigma_0$")
         for part in ax.collections:  # described in the caption
             part.set_label("_nolegend_")
-    panel_letters(axes)
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Errors and theories against the initial scale",
         "a: error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training (the thin "
@@ -112,38 +101,21 @@ def _errors(cells, scale, where):
 
 def _representations(simulation, three, where):
     figure, axes = panels(2, len(three), height=6.6, squeeze=False)
-    for column, scale in enumerate(three):
+    for (above, below), scale in zip(axes.T, three, strict=True):
         run = simulation.sel(init_scale=scale).isel(seed=0)
-        dots = run["similarity"].values
-        norm = np.sqrt(np.diagonal(dots))
-        axes[0, column].imshow(dots / np.outer(norm, norm), cmap=DIVERGING, vmin=-1, vmax=1)
-        outputs = run["outputs"]
-        domains, items = run.sizes["input_domain"], outputs.sizes["item"]
-        for edge in range(1, domains):
-            axes[0, column].axhline(edge * items - 0.5, color="white", linewidth=0.4)
-            axes[0, column].axvline(edge * items - 0.5, color="white", linewidth=0.4)
-        axes[0, column].set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
-        axes[1, column].imshow(
-            routes_of(outputs),
-            cmap=DIVERGING,
-            vmin=-6,
-            vmax=6,
-            aspect="auto",
-            interpolation="nearest",
-        )
-        features = outputs.sizes["feature"]
-        for row, size in ((0, items), (1, features)):
-            block_ticks(axes[row, column], domains, items, "x")
-            block_ticks(axes[row, column], domains, size, "y")
-        axes[1, column].set_xlabel("Input domain")
-        pairs = run["trained_pairs"].transpose("input_domain", "output_domain")
-        frame_trained(axes[1, column], pairs.values, items, features)
+        norm = np.sqrt(np.diagonal(run["similarity"]))
+        cosine = run["similarity"].values / np.outer(norm, norm)
+        look = {"cmap": DIVERGING, "vmin": -1, "vmax": 1}
+        block_map(above, cosine, run.sizes["input_domain"], parted=True, **look)
+        above.set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
+        look = {"cmap": DIVERGING, "vmin": -6, "vmax": 6, "interpolation": "nearest"}
+        output_map(below, run, **look)
+        below.set_xlabel("Input domain")
     axes[0, 0].set_ylabel("Input domain")
     axes[1, 0].set_ylabel("Output domain")
     figure.colorbar(axes[0, 0].images[0], ax=axes[0], label="Cosine", shrink=0.8)
     figure.colorbar(axes[1, 0].images[0], ax=axes[1], label="Output", shrink=0.8)
-    panel_letters(axes)
-    return Drawing(
+    return finished(
         figure,
         "Representations and outputs from small to large weights",
         "Above: cosine of first-hidden-layer activity between all items of all input domains at the end of training. Below: "

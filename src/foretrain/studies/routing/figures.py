@@ -2,15 +2,13 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.routes import block_ticks, frame_trained, routes_of
+from foretrain.figures import Drawing, finished
+from foretrain.figures.routes import block_map, output_map
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
     SEQUENTIAL,
     axis_label,
-    legend_below,
-    panel_letters,
     panels,
     seed_band,
     simulation_line,
@@ -53,9 +51,8 @@ def _learning_curve(cell, where):
     runs, theory = cell.simulation, cell.by_seed("loss").mean("seed")
     time, label = _time(runs)
     name = f"random weights, {cell.seeds} seeds"
-    for curve in runs["loss"].transpose("seed", "step").values:
-        style = simulation_line(PALETTE["vermillion"], label=name, linewidth=1.2, alpha=0.5)
-        ax.plot(time, curve, **style)
+    line = simulation_line(PALETTE["vermillion"], label=name, linewidth=1.2, alpha=0.5)
+    ax.plot(time, runs["loss"].transpose("step", "seed"), **line)
     ax.plot(theory["time"], theory, **theory_line(PALETTE["vermillion"], label="race, closed form"))
     decoupled = cell.variants["decoupled"].isel(seed=0)
     line = simulation_line(PALETTE["green"], label="decoupled weights")
@@ -63,8 +60,7 @@ def _learning_curve(cell, where):
     reduction = cell.by_seed("reduction_loss").mean("seed")
     ax.plot(reduction["time"], reduction, **theory_line(PALETTE["green"], label="reduction"))
     ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, time[-1]))
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Loss while learning",
         "Training loss of networks from random weights (every seed drawn) and of one from decoupled weights of the same "
@@ -82,24 +78,20 @@ def _singular_values(cell, where):
     for ax, layer in zip(axes, ("encoders", "hidden", "decoders"), strict=True):
         for mode in range(modes):
             values = runs["singular_values"].sel(layer=layer).isel(mode=mode)
-            name = f"mode {mode + 1}" if layer == "hidden" else ""
-            _, band = seed_band(ax, time, values, name, color=_COLOURS[mode])
-            if band is not None:
-                band.set_label("_nolegend_")
+            seed_band(ax, time, values, f"mode {mode + 1}", color=_COLOURS[mode])
             predicted = theory.sel(layer=layer).isel(mode=mode)
             ax.plot(theory["time"], predicted, **theory_line(_COLOURS[mode]))
         ax.set_title(layer, loc="left")
         ax.set(xlim=(0, time[-1]))
     axes[0].set_ylabel("Singular value")
-    panel_letters(axes)
     axes[1].set_xlabel(label)
-    legend_below(figure, 4)
-    return Drawing(
+    return finished(
         figure,
         "Singular values of the three layers",
         f"The {modes} largest singular values of each layer: solid, mean over seeds from random weights (encoders and "
         "decoders: mean over domains), in a band of its 95% interval; dashed, the race from wide random weights in closed "
         "form, nothing fitted." + where,
+        4,
     )
 
 
@@ -113,8 +105,7 @@ def _errors(cell, where):
     ax.set(xlabel=label, ylabel="Error", xlim=(0, time[-1]))
     if ax.lines:
         ax.set_yscale("log")
-    legend_below(figure, 1)
-    return Drawing(
+    return finished(
         figure,
         "Trained and untrained routes",
         "Error, 1/2 |error|², on routes that were trained and on routes that never were. Lines are medians over seeds."
@@ -133,18 +124,14 @@ def _similarity(cell, where):
     items = len(measured) // domains
     top = np.nanmax(np.abs([values for values, _ in both]), initial=1e-12)
     low = -top if np.nanmin(measured, initial=0) < -0.05 * top else 0
+    look = {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top, "parted": True}
     for ax, (values, title) in zip(axes[0], both, strict=True):
-        ax.imshow(values, cmap=DIVERGING if low else SEQUENTIAL, vmin=low, vmax=top)
-        for edge in range(1, domains):
-            ax.axhline(edge * items - 0.5, color="white", linewidth=0.6)
-            ax.axvline(edge * items - 0.5, color="white", linewidth=0.6)
-        block_ticks(ax, domains, items)
+        block_map(ax, values, domains, **look)
         ax.set_title(title, loc="left")
         ax.set_xlabel(f"Input domain ({items} items each)")
     axes[0, 0].set_ylabel("Input domain")
     figure.colorbar(axes[0, 0].images[0], ax=axes, label="Dot product", shrink=0.8)
-    panel_letters(axes)
-    return Drawing(
+    return finished(
         figure,
         "Shared representation",
         "Dot products of first-hidden-layer activity between all items of all input domains at the end of training, "
@@ -155,18 +142,13 @@ def _similarity(cell, where):
 
 def _outputs(cell, where):
     figure, ax = panels(height=6.4)
-    outputs = cell.simulation["outputs"].isel(seed=0)
-    domains, features, items = (
-        outputs.sizes[name] for name in ("output_domain", "feature", "item")
-    )
-    image = ax.imshow(routes_of(outputs), cmap=SEQUENTIAL, aspect="auto")
-    frame_trained(ax, _trained(cell), items, features)
-    block_ticks(ax, domains, items, "x")
-    block_ticks(ax, domains, features, "y")
+    run = cell.simulation.isel(seed=0)
+    image = output_map(ax, run)
+    items, features = (run["outputs"].sizes[name] for name in ("item", "feature"))
     ax.set_xlabel(f"Input domain ({items} items each)")
     ax.set_ylabel(f"Output domain ({features} features each)")
     figure.colorbar(image, label="Output")
-    return Drawing(
+    return finished(
         figure,
         "Output on every route",
         "Answer of the network of the first seed for every item on every route at the end of training. Framed routes "
@@ -174,20 +156,16 @@ def _outputs(cell, where):
     )
 
 
-def _trained(cell):
-    pairs = cell.simulation["trained_pairs"].isel(seed=0)
-    return pairs.transpose("input_domain", "output_domain").values
-
-
 def _accuracy(cell, where):
     figure, ax = panels(height=5)
-    accuracy = cell.simulation["heldout_accuracy"].mean("seed")
-    image = ax.imshow(accuracy.transpose("output_domain", "input_domain").values, cmap=SEQUENTIAL)
-    frame_trained(ax, _trained(cell))
-    block_ticks(ax, cell.parameters.domains, 1)
+    accuracy, trained = (
+        cell.simulation[name].transpose("seed", "output_domain", "input_domain").values
+        for name in ("heldout_accuracy", "trained_pairs")
+    )
+    image = block_map(ax, accuracy.mean(0), cell.parameters.domains, trained[0])
     ax.set(xlabel="Input domain", ylabel="Output domain")
     figure.colorbar(image, label="Held-out accuracy")
-    return Drawing(
+    return finished(
         figure,
         "Accuracy on every route",
         "Fraction of held-out digits classified right on every route, mean over seeds. Framed routes were trained "
@@ -220,8 +198,7 @@ def _grid(cells, where):
     ax.set(xlabel=name.replace("_", " "), ylabel="Error at the end")
     if (end.to_array() > 0).any():
         ax.set_yscale("log")
-    legend_below(figure, 1)
-    return Drawing(
+    return finished(
         figure,
         f"Error against {name}",
         "Error on trained and untrained routes at the end of training, median over seeds. White circles: cells with a run "

@@ -3,18 +3,9 @@
 import numpy as np
 from matplotlib.colors import PowerNorm
 
-from foretrain.figures import Drawing
-from foretrain.figures.routes import block_ticks
-from foretrain.figures.style import (
-    PALETTE,
-    SEQUENTIAL,
-    legend_below,
-    panel_letters,
-    panels,
-    seed_band,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.routes import block_map
+from foretrain.figures.style import PALETTE, panels, seed_band, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.studies.trained_fraction.study import SMALLER
 
@@ -43,34 +34,27 @@ def _scale(cells, smaller=1):
 
 
 def _errors(cells, x, where):
-    masks = cells.values("mask")
+    masks, runs = cells.values("mask"), cells.simulation
     figure, axes = panels(1, len(masks), sharey=True, height=3.9, squeeze=False)
-    small = cells.variants["small-init"]["converged_untrained_error"]
+    untrained, small = "converged_untrained_error", cells.variants["small-init"]
     curves = (
-        (cells.simulation["converged_loss"], "trained", "blue"),
-        (small, f"untrained, {_scale(cells, SMALLER)}", "orange"),
-        (
-            cells.simulation["converged_untrained_error"],
-            f"untrained, {_scale(cells)}",
-            "vermillion",
-        ),
+        (runs["converged_loss"], "trained", "blue"),
+        (small[untrained], f"untrained, {_scale(cells, SMALLER)}", "orange"),
+        (runs[untrained], f"untrained, {_scale(cells)}", "vermillion"),
     )
     for ax, mask in zip(axes[0], masks, strict=True):
         for values, text, colour in curves:
             error, style = _rows(values.sel(mask=mask)), {"color": PALETTE[colour]}
-            ax.plot(
-                x, np.median(error, axis=0), **simulation_line(**style, label=text, linewidth=2.2)
-            )
-            ax.plot(np.broadcast_to(x, error.shape), error, ".", **style, alpha=0.5, markersize=4)
-        predicted = _rows(cells.theory["converged_untrained_error"].sel(mask=mask)).mean(0)
+            line = simulation_line(**style, label=text, linewidth=2.2)
+            ax.plot(x, np.median(error, axis=0), **line)
+            ax.plot(x, error.T, ".", **style, alpha=0.5, markersize=4)
+        predicted = _rows(cells.theory[untrained].sel(mask=mask)).mean(0)
         ax.plot(x, np.maximum(predicted, 1e-12), **theory_line(label="untrained, graph alone"))
         ax.axvline(0.4, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
         ax.set_title(_TITLES[mask], loc="left")
         ax.set(xlabel="K/M", xlim=(0, 1), ylim=(1e-9, 300), yscale="log")
     axes[0, 0].set_ylabel("Error at the end")
-    panel_letters(axes[0])
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Error against the fraction of trained outputs",
         "Error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training. Lines: "
@@ -91,8 +75,7 @@ def _components(cells, x, where):
         seed_band(ax, x, count, _TITLES[mask], color=colour)
     ax.axhline(1, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
     ax.set(xlabel="K/M", ylabel="Connected components", ylim=(0, None), xlim=(0, 1))
-    ax.legend()
-    return Drawing(
+    return finished(
         figure,
         "Connected components of the trained pairs",
         "Components of the bipartite graph whose edges are the trained pairs, mean over seeds. With one component a chain "
@@ -114,16 +97,13 @@ def _pairs(cells, where):
     errors = [_of_first(data["pair_error"].sel(at)) for data, _ in kinds]
     top = np.nanmax(errors, initial=1e-12)
     for ax, error, (_, title) in zip(axes, errors, kinds, strict=True):
-        ax.imshow(error, cmap=SEQUENTIAL, norm=PowerNorm(0.5, 0, top))
-        rows, columns = np.nonzero(trained > 0)
-        ax.plot(columns, rows, "s", color="white", markersize=3)
+        block_map(ax, error, len(error), norm=PowerNorm(0.5, 0, top))
+        ax.plot(*np.nonzero(trained.T > 0), "s", color="white", markersize=3)
         ax.set_title(title, loc="left")
-        block_ticks(ax, len(error), 1)
         ax.set_xlabel("Output domain")
     axes[0].set_ylabel("Input domain")
-    panel_letters(axes)
     figure.colorbar(axes[0].images[0], ax=axes, label="Error of the pair", shrink=0.8)
-    return Drawing(
+    return finished(
         figure,
         "Error pair by pair",
         f"Error of every pair of domains at the end, first seed, mask `{at['mask']}` with K = {chosen}; trained pairs carry "

@@ -165,3 +165,23 @@ def test_what_a_few_seeds_can_show_is_as_the_page_says():
     agree = {n: interval(np.ones(n, bool)).low for n in (5, 6, 71, 72)}
     assert agree[5] < 0.5 < agree[6]
     assert agree[71] < 0.95 <= agree[72]
+
+
+def test_the_pieces_of_the_tutorial_agree(capsys):
+    text = (DOCS / "tutorial.md").read_text("utf-8")
+    (block,) = (b for _, b in BLOCK.findall(text) if "find_reduction" in b)
+    names: dict = {}
+    exec(compile(block, "docs/tutorial.md", "exec"), names)
+    loss = names["statistics_loss"](names["statistics"], names["weights"])
+    assert float(loss) < 1e-12
+    assert "residual" in capsys.readouterr().out
+
+
+def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
+    page = (DOCS / "claims.md").read_text("utf-8")
+    source = (Path(study.__file__).parents[1] / "claims" / "sentence.py").read_text("utf-8")
+    reasons = set(re.findall(r'reason = [^#\n]*?"([a-z][^"]+)"', source))
+    reasons |= set(re.findall(r'verdict, reason = \w+, "([a-z][^"]+)"', source))
+    assert len(reasons) >= 3
+    for reason in reasons:
+        assert reason in page, reason

@@ -13,6 +13,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.connectivity import study
+from foretrain.tasks.masks import components
 from foretrain.vocabulary import (
     CONVERGED,
     DIVERGED,
@@ -40,27 +41,41 @@ def drawn():
     return masks[None, None], {name: values[None, None] for name, values in theory.items()}
 
 
-def made(*, outcome=None, curves=None, theory=None, **changes):
+@cache
+def labelled():
+    """Component of every input and of every output, shape (count, seed, domain)."""
+    found = [[components(mask) for mask in row] for row in drawn()[0][0, 0]]
+    return tuple(np.array([[pair[side] for pair in row] for row in found]) for side in (0, 1))
+
+
+def made(*, outcome=None, curves=None, theory=None, spread=1.0, **changes):
     """A grid that follows the graph; at H = D a tenth of the runs at the largest scale are stuck.
 
     Args:
         outcome: Outcomes of all runs, where given.
         curves: Losses of all runs, where given.
         theory: Functions of predicted variables, by name.
+        spread: Standard deviation of tr O/D, in units of 1/D.
         **changes: Functions of variables, by name.
     """
     masks, predicted = drawn()
     random = np.random.default_rng(0)
     masks = np.broadcast_to(masks, (*SHAPE, L, L))
     expected = np.broadcast_to(predicted["predicted_pair_error"], masks.shape)
-    across = random.normal(1, 1 / D, expected.shape)
-    error = np.where(expected == 1, np.abs(across), np.where(expected == 0, 1e-6, 0.5))
+    # One rotation for any two components of a run, of trace `trace`, scaled by rho.
+    rho = predicted["across_scale"]
+    trace = random.normal(0, spread / D, (*SHAPE, 2 * L, 2 * L))
+    trace = np.triu(trace) + np.swapaxes(np.triu(trace, 1), -1, -2)
+    place = np.indices(SHAPE).reshape(4, *SHAPE, 1, 1)
+    ends = [labels[None, None] for labels in labelled()]
+    across = (1 + rho**2) / 2 - rho * trace[(*place, ends[0][..., None], ends[1][..., None, :])]
+    error = np.where(expected == 1, across, np.where(expected == 0, 1e-6, 0.5))
     stuck = np.zeros(SHAPE, bool)
     stuck[0, 0] = random.random(SHAPE[2:]) < 0.1
     curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + 1e-6
     simulation = {
         "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
-        "pair_error": error * random.normal(1, 1e-3, error.shape),
+        "pair_error": error * random.normal(1, 1e-4, error.shape),
         "trained_pairs": masks,
         "gradient_gap": np.full(SHAPE, 1e-7),
     }
@@ -101,13 +116,17 @@ SPOILT = {
     "stuck-falls": lambda: made(outcome=STUCK_SMALL),
     "across": lambda: made(pair_error=where(1, 0.75)),
     "across-spread": lambda: made(pair_error=where(1, 1.0)),
+    "across-reverse": lambda: made(theory={"across_scale": np.ones_like}),
     "silent": lambda: made(pair_error=where(0.5, 0.6)),
     "square-exact": lambda: made(pair_error=where(0, 0.01)),
 }
 
 
 def test_every_sentence_can_hold_and_fail():
-    check("connectivity", made, SPOILT)
+    ids = {said.id for said in catalogue.load("connectivity").sentences}
+    good = dict.fromkeys(ids, lambda: made(spread=0.2))
+    good["across-spread"] = lambda: made(pair_error=where(1, 1 + (-1.0) ** np.arange(L) / D))
+    check("connectivity", good, SPOILT)
 
 
 def worst(id, grid):
@@ -125,36 +144,46 @@ def transposed(values):
 MUTATIONS = {
     "theory of the transposed mask": (
         "precision",
-        lambda: made(theory={"predicted_pair_error": transposed}),
+        lambda: made(spread=0.2, theory={"predicted_pair_error": transposed}),
     ),
     "every pair is predicted to be joined": (
         "precision",
-        lambda: made(theory={"predicted_pair_error": lambda v: v * 0}),
+        lambda: made(spread=0.2, theory={"predicted_pair_error": lambda v: v * 0}),
     ),
     "no pair is predicted to be joined": (
         "recall",
-        lambda: made(theory={"predicted_pair_error": lambda v: v * 0 + 1}),
+        lambda: made(spread=0.2, theory={"predicted_pair_error": lambda v: v * 0 + 1}),
     ),
     "pairs generalise where both languages occur": (
         "better-than-occurrence",
-        lambda: made(pair_error=where(1, 1e-6)),
+        lambda: made(spread=0.2, pair_error=where(1, 1e-6)),
     ),
     "the probability of a connected graph is 10% off": (
         "threshold",
-        lambda: made(theory={"connection_probability": lambda v: 1.1 * v}),
+        lambda: made(spread=0.2, theory={"connection_probability": lambda v: 1.1 * v}),
     ),
     "errors across components are 15% off": (
         "across",
-        lambda: made(pair_error=lambda v: np.where(expected() == 1, 1.15 * v, v)),
+        lambda: made(spread=0.2, pair_error=lambda v: np.where(expected() == 1, 1.15 * v, v)),
+    ),
+    "the scale across components is the root of what it is": (
+        "across-reverse",
+        lambda: made(spread=0.2, theory={"across_scale": np.sqrt}),
+    ),
+    "the scale across components is 10% off": (
+        "across-reverse",
+        lambda: made(spread=0.2, theory={"across_scale": lambda v: np.where(v == 1, 1, 1.1 * v)}),
     ),
     "the transposed mask is stored": (
         "trained-pairs-alone",
-        lambda: made(trained_pairs=transposed),
+        lambda: made(spread=0.2, trained_pairs=transposed),
     ),
     # Of training on the transposed mask the loss of the stored pairs says that it is never learned.
     "hardly a run reaches the loss": (
         "few-stuck",
-        lambda: made(outcome=np.where(np.arange(SEEDS) % 5 == 0, CONVERGED, OUT_OF_STEPS)),
+        lambda: made(
+            spread=0.2, outcome=np.where(np.arange(SEEDS) % 5 == 0, CONVERGED, OUT_OF_STEPS)
+        ),
     ),
 }
 
@@ -162,7 +191,7 @@ MUTATIONS = {
 @pytest.mark.parametrize("what", MUTATIONS)
 def test_a_mutation_is_noticed(what):
     id, spoilt = MUTATIONS[what]
-    assert worst(id, made()) == HOLDS
+    assert worst(id, made(spread=0.2)) == HOLDS
     assert worst(id, spoilt()) != HOLDS
 
 

@@ -22,6 +22,29 @@ def test_the_prediction_of_every_kind_of_pair():
     assert math.isnan(connectivity.predicted_untrained_error(np.ones((2, 2))))
 
 
+def test_the_scale_across_components_is_that_of_flow_from_small_weights():
+    # Two inputs with one output, apart from one input with two outputs: every pair between them stands in closed form.
+    trained = np.zeros((4, 4), int)
+    trained[:2, 0] = trained[2, 1:3] = 1
+    rho = connectivity.across_scale(trained)
+    assert rho[0, 1] == pytest.approx((1 / 2 * 1 / 2) ** 0.25)
+    assert rho[2, 0] == pytest.approx(1 / rho[0, 1])
+    assert (rho[trained == 1] == 1).all()
+    assert (rho[3] == 1).all()
+    assert (rho[:, 3] == 1).all()
+    # One mode, three layers of scalars, all from the same small start, until nothing moves.
+    encoder, decoder, hidden = np.full(4, 0.01), np.full(4, 0.01), 0.01
+    for _ in range(20000):
+        error = trained * (1 - np.outer(encoder, decoder) * hidden)
+        slopes = error @ decoder * hidden, encoder @ error * hidden, encoder @ error @ decoder
+        encoder, decoder = encoder + 0.01 * slopes[0], decoder + 0.01 * slopes[1]
+        hidden += 0.01 * slopes[2]
+    learned = np.outer(encoder, decoder) * hidden
+    seen = learned[:3, :3]
+    # What the start leaves is of the order of its square.
+    np.testing.assert_allclose(seen, rho[:3, :3], rtol=1e-3)
+
+
 def test_without_numbers_the_prediction_is_that_of_one_hot_words():
     found = connectivity.predicted_pair_error(EVERY_KIND)
     assert found.tolist() == [[0, 0, 1, 0.5], [0, 0, 1, 0.5], [1, 1, 0, 0.5], [0.5] * 4]

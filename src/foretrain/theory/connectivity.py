@@ -84,23 +84,33 @@ def predicted_untrained_error(
     return _untrained_mean(trained_pairs, error)
 
 
-def _untrained_mean(trained_pairs, error):
-    untrained = trained_pairs == 0
-    return float(error[untrained].mean()) if untrained.any() else math.nan
+def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
+    """By how much the map of a pair across components is longer than that of a pair within, in the limit of small weights.
 
-
-def predicted_error(trained_pairs: np.ndarray, error_across: float) -> np.ndarray:
-    """Error of every pair of domains in the limit of small weights, from the mask alone.
+    The scale symmetry of a component's encoders against its decoders is conserved, so that with a inputs and b outputs
+    a e^2 = b d^2 of the lengths e and d of their modes; e d is the same in all components. A pair from an input of the first
+    to an output of the second has the length e_1 d_2 / (e_1 d_1) = ((b_1 / a_1) (a_2 / b_2))^(1/4).
 
     Args:
         trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
-        error_across: Error of a pair across components, as of `error_across_components`.
 
     Returns:
-        Shape of T, float64: 0 for trained pairs and within components, else `error_across`.
+        rho, shape of T, float64: 1 within components, 1/rho for the reverse of a pair, and 1 where a domain is never trained.
     """
     inputs, outputs = components(trained_pairs)
-    return np.where(inputs[:, None] == outputs[None, :], 0.0, error_across)
+    size = 1 + max(inputs.max(), outputs.max())
+    ratio = np.bincount(outputs, minlength=size) / np.maximum(
+        np.bincount(inputs, minlength=size), 1
+    )
+    ratio = np.where(ratio > 0, ratio, 1.0)
+    scale = (ratio[inputs][:, None] / ratio[outputs][None, :]) ** 0.25
+    idle = (trained_pairs.sum(1) == 0)[:, None] | (trained_pairs.sum(0) == 0)[None, :]
+    return np.where(idle, 1.0, scale)
+
+
+def _untrained_mean(trained_pairs, error):
+    untrained = trained_pairs == 0
+    return float(error[untrained].mean()) if untrained.any() else math.nan
 
 
 def error_across_components(

@@ -1,9 +1,10 @@
 """The conjecture of docs/theory/connectivity.md, judged."""
 
+import numpy as np
 import xarray as xr
 
 from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.studies.connectivity.study import mask
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.training.translation_claims import (
@@ -228,6 +229,28 @@ def across(cell):
 def across_spread(cell):
     square = ((errors_of(cell, 1) - 1) * cell.parameters.words) ** 2
     return square.mean((*MASKS, *PAIR)).values
+
+
+@sentence(
+    "A pair across components and its reverse compute one rotation O, scaled by rho and 1/rho (H = D).",
+    predicted=0,
+    allowed=lambda cell: (0, 4 * cell.values("init_scale")[0]),
+    why="The start leaves a part of the order of its scale in every map.",
+    note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr O/D.",
+    **SMALLEST,
+)
+def across_reverse(cell):
+    if cell.parameters.hidden_width != cell.parameters.words:
+        return None
+    data, theory, _ = at_smallest(cell)
+    rho = theory["across_scale"]
+    trace = (((1 + rho**2) / 2 - errors_of(cell, 1)) / rho).transpose(..., *PAIR)
+    pairs = data["trained_pairs"].transpose(*trace.dims)
+    # The reverses of (i, j) are the pairs from inputs trained with j to outputs trained with i.
+    of_input, of_output = (pairs / pairs.sum(dim) for dim in reversed(PAIR))
+    back = of_input.values @ np.nan_to_num(trace.values).swapaxes(-1, -2) @ of_output.values
+    gap = np.abs(trace - back)
+    return Exact(float(gap.max()), f"{int(gap.notnull().sum())} pairs.")
 
 
 @sentence(

@@ -1,18 +1,9 @@
 """Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall."""
 
-import matplotlib as mpl
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    INK,
-    PALETTE,
-    SEQUENTIAL,
-    legend_below,
-    panel_letters,
-    panels,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import INK, PALETTE, panels, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.connectivity.claims import outcomes
 from foretrain.training.translation_claims import converged, stuck
@@ -37,40 +28,34 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     }
 
 
-def _by_width(part, height, xlabel):
+def _by_width(part, height, ylabel, **options):
     widths = part.values("hidden_width")
-    figure, axes = panels(1, len(widths), sharey=True, squeeze=False, height=height)
-    for ax, width in zip(axes[0], widths, strict=True):
-        ax.set_title(f"H = {width}", loc="left")
-        ax.set_xlabel(xlabel)
-    panel_letters(axes)
-    return figure, list(zip(widths, axes[0], strict=True))
+    figure, axes = titled_panels([f"H = {width}" for width in widths], height, ylabel, **options)
+    return figure, zip(widths, axes, strict=True)
 
 
 def _threshold(part, counts, words):
-    figure, board = _by_width(part, 4.4, "Trained pairs")
+    labels = {"ylabel": "Runs in which all pairs generalise", "xlabel": "Trained pairs"}
+    figure, board = _by_width(part, 4.4, **labels, ylim=(-0.04, 1.04))
     came, scales = counts["all_came"], part.values("init_scale")
     number, share = came.count("seed"), came.mean("seed")
     error = np.sqrt(share * (1 - share) / number.where(number > 0))
     chance = part.by_seed("connection_probability").isel(init_scale=0, seed=0)
-    shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.88, len(scales)))
     look = {"fmt": "o-", "markersize": 4.5, "linewidth": 1.6, "alpha": 0.85}
     for width, ax in board:
-        for scale, colour in zip(scales, shades, strict=True):
+        for scale, colour in zip(scales, shades(len(scales)), strict=True):
             at = {"hidden_width": width, "init_scale": scale}
             x, y, bar = came["trained_count"], share.sel(at), error.sel(at)
             ax.errorbar(x, y, bar, color=colour, label=rf"$\sigma$ = {scale:g}", **look)
         line = theory_line(label="probability that the graph is connected", linewidth=2)
         ax.plot(chance["trained_count"], chance.sel(hidden_width=width), **line)
-        ax.set_ylim(-0.04, 1.04)
-    board[0][1].set_ylabel("Runs in which all pairs generalise")
-    legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Threshold, predicted and measured",
         "Fraction of random masks with which every untrained pair generalises, against the number of trained pairs; bars: "
         "standard error of the fraction. Stuck runs are left out. Dashed, the exact probability that the graph of trained "
         f"pairs is connected, computed before training.{words}",
+        3,
     )
 
 
@@ -91,9 +76,7 @@ def _errors(part, words):
         ax.set(xscale="log", xlabel="Error of a pair at the end", xlim=(1e-9, 10), yscale="log")
         ax.set_title(rf"$\sigma$ = {part.values('init_scale')[place]:g}", loc="left")
     axes[0].set_ylabel("Fraction of the pairs of its kind")
-    panel_letters(axes)
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Errors of untrained pairs by their place in the graph",
         f"Errors of all untrained pairs of converged runs at H = {part.values('hidden_width')[-1]}, for the largest and the "
@@ -103,7 +86,8 @@ def _errors(part, words):
 
 
 def _precision(part, counts, words):
-    figure, board = _by_width(part, 3.8, r"Initial scale $\sigma$")
+    label = r"Initial scale $\sigma$"
+    figure, board = _by_width(part, 3.8, "Fraction", xlabel=label, xscale="log", ylim=(-0.03, 1.03))
     total = counts.sum(("seed", "trained_count"))
     some = total.where(total > 0)
     false = total["false"] / some["apart"]
@@ -119,10 +103,7 @@ def _precision(part, counts, words):
         for share, text, colour, mark, look in shares:
             y = share.sel(hidden_width=width)
             ax.plot(share["init_scale"], y, mark, color=PALETTE[colour], label=text, **look)
-        ax.set(xscale="log", ylim=(-0.03, 1.03))
-    board[0][1].set_ylabel("Fraction")
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "How well the graph predicts which pairs generalise",
         "Precision: of the untrained pairs predicted to generalise, the fraction that does. Recall: of those that "

@@ -11,11 +11,12 @@ from foretrain.streams import Seed, generator
 from foretrain.tasks.masks import nested
 from foretrain.theory.connectivity import (
     LARGEST_EXACT,
+    across_scale,
     connection_probability,
     isolation_estimate,
 )
 from foretrain.training import translation
-from foretrain.training.translation import GRAPH
+from foretrain.training.translation import GRAPH, PAIR
 from foretrain.training.translation import estimate as estimate
 from foretrain.training.translation import program as program
 from foretrain.vocabulary import Variable, declare
@@ -43,6 +44,12 @@ declare(
     Variable(
         "connection_probability",
         meaning="Probability that a random mask with so many trained pairs is connected.",
+        source=GRAPH,
+    ),
+    Variable(
+        "across_scale",
+        PAIR,
+        meaning="By how much the map of a pair is longer than that of a pair within a component; rho.",
         source=GRAPH,
     ),
 )
@@ -92,11 +99,13 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 @lru_cache(10**4)
 def _predicted(languages, count, diagonal, seed):
-    found = translation.predicted(_mask(languages, count, diagonal, seed))
+    trained = _mask(languages, count, diagonal, seed)
+    found = translation.predicted(trained)
     exact = languages <= LARGEST_EXACT[diagonal]
     chance = connection_probability if exact else isolation_estimate
     return {
         **found,
+        "across_scale": across_scale(trained),
         "connected": found["component_count"] == 1,
         "connection_probability": np.float64(chance(languages, count, diagonal=diagonal)),
     }

@@ -31,8 +31,9 @@ def block_map(
         ax.axhline(edge * height - 0.5, color="white", linewidth=0.5)
         ax.axvline(edge * width - 0.5, color="white", linewidth=0.5)
     for row, column in np.argwhere(np.asarray([[0]] if framed is None else framed) > 0):
-        corner, frame = (column * width - 0.5, row * height - 0.5), {"edgecolor": "black"}
-        ax.add_patch(Rectangle(corner, width, height, fill=False, linewidth=1.2, **frame))
+        corner = column * width - 0.5, row * height - 0.5
+        frame = Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.2)
+        ax.add_patch(frame)
     return image
 
 

@@ -6,7 +6,7 @@ outlines: a figure looks the same everywhere.
 """
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -113,6 +113,23 @@ def panels(
     return figure, figure.subplots(rows, columns, **options)
 
 
+def titled_panels(
+    titles: Sequence[str], height: float, ylabel: str = "", **options
+) -> tuple[Figure, Any]:
+    """Make a figure with a row of panels of one ordinate, one for each title; `options` are for ``Axes.set`` of all."""
+    figure, axes = panels(1, len(titles), sharey=True, height=height, squeeze=False)
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title, loc="left")
+        ax.set(**options)
+    axes[0, 0].set_ylabel(ylabel)
+    return figure, axes[0]
+
+
+def shades(number: int) -> np.ndarray:
+    """So many colours from dark to pale, without the palest, which would not be seen on white."""
+    return mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.87, number))
+
+
 def theory_line(color=None, **overrides) -> dict:
     """Keywords of ``Axes.plot`` for a predicted curve: thin, dashed, on top.
 
@@ -210,7 +227,7 @@ def band_label(counts, statistic: Callable[[np.ndarray], float] = np.mean) -> st
 
 
 def legend_below(figure: Figure, columns: int = 3):
-    """Put one legend for all panels below them, each label once, bands last, where it covers no curve.
+    """Put one legend for all panels below them, each label once, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
     are wrapped.
@@ -219,7 +236,6 @@ def legend_below(figure: Figure, columns: int = 3):
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    entries = dict(sorted(entries.items(), key=lambda entry: entry[0].startswith("band: ")))
     most = min(columns, max(1, len(entries)))
     tries = [(number, 1000) for number in range(most, 0, -1)] + [(1, 70), (1, 50), (1, 30)]
     while True:

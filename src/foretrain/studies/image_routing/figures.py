@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing, finished
 from foretrain.figures.routes import block_map
-from foretrain.figures.style import INK, PALETTE, panels, seed_band
+from foretrain.figures.style import INK, PALETTE, panels, seed_band, titled_panels
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
 from foretrain.training.routing_claims import AXES
@@ -48,22 +48,16 @@ def _errors(ax, x, cell, place):
         ax.axhline(limit, color=INK, linewidth=1, linestyle=":", label="least squares")
 
 
-def _panels(shown):
-    figure, axes = panels(1, len(shown), sharey=True, height=3.6, squeeze=False)
-    axes[0, 0].set_ylabel("Classification error")
-    return figure, axes[0]
-
-
 def _fraction(cell, where):
     scales = cell.values("init_scale")
     shown = _spread(range(len(scales)), 3)
-    figure, axes = _panels(shown)
+    titles = [f"gain {scales[number]:g}" for number in shown]
+    labels = {"ylabel": "Classification error", "xlabel": "Trained fraction K/M"}
+    figure, axes = titled_panels(titles, 3.6, **labels, xlim=(0, 1), ylim=(0, 1))
     x = np.array(cell.values("trained_outputs")) / cell.parameters.domains
     for ax, number in zip(axes, shown, strict=True):
         _errors(ax, x, cell, {"init_scale": number})
         ax.axvline(0.4, color="#9aa0a6", linewidth=1, zorder=0)
-        ax.set_title(f"gain {scales[number]:g}", loc="left")
-        ax.set(xlabel="Trained fraction K/M", ylim=(0, 1), xlim=(0, 1))
     return finished(
         figure,
         "Error against the fraction of trained routes",
@@ -77,11 +71,11 @@ def _gain(cell, where):
     # From 2 to M / 2, where transfer sets in; all if there is none.
     within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
     shown = _spread(within if within.size else range(outputs.size), 3)
-    figure, axes = _panels(shown)
+    titles = [f"K = {outputs[number]}" for number in shown]
+    labels = {"ylabel": "Classification error", "xlabel": "Gain of the start"}
+    figure, axes = titled_panels(titles, 3.6, **labels, xscale="log", ylim=(0, 1))
     for ax, number in zip(axes, shown, strict=True):
         _errors(ax, cell.values("init_scale"), cell, {"trained_outputs": number})
-        ax.set_title(f"K = {outputs[number]}", loc="left")
-        ax.set(xlabel="Gain of the start", xscale="log", ylim=(0, 1))
     return finished(
         figure,
         "Error against the size of the start",

@@ -1,16 +1,16 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5b."""
 
-import matplotlib as mpl
 import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import (
     PALETTE,
-    SEQUENTIAL,
     panels,
     seed_band,
+    shades,
     simulation_line,
     theory_line,
+    titled_panels,
 )
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
@@ -33,12 +33,12 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 
 def _strengths(cells, where):
-    figure, axes = panels(1, 2, sharey=True, height=3.9)
+    titles, label = ("mode 1", "mode 2"), "Strength / optimum"
+    figure, axes = titled_panels(titles, 3.9, label, xscale="log", xlabel=_TIME)
     optimum = _optimum(cells)
-    # The palest end of the scale would not be seen on white.
-    shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(cells.values("paths"))))
+    colours = shades(len(cells.values("paths")))
     for mode, ax in enumerate(axes):
-        for paths, colour in zip(cells.values("paths"), shades, strict=True):
+        for paths, colour in zip(cells.values("paths"), colours, strict=True):
             runs, theory = (
                 data.sel(paths=paths).isel(part=0, mode=mode)
                 for data in (cells.simulation, cells.theory)
@@ -51,9 +51,7 @@ def _strengths(cells, where):
             line = theory_line(colour, label="closed form, wide random weights" if last else None)
             ax.plot(theory["elapsed"], theory["part_strength"] / optimum[mode], **line)
         lowest = float(cells.theory["equal_start_half_time"].min()) / 3
-        ax.set(xscale="log", xlim=(lowest, None), xlabel=_TIME)
-        ax.set_title(f"mode {mode + 1}", loc="left")
-    axes[0].set_ylabel("Strength / optimum")
+        ax.set_xlim(lowest, None)
     return finished(
         figure,
         "Strength of the first two modes for every degree of sharing",

@@ -5,7 +5,14 @@ from matplotlib.colors import PowerNorm
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.routes import block_map
-from foretrain.figures.style import PALETTE, panels, seed_band, simulation_line, theory_line
+from foretrain.figures.style import (
+    PALETTE,
+    panels,
+    seed_band,
+    simulation_line,
+    theory_line,
+    titled_panels,
+)
 from foretrain.plans.grid import Grid
 from foretrain.studies.trained_fraction.study import SMALLER
 
@@ -35,14 +42,16 @@ def _scale(cells, smaller=1):
 
 def _errors(cells, x, where):
     masks, runs = cells.values("mask"), cells.simulation
-    figure, axes = panels(1, len(masks), sharey=True, height=3.9, squeeze=False)
+    labels = {"ylabel": "Error at the end", "xlabel": "K/M", "yscale": "log"}
+    titles = [_TITLES[mask] for mask in masks]
+    figure, axes = titled_panels(titles, 3.9, **labels, xlim=(0, 1), ylim=(1e-9, 300))
     untrained, small = "converged_untrained_error", cells.variants["small-init"]
     curves = (
         (runs["converged_loss"], "trained", "blue"),
         (small[untrained], f"untrained, {_scale(cells, SMALLER)}", "orange"),
         (runs[untrained], f"untrained, {_scale(cells)}", "vermillion"),
     )
-    for ax, mask in zip(axes[0], masks, strict=True):
+    for ax, mask in zip(axes, masks, strict=True):
         for values, text, colour in curves:
             error, style = _rows(values.sel(mask=mask)), {"color": PALETTE[colour]}
             line = simulation_line(**style, label=text, linewidth=2.2)
@@ -51,9 +60,6 @@ def _errors(cells, x, where):
         predicted = _rows(cells.theory[untrained].sel(mask=mask)).mean(0)
         ax.plot(x, np.maximum(predicted, 1e-12), **theory_line(label="untrained, graph alone"))
         ax.axvline(0.4, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
-        ax.set_title(_TITLES[mask], loc="left")
-        ax.set(xlabel="K/M", xlim=(0, 1), ylim=(1e-9, 300), yscale="log")
-    axes[0, 0].set_ylabel("Error at the end")
     return finished(
         figure,
         "Error against the fraction of trained outputs",
@@ -92,16 +98,14 @@ def _pairs(cells, where):
         (cells.simulation, _scale(cells)),
         (cells.variants["small-init"], _scale(cells, SMALLER)),
     ]
-    figure, axes = panels(1, 3, sharey=True, height=3.3)
+    titles, labels = [title for _, title in kinds], ("Input domain", "Output domain")
+    figure, axes = titled_panels(titles, 3.3, labels[0], xlabel=labels[1])
     trained = _of_first(cells.simulation["trained_pairs"].sel(at))
     errors = [_of_first(data["pair_error"].sel(at)) for data, _ in kinds]
     top = np.nanmax(errors, initial=1e-12)
-    for ax, error, (_, title) in zip(axes, errors, kinds, strict=True):
+    for ax, error in zip(axes, errors, strict=True):
         block_map(ax, error, len(error), norm=PowerNorm(0.5, 0, top))
         ax.plot(*np.nonzero(trained.T > 0), "s", color="white", markersize=3)
-        ax.set_title(title, loc="left")
-        ax.set_xlabel("Output domain")
-    axes[0].set_ylabel("Input domain")
     figure.colorbar(axes[0].images[0], ax=axes, label="Error of the pair", shrink=0.8)
     return finished(
         figure,

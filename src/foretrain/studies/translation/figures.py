@@ -1,10 +1,9 @@
 """Figures of the study ``translation``, after the note on shared representations, Fig. 1."""
 
-import matplotlib as mpl
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, SEQUENTIAL, legend_below, panel_letters, panels
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import INK, PALETTE, SEQUENTIAL, panels, shades, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.translation.claims import bounds
 from foretrain.training.translation_claims import mean_over, stuck
@@ -27,22 +26,20 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 def _by_width(part, height):
     """A panel for every width."""
     widths, words = part.values("hidden_width"), part.parameters.words
-    figure, axes = panels(1, len(widths), sharey=True, squeeze=False, height=height)
-    for ax, width in zip(axes[0], widths, strict=True):
-        ratio = width / words
-        times = " = D" if ratio == 1 else f" = {ratio:g} D" if ratio.is_integer() else ""
-        ax.set_title(f"H = {width}{times}", loc="left")
-        ax.set(yscale="log", xlabel="Trained fraction of pairs")
-    axes[0, 0].set_ylabel("Untrained error")
-    panel_letters(axes)
-    return figure, zip(widths, axes[0], strict=True)
+    times = [f" = {width // words} D" if width % words == 0 else "" for width in widths]
+    titles = [
+        f"H = {width}{text}".replace(" 1 D", " D")
+        for width, text in zip(widths, times, strict=True)
+    ]
+    labels = {"yscale": "log", "xlabel": "Trained fraction of pairs"}
+    figure, axes = titled_panels(titles, height, "Untrained error", **labels)
+    return figure, zip(widths, axes, strict=True)
 
 
 def _scales(part):
     """Every scale with its colour, the darker the smaller."""
     scales = part.values("init_scale")
-    shades = mpl.colormaps[SEQUENTIAL](np.linspace(0, 0.88, len(scales)))
-    return list(zip(scales, shades, strict=True))
+    return list(zip(scales, shades(len(scales)), strict=True))
 
 
 def _untrained(part, words):
@@ -66,14 +63,14 @@ def _untrained(part, words):
         line |= {"drawstyle": "steps-mid", "label": "from the graph, small weights"}
         ax.plot(fraction, predicted.sel(hidden_width=width).clip(_FLOOR), **line)
         ax.axhline(0.5, color="#8a9096", linewidth=1, label="answering nothing")
-    legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Error on untrained pairs",
         "Each mark is one run: error averaged over all pairs that were never trained, at the end. Crosses are stuck runs, "
         "which never reached the loss: the note's spikes. Dashed, what the graph of trained pairs predicts for small "
         f"weights (mean over seeds); errors below {_FLOOR:g} are drawn there. Marks of different "
         f"scales are set apart a little.{words}",
+        3,
     )
 
 
@@ -146,8 +143,7 @@ def _stuck(part, words):
         xlim=(-0.02 * top, top),
         ylim=(0, top),
     )
-    ax.legend()
-    return Drawing(
+    return finished(
         figure,
         "What stuck runs are stuck at",
         "Every stuck run with square factors: its loss against F / (2 D |T|), where F of its |T| trained pairs compute a map "
@@ -172,8 +168,7 @@ def _diagonal(part, words):
             ax.plot(fraction, error.median("seed"), color=colour, linewidth=1.2, label=text)
         ax.axhline(ones, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3, label="(D - 1) / 2")
         ax.axhline(0.5, color="#8a9096", linewidth=1, label="answering nothing")
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "What the note's loss mask learns",
         "Networks trained whose loss sees the diagonal of every block alone, as in the note's figure: every run and the "

@@ -1,14 +1,7 @@
 """Figures of the study ``optimizers``."""
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    OPTIMISER_COLOURS,
-    OPTIMISER_NAMES,
-    legend_below,
-    panel_letters,
-    panels,
-    simulation_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import OPTIMISER_COLOURS, OPTIMISER_NAMES, panels, simulation_line
 from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.trajectory import curves
 from foretrain.plans.grid import Grid
@@ -30,9 +23,10 @@ def _rescaled(cells, words):
         for name in names:
             runs = cells.simulation.sel(optimizer=name, init_scale=scale)
             style = simulation_line(OPTIMISER_COLOURS[name], linewidth=1.3, alpha=0.5)
+            row[0].plot([], [], **{**style, "alpha": 1}, label=OPTIMISER_NAMES[name])
             for step, curve in list(curves(runs))[:_MOST]:
                 half = float(crossing_time(step, -curve, -0.5)) if step.size else 0.0
-                row[0].plot(step, curve, label=OPTIMISER_NAMES[name], **style)
+                row[0].plot(step, curve, **style)
                 if half > 0:
                     row[1].plot(step / half, curve, **style)
                     longest = max(longest, half)
@@ -42,16 +36,12 @@ def _rescaled(cells, words):
             ax.set_ylim(0, None)
     axes[-1, 0].set_xlabel("Step")
     axes[-1, 1].set_xlabel("Step over step of loss ½")
-    panel_letters(axes)
-    for handle in legend_below(figure, 4).get_lines():
-        handle.set_alpha(1)
-    covered = (
-        " AdamW is drawn over Adam and covers it where they agree." if "adamw" in names else ""
-    )
-    return Drawing(
+    covered = " AdamW is drawn over Adam and covers it where they agree." * ("adamw" in names)
+    return finished(
         figure,
         "One time-scale or not",
         f"Left: loss at rank one, up to {_MOST} seeds, the same starts and the same learning rate for every optimizer. "
         "Right: the same curves, each run's steps divided by the step at which its loss is one half. If an optimizer only "
         "accelerated, its curves on the right would lie on those of SGD." + covered + words,
+        4,
     )

@@ -2,18 +2,9 @@
 
 from itertools import cycle
 
-import numpy as np
-
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    PALETTE,
-    axis_label,
-    legend_below,
-    panel_letters,
-    panels,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.seed_curves import learned_at
+from foretrain.figures.style import PALETTE, axis_label, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
@@ -33,55 +24,51 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 def _learning(cell, words):
     figure, axes = panels(1, 3, height=3.9)
     seeds = min(cell.seeds, _MOST)
-    shown = (
-        (axes[0], "loss", "blue"),
-        (axes[1], "alignment", "green"),
-        (axes[2], "signal", "orange"),
-        (axes[2], "decay", "purple"),
-    )
-    for ax, name, colour in shown:
-        lines = (
+    for place, name, colour in (
+        (0, "loss", "blue"),
+        (1, "alignment", "green"),
+        (2, "signal", "orange"),
+        (2, "decay", "purple"),
+    ):
+        for data, style, label in (
             (cell.simulation, simulation_line(PALETTE[colour], linewidth=2, alpha=0.35), name),
             (cell.theory, theory_line(PALETTE[colour], linewidth=0.9), "four numbers"),
-        )
-        for data, style, label in lines:
-            if name not in data:
-                continue
-            curves = data[name].transpose("step", "seed").values[:, :seeds]
-            drawn = ax.plot(data["time"].values, curves, **style)
-            drawn[0].set_label(label if label == name or name == "loss" else None)
+        ):
+            if name in data:
+                curves = data[name].transpose("step", "seed")[:, :seeds]
+                axes[place].plot(data["time"], curves, **style, label=label)
     axes[0].set(ylabel="Loss |C - Z|²", ylim=(0, None))
     axes[1].set(ylabel="Alignment", ylim=(-0.1, 1.05))
     axes[2].set(ylabel="Length in -gradient", ylim=(0, None))
     for ax in axes:
         ax.set_xlim(0, _end(cell.simulation))
-    panel_letters(axes)
     axes[1].set_xlabel(axis_label(cell.simulation["time"], "Time"))
-    legend_below(figure, 5)
-    return Drawing(
+    return finished(
         figure,
         "Rank one, learned as predicted",
         f"Loss, alignment with the target, and the two terms of the gradient for x, {seeds} seeds: trained networks of "
         f"2n parameters (pale) and the reduction to four numbers from the same start (dashed).{words}",
+        5,
     )
 
 
 def _end(data) -> float:
     """Time at which the last seed has learned all but a percent, and a little."""
-    loss, time = data["loss"].transpose("seed", "step").values, data["time"].values
-    late = np.where(loss > np.fmin.reduce(loss, 1, keepdims=True) + 0.01, time, 0).max()
-    return min(1.15 * late, time[-1]) or time[-1] or 1.0
+    time = float(data["time"][-1])
+    return min(1.15 * learned_at(data["loss"]), time) or time or 1.0
 
 
 def _weight_decay(cells, words):
     figure, axes = panels(1, 2, height=3.9)
     for colour, decay in zip(cycle(_COLOURS), cells.values("weight_decay"), strict=False):
-        for data, style in ((cells.simulation, simulation_line), (cells.theory, theory_line)):
+        for data, look in (
+            (cells.simulation, simulation_line(colour, label=f"λ = {decay:g}")),
+            (cells.theory, theory_line(colour)),
+        ):
             for ax, name in zip(axes, ("loss", "irrelevant_x"), strict=True):
                 if name in data:
-                    mean = data[name].sel(weight_decay=decay).mean("seed").values
-                    label = f"λ = {decay:g}" if ax is axes[0] and data is cells.simulation else None
-                    ax.plot(data["time"].values, mean, **style(colour, label=label))
+                    mean = data[name].sel(weight_decay=decay).mean("seed")
+                    ax.plot(data["time"], mean, **look)
         if decay > 0:
             axes[0].axhline(decay**2 / 4, color=colour, linewidth=0.9, linestyle=":")
     axes[0].set(ylabel="Loss, mean over seeds", yscale="log")
@@ -90,14 +77,13 @@ def _weight_decay(cells, words):
     for ax in axes:
         ax.set(ylim=(1e-6, None), xlim=(0, until))
         ax.set_xlabel(axis_label(cells.simulation["time"], "Time"))
-    panel_letters(axes)
-    legend_below(figure, 4)
-    return Drawing(
+    return finished(
         figure,
         "Weight decay",
         "Mean over seeds of loss and of the squared length of what is irrelevant in x, without and with weight decay; "
         "dashed, the reduction. Weight decay speeds the first fall, delays the second and ends at λ²/4 (dotted)."
         + words,
+        4,
     )
 
 
@@ -109,17 +95,16 @@ def _plateaus(cells, words):
         cell = laid.theory.sel(init_scale=scale)
         lengths = cell["plateau_length"].transpose("dimension", "seed")
         ax.plot(sizes, lengths.values, ".", color=colour, alpha=0.35)
-        mean = simulation_line(colour, label=f"mean, σ = {scale:g}")
-        ax.plot(sizes, lengths.mean("seed").values, **mean)
-        estimates = cell["plateau_estimate"].mean("seed").values
-        ax.plot(sizes, estimates, **theory_line(colour, label="closed form, mean"))
-    ax.set(xscale="log", xlabel="n", ylabel="Plateau (time)")
-    ax.set_ylim(0, None)
-    legend_below(figure, 4)
-    return Drawing(
+        line = simulation_line(colour, label=f"mean, σ = {scale:g}")
+        ax.plot(sizes, lengths.mean("seed"), **line)
+        line = theory_line(colour, label="closed form, mean")
+        ax.plot(sizes, cell["plateau_estimate"].mean("seed"), **line)
+    ax.set(xscale="log", xlabel="n", ylabel="Plateau (time)", ylim=(0, None))
+    return finished(
         figure,
         "Length of the plateau",
         "Time from loss 1.1 to loss .9 against n: dots, the flow of the reduction from every seed's start; lines, their "
         "mean; dashed, the mean of the closed form. Ten times n adds (log 10)/4 = .58, a tenth of the scale σ twice that."
         + words,
+        4,
     )

@@ -3,14 +3,12 @@
 import numpy as np
 
 from foretrain.claims.interval import interval
-from foretrain.figures import Drawing
+from foretrain.figures import Drawing, finished
 from foretrain.figures.style import (
     INK,
     OPTIMISER_COLOURS,
     OPTIMISER_NAMES,
     PALETTE,
-    legend_below,
-    panel_letters,
     panels,
     simulation_line,
 )
@@ -65,16 +63,15 @@ def _bumps(part, words):
         shape = {"marker": _MARKERS[number % 5], "color": INK, "linestyle": "none"}
         first.plot([], [], **shape, label=f"σ = {scale:g}")
     first.set(ylabel="Bumps per component", ylim=(0, None))
-    middle = axes[0, len(ranks) // 2]
-    middle.set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
-    panel_letters(axes)
-    legend_below(figure, max(len(scales), len(names)))
-    return Drawing(
+    label = "Learning rate over the reference (SGD .05, Adam .01)"
+    axes[0, len(ranks) // 2].set_xlabel(label)
+    return finished(
         figure,
         "Bumps per component",
         "Alignments of a component with a target that rise and fall by .1 or more and are given up, per component; mean "
         "over seeds with its 95% interval. Learning rates outside an optimizer's stable range are left out."
         + words,
+        max(len(scales), len(names)),
     )
 
 
@@ -85,14 +82,11 @@ def _competition(part, words):
     for place, name in enumerate(names):
         of = calm(part, rank=2, optimizer=name)
         for side, (shift, colour) in enumerate(((-0.12, "vermillion"), (0.12, "blue"))):
-            label = labels[side] if place == 0 else "_nolegend_"
-            style = {"color": PALETTE[colour], "marker": "o", "capsize": 4, "label": label}
+            style = {"color": PALETTE[colour], "marker": "o", "capsize": 4, "label": labels[side]}
             _point(ax, place + shift, mean(of, lambda cell, side=side: _pair(cell)[side]), **style)
     ax.set_xticks(np.arange(len(names)), [OPTIMISER_NAMES[name] for name in names])
     ax.set(ylabel="Bumps per run, rank two", ylim=(0, None), xlim=(-0.5, len(names) - 0.5))
-    if ax.get_legend_handles_labels()[1]:
-        legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Competition for a target",
         "Pairs of runs that differ in one thing: the second component's starting overlaps with the two targets are "
@@ -117,10 +111,10 @@ def _full_rank(part, words):
             continue
         ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
         data, number = cell.simulation["relative_loss"], rates.index(p.relative_rate)
-        for seed, curve in enumerate(data.transpose("seed", "step").values[:6]):
-            label = f"relative rate {p.relative_rate:g}" if ax is axes[0, 0] and not seed else None
-            style = simulation_line(colours[number % 6], linewidth=1.1, alpha=0.7, label=label)
-            ax.plot(data["step"].values[1:] * p.relative_rate, curve[1:], **style)
+        label = f"relative rate {p.relative_rate:g}"
+        line = simulation_line(colours[number % 6], linewidth=1.1, alpha=0.7, label=label)
+        late = data.transpose("step", "seed")[1:, :6]
+        ax.plot(late["step"] * p.relative_rate, late, **line)
     for row, scale in enumerate(scales):
         for ax, name in zip(axes[row], names, strict=True):
             ax.set(xscale="log", ylim=(0, 1.3))
@@ -128,12 +122,10 @@ def _full_rank(part, words):
         axes[row, 0].set_ylabel("Loss over |C|²")
     for ax in axes[-1]:
         ax.set_xlabel("Step × relative rate")
-    panel_letters(axes)
-    if axes[0, 0].get_legend_handles_labels()[1]:
-        legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Full rank",
         "Loss at full rank over that of the zero matrix, six seeds, for every learning rate. A plateau is a stretch on "
         "which the loss stands still before it falls." + words,
+        3,
     )

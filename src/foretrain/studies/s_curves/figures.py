@@ -3,14 +3,7 @@
 import numpy as np
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    OPTIMISER_NAMES,
-    PALETTE,
-    WIDTH,
-    panels,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures.style import OPTIMISER_NAMES, PALETTE, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves.study import AXES
 
@@ -34,8 +27,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _grid(data, theory, title, words):
     ranks, optimizers = data["rank"].values, data["optimizer"].values
-    height = max(2.8, 1.75 * len(ranks))
-    shape = len(ranks), len(optimizers)
+    shape, height = (len(ranks), len(optimizers)), max(2.8, 1.75 * len(ranks))
     figure, axes = panels(*shape, height=height, sharey=True, squeeze=False)
     colour = PALETTE["blue"]
     for row, rank in enumerate(ranks):
@@ -43,14 +35,13 @@ def _grid(data, theory, title, words):
             ax, cell = axes[row, column], data.sel(rank=rank, optimizer=name)
             curves = cell["relative_loss"].transpose("seed", "step").values
             step = cell["step"].values
-            for curve in curves[:20]:
-                ax.plot(step, curve, **simulation_line(colour, linewidth=0.9, alpha=0.35))
+            ax.plot(step, curves[:20].T, **simulation_line(colour, linewidth=0.9, alpha=0.35))
             known = np.isfinite(curves).any(0)
             mean = np.nanmean(curves[:, known], 0) if known.any() else []
             ax.plot(step[known], mean, color=colour, linewidth=2, zorder=5)
             if theory is not None:
                 exact = theory["loss"].sel(rank=rank, optimizer=name).mean("seed", skipna=False)
-                ax.plot(theory["step"].values, exact.values, **theory_line(colour, zorder=6))
+                ax.plot(theory["step"], exact, **theory_line(colour, zorder=6))
             ax.set(xlim=(0, _end(step, curves)), ylim=(0, None))
             ax.locator_params(axis="x", nbins=3)
             if row == 0:
@@ -61,7 +52,6 @@ def _grid(data, theory, title, words):
     first = first[np.isfinite(first)]
     axes[0, 0].set_ylim(0, 1.05 * max(np.quantile(first, 0.99) if first.size else 0, 1.05))
     figure.supxlabel("Step", fontsize=13)
-    figure.set_size_inches(WIDTH, figure.get_size_inches()[1])
     seeds = data.sizes["seed"]
     drawn = f"{seeds} seeds" if seeds <= 20 else f"20 of {seeds} seeds"
     exact = "; dashed, the exact reduction where there is one" if theory is not None else ""

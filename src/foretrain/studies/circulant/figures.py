@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
+from foretrain.figures import Drawing, finished
 from foretrain.figures.masked_rank_one import one_band_label, outcome_scatter
-from foretrain.figures.style import INK, PALETTE, legend_below, panels, theory_line
+from foretrain.figures.style import INK, PALETTE, panels, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.training.masked_rank_one import ESCAPE
 from foretrain.vocabulary import CONVERGED
@@ -45,8 +45,7 @@ def _misalignment(part, where):
         ax.plot(sigma, law, **theory_line(colour, label="sigma^(1 - s_2/s_1)" if last else None))
     ax.set(xlabel="init_scale sigma", ylabel="Misalignment at escape")
     ax.set(xscale="log", yscale="log", ylim=(1e-11, 1.5))
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Narrow bands do not align at any reachable scale",
         "Relative distance of u v^T from the constant matrix when half of the loss is gone, median over seeds, for bands of "
@@ -75,8 +74,7 @@ def _generalisation(part, where):
     ax.set_xticks(ticks, [f"$10^{{-{decade:.0f}}}$" for decade in ticks])
     ax.minorticks_off()
     ax.set_xlabel("init_scale sigma (its number of decades on a logarithmic axis)")
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Which bands generalise, and from what scale on",
         "Fraction of seeds with zero loss and zero error on untrained pairs; all others are stuck in training. Dashed: the "
@@ -95,8 +93,7 @@ def _against(part, where):
     label = "1/sqrt(n + 1): below, all signs agree"
     ax.axvline(bound, color=INK, linewidth=0.8, linestyle=":", label=label)
     ax.set(xlabel="Misalignment at escape", ylabel="Error of untrained pairs")
-    ax.legend()
-    return Drawing(
+    return finished(
         figure,
         "Aligned runs generalise",
         "Error of untrained pairs at the end against the misalignment when half of the loss is gone, all widths and scales. "

@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import (
-    PALETTE,
-    legend_below,
-    panel_letters,
-    panels,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import PALETTE, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.training.masked_rank_one_claims import flown
 
@@ -45,15 +38,14 @@ def _bulk(part, where):
     axes[1].hist(spectrum[:, 0] - outlier, bins=9, label="largest", **bars)
     axes[1].axvline(0, **theory_line(PALETTE["vermillion"], label="np + 1 - p"))
     axes[1].set(xlabel="Largest - (np + 1 - p)", ylabel="Density")
-    panel_letters(axes)
-    legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Outlier and bulk of a random mask",
         f"Singular values of {len(spectrum)} random masks of size {size}. Left: all but the largest, in units of the bulk's "
         "edge, with the Marchenko-Pastur density: for singular values of square matrices a quarter circle. The note's edge "
         f"lacks the factor sqrt(n). Right: the largest, near {outlier:.4g}, from its predicted place."
         + where,
+        3,
     )
 
 
@@ -64,18 +56,16 @@ def _sizes(part, where):
         (0, "largest", "vermillion", ("predicted_outlier", "np + 1 - p")),
         (1, "second", "blue", ("predicted_second", "edge with Tracy-Widom correction")),
     ):
-        points = values.isel(mode=mode).transpose("mask_size", "seed").values
-        x = np.repeat(sizes, points.shape[1])
+        points = values.isel(mode=mode).transpose("mask_size", "seed")
         look = {"color": PALETTE[colour], "alpha": 0.5, "label": f"{name}, every seed"}
-        ax.plot(x, points.ravel(), "o", **look)
+        ax.plot(sizes, points, "o", **look)
         ax.plot(sizes, part.theory[law[0]], **theory_line(PALETTE[colour], label=law[1]))
     look = {"color": PALETTE["orange"], "linewidth": 2, "label": "the note's edge"}
     ax.plot(sizes, part.theory["note_edge"], ":", **look)
     ax.set(xlabel="Size n", ylabel="Singular value", xscale="log", yscale="log")
     ax.set_xticks(sizes, [str(size) for size in sizes], minor=False)
     ax.minorticks_off()
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "The gap grows with size",
         "Largest and second singular value of random masks against their size. The first grows as n, the second as "
@@ -89,26 +79,20 @@ def _training(trained, where):
     loss = trained["loss"].transpose("seed", "step").values
     progress = np.abs(trained["progress"].transpose("seed", "step").values[0])
     known = np.isfinite(progress)
-    thin = {"color": PALETTE["sky"], "linewidth": 0.7, "alpha": 0.6}
-    for mode in range(1, amplitude.shape[2]):
-        label = "all others" if mode == 1 else None
-        axes[0].plot(progress[known], amplitude[0, known, mode], label=label, **thin)
+    thin = {"color": PALETTE["sky"], "linewidth": 0.7, "alpha": 0.6, "label": "all others"}
+    axes[0].plot(progress[known], amplitude[0, known, 1:], **thin)
     line = simulation_line(PALETTE["vermillion"], label="the outlier's mode")
     axes[0].plot(progress[known], amplitude[0, known, 0], **line)
     axes[0].set(xlabel="|S|, integral of s over time", ylabel="Mode amplitude")
     power = amplitude**2
     outside = power[..., 1:].sum(-1) / power.sum(-1)
-    look = {"color": PALETTE["vermillion"], "linewidth": 1, "alpha": 0.5}
-    for seed, curve in enumerate(outside):
-        label = "every seed" if seed == 0 else None
-        axes[1].plot(1 - loss[seed] / loss[seed, 0], curve, label=label, **look)
+    look = {"color": PALETTE["vermillion"], "linewidth": 1, "alpha": 0.5, "label": "every seed"}
+    axes[1].plot((1 - loss / loss[:, :1]).T, outside.T, **look)
     axes[1].set(xlabel="Part of the loss that is gone", ylabel="Share of other modes")
     if np.isfinite(outside).any():  # a logarithmic axis of nothing cannot be drawn
         axes[0].set_yscale("log")
         axes[1].set(xscale="log", yscale="log", xlim=(1e-8, 1.5))
-    panel_letters(axes)
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "The outlier's direction in training",
         f"The rank-one model on masks of {trained.sizes['input_domain']} domains. Left: amplitudes of all singular modes in "

@@ -2,18 +2,9 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.masked_rank_one import one_band_label, outcome_scatter
-from foretrain.figures.style import (
-    INK,
-    PALETTE,
-    legend_below,
-    panel_letters,
-    panels,
-    seed_band,
-    simulation_line,
-    theory_line,
-)
+from foretrain.figures import Drawing, finished
+from foretrain.figures.masked_rank_one import outcome_scatter
+from foretrain.figures.style import INK, PALETTE, panels, seed_band, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.vocabulary import CONVERGED
 
@@ -55,15 +46,14 @@ def _escape(part, sigma, where):
     axes[0].axhline(0, color=INK, linewidth=0.6)
     axes[0].set(xlabel="Time × init_scale", ylabel="Shared scale s / init_scale", yscale="symlog")
     axes[1].set(xlabel="|S|, integral of s over time", ylabel="Mode amplitude / init_scale")
-    panel_letters(axes)
-    legend_below(figure, 3)
-    return Drawing(
+    return finished(
         figure,
         "Escape from small weights",
         f"Left: the shared scale s of two starts at init_scale = {sigma[place]:g}, one of which changes sign on its way. "
         "Right: amplitudes of the first four singular modes of the mask against the integral S of s. Solid: the simulated "
         "flow; dashed: the linearised flow in closed form, drawn until half of the loss is gone."
         + where,
+        3,
     )
 
 
@@ -111,13 +101,13 @@ def _escape_time(runs, theory, sigma, where):
         look = {"color": PALETTE["vermillion"], "label": "log(1/sigma), as in the note"}
         ax.plot(sigma[small], law, ":", **look)
     ax.set(xlabel="init_scale sigma", ylabel="Escape time", xscale="log", yscale="log")
-    legend_below(figure, 1)
-    return Drawing(
+    return finished(
         figure,
         "Escape takes a time of order 1/sigma",
         "Time at which half of the loss of zero weights is gone, median over seeds, against the time after which the "
         "linearised flow is infinite. The note's logarithm, dotted, is drawn through the first point below 0.2."
         + where,
+        1,
     )
 
 
@@ -128,7 +118,7 @@ def _alignment(runs, theory, sigma, where):
         values = runs["stage_misalignment"].isel(stage=stage)
         look = {"color": PALETTE[_STAGE_COLOURS[stage]], "statistic": np.median}
         name = f"{100 * level:g}% of the loss gone"
-        one_band_label(ax, sigma, values.transpose("seed", ...), name, last=stage == 0, **look)
+        seed_band(ax, sigma, values.transpose("seed", ...), name, **look)
     first = runs["stage_misalignment"].isel(stage=0).median("seed").values
     middle = len(sigma) // 2
     law = first[middle] * (sigma / sigma[middle]) ** exponent
@@ -137,14 +127,14 @@ def _alignment(runs, theory, sigma, where):
     ax.set(xlabel="init_scale sigma", ylabel="Misalignment", xscale="log")
     if np.isfinite(first).any():  # a logarithmic axis of nothing cannot be drawn
         ax.set(yscale="log", ylim=(None, 1.5))
-    legend_below(figure, 1)
-    return Drawing(
+    return finished(
         figure,
         "Alignment is a power of the initial scale",
         "Relative distance of u v^T from the best rank-one fit of the mask, median over seeds, at three stages of the "
         "escape. The law is drawn through the middle point of the earliest stage. Later stages end on a floor: there the "
         "flow is no longer linear, and on a mask that is not regular it leaves the first singular vectors."
         + where,
+        1,
     )
 
 
@@ -164,9 +154,7 @@ def _outcomes(runs, sigma, where):
     outcome_scatter(axes[1], runs, "final_loss", connected)
     axes[1].axvline(0.5, color=INK, linewidth=0.8, linestyle=":", label="loss 1/2")
     axes[1].set(xlabel="Training loss at the end", ylabel="Error of untrained pairs")
-    panel_letters(axes)
-    legend_below(figure, 2)
-    return Drawing(
+    return finished(
         figure,
         "Every failure is stuck training",
         "Left: fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are "

@@ -10,7 +10,7 @@ from foretrain.studies.image_routing.training import domain_data
 from foretrain.tasks.image_domains import least_squares
 
 
-def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
+def predict(p: Parameters, step: np.ndarray) -> dict[str, float]:
     """Where a linear network with squared error ends on every trained route, the least-squares map; and chance."""
     loss = accuracy = math.nan
     if p.loss_function == "squared" and p.negative_slope == 1 and not p.biases:
@@ -18,7 +18,7 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
         assert found is not None
         loss, accuracy = least_squares(data, found, p.evaluation_samples)
     return {
-        "least_squares_loss": np.float64(loss),
-        "least_squares_accuracy": np.float64(accuracy),
-        "chance_accuracy": np.float64(1 / domain_data(p)[0].classes),
+        "least_squares_loss": loss,
+        "least_squares_accuracy": accuracy,
+        "chance_accuracy": 1 / domain_data(p)[0].classes,
     }

@@ -10,7 +10,8 @@ import numpy as np
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.streams import Seed, generator, key
 from foretrain.studies.image_routing.study import Parameters
-from foretrain.tasks import image_domains, image_files, images
+from foretrain.tasks import image_domains, image_files
+from foretrain.tasks import images as image_tools
 from foretrain.tasks.image_domains import Domains, Statistics
 from foretrain.training.routing import mask
 
@@ -37,7 +38,7 @@ def _domain_data(fields, folder, domains, with_statistics):
     p = replace(Parameters(), **dict(zip(_DATA_FIELDS, fields, strict=True)))
     split = p.heldout_fraction, generator(Seed(0, 0), "data")
     loaders = {
-        "digits": lambda: images.digits(*split),
+        "digits": lambda: image_tools.digits(*split),
         "mnist": lambda: image_files.mnist(folder, *split),
         "cifar10": lambda: image_files.cifar10(folder, *split),
         "features": lambda: image_files.features(p.features_file, *split),
@@ -118,7 +119,7 @@ def _flow(p):
             "untrained_loss": mean_over(1 - trained, loss),
             "excess_loss": mean_over(trained, excess) / power,
             "flow_time": state.time,
-            **_accuracies(trained, _heldout(p, inputs, weights, None, 1.0)),
+            **_accuracies(trained, _heldout(p, inputs, (weights, None), 1.0)),
         }
 
     def done(inputs, state, observed):
@@ -130,7 +131,7 @@ def _flow(p):
         start, trained = first(inputs), inputs["trained_pairs"]
         slope = jax.grad(lambda w: mean_over(trained, excess_errors(w, inputs)))(start)
         return {
-            "heldout_accuracy": _heldout(p, inputs, state.position, None, 1.0),
+            "heldout_accuracy": _heldout(p, inputs, (state.position, None), 1.0),
             "trained_pairs": trained,
             "gradient_gap": _gap(jax.tree.map(jnp.negative, velocity(start, inputs)), slope),
         }
@@ -156,12 +157,16 @@ def _minibatch(p):
         trained, random = first(inputs), key(inputs["root_seed"], inputs["seed"], "batch")
         return trained, jax.tree.map(jnp.zeros_like, trained), random, jnp.zeros((), jnp.int32)
 
-    def batch(inputs, chosen):
-        return inputs["inputs"][:, chosen], inputs.get("maps"), inputs["labels"][chosen]
-
     def slope(trained, inputs, chosen):
-        mask_and_units = inputs["trained_pairs"], inputs["negative_slope"], p.loss_function
-        return jax.grad(network.minibatch_loss)(trained, *batch(inputs, chosen), *mask_and_units)
+        return jax.grad(network.minibatch_loss)(
+            trained,
+            inputs["inputs"][:, chosen],
+            inputs.get("maps"),
+            inputs["labels"][chosen],
+            inputs["trained_pairs"],
+            inputs["negative_slope"],
+            p.loss_function,
+        )
 
     def step(inputs, state):
         trained, speed, random, number = state
@@ -174,8 +179,10 @@ def _minibatch(p):
         return trained, speed, random, number + 1
 
     def losses(trained, inputs, some):
+        weights, biases = trained
+        images, labels = inputs["inputs"][:, some], inputs["labels"][some]
         units = inputs["negative_slope"], p.loss_function
-        return network.evaluate(*trained, *batch(inputs, some), *units)[0]
+        return network.evaluate(weights, biases, images, inputs.get("maps"), labels, *units)[0]
 
     def observe(inputs, state):
         trained, pairs = state[0], inputs["trained_pairs"]
@@ -185,14 +192,14 @@ def _minibatch(p):
             "loss": mean_over(pairs, loss),
             "untrained_loss": mean_over(1 - pairs, loss),
             "flow_time": state[3] * rate,
-            **_accuracies(pairs, _heldout(p, inputs, *trained, inputs["negative_slope"])),
+            **_accuracies(pairs, _heldout(p, inputs, trained, inputs["negative_slope"])),
         }
 
     def finish(inputs, state):
         start, pairs, some = first(inputs), inputs["trained_pairs"], slice(p.batch_size)
         direct = jax.grad(lambda network: mean_over(pairs, losses(network, inputs, some)))(start)
         return {
-            "heldout_accuracy": _heldout(p, inputs, *state[0], inputs["negative_slope"]),
+            "heldout_accuracy": _heldout(p, inputs, state[0], inputs["negative_slope"]),
             "trained_pairs": pairs,
             "gradient_gap": _gap(slope(start, inputs, some), direct),
         }
@@ -211,12 +218,13 @@ def _draw(p, inputs, input_size, classes):
     return network.random_weights(random, *size, inputs["init_scale"], law=p.init_law, dtype=dtype)
 
 
-def _heldout(p, inputs, weights, biases, slope):
+def _heldout(p, inputs, trained, slope):
     """Accuracy of every route on held-out images, shape (input_domain, output_domain)."""
     from foretrain.networks import image_routing as network
 
-    data = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
-    return network.evaluate(weights, biases, *data, slope, p.loss_function)[1]
+    (weights, biases), maps, labels = trained, inputs.get("maps"), inputs["heldout_labels"]
+    units = slope, p.loss_function
+    return network.evaluate(weights, biases, inputs["heldout_inputs"], maps, labels, *units)[1]
 
 
 def _accuracies(trained, accuracy):

@@ -2,11 +2,11 @@ r"""A low-rank matrix learned by a product of two factors: the toy model of S-cu
 
 Target C = A B^T = sum_i a_i b_i^T with r unit components, learner Z = X Y^T with k components, both
 n x n. Two losses: the squared error ||C - Z||_F^2 (no 1/2), and the cross-entropy of the flattened
-matrices read as logits. Optimisers are Optax's; learning rate and weight decay are arguments of
+matrices read as logits. Optimizers are Optax's; learning rate and weight decay are arguments of
 every step, so they may be traced and differ between the runs of a batch.
 
 Targets and starts are drawn on the host with NumPy; everything else is JAX on one run, to be jitted
-and vectorised. Time is counted in optimiser steps.
+and vectorised. Time is counted in optimizer steps.
 """
 
 from typing import Any, NamedTuple

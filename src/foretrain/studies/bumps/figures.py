@@ -11,6 +11,7 @@ from foretrain.figures.style import (
     PALETTE,
     panels,
     simulation_line,
+    titled_panels,
 )
 from foretrain.measures.competition import matched_bumps
 from foretrain.plans.grid import Grid
@@ -44,27 +45,26 @@ def _point(ax, x, samples, **style):
 def _bumps(part, words):
     ranks, rates, scales = (part.values(name) for name in ("rank", "relative_rate", "init_scale"))
     names = part.values("optimizer")
-    figure, axes = panels(1, len(ranks), height=4.2, sharey=True, squeeze=False)
+    titles = [f"rank {rank}" for rank in ranks]
+    figure, axes = titled_panels(titles, 4.2, "Bumps per component")
     for cell in calm(part):
         p = cell.parameters
         number = scales.index(p.init_scale)
         shift = 0.05 * (names.index(p.optimizer) - 1) + 0.015 * number
         style = {"marker": _MARKERS[number % 5], "markersize": 5, "capsize": 2}
-        ax, colour = axes[0, ranks.index(p.rank)], OPTIMISER_COLOURS[p.optimizer]
+        ax, colour = axes[ranks.index(p.rank)], OPTIMISER_COLOURS[p.optimizer]
         _point(ax, np.log10(p.relative_rate) + shift, bumps(cell), color=colour, **style)
-    for ax, rank in zip(axes[0], ranks, strict=True):
-        ax.set_title(f"rank {rank}", loc="left")
+    for ax in axes:
+        ax.set_ylim(0, None)
         ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
-    first = axes[0, 0]
     for name in names:
         colour = OPTIMISER_COLOURS[name]
-        first.plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[name])
+        axes[0].plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[name])
     for number, scale in enumerate(scales):
         shape = {"marker": _MARKERS[number % 5], "color": INK, "linestyle": "none"}
-        first.plot([], [], **shape, label=f"σ = {scale:g}")
-    first.set(ylabel="Bumps per component", ylim=(0, None))
+        axes[0].plot([], [], **shape, label=f"σ = {scale:g}")
     label = "Learning rate over the reference (SGD .05, Adam .01)"
-    axes[0, len(ranks) // 2].set_xlabel(label)
+    axes[len(ranks) // 2].set_xlabel(label)
     return finished(
         figure,
         "Bumps per component",

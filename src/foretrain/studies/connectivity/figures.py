@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import INK, PALETTE, panels, shades, theory_line, titled_panels
+from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.connectivity.claims import outcomes
 from foretrain.training.translation_claims import converged, stuck
@@ -60,7 +60,9 @@ def _threshold(part, counts, words):
 
 
 def _errors(part, words):
-    figure, axes = panels(1, 2, sharey=True, height=4.4)
+    ends = [rf"$\sigma$ = {part.values('init_scale')[place]:g}" for place in (-1, 0)]
+    labels = {"ylabel": "Fraction of the pairs of its kind", "xlabel": "Error of a pair at the end"}
+    figure, axes = titled_panels(ends, 4.4, **labels, xscale="log", xlim=(1e-9, 10), yscale="log")
     data = part.simulation.isel(hidden_width=-1)
     expected = part.by_seed("predicted_pair_error").isel(hidden_width=-1)
     error = data["pair_error"].where((data["trained_pairs"] == 0) & converged(data)).clip(2e-9)
@@ -73,9 +75,6 @@ def _errors(part, words):
                 ax.hist(errors, edges, weights=share, color=PALETTE[colour], alpha=0.7, label=text)
         below = part.parameters.generalises_below
         ax.axvline(below, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3)
-        ax.set(xscale="log", xlabel="Error of a pair at the end", xlim=(1e-9, 10), yscale="log")
-        ax.set_title(rf"$\sigma$ = {part.values('init_scale')[place]:g}", loc="left")
-    axes[0].set_ylabel("Fraction of the pairs of its kind")
     return finished(
         figure,
         "Errors of untrained pairs by their place in the graph",

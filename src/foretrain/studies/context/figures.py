@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.figures import Drawing, finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
-from foretrain.figures.style import PALETTE, axis_label, panels
+from foretrain.figures.style import PALETTE, axis_label, panels, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.training.pathways import SOLVED
 
@@ -30,18 +30,17 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 
 def _learning_curve(cell, where):
-    figure, axes = panels(1, 2, sharey=True, height=4)
+    figure, axes = titled_panels(("exact moments", "samples"), 4, "Loss")
     ends = []
-    for ax, ending, title in zip(axes, ("", "-samples"), ("exact moments", "samples"), strict=True):
+    for ax, ending in zip(axes, ("", "-samples"), strict=True):
         for name, colour in _GATINGS.items():
             loss = cell.variants[name + ending]["loss"]
             predicted = cell.theory["network_loss"].sel(condition=name + ending)
             draw_seed_curves(ax, loss, predicted, colour, name.replace("-", " "))
             ends.append(learned_at(loss, 0.001))
-        ax.set_title(title, loc="left")
         ax.set_xlabel(axis_label(cell.theory["time"], "Time"), size=11.5)
-    axes[0].set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None), ylabel="Loss")
-    axes[1].set_xlim(axes[0].get_xlim())
+    for ax in axes:
+        ax.set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None))
     return finished(
         figure,
         "One pathway, or one per context",

@@ -13,6 +13,7 @@ from foretrain.figures.style import (
     seed_band,
     simulation_line,
     theory_line,
+    titled_panels,
 )
 from foretrain.measures.settling import unsettled
 from foretrain.measures.trajectory import at_end
@@ -71,19 +72,17 @@ def _learning_curve(cell, where):
 
 
 def _singular_values(cell, where):
-    figure, axes = panels(1, 3, sharey=True)
     runs, theory = cell.simulation, cell.by_seed("singular_values").mean("seed")
     time, label = _time(runs)
+    layers = ("encoders", "hidden", "decoders")
+    figure, axes = titled_panels(layers, 3.4, "Singular value", xlim=(0, time[-1]))
     modes = min(runs.sizes["mode"], len(_COLOURS))
-    for ax, layer in zip(axes, ("encoders", "hidden", "decoders"), strict=True):
+    for ax, layer in zip(axes, layers, strict=True):
         for mode in range(modes):
             values = runs["singular_values"].sel(layer=layer).isel(mode=mode)
             seed_band(ax, time, values, f"mode {mode + 1}", color=_COLOURS[mode])
             predicted = theory.sel(layer=layer).isel(mode=mode)
             ax.plot(theory["time"], predicted, **theory_line(_COLOURS[mode]))
-        ax.set_title(layer, loc="left")
-        ax.set(xlim=(0, time[-1]))
-    axes[0].set_ylabel("Singular value")
     axes[1].set_xlabel(label)
     return finished(
         figure,

@@ -2,10 +2,10 @@ import json
 import shutil
 import subprocess
 import sys
-from html import escape
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 from small_routing import SMALL_ROUTING as SMALL
 
 from foretrain.cli import main
@@ -31,8 +31,11 @@ def run(capsys, *arguments):
             "Argument `trained_outputs` must be between 1 and `domains` = 7, but is 9.",
         ),
         (["--trained-outputs", "0"], "Argument `trained_outputs` must be at least 1, but is 0."),
-        (["--hidden-width", "0"], "Argument `hidden_width` must be at least 1, but is 0."),
-        (["--hidden-width", "-5"], "Argument `hidden_width` must be at least 1, but is -5."),
+        (["--hidden-width", "0"], "Argument `hidden_width` must be between 1 and 4096, but is 0."),
+        (
+            ["--hidden-width", "-5"],
+            "Argument `hidden_width` must be between 1 and 4096, but is -5.",
+        ),
         (
             ["--hidden-width", "6.5"],
             "Argument `hidden_width` must be a whole number, but is `6.5`.",
@@ -133,7 +136,7 @@ def test_show_and_report_agree_with_the_summary(capsys, folder):
     (folder / "report.html").unlink()
     assert run(capsys, "report", folder)[0] == 0
     page = (folder / "report.html").read_text()
-    assert all(escape(claim["statement"]) in page for claim in summary["claims"])
+    assert all(str(escape(claim["statement"])) in page for claim in summary["claims"])
 
 
 def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):
@@ -235,7 +238,7 @@ def test_a_missing_or_broken_config_is_named(capsys, tmp_path):
             "study = 'routing'\nseeds = 10000000\n[axes]\ninit_scale = [0.1, 0.2]",
             "`axes` must make at most 10,000,000 runs, but make 20,000,000. Try --yes.",
         ),
-        ("study = 3", "`study` must name a study, but is 3"),
+        ("study = 3", "`study` must name a study or the file of one, but is 3"),
         ("study = 'routing'\nparameters = 3", "`parameters` must be a table, `[parameters]`"),
         ("study = 'routing'\naxes = [1, 2]", "`axes` must be a table, `[axes]`"),
         ("study = 'routing'\nout = 3", "`out` must be the name of a folder, but is 3"),

@@ -6,11 +6,20 @@ from foretrain import streams
 
 def test_streams_differ_by_name_seed_and_root_and_repeat():
     draws = {
-        args: tuple(streams.generator(*args).integers(0, 2**31, 4))
-        for args in [(0, 0, "mask"), (0, 0, "data"), (0, 1, "mask"), (1, 0, "mask")]
+        (root, number, stream): tuple(draw(root, number, stream))
+        for root, number, stream in [
+            (0, 0, "mask"),
+            (0, 0, "data"),
+            (0, 1, "mask"),
+            (1, 0, "mask"),
+        ]
     }
     assert len(set(draws.values())) == 4
-    assert draws[0, 0, "mask"] == tuple(streams.generator(0, 0, "mask").integers(0, 2**31, 4))
+    assert draws[0, 0, "mask"] == tuple(draw(0, 0, "mask"))
+
+
+def draw(root, number, stream):
+    return streams.generator(streams.Seed(root, number), stream).integers(0, 2**31, 4)
 
 
 def test_traced_keys_are_the_keys():

@@ -1,15 +1,36 @@
 import pytest
 import xarray as xr
 
-from foretrain.vocabulary import Variable, VocabularyError, annotate, declare, lookup
+from foretrain import vocabulary
+from foretrain.vocabulary import (
+    Variable,
+    VocabularyError,
+    annotate,
+    declare,
+    lookup,
+    own_words,
+)
 
 
-def test_declaring_again_is_harmless_and_a_clash_raises():
+def test_declaring_again_is_harmless_and_a_clash_raises(monkeypatch):
+    monkeypatch.setattr(vocabulary, "_PACKAGE", __file__)
     variable = Variable("test_only_word", ("step",), meaning="For this test.")
     declare(variable)
     declare(variable)
     with pytest.raises(VocabularyError, match="`test_only_word` is declared twice"):
         declare(Variable("test_only_word", ("mode",), meaning="For this test."))
+
+
+def test_words_of_a_study_from_elsewhere_are_its_own_and_the_last_declaration_holds():
+    inside, outside = lookup("loss"), Variable("loss", ("step", "mode"), meaning="By mode.")
+    declare(Variable("loss", (), meaning="Once."))
+    declare(outside)
+    assert lookup("loss") is inside
+    with own_words(True):
+        assert lookup("loss") is outside
+        assert lookup("outcome").kind == "int", "what it does not say itself is as ever"
+    assert lookup("loss") is inside
+    vocabulary._own.pop("loss")
 
 
 def test_annotate_writes_unit_and_meaning_and_allows_leading_dims():

@@ -3,6 +3,7 @@
 import argparse
 import errno
 import io
+import shlex
 import signal
 import sys
 import threading
@@ -391,7 +392,8 @@ def _list_study(arguments):
 def _new(arguments):
     from foretrain.laboratory.template import write_template
 
-    print(f"Written: {write_template(arguments.file)}. Try `foretrain run {arguments.file}`.")
+    file = write_template(arguments.file)
+    print(f"Written: {file}. Try `foretrain run {shlex.quote(str(file))}`.")
     return 0
 
 

@@ -5,7 +5,12 @@ simulation, in Python, on disk and on an axis of a figure. Declaring a name twic
 are checked against the vocabulary when they are labelled, and carry its text as attributes.
 """
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -65,7 +70,10 @@ DIMS = {
 
 _COORDINATE_UNITS = {"time": TIME_UNIT, "step": "step"}
 
-_declared: dict[str, Variable] = {}
+_PACKAGE = str(Path(__file__).parent)
+_declared: dict[str, Variable] = {}  # by foretrain itself
+_own: dict[str, Variable] = {}  # by studies from elsewhere, the last one to declare a name
+_own_first = ContextVar("own_first", default=False)
 
 
 class VocabularyError(ForetrainError, TypeError):
@@ -73,7 +81,17 @@ class VocabularyError(ForetrainError, TypeError):
 
 
 def declare(*variables: Variable) -> tuple[Variable, ...]:
-    """Add variables to the vocabulary and return them. Declaring the same one again is harmless."""
+    """Add variables to the vocabulary and return them. Declaring the same one again is harmless.
+
+    The variables of a study from elsewhere are a vocabulary of their own, in which the last declaration holds; it comes
+    first while such a study is looked at, see `own_words`.
+
+    Raises:
+        VocabularyError: foretrain itself declares a name twice with different content.
+    """
+    if not sys._getframe(1).f_code.co_filename.startswith(_PACKAGE):
+        _own.update({variable.name: variable for variable in variables})
+        return variables
     for variable in variables:
         known = _declared.setdefault(variable.name, variable)
         if known != variable:
@@ -91,14 +109,25 @@ def lookup(name: str) -> Variable:
     if name.startswith(STATE):
         meaning = "Leaf of the state of a run, which holds the parameters; see the study's program."
         return Variable(name, None, meaning=meaning)
-    if name not in _declared:
+    first, second = (_own, _declared) if _own_first.get() else (_declared, _own)
+    if name not in first and name not in second:
         raise VocabularyError(f"Variable `{name}` is not declared in the vocabulary.")
-    return _declared[name]
+    return first.get(name) or second[name]
+
+
+@contextmanager
+def own_words(own: bool) -> Iterator[None]:
+    """Context in which the words of studies from elsewhere come first, if `own`."""
+    token = _own_first.set(own)
+    try:
+        yield
+    finally:
+        _own_first.reset(token)
 
 
 def declared() -> tuple[Variable, ...]:
     """All declared variables of the modules imported so far, by name."""
-    return tuple(_declared[name] for name in sorted(_declared))
+    return tuple(lookup(name) for name in sorted(_declared.keys() | _own.keys()))
 
 
 def annotate(dataset: xr.Dataset) -> xr.Dataset:

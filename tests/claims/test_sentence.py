@@ -1,5 +1,5 @@
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -59,13 +59,21 @@ def test_a_sentence_has_its_name_from_its_function_and_a_corrected_form_from_wha
 
 
 def test_one_seed_proves_nothing_and_none_less():
-    assert judged(lambda cell: spread(1.0, 1)).reason == "one seed says nothing of the spread"
+    assert (
+        judged(lambda cell: spread(1.0, 1), cell(1)).reason == "one seed says nothing of the spread"
+    )
     none = judged(lambda cell: np.full(10, np.nan))
     assert (none.verdict, none.reason, none.left_out) == (
         "inconclusive",
         "nothing was measured",
         10,
     )
+
+
+@pytest.mark.parametrize("number", [0, 1, 9, 11])
+def test_there_is_one_value_per_seed(number):
+    with pytest.raises(SentenceError, match="each of 10 seeds"):
+        judged(lambda cell: np.ones(number))
 
 
 def test_seeds_without_a_value_are_counted_and_keep_a_claim_from_holding():
@@ -91,7 +99,10 @@ def test_runs_that_are_not_there_keep_a_claim_from_holding_but_not_from_failing(
     exact = judged(lambda cell: Exact(0.5), lost)
     assert exact.verdict == "inconclusive"
     assert judged(lambda cell: spread(1.0), lost, among="runs that end").verdict == "holds"
-    assert judged(lambda cell: spread(1.0), lost, of="twin").verdict == "holds"
+    beside = replace(lost, variants={"twin": cell().simulation})
+    assert judged(lambda cell: spread(1.0), beside, of="twin").verdict == "holds"
+    never = judged(lambda cell: spread(1.0), lost, of="twin")
+    assert (never.verdict, never.reason) == ("inconclusive", "no network `twin` was trained")
 
 
 def test_a_sentence_about_the_end_waits_for_runs_that_were_cut_off_while_learning():

@@ -152,7 +152,7 @@ def test_nothing_follows_the_line_that_names_a_silent_scheduler(stranger):
     pytest.importorskip("distributed")
     code = (
         "import sys\n"
-        "from foretrain.dynamics import cluster\n"
+        "from foretrain.engine import cluster\n"
         "from foretrain.errors import ForetrainError\n"
         "for address in sys.argv[1:]:\n"
         "    try:\n"

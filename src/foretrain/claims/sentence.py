@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.claims.interval import interval
 from foretrain.errors import ForetrainError
 
 STATISTICS = ("mean", "median", "fraction")
@@ -118,7 +117,7 @@ def sentence(
     allowed: Any,
     why: str,
     predicted: Any = math.nan,
-    over: Iterable[str] = (),
+    over: str | Iterable[str] = (),
     statistic: str = "mean",
     corrects: str = "",
     among: str = "",
@@ -139,10 +138,18 @@ def sentence(
         raise SentenceError(
             f"A sentence's `statistic` must be one of {STATISTICS}, but is {statistic!r}."
         )
+    words = {"statement": statement, "source": source, "why": why, "corrects": corrects}
+    words |= {"among": among, "note": note, "unit": unit, "id": id}
+    for name, text in words.items():
+        if not isinstance(text, str):
+            raise SentenceError(f"A sentence's `{name}` must be words, but is {text!r}.")
+    if not (statement and why):
+        raise SentenceError("A sentence must have words, and say why just that is allowed.")
     if not callable(allowed):
         check_allowed(allowed, math.nan if callable(predicted) else predicted, statement)
 
     def made(measure: Callable[[Any], Any]) -> Sentence:
+        _refuse_shadowing(measure)
         own = f"{corrects}.corrected" if corrects else measure.__name__.strip("_").replace("_", "-")
         return Sentence(
             id=id or own,
@@ -152,7 +159,7 @@ def sentence(
             allowed=allowed if callable(allowed) else (float(allowed[0]), float(allowed[1])),
             measure=measure,
             predicted=predicted,
-            over=tuple(over),
+            over=(over,) if isinstance(over, str) else tuple(over),
             statistic=statistic,
             corrects=corrects,
             among=among,
@@ -163,6 +170,18 @@ def sentence(
         )
 
     return made
+
+
+def _refuse_shadowing(measure: Callable[[Any], Any]) -> None:
+    """Raise where a sentence further up in the same file has the same name: it would be gone."""
+    before = getattr(measure, "__globals__", {}).get(measure.__name__)
+    if not isinstance(before, Sentence):
+        return
+    first, second = before.measure.__code__, measure.__code__
+    if first.co_filename == second.co_filename and first.co_firstlineno < second.co_firstlineno:
+        raise SentenceError(
+            f"Sentences must have names of their own, but `{measure.__name__}` is one in line {first.co_firstlineno} already."
+        )
 
 
 def check_allowed(allowed: Any, predicted: float, name: str) -> tuple[float, float]:
@@ -198,6 +217,10 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         SentenceError: what it allows or measures is nothing that can be judged.
         Exception: whatever the measuring function raises.
     """
+    from foretrain.claims.interval import (
+        interval,  # its tables take longer to load than a list of sentences
+    )
+
     found = said.measure(cell)
     if found is None:
         return None
@@ -220,6 +243,11 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
             raise SentenceError(
                 f"The sentence `{said.id}` must measure one number per seed, but gave shape {values.shape} "
                 f"of dtype {values.dtype}."
+            )
+        known = {cell.seeds, *(data.sizes.get("seed") for data in cell.variants.values())}
+        if values.size not in known:
+            raise SentenceError(
+                f"The sentence `{said.id}` must measure one number for each of {cell.seeds} seeds, but gave {values.size}."
             )
         kept = values[np.isfinite(values)]
         seeds, left_out = int(kept.size), int(values.size - kept.size)

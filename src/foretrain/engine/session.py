@@ -28,12 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.dynamics.program import FAILED, completed
+from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import pin_to_one_core
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
-from foretrain.plans.author import place
+from foretrain.plans.place import place
+from foretrain.plans.study import StudyError
 from foretrain.results.journal import FinishedRun, Writer
 from foretrain.results.log import append_log
 from foretrain.streams import Seed
@@ -96,7 +97,7 @@ class Session:
                 self._keep(self._lanes.advance())
             except FolderError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._fail_all(error)
         now = time.monotonic()
         self._turn_s = now - began
@@ -154,7 +155,11 @@ class Session:
         self._program = self._error = None
         lanes, stored = message["lanes"] or 3, 0
         try:
-            program = completed(self._study.program(self._base), self._base)
+            given = self._study.program(self._base)
+            if not isinstance(given, Program):
+                got = type(given).__name__
+                raise StudyError(f"`program` must return a Program, but returns {got}.")
+            program = completed(given, self._base)
             self._program = with_snapshots(program, self._keep_state)
             shared = self._study.shared(self._base)
             sample = self._sample(message["samples"])
@@ -172,7 +177,7 @@ class Session:
             self._lanes = Lanes(self._program, shared, lanes)
         except TooLarge:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Every run of the group fails with this text when it comes; nothing else does.
             self._give_up_group(error)
         self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
@@ -181,7 +186,10 @@ class Session:
         for _, identity, overrides, seed, _ in runs:
             try:
                 return self._passenger(identity, overrides, seed)
-            except Exception:  # this run will fail when its turn comes; others may be sound
+            except (
+                Exception,
+                SystemExit,
+            ):  # this run will fail when its turn comes; others may be sound
                 continue
         return None
 
@@ -210,7 +218,7 @@ class Session:
                 try:
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     self._keep([self._failed(identity, error)])
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
                     self.flush()

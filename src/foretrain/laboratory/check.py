@@ -11,13 +11,14 @@ import xarray as xr
 from foretrain.dynamics.program import Program, completed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.conclude import theory_of
-from foretrain.plans.author import loaded, place
+from foretrain.plans.author import loaded
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import clean, rules
-from foretrain.plans.plan import make_plan
+from foretrain.plans.place import place
+from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study, StudyError
 from foretrain.streams import Seed
-from foretrain.vocabulary import lookup
+from foretrain.vocabulary import lookup, own_words
 
 
 def check(study: str | Path | Study) -> list[str]:
@@ -32,8 +33,14 @@ def check(study: str | Path | Study) -> list[str]:
         plan = make_plan(found, {})
     except ForetrainError as error:
         return [str(error)]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [place(error)]
+    with own_words(found.is_own):
+        return _lacks(found, plan)
+
+
+def _lacks(found: Study, plan: Plan) -> list[str]:
+    """What a study that could be loaded and planned lacks, a line each."""
     p, lines = plan.parameters, []
     for name in ("steps", "observe_every"):
         if name not in rules(found.Parameters):
@@ -48,20 +55,24 @@ def check(study: str | Path | Study) -> list[str]:
             return function()
         except ForetrainError as error:
             lines.append(f"{what}: {error}")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             lines.append(f"{what}: {place(error)}")
         return None
 
     attempt("variants", lambda: _variants(found, p))
     observed = attempt("program", lambda: _traced(found, p)) or {}
+    sizes: dict[str, int] = {}
     for name, shape in observed.items():
-        attempt("program", lambda name=name, shape=shape: _fits(name, shape))
+        sizes |= attempt("program", lambda name=name, shape=shape: _fits(name, shape)) or {}
+    attempt("estimate", lambda: found.estimate(p))
+    attempt("labels", lambda: _labelled(found, p, sizes))
     made = _no_runs(plan)
     theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
     if (
         theory is not None
         and theory.data_vars
         and observed
+        and not found.sentences
         and not set(theory.data_vars) & set(observed)
     ):
         lines.append(
@@ -70,12 +81,6 @@ def check(study: str | Path | Study) -> list[str]:
         )
     made = dataclasses.replace(made, theory=xr.Dataset() if theory is None else theory)
     for said in attempt("sentences", lambda: found.sentences) or ():
-        unknown = set(said.over) - set(rules(found.Parameters))
-        if unknown:
-            lines.append(
-                f"The sentence `{said.id}` must look along parameters, but names `{sorted(unknown)[0]}`."
-            )
-            continue
         attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made))
     return list(dict.fromkeys(lines))
 
@@ -85,6 +90,16 @@ def _variants(study: Study, p: Any) -> None:
         for name, value in overrides.items():
             if name != "seeds":
                 clean(study.Parameters, name, value)
+
+
+def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
+    """Raise where the labels along a dim are more or fewer than what is observed along it."""
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    for name, (dims, values) in study.labels(p, step).items():
+        if values.shape != tuple(sizes.get(d, n) for d, n in zip(dims, values.shape, strict=True)):
+            raise StudyError(
+                f"Labels `{name}` must be as many as there are along `{dims[0]}`, {sizes[dims[0]]}, but are {len(values)}."
+            )
 
 
 def _no_runs(plan) -> Grid:
@@ -148,13 +163,14 @@ def _shapes(tree: Any) -> list[str]:
     return [f"{leaf.dtype}{list(leaf.shape)}" for leaf in jax.tree.leaves(tree)]
 
 
-def _fits(name: str, shape: tuple[int, ...]) -> None:
-    """Raise where a variable is not declared, or has another number of dims than declared."""
+def _fits(name: str, shape: tuple[int, ...]) -> dict[str, int]:
+    """The size of each dim but ``step``; raises where a variable is not declared, or has other dims than declared."""
     declared = lookup(name).dims
     if declared is None:
-        return
+        return {}
     if len(declared) != len(shape) or (shape[:1] == (-1,)) != (declared[:1] == ("step",)):
         dims = tuple("step" if size == -1 else size for size in shape)
         raise StudyError(
             f"Variable `{name}` must have dims {declared}, as it is declared, but has shape {dims}."
         )
+    return {dim: size for dim, size in zip(declared, shape, strict=True) if size >= 0}

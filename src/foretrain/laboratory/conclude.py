@@ -36,7 +36,7 @@ from foretrain.results.summary import (
     versions,
     write_summary,
 )
-from foretrain.vocabulary import VocabularyError, annotate, lookup
+from foretrain.vocabulary import VocabularyError, annotate, lookup, own_words
 
 _ANNOUNCED_S = 10.0
 
@@ -52,10 +52,11 @@ def conclude(
     problems: list[Problem] = []
     held = scan(folder)
     whole = labelled(folder, plan, problems, held)
+    _protect(whole)
     done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=None if quiet else _tell)
-    looks = home.look(folder, plan) if claims else []
+    looks = home.look(folder, plan)
     problems += raised
     done.write(claims, problems, looks=looks)
     result = open_result(folder)
@@ -65,6 +66,13 @@ def conclude(
         for one in problems:
             append_log(folder, one.trace)
     return result
+
+
+def _protect(whole: Grid) -> None:
+    """Make all that was run and predicted read-only: a sentence that changes it must not change what the next one sees."""
+    for data in (whole.simulation, *whole.variants.values(), whole.theory, whole.fits):
+        for variable in data.data_vars.values():
+            variable.values.flags.writeable = False
 
 
 def _tell(done: int, total: int) -> None:
@@ -122,8 +130,11 @@ class _Writing:
             with patient_lock(folder, "fold", 600):
                 write_tree(folder, tree)
         counts: Counter = Counter()
-        for data in (whole.simulation, *whole.variants.values()):
+        for name, data in {"": whole.simulation, **whole.variants}.items():
             counts.update(count_outcomes(data))
+            # A cell that lacks a variant has no runs of it: nothing is missing there.
+            counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
+        counts = +counts
         held, manifest, fields = self._held, read_manifest(folder) or {}, plan.as_dict()
         card = plan.study.card
         write_summary(
@@ -191,7 +202,15 @@ def labelled(
         )
         for variant in variants(plan)
     }
-    folded = fold_all(folder, layouts, held=held)
+    with own_words(study.is_own):
+        return _beside_theory(plan, fold_all(folder, layouts, held=held), problems)
+
+
+def _beside_theory(
+    plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None
+) -> Grid:
+    """The folded runs of a plan with theory and fits."""
+    study = plan.study
     simulation = folded.pop("")
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
     whole = replace(whole, theory=_guarded(_theory, study, whole, problems))
@@ -201,7 +220,7 @@ def labelled(
 def _guarded(function, study: Study, whole: Grid, problems: list[Problem] | None) -> xr.Dataset:
     try:
         return function(study, whole)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if problems is None:
             raise
         problems.append(problem(f"The {function.__name__.strip('_')} of the study raised", error))

@@ -149,6 +149,8 @@ def conduct(
         if retry_failed:
             again |= _failed(held)
         if not again and _finished(folder, plan, held):
+            if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
+                home.record(folder, plan)  # the file of the study has moved
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
             return open_result(folder)

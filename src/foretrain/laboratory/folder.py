@@ -74,15 +74,18 @@ def look(folder: Path, plan: Plan) -> list[Look]:
 
 def reworded(folder: Path, plan: Plan) -> list[str]:
     """Ids of the sentences that are not as they were sealed before the first run, those that came later included."""
-    sealed = (read_manifest(folder) or {}).get("seal", {})
+    manifest = read_manifest(folder) or {}
+    if "seal" not in manifest:
+        return []
     now = seals(plan.study.sentences)
-    return [id for id, seal in now.items() if sealed.get(id) != seal] if sealed else []
+    return [id for id, seal in now.items() if manifest["seal"].get(id) != seal]
 
 
 def reworded_since(folder: Path, plan: Plan) -> bool:
     """Whether the sentences are other ones than those of the last look at the verdicts."""
     looks = (read_manifest(folder) or {}).get("looks", [])
-    return bool(looks) and dict(looks[-1].get("seal", {})) != dict(seals(plan.study.sentences))
+    judged_by = dict(looks[-1].get("seal", {})) if looks else {}
+    return judged_by != dict(seals(plan.study.sentences))
 
 
 def data_dir(folder: Path) -> str | None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from foretrain.claims.claim import Claim
 from foretrain.claims.sentence import Sentence, judge
-from foretrain.plans.author import place
 from foretrain.plans.grid import Grid
+from foretrain.plans.place import place
 from foretrain.plans.study import Study
 from foretrain.vocabulary import FAILED, MISSING
 
@@ -62,7 +62,7 @@ def judged(
             for said in sentences:
                 try:
                     claim = judge(said, laid)
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     what = f"The sentence `{said.id}` raised"
                     problems.setdefault(said.id, problem(what, error))
                     continue
@@ -87,7 +87,7 @@ def any_run(data) -> bool:
 def problem(what: str, error: BaseException) -> Problem:
     """What raised, in a line that names the innermost place outside of libraries, and the traceback."""
     trace = "".join(traceback.format_exception(error))
-    return Problem(f"{what}: {place(error)}.", f"{what}:\n{trace}")
+    return Problem(f"{what}: {place(error).rstrip('.')}.", f"{what}:\n{trace}")
 
 
 def say(line: str) -> None:

@@ -1,6 +1,6 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan
+from foretrain.plans.study import StudyError
 from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
@@ -65,13 +66,25 @@ def _folder(result: Result) -> Path:
 def _drawn(plan: Plan, whole: Grid) -> dict[str, figures.Drawing]:
     with style():
         own = plan.study.draw(whole)
-        return curves.draw(whole) if own is None else own
+        if own is None:
+            return curves.draw(whole)
+    if not isinstance(own, Mapping):
+        raise StudyError(f"`draw` must return a dictionary, but returns {type(own).__name__}.")
+    for name, drawing in own.items():
+        if not isinstance(name, str) or not name or Path(name).name != name:
+            raise StudyError(
+                f"`draw` must give names of files without a folder, but gives {name!r}."
+            )
+        if not isinstance(drawing, figures.Drawing):
+            got = type(drawing).__name__
+            raise StudyError(f"`draw` must give a Drawing under each name, but `{name}` is {got}.")
+    return dict(own)
 
 
 def _guarded(what: str, problems: list[Problem], make: Callable[[], dict]) -> dict[str, Any]:
     try:
         return make()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         problems.append(problem(f"The {what} of the study raised", error))
         return {}
 

@@ -66,6 +66,8 @@ def read_card(file: Path, name: str) -> Card:
                 except ValueError:
                     continue
     summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
+    if not isinstance(found["REFERENCES"], tuple | list):
+        raise StudyError(f"{file}: `REFERENCES` must be a list of keys of references.")
     return Card(name, summary, found["SOURCE"], found["COST"], tuple(found["REFERENCES"]))
 
 

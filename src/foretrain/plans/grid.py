@@ -157,7 +157,12 @@ class Grid:
 
     @cached_property
     def _lost(self) -> dict[str, str]:
-        return _Each(lambda name: _lost(self.network(name)))
+        def of(name: str) -> str:
+            if name and name not in self.variants:
+                return f"no network `{name}` was trained"
+            return _lost(self.network(name))
+
+        return _Each(of)
 
     @cached_property
     def _unfinished(self) -> dict[str, str]:

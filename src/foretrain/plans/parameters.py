@@ -9,6 +9,8 @@ from typing import Any, get_type_hints
 
 from foretrain.errors import argument_error, integer, nearest, one_of, real
 
+LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -90,7 +92,8 @@ def clean(parameters_type: type, name: str, value):
     rule, kind = known[name], types(parameters_type)[name]
     if kind is int:
         least, most = (None if end is None else int(end) for end in (rule.minimum, rule.maximum))
-        return integer(name, value, minimum=least, maximum=most)
+        number = integer(name, value, minimum=least, maximum=most)
+        return integer(name, number, minimum=-LARGEST, maximum=LARGEST)
     if kind is float:
         return real(name, value, minimum=rule.minimum, maximum=rule.maximum, above=rule.above)
     if kind is bool:

@@ -21,6 +21,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.parameters import cells, hashed, rules, split_axes
 from foretrain.plans.study import Study
 from foretrain.streams import Seed
+from foretrain.vocabulary import DIMS
 
 SCHEMA = 2
 MOST_RUNS = 10**7
@@ -115,6 +116,7 @@ def make_plan(
     known = catalogue.load(study)
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
     parameters, axes, preset_seeds = _laid_out(known, {**chosen, **values})
+    _check_names(axes)
     plan = Plan(
         known,
         parameters,
@@ -142,8 +144,16 @@ def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]
     merged.update(
         {name: value for name, value in given.items() if value is not None or name not in merged}
     )
-    seeds = merged.pop("seeds", study.seeds)
+    seeds = integer("seeds", merged.pop("seeds", study.seeds), minimum=1, maximum=10**7)
     return *split_axes(study.Parameters, merged), seeds
+
+
+def _check_names(axes: Mapping[str, Any]) -> None:
+    """Refuse an axis that has the name of what results hold already."""
+    for name in axes:
+        if name in DIMS or name in ("loss", "outcome", "steps_taken"):
+            got = "is that of a variable or dim of the results"
+            raise argument_error(name, "have a name of its own to be an axis", got)
 
 
 def _preset_of(plan: Plan) -> str:
@@ -211,7 +221,12 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
             "can be shown and opened, not gone on with. Try another folder."
         )
     try:
-        known = study or catalogue.load(fields.get("where") or fields["study"])
+        where = fields.get("where")
+        if study is None and where and not Path(where).exists():
+            raise FolderError(
+                f"The study of this folder is not at {where} any more. Try foretrain run with its new place and --out."
+            )
+        known = study or catalogue.load(where or fields["study"])
         if known.name != fields["study"]:
             raise argument_error("study", f"be `{fields['study']}`", f"is `{known.name}`")
         parameters, _ = split_axes(known.Parameters, fields["parameters"])

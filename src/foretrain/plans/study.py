@@ -30,21 +30,31 @@ sentences                              claims.py    all that the file holds, tho
 =====================================  ===========  ==============================================================
 """
 
+import contextlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from foretrain.claims.sentence import Sentence
-from foretrain.errors import ForetrainError
-from foretrain.plans.parameters import rules, types
+from foretrain.errors import ForetrainError, integer
+from foretrain.plans.parameters import clean, rules, types
+from foretrain.plans.place import place
+from foretrain.references import bibtex
 from foretrain.streams import Seed
 
 ROLES = ("study", "training", "theory", "claims", "figures")
 Names = Mapping[str, Any]
+_GIVEN = ("root_seed", "seed", "max_steps")  # inputs of every run that no study makes
+# Parameters stand beside these on the command line, in Python and among the inputs of a run.
+_TAKEN = {*_GIVEN, "study", "preset", "config", "seeds", "out", "workers", "checkpoint_every"} | {
+    *("shard", "scheduler", "keep_state", "retry_failed", "retrain", "keep", "data_dir"),
+    *("yes", "quiet", "check", "help"),
+}
 
 
 class StudyError(ForetrainError, TypeError):
@@ -69,6 +79,15 @@ class Card:
     cost: str = ""
     references: tuple[str, ...] = ()
 
+    def __post_init__(self):
+        for name, text in (("SOURCE", self.source), ("COST", self.cost)):
+            if not isinstance(text, str):
+                raise StudyError(
+                    f"`{name}` of the study `{self.name}` must be words, but is {text!r}."
+                )
+        if self.references:
+            bibtex(self.references)
+
 
 class Study:
     """One study; see the module for what it may define.
@@ -88,12 +107,27 @@ class Study:
         files: Mapping[str, str] | None = None,
     ):
         self.card, self.where, self.files = card, where, dict(files or {})
-        self.part = part
+        self._part = part
+
+    def part(self, role: str) -> Names | None:
+        """The names that the file of a role defines, None if there is no such file; a file that raises is a `StudyError`."""
+        try:
+            return self._part(role)
+        except ForetrainError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise StudyError(place(error)) from error
 
     @property
     def name(self) -> str:
         """Its name, with hyphens."""
         return self.card.name
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it comes from elsewhere than foretrain, with variables of its own."""
+        package = str(Path(__file__).parents[1])
+        return not any(file.startswith(package) for file in self.files.values())
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
@@ -114,48 +148,84 @@ class Study:
 
     @cached_property
     def Parameters(self) -> type:
-        """Its parameters, a frozen dataclass."""
-        return self._required("study", "Parameters")
+        """Its parameters, a frozen dataclass; raises `StudyError` where they are none that can be used."""
+        found = self._required("study", "Parameters")
+        where = f"`Parameters` of the study `{self.name}`"
+        if not (isinstance(found, type) and "__dataclass_params__" in vars(found)):
+            raise StudyError(
+                f"{where} must be a class with @dataclass(frozen=True) over it, but is not."
+            )
+        try:
+            known, kinds = rules(found), types(found)
+        except (TypeError, NameError) as error:
+            raise StudyError(f"{self.where or self.name}: {error}") from error
+        for name in known:
+            if name in _TAKEN:
+                raise StudyError(
+                    f"{where} must have no field `{name}`, which is the name of something else. Try another name."
+                )
+            if kinds[name] not in (int, float, bool, str):
+                raise StudyError(
+                    f"Field `{name}` of {where} must be int, float, bool or str, but is {kinds[name]}."
+                )
+            clean(found, name, found.__dataclass_fields__[name].default)
+        return found
 
     @cached_property
     def axes(self) -> dict[str, tuple]:
         """Axes that it has unless told otherwise."""
-        return dict(self._find("study", "AXES", {}))
+        return _dictionary("AXES", self._find("study", "AXES", {}))
 
     @cached_property
     def presets(self) -> dict[str, dict]:
         """Name of each preset to what it sets; ``quick`` is the defaults."""
-        return {"quick": {}, **self._find("study", "PRESETS", {})}
+        found = _dictionary("PRESETS", self._find("study", "PRESETS", {}))
+        return {"quick": {}, **{name: _dictionary("PRESETS", one) for name, one in found.items()}}
 
     @cached_property
     def conditional_defaults(self) -> dict[tuple[str, Any], dict]:
         """Defaults that depend on a choice."""
-        return dict(self._find("study", "CONDITIONAL_DEFAULTS", {}))
+        return _dictionary("CONDITIONAL_DEFAULTS", self._find("study", "CONDITIONAL_DEFAULTS", {}))
 
     @cached_property
     def seeds(self) -> int:
         """Default number of seeds."""
-        return self._find("study", "SEEDS", 10)
+        return integer("SEEDS", self._find("study", "SEEDS", 10), minimum=1)
 
     @cached_property
     def revision(self) -> int:
         """Part of the identity of every run: raised when the author changes what a run computes."""
-        return self._find("study", "REVISION", 1)
+        return integer("REVISION", self._find("study", "REVISION", 1), minimum=0)
 
     def check(self, p: Any) -> None:
         """Refuse parameters that do not fit together; raises `ArgumentError`."""
         if found := self._find("study", "check"):
-            found(p)
+            with _asking("check"):
+                found(p)
 
     def variants(self, p: Any) -> dict[str, dict]:
         """Networks to train beside the main one, name to what they override."""
-        found = self._find("study", "variants")
-        return dict(found(p)) if found else {}
+        if not (found := self._find("study", "variants")):
+            return {}
+        with _asking("variants"):
+            given = _dictionary("variants", found(p))
+        known = rules(type(p))
+        for variant, overrides in given.items():
+            if not isinstance(variant, str) or not variant or "/" in variant:
+                raise StudyError(f"`variants` must give names of networks, but gives {variant!r}.")
+            for name, value in _dictionary("variants", overrides).items():
+                if name == "seeds":
+                    integer("seeds", value, minimum=1)
+                elif name not in known or not np.isscalar(value):
+                    got = f"`{name}` = {value!r} in `{variant}`"
+                    raise StudyError(f"`variants` must change parameters, but gives {got}.")
+        return given
 
     def estimate(self, p: Any) -> float:
         """Predicted number of steps of a run, used to start long runs first."""
         found = self._find("study", "estimate")
-        return float(found(p) if found else p.steps)
+        with _asking("estimate"):
+            return float(found(p) if found else p.steps)
 
     def labels(self, p: Any, step: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
         """Labels along dims of one cell, name to (dims, values), ``time`` along ``step`` among them.
@@ -165,13 +235,21 @@ class Study:
             step: Stored step numbers, shape (step,).
         """
         given = self._find("study", "labels")
+        with _asking("labels"):
+            own = _dictionary("labels", given(p)) if given else {}
         found = {}
-        for name, values in (given(p) if given else {}).items():
+        for name, values in own.items():
             pair = isinstance(values, tuple) and len(values) == 2 and not isinstance(values[1], str)
             dim, values = values if pair else (name, values)
             found[name] = ((dim,), np.asarray(values))
         if time := self._find("study", "time"):
-            found["time"] = (("step",), np.asarray(time(p, step)))
+            with _asking("time"):
+                values = np.asarray(time(p, step))
+            if values.shape != step.shape:
+                raise StudyError(
+                    f"`time` must give one number per step, shape {step.shape}, but gives shape {values.shape}."
+                )
+            found["time"] = (("step",), values)
         elif "learning_rate" in rules(type(p)):
             found["time"] = (("step",), step * p.learning_rate)
         return found
@@ -183,12 +261,16 @@ class Study:
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
         """What one run feeds to the program: what the study draws, and every traced number of `p`."""
         found = self._find("training", "inputs")
-        return {**traced(p), **(found(p, seed) if found else {})}
+        own = _dictionary("inputs", found(p, seed)) if found else {}
+        for name in _GIVEN:
+            if name in own:
+                raise StudyError(f"`inputs` must give no `{name}`: every run has its own.")
+        return {**traced(p), **own}
 
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
         found = self._find("training", "shared")
-        return dict(found(p)) if found else {}
+        return _dictionary("shared", found(p)) if found else {}
 
     @cached_property
     def predicts(self) -> bool:
@@ -206,7 +288,9 @@ class Study:
         found = self._find("theory", "predict")
         if found is None:
             return {}
-        return dict(found(p, step, seed) if self.predicts_by_seed else found(p, step))
+        return _dictionary(
+            "predict", found(p, step, seed) if self.predicts_by_seed else found(p, step)
+        )
 
     @cached_property
     def fits(self) -> bool:
@@ -216,7 +300,7 @@ class Study:
     def fit(self, cell: Any) -> dict[str, Any]:
         """Constants fitted to the runs of one cell, and curves made with them; a first dim more is ``seed``."""
         found = self._find("theory", "fit")
-        return dict(found(cell)) if found else {}
+        return _dictionary("fit", found(cell)) if found else {}
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -227,6 +311,11 @@ class Study:
         )
         ids = [said.id for said in found]
         for said in found:
+            for name in said.over:
+                if name not in rules(self.Parameters):
+                    raise StudyError(
+                        f"The sentence `{said.id}` must look along parameters, but names `{name}`."
+                    )
             if ids.count(said.id) > 1:
                 raise StudyError(
                     f"Sentences of the study `{self.name}` must have distinct ids, but two are `{said.id}`."
@@ -242,6 +331,23 @@ class Study:
         """The figures of a grid, name to `foretrain.figures.Drawing`; None where the study leaves them to the default."""
         found = self._find("figures", "draw")
         return found(grid) if found else None
+
+
+@contextlib.contextmanager
+def _asking(name: str) -> Iterator[None]:
+    """Turn what a function of the author raises into a `StudyError` of one line that names the place."""
+    try:
+        yield
+    except ForetrainError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise StudyError(f"`{name}` of the study raised: {place(error)}.") from error
+
+
+def _dictionary(name: str, given: Any) -> dict:
+    if not isinstance(given, Mapping):
+        raise StudyError(f"`{name}` must be a dictionary, but is {type(given).__name__}.")
+    return dict(given)
 
 
 def traced(p: Any) -> dict[str, np.generic]:

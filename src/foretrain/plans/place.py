@@ -1,0 +1,32 @@
+"""Where the code of a study's author raised, and what."""
+
+import sysconfig
+import traceback
+from pathlib import Path
+
+from foretrain.errors import ForetrainError
+
+_PACKAGE = str(Path(__file__).parents[1])
+_STUDIES = str(Path(__file__).parents[1] / "studies")
+_LIBRARIES = ("<", _PACKAGE, sysconfig.get_path("stdlib"))
+
+
+def place(error: BaseException) -> str:
+    """Where the author's code raised, and what: ``mine.py, line 12: NameError: ...``.
+
+    What foretrain itself refuses is a whole line already; its own files are not named.
+    """
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}, line {error.lineno}: SyntaxError: {error.msg}"
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [
+        frame
+        for frame in frames
+        if frame.filename.startswith(_STUDIES)
+        or not ("site-packages" in frame.filename or frame.filename.startswith(_LIBRARIES))
+    ]
+    text = " ".join(str(error).split()) or "no message"
+    if isinstance(error, ForetrainError):
+        return f"{theirs[-1].filename}, line {theirs[-1].lineno}: {text}" if theirs else text
+    frame = (theirs or list(frames))[-1]
+    return f"{frame.filename}, line {frame.lineno}: {type(error).__name__}: {text}"

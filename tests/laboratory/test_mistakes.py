@@ -1,0 +1,280 @@
+"""What the author of a study does wrong ends in one line that names it, before anything is trained where that can be."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.cli import main
+from foretrain.laboratory.check import check
+
+TINY = '''"""A decay."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+
+SOURCE = "own"
+lab.declare(lab.Variable("pair", ("step", "mode"), meaning="Two numbers."))
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Training):
+    """Fields."""
+
+    width: int = lab.parameter(2, "width", minimum=2, static=True)
+    scale: float = lab.parameter(1.0, "scale", above=0)
+    learning_rate: float = lab.default(0.1)
+    steps: int = lab.default(20)
+
+
+def inputs(p, seed):
+    return {"start": lab.generator(seed, "w").standard_normal(p.width)}
+
+
+def check(p):
+    pass
+
+
+def labels(p):
+    return {"mode": np.arange(p.width)}
+
+
+def estimate(p):
+    return p.steps
+
+
+def time(p, step):
+    return step * p.learning_rate
+
+
+def variants(p):
+    return {"other": {"scale": 2.0}}
+
+
+def program(p):
+    import jax.numpy as jnp
+
+    def init(inputs):
+        return inputs["start"] * inputs["scale"]
+
+    def step(inputs, w):
+        return w * (1 - inputs["learning_rate"])
+
+    def observe(inputs, w):
+        return {"loss": jnp.sum(w**2), "pair": w}
+
+    return lab.Program(init, step, observe)
+
+
+def predict(p, step, seed):
+    pair = inputs(p, seed)["start"] * p.scale * (1 - p.learning_rate) ** step[:, None]
+    return {"pair": pair, "loss": (pair**2).sum(1)}
+
+
+def fit(cell):
+    return {}
+
+
+def draw(grid):
+    return None
+
+
+@lab.sentence("It decays.", source=SOURCE, predicted=0, allowed=(0, 0.01), why="Rounding.")
+def decays(cell):
+    gap = np.abs(cell.simulation["pair"] - cell.theory["pair"])
+    return lab.Exact(float(gap.max(skipna=False)))
+
+
+@lab.sentence("Bigger.", source=SOURCE, predicted=1, allowed=(0, 9), why="Half.", of="other")
+def bigger(cell):
+    return cell.variants["other"]["loss"].isel(step=0) / 4
+'''
+RUN = ["--seeds", "2", "--workers", "0", "--quiet"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Write the study with something replaced, and return its file."""
+
+    def write(old: str = "", new: str = ""):
+        assert not old or TINY.count(old) == 1, old
+        (tmp_path / "tiny.py").write_text(TINY.replace(old, new) if old else TINY)
+        return tmp_path / "tiny.py"
+
+    return write
+
+
+def one_line(told: str, message: str) -> None:
+    lines = told.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert message in lines[0]
+
+
+def test_the_study_itself_lacks_nothing(study, tmp_path):
+    assert check(study()) == []
+    assert main(["run", str(study()), *RUN, "--out", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["problems"] == []
+
+
+FIELD = "    scale: float"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("def check(p):\n", "def check(p):\n    1 / 0\n", "tiny.py, line 28: ZeroDivisionError"),
+        ("def variants(p):\n", "def variants(p):\n    1 / 0\n", "`variants` of the study raised"),
+        ("def estimate(p):\n", "def estimate(p):\n    1 / 0\n", "`estimate` of the study raised"),
+        ('{"other": {"scale": 2.0}}', '{"other": {"scal": 2.0}}', "`scal` = 2.0 in `other`"),
+        ('{"other": {"scale": 2.0}}', '{"other": {"scale": [2.0]}}', "must change parameters"),
+        ('{"other": {"scale": 2.0}}', '{"other": {"seeds": 0}}', "Argument `seeds`"),
+        ('{"other": {"scale": 2.0}}', '["other"]', "`variants` must be a dictionary, but is list"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nAXES = ["scale"]', "`AXES` must be a dictionary"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nPRESETS = {"a": 3}', "`PRESETS` must be a dictionary"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nSEEDS = "many"', "Argument `SEEDS`"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nREVISION = "b"', "Argument `REVISION`"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nREFERENCES = ("no",)', "must name a reference"),
+        ('SOURCE = "own"', 'SOURCE = "own"\nREFERENCES = 3', "`REFERENCES` must be a list"),
+        ('SOURCE = "own"', "SOURCE = 3", "`SOURCE` of the study `tiny` must be words"),
+        (FIELD, f'    seeds: int = lab.parameter(5, "x")\n{FIELD}', "no field `seeds`"),
+        (FIELD, f'    seed: int = lab.parameter(5, "x")\n{FIELD}', "no field `seed`"),
+        (FIELD, f'    out: int = lab.parameter(5, "x")\n{FIELD}', "no field `out`"),
+        (FIELD, f'    more: list = lab.parameter((), "x")\n{FIELD}', "must be int, float, bool"),
+        (FIELD, f'    more: "Flaot" = lab.parameter(1, "x")\n{FIELD}', "'Flaot' is not defined"),
+        ('(1.0, "scale", above=0)', '(-1.0, "scale", above=0)', "Argument `scale`"),
+        ("@dataclass(frozen=True)\n", "", "@dataclass(frozen=True)"),
+        ("import numpy as np", "raise SystemExit(3)", "tiny.py, line 5: SystemExit: 3"),
+        ('of="other"', 'over=("nope",)', "must look along parameters, but names `nope`"),
+        ('of="other"', "among=True", "`among` must be words"),
+        ('why="Half."', 'why=""', "say why just that is allowed"),
+        ("def bigger(", "def decays(", "`decays` is one in line 75 already"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_line_before_anything_is_trained(
+    study, tmp_path, capsys, old, new, message
+):
+    file = study(old, new)
+    assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 2
+    one_line(capsys.readouterr().err, message)
+    assert main(["check", str(file)]) == 2
+    told = capsys.readouterr()
+    assert message in told.out + told.err
+    assert not (tmp_path / "out" / "journal").exists()
+
+
+@pytest.mark.parametrize("name", ["loss", "outcome", "step", "time", "mode"])
+def test_no_axis_has_the_name_of_what_results_hold(study, tmp_path, capsys, name):
+    file = study(FIELD, f'    {name}: float = lab.parameter(0.5, "x")\n{FIELD}')
+    words = [f"--{name}", "0.1", "0.2", "--out", str(tmp_path / "out")]
+    assert main(["run", str(file), *RUN, *words]) == 2
+    one_line(capsys.readouterr().err, f"Argument `{name}` must have a name of its own")
+
+
+@pytest.mark.parametrize("number", ["99999999999999999999999", "3000000000"])
+def test_a_whole_number_that_programs_cannot_hold_is_refused(study, tmp_path, capsys, number):
+    words = ["--width", number, "--out", str(tmp_path / "out")]
+    assert main(["run", str(study()), *RUN, *words]) == 2
+    one_line(capsys.readouterr().err, "Argument `width` must be between")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("def labels(p):\n", "def labels(p):\n    1 / 0\n", "`labels` of the study raised"),
+        ("def time(p, step):\n", "def time(p, step):\n    1 / 0\n", "`time` of the study raised"),
+        ("return step * p", "return step[1:] * p", "`time` must give one number per step"),
+    ],
+)
+def test_labels_that_raise_are_one_line_and_the_runs_are_kept(
+    study, tmp_path, capsys, old, new, message
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study(old, new)), *RUN, "--out", str(out)]) == 2
+    one_line(capsys.readouterr().err, message)
+    assert main(["check", str(tmp_path / "tiny.py")]) == 2
+    study()
+    assert main(["report", str(out)]) == 0
+    assert len(foretrain.open(out).claims) == 2
+
+
+def test_labels_of_another_number_than_what_they_label_are_found_by_check(study):
+    (line,) = check(study("np.arange(p.width)", "np.arange(p.width + 1)"))
+    assert "Labels `mode` must be as many as there are along `mode`, 2, but are 3." in line
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("def inputs(p, seed):\n", "def inputs(p, seed):\n    raise SystemExit\n", "SystemExit"),
+        ('    return {"start"', '    {"start"', "`inputs` must be a dictionary, but is NoneType"),
+        ('return {"start"', 'return {"seed": 3, "start"', "must give no `seed`"),
+        ("    return lab.Program(", "    lab.Program(", "`program` must return a Program"),
+        ("    def step(inputs, w):\n", "    def step(inputs, w):\n        exit(0)\n", "SystemExit"),
+    ],
+)
+def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
+    out = tmp_path / "out"
+    assert main(["run", str(study(old, new)), *RUN, "--out", str(out)]) == 3
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["runs"] == {"failed": 4}
+    assert all(message in reason for reason in summary["failures"].values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "left"),
+    [
+        ("def decays(cell):\n", "def decays(cell):\n    raise SystemExit(0)\n", "SystemExit", 1),
+        ("isel(step=0) / 4", "isel(step=0).values[[0, 1, 1, 1]]", "each of 2 seeds, but gave 4", 1),
+        ("def fit(cell):\n    return {}", 'def fit(cell):\n    return {"x": 1}', "`x` is not declared", 2),
+        ("def draw(grid):\n    return None", "def draw(grid):\n    return [3]", "`draw` must return", 2),
+        ("def draw(grid):\n    return None", "def draw(grid):\n    return {'../a': 3}", "without a folder", 2),
+        ("def draw(grid):\n    return None", "def draw(grid):\n    return {'a': 3}", "must give a Drawing", 2),
+        ("    gap =", "    cell.simulation['loss'][:] = 0\n    gap =", "copy() array first", 1),
+    ],
+)  # fmt: skip
+def test_what_looks_at_runs_and_raises_costs_itself_only(
+    study, tmp_path, capsys, old, new, message, left
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study(old, new)), *RUN, "--out", str(out)]) == 0
+    told = capsys.readouterr().err
+    one_line(told, message)
+    assert ".. See" not in told
+    assert (out / "report.html").exists()
+    result = foretrain.open(out)
+    assert len(result.claims) == left
+    assert (result.simulation["loss"].isel(step=0) > 0).all()
+
+
+def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, tmp_path):
+    file = study('of="other"', 'of="nobody"')
+    result = foretrain.run(file, seeds=2, workers=0, quiet=True, out=tmp_path / "out")
+    (claim,) = (claim for claim in result.claims if claim.id == "bigger")
+    assert (claim.verdict, claim.reason) == ("inconclusive", "no network `nobody` was trained")
+
+
+def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(file, tmp_path / "elsewhere" / "tiny.py")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, f"not at {file} any more")
+    assert main(["run", str(moved), *RUN, "--out", str(out)]) == 0
+    assert main(["report", str(out)]) == 0
+    moved.write_text("def broken(")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
+
+
+def test_data_that_users_get_can_be_written(study, tmp_path):
+    result = foretrain.run(study(), seeds=2, workers=0, quiet=True, out=tmp_path / "out")
+    result.simulation["loss"][:] = 0
+    assert np.all(result.simulation["loss"] == 0)

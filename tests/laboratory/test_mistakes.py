@@ -1,5 +1,6 @@
 """What the author of a study does wrong ends in one line that names it, before anything is trained where that can be."""
 
+import dataclasses
 import json
 import shutil
 
@@ -8,7 +9,10 @@ import pytest
 
 import foretrain
 from foretrain.cli import main
+from foretrain.errors import ForetrainError
 from foretrain.laboratory.check import check
+from foretrain.plans import catalogue
+from foretrain.study import Program, Run, define, parameter
 
 TINY = '''"""A decay."""
 
@@ -278,3 +282,57 @@ def test_data_that_users_get_can_be_written(study, tmp_path):
     result = foretrain.run(study(), seeds=2, workers=0, quiet=True, out=tmp_path / "out")
     result.simulation["loss"][:] = 0
     assert np.all(result.simulation["loss"] == 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Decay(Run):
+    """A decay."""
+
+    rate: float = parameter(0.1, "rate of decay", above=0)
+
+
+DECAY = Program(
+    init=lambda inputs: inputs["start"] * 1.0,
+    step=lambda inputs, x: x * (1 - inputs["rate"]),
+    observe=lambda inputs, x: {"loss": x**2},
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "axes", "message"),
+    [
+        (3, {"rate": 0.1}, "Argument `program` must be a Program"),
+        (DECAY, ["rate"], "Argument `axes` must give values by name"),
+        (DECAY, {"a b": 1}, "names as in Python"),
+        (DECAY, {"class": 1}, "names as in Python"),
+        (DECAY, {"rate": None}, "Argument `rate` must be a number or several"),
+        (DECAY, {"rate": []}, "Argument `rate` must be a number or several"),
+        (DECAY, {"loss": [1, 2]}, "Argument `loss` must have a name of its own"),
+        (DECAY, {"seed": 1}, "no field `seed`"),
+    ],
+)
+def test_a_program_that_cannot_be_trained_is_refused_in_one_line(tmp_path, program, axes, message):
+    with pytest.raises(ForetrainError, match=message):
+        foretrain.train(program, axes, seeds=2, steps=20, workers=0, out=tmp_path / "out")
+
+
+def test_training_of_which_every_run_fails_raises_its_reason(tmp_path, capsys):
+    given = {"seeds": 2, "steps": 20, "workers": 0, "quiet": True}
+    with pytest.raises(ForetrainError, match=r"2 of 2 runs failed: .*KeyError: 'start'"):
+        foretrain.train(DECAY, {"rate": 0.1}, out=tmp_path / "all", **given)
+
+    def inputs(p, seed):
+        return {"start": 1.0 / seed.number}
+
+    data = foretrain.train(DECAY, {"rate": 0.1}, inputs=inputs, out=tmp_path / "some", **given)
+    assert data["loss"].isel(step=0).notnull().values.tolist() == [False, True]
+    assert "1 of 2 runs failed:" in capsys.readouterr().err
+
+
+def test_a_study_of_functions_trains_its_own_program_whatever_its_name():
+    own = define("one-mode", Parameters=Decay, program=lambda p: DECAY)
+    assert catalogue.restore(catalogue.describe(own)).Parameters.__name__ == "Decay"
+    with pytest.raises(ForetrainError, match="`one-mode` is one of the catalogue"):
+        foretrain.run(own, seeds=2, steps=20)
+    with pytest.raises(ForetrainError, match="must be that of a folder"):
+        define("a/b", Parameters=Decay, program=lambda p: DECAY)

@@ -1,20 +1,23 @@
 """Training any program without a study: labelled data from functions, with lanes, resume and workers."""
 
 import dataclasses
-from collections.abc import Callable
+import keyword
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from foretrain.dynamics.program import Program
-from foretrain.errors import argument_error
+from foretrain.errors import ForetrainError, argument_error
 from foretrain.laboratory.conclude import labelled
 from foretrain.laboratory.conduct import conduct
+from foretrain.laboratory.judge import say
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import define
+from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 
 _KINDS = (bool, int, float, str)
@@ -59,12 +62,19 @@ def train(
 
     Raises:
         ArgumentError: an axis is neither a number nor several, or has the name of an argument.
+        ForetrainError: every run failed.
     """
+    if not isinstance(program, Program):
+        raise argument_error("program", "be a Program", f"is {program!r}")
+    if not isinstance(axes, Mapping | None):
+        raise argument_error("axes", "give values by name", f"is {axes!r}")
     given = dict(axes or {})
     fields = []
     for axis, values in given.items():
+        if not str(axis).isidentifier() or keyword.iskeyword(axis):
+            raise argument_error("axes", "have names as in Python", f"has {axis!r}")
         first = values
-        if not isinstance(values, str | int | float):
+        if isinstance(values, Iterable) and not isinstance(values, str):
             first = next(iter(values), None)
         kind = next((one for one in _KINDS if isinstance(first, one)), float)
         if kind is str or first is None or axis in ("steps", "observe_every", "precision"):
@@ -80,4 +90,19 @@ def train(
     result = conduct(plan, out, workers=workers, quiet=quiet)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
+    _tell_failures(result.path)
     return labelled(result.path, plan).simulation
+
+
+def _tell_failures(folder: Path) -> None:
+    """Say which runs failed, of which the data hold nothing; raise where all did."""
+    summary = read_summary(folder)
+    if not summary.failures:
+        return
+    reason, failed = next(iter(summary.failures.values())), summary.runs.get("failed", 0)
+    line = (
+        f"{failed} of {sum(summary.runs.values())} runs failed: {reason} See {folder / 'log.txt'}."
+    )
+    if failed == sum(summary.runs.values()):
+        raise ForetrainError(line)
+    say(line)

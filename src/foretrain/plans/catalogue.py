@@ -108,12 +108,19 @@ def _known(name: str) -> Study:
     )
 
 
+def refuse_borrowed_name(study: Study) -> None:
+    """Raise where a study made from functions has the name of one of the catalogue, which a folder of it would mean."""
+    if not study.files and (_FOLDER / study.name.replace("-", "_") / "study.py").exists():
+        rule = "have a name of its own"
+        raise argument_error("study", rule, f"`{study.name}` is one of the catalogue")
+
+
 def describe(study: Study) -> dict[str, str]:
     """What another process needs to load a study, as JSON-ready values; `restore` is the inverse.
 
     One that was made from functions (`foretrain.plans.study.define`) travels as what cloudpickle makes of it.
     """
-    if study.where or study.name in names():
+    if study.where or (study.files and study.name in names()):
         return {"study": study.where or study.name}
     import cloudpickle
 

@@ -114,6 +114,7 @@ def make_plan(
             too many runs.
     """
     known = catalogue.load(study)
+    catalogue.refuse_borrowed_name(known)
     chosen = known.presets[one_of("preset", preset, list(known.presets))]
     parameters, axes, preset_seeds = _laid_out(known, {**chosen, **values})
     _check_names(axes)

@@ -375,6 +375,8 @@ def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> S
     Raises:
         StudyError: a part has a name that no study knows.
     """
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
     sentences = parts.pop("sentences", ())
     unknown = set(parts) - _PARTS
     if unknown:

@@ -70,12 +70,6 @@ def test_one_seed_proves_nothing_and_none_less():
     )
 
 
-@pytest.mark.parametrize("number", [0, 1, 9, 11])
-def test_there_is_one_value_per_seed(number):
-    with pytest.raises(SentenceError, match="each of 10 seeds"):
-        judged(lambda cell: np.ones(number))
-
-
 def test_seeds_without_a_value_are_counted_and_keep_a_claim_from_holding():
     values = spread(1.0)
     values[:2] = np.nan

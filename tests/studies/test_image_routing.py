@@ -37,6 +37,7 @@ def ride(seeds=3, **values):
     return sorted(done, key=lambda run: run.identity)
 
 
+@pytest.mark.slow
 def test_the_flow_ends_at_least_squares_and_only_goes_down():
     p = study.Parameters(**SMALL)
     limit = theory.predict(p, np.zeros(1))
@@ -126,6 +127,7 @@ def test_rotations_need_images():
         image_domains.rotated(flat, 3, 180.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", ["permutation", "rotation"])
 def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
     runs = ride(

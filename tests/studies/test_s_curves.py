@@ -41,6 +41,7 @@ def rotated(factors, left, right):
     return Factors(left @ factors.left, right @ factors.right)
 
 
+@pytest.mark.slow
 def test_rotating_target_and_start_together_changes_nothing_for_descent():
     drawn = [draw(SMALL, seed) for seed in range(3)]
     turns = np.linalg.qr(np.random.default_rng(0).standard_normal((2, 12, 12)))[0]
@@ -54,6 +55,7 @@ def test_rotating_target_and_start_together_changes_nothing_for_descent():
         np.testing.assert_array_equal(one.finals["first_target"], other.finals["first_target"])
 
 
+@pytest.mark.slow
 def test_relabelling_components_relabels_their_bumps():
     drawn = [draw(SMALL, seed) for seed in range(3)]
     swapped = [(t, Factors(s.left[:, ::-1], s.right[:, ::-1])) for t, s in drawn]
@@ -84,6 +86,7 @@ def _aligned(x, y, a, b):
     return (unit(a).T @ unit(x)) * (unit(b).T @ unit(y))
 
 
+@pytest.mark.slow
 def test_small_logits_make_cross_entropy_the_squared_error():
     squared = Parameters(dimension=60, rank=2, steps=60, observe_every=10)
     crossed = dataclasses.replace(squared, loss_function="cross_entropy")
@@ -94,6 +97,7 @@ def test_small_logits_make_cross_entropy_the_squared_error():
         assert gap.max() < 0.05 * one.curves["relative_loss"][0]
 
 
+@pytest.mark.slow
 def test_a_scaled_target_of_descent_is_the_same_problem_in_other_units():
     one = dataclasses.replace(SMALL, steps=60)
     four = dataclasses.replace(one, target_scale=4.0, init_scale=2.0)

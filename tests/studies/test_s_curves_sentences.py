@@ -142,6 +142,7 @@ ENDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outcome", "seeds", "kept"), ENDS)
 def test_nothing_raises_however_runs_end(outcome, seeds, kept):
     whole = spoil(made(), outcome=outcome, seeds=seeds, kept=kept)

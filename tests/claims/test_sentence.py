@@ -70,6 +70,13 @@ def test_one_seed_proves_nothing_and_none_less():
     )
 
 
+def test_there_are_no_more_values_than_seeds_and_those_left_out_on_purpose_are_counted():
+    with pytest.raises(SentenceError, match="at most one number for each of 10 seeds, but gave 11"):
+        judged(lambda cell: np.ones(11))
+    some = judged(lambda cell: np.ones(7, bool), among="runs that converge")
+    assert (some.seeds, some.left_out) == (7, 3)
+
+
 def test_seeds_without_a_value_are_counted_and_keep_a_claim_from_holding():
     values = spread(1.0)
     values[:2] = np.nan

@@ -244,8 +244,16 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
                 f"The sentence `{said.id}` must measure one number per seed, but gave shape {values.shape} "
                 f"of dtype {values.dtype}."
             )
+        known = {cell.seeds, *(data.sizes.get("seed", 0) for data in cell.variants.values())}
+        if values.size > max(known):
+            raise SentenceError(
+                f"The sentence `{said.id}` must measure at most one number for each of {max(known)} seeds, but gave "
+                f"{values.size}."
+            )
         kept = values[np.isfinite(values)]
-        seeds, left_out = int(kept.size), int(values.size - kept.size)
+        # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
+        asked = min(number for number in known if number >= values.size)
+        seeds, left_out = int(kept.size), int((asked if said.among else values.size) - kept.size)
         ends = interval(kept, said.statistic) if kept.size else None
         measured = ends.measured if ends else math.nan
         uncertainty = (ends.low, ends.high) if ends else (math.nan, math.nan)

@@ -3,7 +3,7 @@
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -105,7 +105,7 @@ class _Writing:
         claims: list[Claim] | tuple[Claim, ...],
         problems: list[Problem],
         *,
-        looks: list[dict] | None = None,
+        looks: Sequence[Mapping[str, Any]] = (),
         store: bool = True,
     ) -> None:
         """Write summary and, unless it has been, store with these claims."""
@@ -158,7 +158,7 @@ class _Writing:
                 codes=dict(held.codes),
                 claims=tuple(claims),
                 problems=tuple(one.line for one in problems),
-                looks=tuple(looks or ()),
+                looks=tuple(dict(one) for one in looks),
                 reworded=tuple(home.reworded(folder, plan)),
                 history=tuple(manifest.get("history", ())),
                 command=shlex.join(command(plan)),

@@ -139,7 +139,7 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
             raise argument_error(name, "have one value", f"has {len(cleaned)}: it cannot be swept")
         if len(set(cleaned)) < len(cleaned):
             raise argument_error(name, "have distinct values", f"is {items}")
-        fixed[name] = cleaned[0]
+        fixed[name] = next(iter(cleaned))
         if len(cleaned) > 1:
             axes[name] = cleaned
     return parameters_type(**fixed), axes

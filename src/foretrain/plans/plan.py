@@ -183,7 +183,10 @@ def command(plan: Plan) -> list[str]:
         }
         if not differ.keys() - said.keys():
             break
-        said |= {name: values if len(values) > 1 else values[0] for name, values in differ.items()}
+        said |= {
+            name: values if len(values) > 1 else next(iter(values))
+            for name, values in differ.items()
+        }
     words = ["foretrain", "run", plan.study.where or plan.study.name]
     for name in rules(plan.study.Parameters):
         if name in said:
@@ -321,7 +324,7 @@ def merge(stored: Plan, asked: Plan) -> Plan:
         old, new = _values(stored, name), _values(asked, name)
         grows, shrinks = grows and set(new) >= set(old), shrinks and set(new) <= set(old)
         if not (grows or shrinks):
-            raise _conflict(name, old if len(old) > 1 else old[0], new if len(new) > 1 else new[0])
+            raise _conflict(name, *(one if len(one) > 1 else next(iter(one)) for one in (old, new)))
     return asked if grows else stored
 
 

@@ -131,7 +131,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
     (info / "entry_points.txt").write_text(point)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mylab\nVersion: 1\n")
     monkeypatch.syspath_prepend(tmp_path / "site")
-    caches = (catalogue.names, catalogue._entry_points)
+    caches = (catalogue.names, catalogue._entry_points, catalogue._known)
     for cache in caches:
         cache.cache_clear()
     try:

@@ -141,6 +141,7 @@ def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
     found = {"autoencoder": point, "gone": broken}
     monkeypatch.setattr(catalogue, "_entry_points", lambda: found)
     catalogue.names.cache_clear()
+    catalogue._known.cache_clear()
     try:
         assert main(["list"]) == 0
         assert "autoencoder" in capsys.readouterr().out
@@ -149,6 +150,7 @@ def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
         assert len(result.claims) == 2
     finally:
         catalogue.names.cache_clear()
+        catalogue._known.cache_clear()
 
 
 @pytest.mark.parametrize("workers", [0, 1])

@@ -229,3 +229,22 @@ def test_long_curves_are_thinned_and_keep_their_ends():
 def test_a_study_without_curves_or_runs_draws_none():
     assert draw(Grid(None)) == {}
     assert draw(Grid(None, simulation=xr.Dataset({"end": ("seed", [1.0])}))) == {}
+
+
+def test_an_axis_may_change_the_number_of_modes():
+    whole = grid({"width": (2, 3)}, modes=3)
+    known = np.array([[1, 2, -1], [1, 2, 3]])
+    for data in (whole.simulation, whole.theory):
+        data["mode_strength"] = data["mode_strength"].where(
+            xr.DataArray(known > 0, dims=("width", "mode"))
+        )
+        data["rank"] = data["mode_strength"].notnull().astype(int) * 3 - 1
+        data["rank"].attrs["padding"] = -1
+    whole.simulation.coords["mode"] = (("width", "mode"), known)
+    found = draw(whole)
+    assert {"mode 1", "mode 2", "mode 3"} <= set(labels(found["mode_strength"].figure))
+    for drawing in (found["mode_strength"], found["rank"]):
+        narrow, wide = (lines(ax, dashed=True) for ax in drawing.figure.axes)
+        assert (len(narrow), len(wide)) == (2, 3)
+    whole.simulation.coords["mode"] = (("width", "mode"), np.array([[4, 5, -1], [1, 2, 3]]))
+    assert {"mode 0", "mode 1", "mode 3"} <= set(labels(draw(whole)["mode_strength"].figure))

@@ -134,10 +134,14 @@ def _lines(grid, variable, axes, own) -> tuple[dict[str, dict[str, int]], dict[s
 
 
 def _label(variable, dim, place) -> str:
+    """The label of a place along a dim; its number where there is none, or where cells of the grid differ in it."""
     if dim not in variable.coords:
         return str(place)
-    value = variable[dim].values[place]
-    return value_text(value.item() if isinstance(value, np.generic) else value)
+    found = np.ravel(variable[dim].isel({dim: place}).values).tolist()
+    found = {
+        value for value in found if value == value and (len(found) == 1 or value not in (-1, ""))
+    }
+    return value_text(found.pop()) if len(found) == 1 else str(place)
 
 
 def _abscissa(data: xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, str]:
@@ -179,10 +183,11 @@ def _has(ax, label) -> bool:
 
 
 def _by_seed(array: xr.DataArray) -> np.ndarray:
-    """Values of shape (seed, step), with nan for what is too large to be drawn."""
+    """Values of shape (seed, step), with nan for what is too large to be drawn, and for the padding of whole numbers."""
     if "seed" not in array.dims:
         array = array.expand_dims("seed")
-    values = array.transpose("seed", "step").values.astype(float)
+    stored = array.transpose("seed", "step").values
+    values = np.where(stored == array.attrs.get("padding", np.nan), np.nan, stored.astype(float))
     return np.where(np.abs(values) < _LARGEST, values, np.nan)  # nan and infinity too
 
 

@@ -58,6 +58,28 @@ def test_a_sentence_has_its_name_from_its_function_and_a_corrected_form_from_wha
     assert judge(larger_first, cell()) is None
 
 
+def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
+    @sentence("A.", source="s", allowed=(5, 6), predicted=5, why="w", over="init_scale", note="N.")
+    def larger_first(cell):
+        return spread(1.0)
+
+    other = larger_first.corrected("B.", allowed=(0, 2), why="v")
+    assert (other.id, other.corrects) == ("larger-first.corrected", "larger-first")
+    assert (other.statement, other.why, other.note, other.over) == (
+        "B.",
+        "v",
+        "N.",
+        ("init_scale",),
+    )
+    assert (
+        judge(larger_first, cell()).verdict == "fails" and judge(other, cell()).verdict == "holds"
+    )
+    assert math.isnan(other.predicted) and other.seal != larger_first.seal
+    assert larger_first.corrected("C.", allowed=(0, 2), id="x").id == "x"
+    with pytest.raises(SentenceError):
+        larger_first.corrected("D.", allowed=(-math.inf, math.inf))
+
+
 def test_one_seed_proves_nothing_and_none_less():
     assert (
         judged(lambda cell: spread(1.0, 1), cell(1)).reason == "one seed says nothing of the spread"

@@ -18,7 +18,7 @@ import math
 import textwrap
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,21 @@ class Sentence:
         predicted: Any = self.predicted(blind) if callable(self.predicted) else self.predicted
         allowed = self.allowed(blind) if callable(self.allowed) else self.allowed
         return float(predicted), check_allowed(allowed, float(predicted), self.id)
+
+    def corrected(self, statement: str, *, id: str = "", **changes: Any) -> "Sentence":
+        """The corrected form: another statement about what this one measures.
+
+        Args:
+            statement: What it says instead.
+            id: By default ``<id of this sentence>.corrected``.
+            **changes: Attributes of the corrected form that differ, `allowed` and `why` above all. Its prediction is not
+                taken over.
+        """
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        measure = kept.pop("measure")
+        kept |= {"corrects": self.id, "predicted": math.nan, "id": id or f"{self.id}.corrected"}
+        kept.pop("statement")
+        return sentence(statement, **(kept | changes))(measure)
 
     @property
     def seal(self) -> str:

@@ -71,10 +71,10 @@ def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
         "N.",
         ("init_scale",),
     )
-    assert (
-        judge(larger_first, cell()).verdict == "fails" and judge(other, cell()).verdict == "holds"
-    )
-    assert math.isnan(other.predicted) and other.seal != larger_first.seal
+    assert judge(larger_first, cell()).verdict == "fails"
+    assert judge(other, cell()).verdict == "holds"
+    assert math.isnan(other.predicted)
+    assert other.seal != larger_first.seal
     assert larger_first.corrected("C.", allowed=(0, 2), id="x").id == "x"
     with pytest.raises(SentenceError):
         larger_first.corrected("D.", allowed=(-math.inf, math.inf))

@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import TooLarge
 from foretrain.networks.drawn import MOST_DRAWN, check_drawn
-from foretrain.networks.factorization import draw_start, draw_target
+from foretrain.networks.factorization_start import draw_start, draw_target
 from foretrain.networks.gated import initial_weights
 from foretrain.networks.routing_start import orthogonal_stack, orthogonal_start
 from foretrain.tasks.logic import contextual, pathways_graph, xor

@@ -6,6 +6,7 @@ import pytest
 from foretrain.dynamics import descent
 from foretrain.errors import ArgumentError
 from foretrain.networks import factorization
+from foretrain.networks import factorization_start as drawn
 from foretrain.networks.factorization import Factors
 from foretrain.theory import rank_one
 
@@ -16,8 +17,8 @@ AUTODIFF = jax.jit(jax.grad(factorization.loss, argnums=1), static_argnums=0)
 
 def setting(seed, dimension=12, rank=3, components=4, *, law="sphere", scale=1.0, init_scale=1.0):
     rng = np.random.default_rng(seed)
-    target = factorization.draw_target(rng, dimension, rank, law=law, scale=scale)
-    return factorization.draw_start(rng, dimension, components, init_scale), target
+    target = drawn.draw_target(rng, dimension, rank, law=law, scale=scale)
+    return drawn.draw_start(rng, dimension, components, init_scale), target
 
 
 def to_jax(factors, dtype=None):
@@ -199,17 +200,17 @@ def test_descent_reaches_the_target(x64):
 
 def test_targets_have_unit_components_and_are_orthonormal_by_option():
     rng = np.random.default_rng(35)
-    sphere = factorization.draw_target(rng, 50, 4)
+    sphere = drawn.draw_target(rng, 50, 4)
     for part in sphere:
         np.testing.assert_allclose(np.linalg.norm(part, axis=0), 1.0, rtol=1e-14)
         assert np.abs(part.T @ part - np.eye(4)).max() > 1e-3
-    scaled = factorization.draw_target(rng, 50, 4, law="orthonormal", scale=7.0)
+    scaled = drawn.draw_target(rng, 50, 4, law="orthonormal", scale=7.0)
     np.testing.assert_allclose(scaled.left.T @ scaled.left, 49 * np.eye(4), atol=1e-12)
     np.testing.assert_allclose(scaled.right.T @ scaled.right, np.eye(4), atol=1e-14)
 
 
 def test_starts_have_variance_scale_squared_over_n_and_rescale_exactly():
-    draws = [factorization.draw_start(np.random.default_rng(36), 100, 50, s) for s in (1.0, 0.5)]
+    draws = [drawn.draw_start(np.random.default_rng(36), 100, 50, s) for s in (1.0, 0.5)]
     np.testing.assert_allclose(draws[1].left, 0.5 * draws[0].left, rtol=1e-15)
     variance = np.concatenate([part.ravel() for part in draws[0]]).var() * 100
     assert variance == pytest.approx(1.0, abs=5 * np.sqrt(2 / 10_000))  # 5 standard errors
@@ -219,12 +220,12 @@ def test_user_errors_name_the_argument():
     rng = np.random.default_rng(0)
     start, target = setting(37)
     with pytest.raises(ArgumentError, match=r"`rank` must be at most `dimension` = 3 .* but is 4"):
-        factorization.draw_target(rng, 3, 4, law="orthonormal")
+        drawn.draw_target(rng, 3, 4, law="orthonormal")
     with pytest.raises(ArgumentError, match=r"`law` must be one of .* but is 'spher'"):
-        factorization.draw_target(rng, 3, 2, law="spher")
+        drawn.draw_target(rng, 3, 2, law="spher")
     with pytest.raises(ArgumentError, match="`scale` must be greater than 0"):
-        factorization.draw_target(rng, 3, 2, scale=0.0)
+        drawn.draw_target(rng, 3, 2, scale=0.0)
     with pytest.raises(ArgumentError, match="`components` must be at least 1, but is 0"):
-        factorization.draw_start(rng, 3, 0)
+        drawn.draw_start(rng, 3, 0)
     with pytest.raises(ArgumentError, match=r"`kind` must be one of .* but is 'l2'"):
         factorization.loss("l2", start, target)

@@ -7,13 +7,14 @@ import pytest
 
 from foretrain.measures import alignment as columns
 from foretrain.networks import factorization, factorization_rows
+from foretrain.networks import factorization_start as drawn
 from foretrain.networks.factorization import Factors
 
 
 def setting(seed, dimension, rank, components, scale=1.0):
     rng = np.random.default_rng(seed)
-    target = factorization.draw_target(rng, dimension, rank, scale=scale)
-    return target, factorization.draw_start(rng, dimension, components)
+    target = drawn.draw_target(rng, dimension, rank, scale=scale)
+    return target, drawn.draw_start(rng, dimension, components)
 
 
 def as_rows(kind, target, start):

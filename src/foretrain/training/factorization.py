@@ -163,7 +163,7 @@ def components(p: Factorization) -> int:
 
 def draw(p: Factorization, seed: Seed):
     """Target and start of one run, NumPy factors of shape (n, component)."""
-    from foretrain.networks import factorization as network
+    from foretrain.networks import factorization_start as network
 
     target = network.draw_target(
         generator(seed, "data"), p.dimension, p.rank, law=p.target_law, scale=p.target_scale

@@ -63,7 +63,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def draw(p: Parameters, seed: Seed):
     """Target and start of one run, NumPy factors of shape (n, 1)."""
-    from foretrain.networks.factorization import draw_start, draw_target
+    from foretrain.networks.factorization_start import draw_start, draw_target
 
     target = draw_target(generator(seed, "data"), p.dimension, 1)
     return target, draw_start(generator(seed, "weights"), p.dimension, 1, p.init_scale)

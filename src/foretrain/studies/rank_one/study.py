@@ -58,7 +58,7 @@ class Parameters(lab.Run):
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     """Target (a, b) and start (x, y) of one run, unit vectors and Gaussian ones, shape (n,)."""
-    from foretrain.networks.factorization import draw_start, draw_target
+    from foretrain.networks.factorization_start import draw_start, draw_target
 
     target = draw_target(generator(seed, "data"), p.dimension, 1)
     start = draw_start(generator(seed, "weights"), p.dimension, 1, p.init_scale)

@@ -1,0 +1,220 @@
+"""Operations of two symbols as tables: addition without a modulus, and finite groups.
+
+A network learns an operation from some of its samples (a, b) with the label `table[a, b]`. See docs/theory/grokking.md.
+"""
+
+from dataclasses import dataclass
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+
+from foretrain.errors import argument_error, integer, one_of
+
+OPERATIONS = ("addition", "cyclic", "dihedral", "symmetric")
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """What two symbols give, and the samples that show it.
+
+    Attributes:
+        table: int (symbol, symbol), the label of each ordered pair.
+        samples: int (sample, 2), every pair once: a <= b where the pairs are unordered. There are |D0| of them.
+        labels: int (sample,), the label of each.
+        commutative: The pairs are unordered. A commutative group with ordered pairs has False here.
+        name: What it is, in words.
+    """
+
+    table: np.ndarray
+    samples: np.ndarray
+    labels: np.ndarray
+    commutative: bool
+    name: str
+
+    @property
+    def symbols(self) -> int:
+        """p, the number of symbols."""
+        return len(self.table)
+
+    @property
+    def outcomes(self) -> int:
+        """Number of labels, of which the smallest is 0."""
+        return int(self.table.max()) + 1
+
+
+def addition(symbols: int) -> Operation:
+    """Integers 0..p-1 added without a modulus: p(p+1)/2 unordered samples, labels 0..2p-2.
+
+    Raises:
+        ArgumentError: fewer than two symbols.
+    """
+    numbers = np.arange(integer("symbols", symbols, minimum=2))
+    return _operation(numbers[:, None] + numbers, f"addition of 0..{symbols - 1}", False)
+
+
+def cyclic(symbols: int, *, ordered: bool = False) -> Operation:
+    """Addition modulo p; p^2 samples if `ordered`, else p(p+1)/2. Raises `ArgumentError` if p < 2."""
+    numbers = np.arange(integer("symbols", symbols, minimum=2))
+    return group((numbers[:, None] + numbers) % symbols, f"addition modulo {symbols}", ordered)
+
+
+def dihedral(sides: int) -> Operation:
+    """Symmetries of a polygon: rotations r^k are the symbols 0..n-1, reflections r^k s the symbols n..2n-1.
+
+    Raises:
+        ArgumentError: fewer than three sides.
+    """
+    sides = integer("sides", sides, minimum=3)
+    turn, flip = np.arange(2 * sides) % sides, np.arange(2 * sides) // sides
+    turns = turn[:, None] + np.where(flip[:, None], -turn, turn)
+    table = turns % sides + sides * (flip[:, None] ^ flip)
+    return group(table, f"symmetries of a polygon of {sides} sides")
+
+
+def symmetric(degree: int) -> Operation:
+    """Permutations of `degree` things, in lexicographic order; (a b)(x) = a(b(x)).
+
+    Raises:
+        ArgumentError: the degree is not in 2..5 (with 6 there are 1.9e8 parallelograms).
+    """
+    chosen = _permutations(degree)
+    composed = chosen[:, chosen]  # [a, b, x] = a(b(x))
+    places = degree ** np.arange(degree)
+    codes = chosen @ places
+    order = np.argsort(codes)
+    table = order[np.searchsorted(codes[order], composed @ places)]
+    return group(table, f"permutations of {degree}", ordered=degree > 2)
+
+
+def permutation_matrices(degree: int) -> np.ndarray:
+    """Matrices of the symbols of `symmetric`, shape (symbol, degree, degree): a group representation."""
+    return np.eye(degree)[_permutations(degree)].swapaxes(-1, -2)
+
+
+def regular_matrices(operation: Operation) -> np.ndarray:
+    """Matrices by which a group's elements permute it, shape (symbol, symbol, symbol): a faithful representation.
+
+    Raises:
+        ArgumentError: the table is no group.
+    """
+    table = check_group(operation.table)
+    return (np.arange(len(table))[:, None] == table[:, None, :]).astype(float)
+
+
+def product(first: Operation, second: Operation) -> Operation:
+    """Direct product of two groups: symbol (a, b) is number a * `second.symbols` + b.
+
+    Raises:
+        ArgumentError: one of them is no group.
+    """
+    one, two = check_group(first.table), check_group(second.table)
+    n = len(two)
+    table = (one[:, None, :, None] * n + two[None, :, None, :]).reshape(len(one) * n, -1)
+    return group(table, f"{first.name} times {second.name}", not first.commutative)
+
+
+def group(table, name: str = "a group", ordered: bool = False) -> Operation:
+    """The operation of a Cayley table.
+
+    Args:
+        table: int (n, n), entry [a, b] the product ab.
+        name: What it is, in words.
+        ordered: Take ordered pairs even where the group is commutative; where it is not they always are.
+
+    Raises:
+        ArgumentError: the table is no group, or has fewer than two elements.
+    """
+    return _operation(check_group(table), name, ordered)
+
+
+def named(operation: str, symbols: int, *, ordered: bool = False) -> Operation:
+    """An operation by name and number of symbols p: `addition`, `cyclic`, `dihedral` or `symmetric`.
+
+    Raises:
+        ArgumentError: an unknown name, or a number of symbols that the operation cannot have.
+    """
+    one_of("operation", operation, OPERATIONS)
+    symbols = integer("symbols", symbols, minimum=2)
+    if operation == "addition":
+        return addition(symbols)
+    if operation == "cyclic":
+        return cyclic(symbols, ordered=ordered)
+    if operation == "dihedral":
+        if symbols < 6 or symbols % 2:
+            raise argument_error(
+                "symbols", "be even and at least 6 for `dihedral`", f"is {symbols}"
+            )
+        return dihedral(symbols // 2)
+    degrees = {factorial(degree): degree for degree in range(2, 6)}
+    if symbols not in degrees:
+        raise argument_error("symbols", "be 2, 6, 24 or 120 for `symmetric`", f"is {symbols}")
+    return symmetric(degrees[symbols])
+
+
+def training_size(operation: Operation, size: int) -> int:
+    """Return `size` if so many samples can be drawn for training, 1..|D0|; raise `ArgumentError` if not."""
+    return integer("training_size", size, minimum=1, maximum=len(operation.samples))
+
+
+def training_sets(operation: Operation, size: int, draws: int, generator) -> np.ndarray:
+    """Random training sets of one size, bool (draws, sample); raises `ArgumentError` as `training_size` does."""
+    size = training_size(operation, size)
+    draws = integer("draws", draws, minimum=1)
+    order = generator.permuted(np.tile(np.arange(len(operation.samples)), (draws, 1)), axis=1)
+    return order < size
+
+
+def check_group(table) -> np.ndarray:
+    """Return a Cayley table as int array (n, n), or say which axiom fails and where.
+
+    Raises:
+        ArgumentError: not a square table of at least two whole numbers a side; a product that is no element; no identity;
+            an element without inverse; (ab)c that is not a(bc).
+    """
+    array = np.asarray(table)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
+        raise argument_error(
+            "table", "be square, with at least two rows", f"has shape {array.shape}"
+        )
+    if array.dtype.kind not in "iu":
+        raise argument_error("table", "hold whole numbers", f"has dtype {array.dtype}")
+    n = len(array)
+    elements = np.arange(n)
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        a, b = np.argwhere(outside)[0]
+        raise _fails("be closed", f"{a} * {b} is {array[a, b]}, which is not in 0..{n - 1}")
+    array = array.astype(int)
+    neutral = (array == elements).all(1) & (array.T == elements).all(1)
+    if not neutral.any():
+        raise _fails("have an identity", "no element leaves all others as they are from both sides")
+    one = int(neutral.argmax())
+    lonely = ~((array == one) & (array.T == one)).any(1)
+    if lonely.any():
+        raise _fails("have an inverse of every element", f"{lonely.argmax()} has none")
+    for a in range(n):  # by rows, so that memory stays of order n^2
+        wrong = array[array[a]] != array[a][array]
+        if wrong.any():
+            b, c = np.argwhere(wrong)[0]
+            left, right = array[array[a, b], c], array[a, array[b, c]]
+            got = f"({a} * {b}) * {c} is {left} and {a} * ({b} * {c}) is {right}"
+            raise _fails("be associative", got)
+    return array
+
+
+def _fails(rule, got):
+    return argument_error("table", f"{rule}, as a group is", f"{got}")
+
+
+def _permutations(degree):
+    degree = integer("degree", degree, minimum=2, maximum=5)
+    return np.array(list(permutations(range(degree))))
+
+
+def _operation(table, name, ordered):
+    unordered = not ordered and bool((table == table.T).all())
+    n = len(table)
+    first, second = np.triu_indices(n) if unordered else np.indices((n, n)).reshape(2, -1)
+    samples = np.stack([first, second], axis=1)
+    return Operation(table, samples, table[first, second], unordered, name)

@@ -1,0 +1,128 @@
+"""Effective loss of representation learning: a quadratic energy of embeddings, and the time in which they become linear.
+
+l_eff = l_0 / Z_0, with l_0 the sum over the parallelograms P0(D) of a training set of |E_i + E_j - E_m - E_n|^2 and Z_0 the
+sum over symbols of |E_k|^2. At fixed Z_0 the flow is linear, dR/dt = -H R with H = 2 A^T A / Z_0, whose smallest eigenvalue
+that does not vanish for all samples (the third, for addition) is the grokking rate. With Z_0 free the flow has a closed
+form too. See docs/theory/grokking.md. Time is continuous: step k of descent with rate eta is t = eta k. All in float64.
+
+`normalised=True` divides l_0 by |P0(D)|, as is written in one place of the literature; the time scale shown there follows
+without, which is the default.
+"""
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array, real
+from foretrain.tasks.groups import Operation
+from foretrain.theory.parallelograms import (
+    checked_training,
+    degrees_of_freedom,
+    gram,
+    inside,
+    least_degrees_of_freedom,
+)
+
+
+def energy_matrix(operation: Operation, training, *, normalised: bool = False) -> np.ndarray:
+    """A^T A, so that l_0 = sum over dimensions of R^T (A^T A) R; shape (..., symbol, symbol)."""
+    matrix = gram(operation, training)
+    if not normalised:
+        return matrix
+    number = inside(operation, training).sum(-1)
+    return matrix / np.maximum(number, 1)[..., None, None]
+
+
+def effective_loss(operation: Operation, training, embedding, *, normalised: bool = False):
+    """l_0 / Z_0 of embeddings (..., symbol, dimension) as they are, shape (...,): neither centred nor scaled."""
+    loss, size = _parts(energy_matrix(operation, training, normalised=normalised), embedding)
+    return loss / size
+
+
+def hessian(operation: Operation, training, squared_norm=None, *, normalised: bool = False):
+    """H = 2 A^T A / Z_0 at fixed Z_0, shape (..., symbol, symbol).
+
+    Args:
+        operation: What is learned.
+        training: bool (..., sample).
+        squared_norm: Z_0. None: p - 1, that of one dimension with unbiased variance 1; d such dimensions have d (p - 1).
+        normalised: Divide by |P0(D)|.
+    """
+    size = operation.symbols - 1 if squared_norm is None else squared_norm
+    size = real("squared_norm", size, above=0)
+    return 2 * energy_matrix(operation, training, normalised=normalised) / size
+
+
+def grokking_rate(operation: Operation, training, squared_norm=None, *, normalised: bool = False):
+    """lambda_3, shape (...,): the slowest rate of the Hessian that all samples would make positive; exactly 0 where it is not.
+
+    For addition the third smallest eigenvalue, for a group (whose embeddings then coincide) the second. Arguments as in
+    `hessian`.
+    """
+    training = checked_training(operation, training)
+    values = np.linalg.eigvalsh(hessian(operation, training, squared_norm, normalised=normalised))
+    least = least_degrees_of_freedom(operation)
+    unique = degrees_of_freedom(operation, training) == least
+    return np.where(unique, values[..., least], 0.0)
+
+
+def grokking_time(rate, learning_rate: float = 1.0) -> np.ndarray:
+    """1 / lambda_3 in continuous time, or 1 / (lambda_3 eta) in steps of descent with learning rate eta; inf at rate 0."""
+    rate = np.asarray(rate, float)
+    if (rate < 0).any():
+        raise argument_error("rate", "not be negative", f"is {rate.min():g}")
+    with np.errstate(divide="ignore"):
+        return 1 / (rate * real("learning_rate", learning_rate, above=0))
+
+
+def linear_flow(operation: Operation, training, start, times, *, normalised: bool = False):
+    """exp(-H t) R_0 with Z_0 fixed at that of the start, (..., time, symbol, dimension); arguments as in `exact_flow`."""
+    return _decayed(operation, training, start, times, normalised)[0]
+
+
+def exact_flow(operation: Operation, training, start, times, *, normalised: bool = False):
+    """Gradient flow of l_0 / Z_0, Z_0 moving: exp(-H t) R_0, rescaled to the Z_0 of the start, which is conserved.
+
+    The sum C of all embeddings obeys dC/dt = (2 l_0 / Z_0^2) C: it is conserved only where it is zero, or at a minimum.
+
+    Args:
+        operation: What is learned.
+        training: bool (..., sample).
+        start: R_0, (..., symbol, dimension), not all zero.
+        times: (time,), continuous.
+        normalised: Divide l_0 by |P0(D)|.
+
+    Returns:
+        (..., time, symbol, dimension).
+    """
+    path, size = _decayed(operation, training, start, times, normalised)
+    return path * np.sqrt(size[..., None, None, None] / (path**2).sum((-2, -1), keepdims=True))
+
+
+def velocity(operation: Operation, training, embedding, *, normalised: bool = False):
+    """dR/dt of the flow on l_0 / Z_0, (..., symbol, dimension): -(2 / Z_0)(A^T A - l_0 / Z_0) R."""
+    matrix = energy_matrix(operation, training, normalised=normalised)
+    loss, size = (part[..., None, None] for part in _parts(matrix, embedding))
+    return -2 / size * (matrix @ embedding - loss / size * embedding)
+
+
+def _parts(matrix, embedding):
+    """l_0 and Z_0."""
+    embedding = np.asarray(embedding, float)
+    size = (embedding**2).sum((-2, -1))
+    if not (size > 0).all():
+        raise argument_error("embedding", "not be zero everywhere", "one is")
+    return (embedding * (matrix @ embedding)).sum((-2, -1)), size
+
+
+def _decayed(operation, training, start, times, normalised):
+    matrix = energy_matrix(operation, training, normalised=normalised)
+    start, times = finite_array("start", start), finite_array("times", times, ndim=1)
+    if start.ndim < 2 or start.shape[-2] != operation.symbols:
+        rule = f"have shape (..., {operation.symbols} symbols, dimensions)"
+        raise argument_error("start", rule, f"has shape {start.shape}")
+    size = _parts(matrix, start)[1]
+    values, vectors = np.linalg.eigh(matrix)
+    values = np.maximum(values, 0)
+    part = vectors.swapaxes(-1, -2) @ start
+    rate = 2 * values / size[..., None]
+    decay = np.exp(-rate[..., None, :] * times[:, None])
+    return vectors[..., None, :, :] @ (decay[..., None] * part[..., None, :, :]), size

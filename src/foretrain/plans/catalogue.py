@@ -6,12 +6,10 @@ another package, or the path of a file or folder of one's own.
 
 import ast
 import base64
-import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
 import pickle
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from foretrain.errors import argument_error, nearest
+from foretrain.plans import siblings
 from foretrain.plans.study import ROLES, Card, Study, StudyError
 
 _FOLDER = Path(__file__).parents[1] / "studies"
@@ -149,20 +148,18 @@ def _from_path(path: Path) -> Study:
         raise argument_error("study", "be the file of a study, or a folder with a study.py", got)
     name = path.stem if path.is_file() else path.name
     read = read_card(file, name.replace("_", "-"))
-    sources = sorted(path.glob("*.py")) if path.is_dir() else [file]
-    stamp = hashlib.sha256(
-        b"\0".join(str(path).encode() + b"\0" + one.read_bytes() for one in sources)
-    )
-    package = f"foretrain_study_{stamp.hexdigest()[:16]}"
+    package = siblings.package_of(path, file.parent)
     if path.is_file():
         return _of_file(read, file, package)
-    return _of_folder(read, path, lambda role: _imported(package, path, role), where=str(path))
+    return _of_folder(
+        read, path, lambda role: siblings.part(package, path / f"{role}.py"), where=str(path)
+    )
 
 
 @cache
 def _of_file(read: Card, file: Path, package: str) -> Study:
     def part(role: str) -> dict[str, Any] | None:
-        return vars(_module(package, file)) if role == "study" else None
+        return vars(siblings.part(package, file)) if role == "study" else None
 
     return Study(read, part, str(file), {"study": str(file)})
 
@@ -177,28 +174,3 @@ def _of_folder(
         return vars(imported(role)) if role in files else None
 
     return Study(read, part, where, files)
-
-
-def _imported(package: str, folder: Path, role: str) -> ModuleType:
-    """A part of a folder of one's own, in a package of its own so that the parts may import each other."""
-    if package not in sys.modules:
-        holder = ModuleType(package)
-        holder.__path__ = [str(folder)]
-        sys.modules[package] = holder
-    return importlib.import_module(f"{package}.{role}")
-
-
-def _module(name: str, file: Path) -> ModuleType:
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise StudyError(f"{file} is no Python file that can be imported.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module

@@ -10,6 +10,7 @@ import inspect
 from functools import cache
 from pathlib import Path
 
+from foretrain.plans.siblings import beside, file_of
 from foretrain.plans.study import Study
 
 _PACKAGE = Path(__file__).parents[1]
@@ -105,19 +106,14 @@ def _imported(file: Path, tree: ast.AST) -> list[Path]:
 
 
 def _file(file: Path, module: str, level: int) -> Path | None:
-    if level:
-        base = (
-            file.parents[level - 1].joinpath(*module.split("."))
-            if module
-            else file.parents[level - 1]
-        )
+    first, *rest = module.split(".")
+    if not level and first == "foretrain":
+        path = _PACKAGE.joinpath(*rest).with_suffix(".py") if rest and rest[0] in _ROOMS else None
+    elif not level:
+        path = beside(file.parent, module)
     else:
-        first, *rest = module.split(".")
-        if first == "foretrain":
-            if not rest or rest[0] not in _ROOMS:
-                return None
-            base = _PACKAGE.joinpath(*rest)
-        else:
-            base = file.parent.joinpath(first, *rest)
-    path = base.with_suffix(".py")
-    return path if path.is_file() and path.name not in ("claims.py", "figures.py") else None
+        base = file.parents[level - 1].joinpath(*module.split(".") if module else ())
+        path = base.with_suffix(".py") if file.is_relative_to(_PACKAGE) else file_of(base)
+    if path is None or not path.is_file() or path.name in ("claims.py", "figures.py"):
+        return None
+    return path

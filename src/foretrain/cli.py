@@ -231,8 +231,9 @@ def _add_prediction(parser):
 
 
 def _run(arguments):
-    from foretrain.laboratory.conduct import run
+    from foretrain.laboratory.conduct import conduct, data_from
     from foretrain.plans.config import read_config
+    from foretrain.plans.plan import make_plan
 
     study = _load(arguments.study)
     values = read_config(arguments.config, study) if arguments.config else {}
@@ -243,19 +244,15 @@ def _run(arguments):
             name = name.removeprefix("parameter_")
             items = [_value(study, name, text) for text in texts]
             values[name] = items if len(items) > 1 else items[0]
-    result = run(
-        study,
-        preset=arguments.preset,
-        seeds=seeds,
-        root_seed=arguments.root_seed,
-        **_engine_options(arguments),
-        **values,
-    )
-    return _finish(result, arguments)
+    given = {"preset": arguments.preset, "seeds": seeds, "root_seed": arguments.root_seed}
+    with data_from(arguments.data_dir, arguments.out):
+        plan = make_plan(study, values, **given, yes=arguments.yes)
+    return _finish(conduct(plan, **_engine_options(arguments)), arguments)
 
 
 def _sweep(arguments):
-    from foretrain.laboratory.conduct import folder_of, sweep
+    from foretrain.laboratory.conduct import conduct, data_from, folder_of
+    from foretrain.plans.config import read_sweep
 
     if arguments.explain:
         from foretrain.laboratory.explain import explain
@@ -264,7 +261,6 @@ def _sweep(arguments):
         return 0
     if arguments.emit_sbatch is not None:
         from foretrain.engine.cluster import sbatch_script
-        from foretrain.plans.config import read_sweep
 
         plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)
@@ -283,7 +279,10 @@ def _sweep(arguments):
             end="",
         )
         return 0
-    return _finish(sweep(arguments.config, **_engine_options(arguments)), arguments)
+    with data_from(arguments.data_dir, arguments.out):
+        plan, out = read_sweep(arguments.config, arguments.yes)
+    options = {**_engine_options(arguments), "out": arguments.out or out}
+    return _finish(conduct(plan, **options), arguments)
 
 
 def _engine_options(arguments):
@@ -298,7 +297,6 @@ def _engine_options(arguments):
         "retrain": arguments.retrain,
         "keep": arguments.keep,
         "data_dir": arguments.data_dir,
-        "yes": arguments.yes,
         "quiet": arguments.quiet,
     }
 
@@ -334,16 +332,17 @@ def _finish(result, arguments):
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
-    summary = read_summary(result.path)
-    for line in summary.problems:
-        print(f"foretrain: {line} See {result.path / 'log.txt'}.", file=sys.stderr)
-    lost = summary.runs.get("failed", 0) + summary.runs.get("missing", 0)
-    if lost:
-        reason = next(iter(summary.failures.values()), "they are missing")
-        where = result.path / ("log.txt" if summary.failures else "summary.json")
-        print(f"foretrain: {lost} runs were lost: {reason} See {where}.", file=sys.stderr)
+    _tell_troubles(result.path)
+    if read_summary(result.path).lost:
         return 3
     return _verdict(result.claims, arguments)
+
+
+def _tell_troubles(folder):
+    from foretrain.laboratory.conduct import troubles
+
+    for line in troubles(folder):
+        print(f"foretrain: {line}", file=sys.stderr)
 
 
 def _verdict(claims, arguments):
@@ -439,6 +438,7 @@ def _report(arguments):
 
     rebuild(arguments.folder, quiet=False)
     print(f"Page: {arguments.folder / FILE_NAME}")
+    _tell_troubles(arguments.folder)
     return 0
 
 

@@ -255,6 +255,22 @@ def test_what_looks_at_runs_and_raises_costs_itself_only(
     assert (result.simulation["loss"].isel(step=0) > 0).all()
 
 
+def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_path, capsys):
+    given = {"seeds": 2, "workers": 0, "quiet": True}
+    lost = study('    return {"start"', '    1 / seed.number\n    return {"start"')
+    for _ in range(2):  # found done the second time
+        foretrain.run(lost, out=tmp_path / "lost", **given)
+        told = capsys.readouterr().err
+        assert (
+            told.count("2 runs were lost: ") == told.count("The theory of the study raised: ") == 1
+        )
+    foretrain.run(study(), learning_rate=5.0, steps=200, out=tmp_path / "far", **given)
+    one_line(capsys.readouterr().err, "4 of 4 runs diverged. See ")
+    words = ["--learning-rate", "5", "--steps", "200", "--out", str(tmp_path / "far")]
+    assert main(["run", str(study()), *RUN, *words]) == 0
+    one_line(capsys.readouterr().err, "foretrain: 4 of 4 runs diverged.")
+
+
 def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, tmp_path):
     file = study('of="other"', 'of="nobody"')
     result = foretrain.run(file, seeds=2, workers=0, quiet=True, out=tmp_path / "out")

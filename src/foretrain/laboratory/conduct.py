@@ -30,6 +30,7 @@ from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result, open_result
+from foretrain.results.summary import read_summary
 from foretrain.vocabulary import FAILED
 
 DATA_DIR = "FORETRAIN_DATA_DIR"
@@ -86,11 +87,11 @@ def run(
         ArgumentError: a parameter breaks its rule.
         FolderError: the folder holds something else, is locked, cannot be written, or holds runs of other code.
     """
-    with _data_from(data_dir, out):
+    with data_from(data_dir, out):
         plan = make_plan(
             study, parameters, seeds=seeds, root_seed=root_seed, preset=preset, yes=yes
         )
-    return conduct(
+    result = conduct(
         plan,
         out,
         workers=workers,
@@ -104,15 +105,38 @@ def run(
         data_dir=data_dir,
         quiet=quiet,
     )
+    return _told(result)
 
 
 def sweep(
     config: str | Path, *, out: str | Path | None = None, yes: bool = False, **options: Any
 ) -> Result | None:
     """Run the grid that a TOML file describes, see `foretrain.plans.config.read_sweep`; `options` are those of `run`."""
-    with _data_from(options.get("data_dir"), out):
+    with data_from(options.get("data_dir"), out):
         plan, folder = read_sweep(config, yes)
-    return conduct(plan, out or folder, **options)
+    return _told(conduct(plan, out or folder, **options))
+
+
+def _told(result: Result | None) -> Result | None:
+    """The result, once it is said what of it is not there."""
+    if result is not None and result.path is not None:
+        for line in troubles(result.path):
+            say(line)
+    return result
+
+
+def troubles(folder: Path) -> list[str]:
+    """What is not as it should be in a folder of results, a line each: parts that raised, runs that were lost or diverged."""
+    summary = read_summary(folder)
+    lines = [f"{line} See {folder / 'log.txt'}." for line in summary.problems]
+    if lost := summary.lost:
+        reason = next(iter(summary.failures.values()), "they are missing")
+        where = folder / ("log.txt" if summary.failures else "summary.json")
+        lines.append(f"{lost} runs were lost: {reason} See {where}.")
+    if diverged := summary.runs.get("diverged", 0):
+        where = folder / "report.html"
+        lines.append(f"{diverged} of {sum(summary.runs.values())} runs diverged. See {where}.")
+    return lines
 
 
 def folder_of(plan: Plan, out: str | Path | None) -> Path:
@@ -143,7 +167,7 @@ def conduct(
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
     folder = claim_folder(folder_of(plan, out))
     plan = home.joined(folder, plan)
-    with _data_from(data_dir, folder):
+    with data_from(data_dir, folder):
         held = scan(folder)
         again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
         if retry_failed:
@@ -195,7 +219,7 @@ def conduct(
 
 
 @contextlib.contextmanager
-def _data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterator[None]:
+def data_from(data_dir: str | Path | None, folder: str | Path | None) -> Iterator[None]:
     """Let the data of this run be found: where it is said, else where the folder remembers, else where it always was."""
     if data_dir is None and folder is not None and not os.environ.get(DATA_DIR):
         data_dir = home.data_dir(path_argument("out", folder))
@@ -288,5 +312,5 @@ def rebuild(folder: str | Path, *, quiet: bool = True) -> Result:
         result = open_result(folder)
         write_page(result, None, None, [])
         return result
-    with _data_from(None, folder):
+    with data_from(None, folder):
         return conclude(folder, plan_from_dict(stored), "", 0.0, quiet=quiet)

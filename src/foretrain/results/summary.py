@@ -77,6 +77,11 @@ class Summary:
     command: str = ""
     citations: tuple[str, ...] = ()
 
+    @property
+    def lost(self) -> int:
+        """Number of runs that failed or are missing."""
+        return self.runs.get("failed", 0) + self.runs.get("missing", 0)
+
 
 def write_summary(folder: Path, summary: Summary) -> Path:
     """Write ``summary.json`` atomically; raises `FolderError` if the disk refuses it."""

@@ -3,6 +3,8 @@
 See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation.
 """
 
+from typing import TYPE_CHECKING
+
 from foretrain.claims.sentence import Exact, PerSeed, Sentence, sentence
 from foretrain.dynamics.program import (
     CONVERGED,
@@ -14,7 +16,6 @@ from foretrain.dynamics.program import (
     Program,
 )
 from foretrain.errors import argument_error
-from foretrain.figures import Drawing
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.blocks import Run, Training
@@ -23,6 +24,9 @@ from foretrain.plans.parameters import default, parameter
 from foretrain.plans.study import Study, define
 from foretrain.streams import Seed, generator, key, normals
 from foretrain.vocabulary import Variable, declare
+
+if TYPE_CHECKING:
+    from foretrain.figures import Drawing
 
 __all__ = [
     "CONVERGED",
@@ -55,3 +59,12 @@ __all__ = [
     "parameter",
     "sentence",
 ]
+
+
+def __getattr__(name: str):
+    """`Drawing`, which loads matplotlib: most runs of a study are trained without drawing anything."""
+    if name != "Drawing":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from foretrain.figures import Drawing
+
+    return Drawing

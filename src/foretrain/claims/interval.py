@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
-from scipy.stats import binom
+from scipy.special import bdtr, betaincinv, ndtri, stdtrit
 
 from foretrain.errors import argument_error, finite_array, one_of
 
@@ -166,4 +165,4 @@ def _student(n: int) -> float:
 @cache
 def _median_rank(n: int) -> int:
     """Rank of the order statistics, counted from either end, that enclose the median with at least 95%; 0 if none do."""
-    return int(binom.ppf(_TAIL, n, 0.5))
+    return int(np.searchsorted(bdtr(np.arange(n + 1), n, 0.5), _TAIL))

@@ -203,10 +203,10 @@ def test_nothing_to_learn_is_said_and_ranked_last():
 
 def test_what_is_learned_only_to_rounding_has_a_curve_all_the_same():
     x, y = xor(1).inputs["x"], xor(1).targets["y"]
-    contradictory = pathways_data(x, y, [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]])
+    contradictory = pathways_data(x, y, np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]]))
     for scale in np.geomspace(1e-6, 0.03, 10):
         for gates in ([[1, 0, 0, 1], [0, 1, 1, 0]], [[1, 1, 1, 1]]):
-            found = of(pathways_data(x, y, gates), init_scale=scale)
+            found = of(pathways_data(x, y, np.array(gates)), init_scale=scale)
             assert found.times[-1] > 0
             assert found.loss[-1] == pytest.approx(0.5, abs=1e-3)
         assert of(contradictory, init_scale=scale).final_loss == pytest.approx(0.25, abs=1e-3)
@@ -245,7 +245,10 @@ def test_options_and_data_that_do_not_fit_are_refused():
 def test_prediction_from_files_is_that_of_the_data(files):
     found = foretrain.predict("graph.toml", "halves.npz")
     data = pathways_data(
-        xor(1).inputs["x"], xor(1).targets["y"], [[1, 1, 0, 0], [0, 0, 1, 1]], hidden_width=8
+        xor(1).inputs["x"],
+        xor(1).targets["y"],
+        np.array([[1, 1, 0, 0], [0, 0, 1, 1]]),
+        hidden_width=8,
     )
     np.testing.assert_array_equal(found.loss, of(data).loss)
 
@@ -280,6 +283,20 @@ def test_a_written_prediction_is_what_was_printed(files):
     stored = json.loads(written[0].read_text())
     assert stored["loss"] == found.loss.tolist()
     assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
+
+
+def test_a_prediction_that_cannot_be_written_leaves_the_one_before_whole(files, monkeypatch):
+    found = foretrain.predict("graph.toml", "halves.npz")
+    before = write(found, files / "one")[0].read_text()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(FolderError):
+        write(foretrain.predict("graph.toml", "open.npz"), files / "one")
+    assert (files / "one" / "prediction.json").read_text() == before
+    assert not list((files / "one").glob(".*"))
 
 
 def test_a_data_file_may_stand_under_two_graphs(files):

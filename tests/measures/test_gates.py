@@ -42,6 +42,7 @@ def test_agreement_is_one_for_a_gating_s_own_gates_and_counts_examples_otherwise
     pathways = np.array([[1, 1, 0, 0], [0, 0, 1, 1]])
     assert gate_agreement(pathways[[0, 1, 1]], np.ones(3), pathways) == 1
     # A unit that is open on one example agrees with three quarters of either pathway's gate, or of none.
-    assert gate_agreement([[1, 0, 0, 0]], [1.0], pathways) == 0.75
-    assert gate_agreement([[1, 1, 0, 0], [1, 0, 0, 0]], [3.0, 1.0], pathways) == 0.9375
-    assert gate_agreement([[1, 1, 1, 1]], [1.0], pathways) == 0.5
+    own = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
+    assert gate_agreement(own[[1]], np.ones(1), pathways) == 0.75
+    assert gate_agreement(own[:2], np.array([3.0, 1.0]), pathways) == 0.9375
+    assert gate_agreement(own[[2]], np.ones(1), pathways) == 0.5

@@ -227,7 +227,9 @@ def test_variables_must_be_declared_with_the_dims_they_have(tmp_path, run, messa
 
 def test_a_variable_must_have_the_same_dims_in_all_segments(tmp_path):
     writer = Writer(tmp_path, "w")
-    writer.append([FinishedRun("0-0-0", 1, 0, np.arange(0), {}, {"test_fold_count": np.int32(1)})])
+    writer.append(
+        [FinishedRun("0-0-0", 1, 0, np.arange(0), {}, {"test_fold_count": np.array(1, np.int32)})]
+    )
     writer.append([FinishedRun("0-0-1", 1, 0, np.arange(0), {}, {"test_fold_count": np.ones(2)})])
     with pytest.raises(VocabularyError, match="same dims in all runs"):
         fold(tmp_path, layout())

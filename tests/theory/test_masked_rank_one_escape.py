@@ -46,7 +46,7 @@ def integrate(trained, u, v, s, times):
 def place_at(early, time):
     """S and s of the closed forms at a time, in the flow's gauge: the inverse of `time_at`."""
     turn = early.turning_point
-    returning = time > escape.time_at(early, turn) if math.isfinite(turn) else False
+    returning = math.isfinite(turn) and bool(time > escape.time_at(early, turn))
     behind = lambda place: escape.time_at(early, place, returning=returning) - time  # noqa: E731
     ends = [0.0, turn]
     if returning or math.isinf(turn):

@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from foretrain.errors import argument_error, finite_array, real
 from foretrain.forecast.prediction import SHORT, ModeForecast, Prediction, Ranking, first_below
@@ -44,8 +45,8 @@ def predict(
     graph: Graph | Mapping | str | PathLike,
     data: GatedData | str | PathLike,
     *,
-    init_scale: float = 0.01,
-    times: np.ndarray | None = None,
+    init_scale: float | str = 0.01,
+    times: ArrayLike | None = None,
     approximate: bool = False,
     label: str = "network",
 ) -> Prediction:
@@ -61,7 +62,7 @@ def predict(
         graph: A `Graph`, nested tables as `graph_from_dict` takes, or the path of a TOML file.
         data: A `GatedData`, or the path of an npz file of arrays ``x.<node>``, ``y.<node>``, ``gate.<edge or node>``.
         init_scale: Strength of every edge in every mode at time 0: positive, and within what float64 can follow, which
-            depends on graph and data.
+            depends on graph and data. Text that spells a number is one.
         times: Where the loss is wanted, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
             at learning rate 0.1. By default 201 times until all but 1% is learned.
         approximate: Go on where the statistics cannot be diagonalised jointly; see `Prediction.residual`.
@@ -78,16 +79,16 @@ def predict(
 
     Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs.
     """
-    init_scale = real("init_scale", init_scale, above=0)
+    strength = real("init_scale", init_scale, above=0)
     graph = _graph(graph)
     data = _data(data, graph)
     statistics = gather_statistics(data)
     _check_size(statistics)
     reduction = _reduce(data, statistics, approximate)
     natural = _natural_strength(reduction)
-    _check_scale(init_scale, reduction, natural)
-    start = reduced_dynamics.decoupled_start(reduction, init_scale * start_signs(reduction))
-    horizon = _horizon(reduction, init_scale)
+    _check_scale(strength, reduction, natural)
+    start = reduced_dynamics.decoupled_start(reduction, strength * start_signs(reduction))
+    horizon = _horizon(reduction, strength)
     if times is not None:
         times = _check_times(times, horizon)
     # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
@@ -110,7 +111,7 @@ def predict(
     reached = reduction.residual <= TOLERANCE and not falls_short
     return Prediction(
         label=label,
-        init_scale=init_scale,
+        init_scale=strength,
         modes=_forecast(reduction, followed, states),
         times=times,
         loss=reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times)),
@@ -236,7 +237,7 @@ def _check_scale(init_scale: float, reduction: Reduction, natural: float) -> Non
         raise argument_error("init_scale", rule, got, f"Weights grow to about {natural:.3g}.")
 
 
-def _check_times(times: np.ndarray, horizon: float) -> np.ndarray:
+def _check_times(times: ArrayLike, horizon: float) -> np.ndarray:
     times = finite_array("times", times, ndim=1).astype(float)
     if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
         got = f"is {times[:3]} .." if times.size > 3 else f"is {times}"

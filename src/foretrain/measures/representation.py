@@ -35,7 +35,7 @@ def cross_domain_similarity(similarity, items: int) -> tuple[np.ndarray, np.ndar
     domain, item = np.divmod(np.arange(samples), items)
     across = domain[:, None] != domain[None]
     same = item[:, None] == item[None]
-    mean = lambda mask: cosine[..., mask].mean(-1)  # noqa: E731
+    mean = lambda mask: np.asarray(cosine[..., mask].mean(-1))  # noqa: E731
     return mean(across & same), mean(across & ~same)
 
 

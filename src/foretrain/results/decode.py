@@ -405,7 +405,7 @@ _NODE = msgspec.json.Decoder(ArrayNode | GroupNode)
 _CONFIG = msgspec.json.Decoder(Config)
 
 
-def store_root(content: bytes) -> dict:
+def store_root(content: bytes) -> Any:
     """The metadata of the root of a store as plain values, of which nothing is checked yet.
 
     Raises:

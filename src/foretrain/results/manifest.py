@@ -54,7 +54,7 @@ def write_manifest(folder: Path, content: Mapping[str, Any]) -> Path:
     return write_atomic(path, written)
 
 
-def claim_folder(path: Path) -> Path:
+def claim_folder(path: str | Path) -> Path:
     """Make the folder of results, or make sure that the one that is there can be used.
 
     Returns:

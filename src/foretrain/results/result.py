@@ -141,7 +141,7 @@ def make_tree(
     return xr.DataTree.from_dict(groups)
 
 
-def open_result(path: Path, *, strict: bool = True, lazy: bool = False) -> Result:
+def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Result:
     """Open the results in a folder.
 
     Args:

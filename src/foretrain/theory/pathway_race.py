@@ -165,7 +165,7 @@ def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
         root = root - step
         if (np.abs(step) <= 4e-16 * root).all():
             break
-    return root
+    return np.asarray(root)
 
 
 def time_to_reach(

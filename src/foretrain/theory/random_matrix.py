@@ -109,7 +109,7 @@ def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
 def bulk_distribution(singular_value, size: int, density: float) -> np.ndarray:
     """Fraction of the bulk below a singular value, the integral of `bulk_density`."""
     y = np.clip(np.asarray(singular_value, np.float64) / _positive_edge(size, density), 0, 1)
-    return 2 / np.pi * (y * np.sqrt(1 - y**2) + np.arcsin(y))
+    return np.asarray(2 / np.pi * (y * np.sqrt(1 - y**2) + np.arcsin(y)))
 
 
 def circulant_singular_values(size: int, width: int) -> np.ndarray:

@@ -116,17 +116,22 @@ def loss(reduction: Reduction, states: np.ndarray) -> np.ndarray:
     """
     strengths = mode_strengths(reduction, states)
     error = reduction.singular_values - explained(reduction, strengths) / 2
-    return np.maximum(reduction.target_power / 2 - np.sum(strengths * error, axis=(-2, -1)), 0.0)
+    gained = np.sum(strengths * error, axis=(-2, -1))
+    return np.asarray(np.maximum(reduction.target_power / 2 - gained, 0.0))
 
 
 def flow(
-    reduction: Reduction, start: np.ndarray, times: np.ndarray, *, relative_tolerance: float = 1e-10
+    reduction: Reduction,
+    start: float | Mapping | np.ndarray,
+    times: np.ndarray,
+    *,
+    relative_tolerance: float = 1e-10,
 ) -> np.ndarray:
     """Integrate the reduced gradient flow.
 
     Args:
         reduction: The reduced network.
-        start: State at time 0, from `decoupled_start`.
+        start: State at time 0, or anything that `decoupled_start` makes one of.
         times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
         relative_tolerance: Of the integrator (LSODA, which is stiff where it must be).
 
@@ -170,13 +175,18 @@ def flow(
 
 
 def descent(
-    reduction: Reduction, start: np.ndarray, learning_rate: float, steps: int, *, every: int = 1
+    reduction: Reduction,
+    start: float | Mapping | np.ndarray,
+    learning_rate: float,
+    steps: int,
+    *,
+    every: int = 1,
 ) -> np.ndarray:
     """Gradient descent of the reduced network: Euler's scheme, exactly what the full network does.
 
     Args:
         reduction: The reduced network.
-        start: State at step 0, from `decoupled_start`.
+        start: State at step 0, or anything that `decoupled_start` makes one of.
         learning_rate: Step size, in the unit of time of `flow`; positive.
         steps: Number of steps, at least 0.
         every: Stride in steps at which states are kept.

@@ -189,10 +189,11 @@ def sentence(
 
 def _refuse_shadowing(measure: Callable[[Any], Any]) -> None:
     """Raise where a sentence further up in the same file has the same name: it would be gone."""
+    measure = inspect.unwrap(measure)
     before = getattr(measure, "__globals__", {}).get(measure.__name__)
     if not isinstance(before, Sentence):
         return
-    first, second = before.measure.__code__, measure.__code__
+    first, second = inspect.unwrap(before.measure).__code__, measure.__code__
     if first.co_filename == second.co_filename and first.co_firstlineno < second.co_firstlineno:
         raise SentenceError(
             f"Sentences must have names of their own, but `{measure.__name__}` is one in line {first.co_firstlineno} already."
@@ -324,6 +325,7 @@ def _text(part: Any, seen: frozenset = frozenset()) -> str:
     """Source of a function and of the functions of its own module that it calls; the value itself of anything else."""
     if not isinstance(part, types.FunctionType):
         return repr(part)
+    part = inspect.unwrap(part)
     try:
         lines = textwrap.dedent(inspect.getsource(part))
     except (OSError, TypeError):
@@ -335,7 +337,7 @@ def _text(part: Any, seen: frozenset = frozenset()) -> str:
         if isinstance(one, types.FunctionType) and one.__module__ == part.__module__
     }
     seen = seen | {part.__qualname__}
-    further = [_text(own[name], seen | own.keys()) for name in sorted(own.keys() - seen)]
+    further = [_text(own[name], seen | set(own)) for name in sorted(own.keys() - seen)]
     return "\n".join([lines, *further])
 
 

@@ -11,8 +11,11 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.check import check
+from foretrain.laboratory.conclude import theory_of
 from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
 from foretrain.study import Program, Run, define, parameter
+from foretrain.vocabulary import VocabularyError
 
 TINY = '''"""A decay."""
 
@@ -24,6 +27,7 @@ from foretrain import study as lab
 
 SOURCE = "own"
 lab.declare(lab.Variable("pair", ("step", "mode"), meaning="Two numbers."))
+lab.declare(lab.Variable("scores", ("step", "mode"), meaning="Two more."))
 
 
 @dataclass(frozen=True)
@@ -131,9 +135,10 @@ FIELD = "    scale: float"
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("def check(p):\n", "def check(p):\n    1 / 0\n", "tiny.py, line 28: ZeroDivisionError"),
+        ("def check(p):\n", "def check(p):\n    1 / 0\n", "tiny.py, line 29: ZeroDivisionError"),
         ("def variants(p):\n", "def variants(p):\n    1 / 0\n", "`variants` of the study raised"),
         ("def estimate(p):\n", "def estimate(p):\n    1 / 0\n", "`estimate` of the study raised"),
+        ("    return p.steps\n", '    return float("nan")\n', "`estimate` must give a finite number"),
         ('{"other": {"scale": 2.0}}', '{"other": {"scal": 2.0}}', "`scal` = 2.0 in `other`"),
         ('{"other": {"scale": 2.0}}', '{"other": {"scale": [2.0]}}', "must change parameters"),
         ('{"other": {"scale": 2.0}}', '{"other": {"seeds": 0}}', "Argument `seeds`"),
@@ -156,7 +161,7 @@ FIELD = "    scale: float"
         ('of="other"', 'over=("nope",)', "must look along parameters, but names `nope`"),
         ('of="other"', "among=True", "`among` must be words"),
         ('why="Half."', 'why=""', "say why just that is allowed"),
-        ("def bigger(", "def decays(", "`decays` is one in line 75 already"),
+        ("def bigger(", "def decays(", "`decays` is one in line 76 already"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_before_anything_is_trained(
@@ -233,6 +238,7 @@ def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
     ("old", "new", "message", "left"),
     [
         ("def decays(cell):\n", "def decays(cell):\n    raise SystemExit(0)\n", "SystemExit", 1),
+        ("isel(step=0) / 4", "isel(step=0)[:1] / 4", "each of 2 seeds, nan where there is none, but gave 1", 1),
         ("isel(step=0) / 4", "isel(step=0).values[[0, 1, 1, 1]]", "each of 2 seeds, but gave 4", 1),
         ("def fit(cell):\n    return {}", 'def fit(cell):\n    return {"x": 1}', "`x` is not declared", 2),
         ("def draw(grid):\n    return None", "def draw(grid):\n    return [3]", "`draw` must return", 2),
@@ -269,6 +275,22 @@ def test_runs_that_are_lost_or_diverge_are_told_once_in_python_too(study, tmp_pa
     words = ["--learning-rate", "5", "--steps", "200", "--out", str(tmp_path / "far")]
     assert main(["run", str(study()), *RUN, *words]) == 0
     one_line(capsys.readouterr().err, "foretrain: 4 of 4 runs diverged.")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("(pair**2).sum(1)", "(pair[1:] ** 2).sum(1)", "Variable `loss` must have dims (step: 3), with"),
+        ("(pair**2).sum(1)", "pair**2", "Variable `loss` must have dims (step: 3), with"),
+        ('"pair": pair,', '"pair": pair[seed.number :],', "`pair` must have one shape for all seeds"),
+        ('"pair": pair,', '"scores": pair.T, "pair": pair,', "Variable `scores` must have dims (step: 3,"),
+    ],
+)  # fmt: skip
+def test_a_prediction_of_another_shape_is_told_with_the_expected_dims(study, old, new, message):
+    found = catalogue.load(study(old, new))
+    with pytest.raises(VocabularyError) as told:
+        theory_of(found, Grid(found.Parameters(), {}, 2))
+    assert message in str(told.value)
 
 
 def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, tmp_path):
@@ -352,3 +374,17 @@ def test_a_study_of_functions_trains_its_own_program_whatever_its_name():
         foretrain.run(own, seeds=2, steps=20)
     with pytest.raises(ForetrainError, match="must be that of a folder"):
         define("a/b", Parameters=Decay, program=lambda p: DECAY)
+
+
+def test_an_axis_may_change_the_length_of_a_dim_with_labels_or_without(study, tmp_path, capsys):
+    for number, words in enumerate(("{}", "{'mode': np.arange(p.width) + p.width}")):
+        file, out = study('{"mode": np.arange(p.width)}', words), tmp_path / str(number)
+        assert main(["run", str(file), *RUN, "--width", "2", "3", "--out", str(out)]) == 0
+        assert capsys.readouterr().err == ""
+        held = foretrain.open(out)
+        assert held.theory["pair"].sizes == held.simulation["pair"].sizes
+        gap = np.abs(held.theory["pair"].values - held.simulation["pair"].values)
+        assert np.isnan(gap[0, ..., 2]).all()
+        assert gap[0, ..., :2].max() < 1e-5
+        assert gap[1].max() < 1e-5
+        assert (out / "figures" / "pair.svg").exists()

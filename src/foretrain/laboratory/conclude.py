@@ -241,9 +241,18 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
     found = [study.predict(p, step, cell.seed(number)) for number in seeds]
     if study.predicts_by_seed:
-        arrays = {name: np.stack([np.asarray(one[name]) for one in found]) for name in found[0]}
+        arrays = {name: _by_seed(name, [one.get(name) for one in found]) for name in found[0]}
         return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
     return dataset(found[0], study.labels(p, step), step)
+
+
+def _by_seed(name: str, found: list[Any]) -> np.ndarray:
+    """A variable that was predicted seed by seed, shape (seed, ...)."""
+    shapes = {None if one is None else np.shape(one) for one in found}
+    if len(shapes) > 1:
+        got = " and ".join("is missing" if one is None else f"has shape {one}" for one in shapes)
+        raise VocabularyError(f"Variable `{name}` must have one shape for all seeds, but {got}.")
+    return np.stack([np.asarray(one) for one in found])
 
 
 def _fits(study: Study, whole: Grid) -> xr.Dataset:
@@ -270,20 +279,27 @@ def dataset(
     """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
 
     Raises:
-        VocabularyError: a variable is not declared, or has neither its declared number of dims nor one more.
+        VocabularyError: a variable is not declared, has neither its declared number of dims nor one more, or another length
+            along a dim than the steps or than a variable before it.
     """
-    variables = {}
+    variables, lengths = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():
         values, own = np.asarray(values), lookup(name).dims or ()
         if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
             dims = ("seed", *own)
-        elif values.ndim == len(own):
-            dims = own
         else:
+            dims = own
+        expected = tuple(lengths.get(dim, "any") for dim in own)
+        shape = values.shape[len(dims) - len(own) :]
+        if values.ndim != len(dims) or any(
+            size not in ("any", length) for size, length in zip(expected, shape, strict=True)
+        ):
+            words = ", ".join(f"{dim}: {size}" for dim, size in zip(own, expected, strict=True))
             raise VocabularyError(
-                f"Variable `{name}` must have dims {own}, with `seed` in front where it differs by seed, but has shape "
+                f"Variable `{name}` must have dims ({words}), with `seed` in front where it differs by seed, but has shape "
                 f"{values.shape}."
             )
+        lengths |= dict(zip(own, shape, strict=True))
         variables[name] = (dims, values)
     found = xr.Dataset(variables)
     known = {"step": (("step",), step), **labels}
@@ -305,6 +321,7 @@ def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
         tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes): of(cell)
         for cell in whole.cells()
     }
+    parts = _alike(parts)
     shape = tuple(len(values) for values in whole.axes.values())
     for position in reversed(range(len(whole.axes))):
         name = list(whole.axes)[position]
@@ -319,3 +336,21 @@ def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
             for head in np.ndindex(*shape[:position])
         }
     return annotate(parts[()])
+
+
+def _alike(parts: dict[tuple, xr.Dataset]) -> dict[tuple, xr.Dataset]:
+    """The parts with dims of one length, by position as runs are laid, where cells differ in more than how many labels."""
+    dims = {str(dim) for part in parts.values() for dim in part.dims} - {"step", "seed"}
+    for dim in sorted(dims):
+        sizes = [part.sizes.get(dim, 0) for part in parts.values()]
+        known = [part[dim].values.tolist() for part in parts.values() if dim in part.indexes]
+        most = max(sizes)
+        if len(known) == len(parts) and len({value for one in known for value in one}) == most:
+            continue
+        parts = {
+            place: part.drop_vars(dim, errors="ignore").pad({dim: (0, most - part.sizes[dim])})
+            if dim in part.dims and part.sizes[dim] < most
+            else part.drop_vars(dim, errors="ignore")
+            for place, part in parts.items()
+        }
+    return parts

@@ -225,7 +225,10 @@ class Study:
         """Predicted number of steps of a run, used to start long runs first."""
         found = self._find("study", "estimate")
         with _asking("estimate"):
-            return float(found(p) if found else p.steps)
+            steps = float(found(p) if found else p.steps)
+        if not 0 <= steps < np.inf:
+            raise StudyError(f"`estimate` must give a finite number of steps, but gives {steps:g}.")
+        return steps
 
     def labels(self, p: Any, step: np.ndarray) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
         """Labels along dims of one cell, name to (dims, values), ``time`` along ``step`` among them.

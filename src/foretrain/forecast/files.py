@@ -10,6 +10,7 @@ import numpy as np
 from foretrain.errors import FolderError, argument_error, real
 from foretrain.forecast.prediction import Prediction, Ranking
 from foretrain.graph import Graph, read_graph
+from foretrain.results.files import write_atomic
 from foretrain.tasks.gated_data import GatedData, load_gated_data
 
 
@@ -91,7 +92,8 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
     try:
         folder.mkdir(parents=True, exist_ok=True)
         target = folder / "prediction.json"
-        target.write_text(json.dumps(prediction.as_dict(), indent=1) + "\n", encoding="utf-8")
+        content = json.dumps(prediction.as_dict(), indent=1) + "\n"
+        write_atomic(target, content.encode())
         return target, *save(figure.draw(prediction), folder).values()
     except OSError as error:
         reason = error.strerror or error

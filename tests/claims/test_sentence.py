@@ -95,6 +95,10 @@ def test_one_seed_proves_nothing_and_none_less():
 def test_there_are_no_more_values_than_seeds_and_those_left_out_on_purpose_are_counted():
     with pytest.raises(SentenceError, match="at most one number for each of 10 seeds, but gave 11"):
         judged(lambda cell: np.ones(11))
+    with pytest.raises(
+        SentenceError, match=r"test_sentence\.py, line \d+: .* each of 10 seeds, .* gave 7\. Name"
+    ):
+        judged(lambda cell: np.ones(7))
     some = judged(lambda cell: np.ones(7, bool), among="runs that converge")
     assert (some.seeds, some.left_out) == (7, 3)
 
@@ -235,3 +239,9 @@ def test_a_seal_sees_the_helpers_of_a_measure():
         for names in (first, second)
     ]
     assert seals[0] != seals[1]
+
+
+@pytest.mark.parametrize("worst", [True, np.True_, None, "0", np.zeros(3), 1j])
+def test_an_exact_deviation_is_one_number(worst):
+    with pytest.raises(SentenceError, match=r"line \d+: .* one number as its deviation"):
+        judged(lambda cell: Exact(worst))

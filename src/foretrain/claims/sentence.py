@@ -245,7 +245,12 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
     lost = "" if said.among else cell.lost(said.of)
     note, method = said.note, "exact"
     if isinstance(found, Exact):
-        measured, uncertainty, extra = float(found.worst), None, found.note
+        worst = np.asarray(found.worst)
+        if worst.ndim or worst.dtype.kind not in "fiu":
+            raise _mistake(
+                said, f"must measure one number as its deviation, but gave {found.worst!r}"
+            )
+        measured, uncertainty, extra = float(worst), None, found.note
         seeds, left_out = cell.seeds if found.seeds is None else found.seeds, 0
         inside = allowed[0] <= measured <= allowed[1]
         verdict = HOLDS if inside else FAILS if math.isfinite(measured) else INCONCLUSIVE
@@ -256,16 +261,20 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         values, extra = (found.values, found.note) if isinstance(found, PerSeed) else (found, "")
         values = np.asarray(values)
         if values.ndim != 1 or values.dtype.kind not in "fiub":
-            raise SentenceError(
-                f"The sentence `{said.id}` must measure one number per seed, but gave shape {values.shape} "
-                f"of dtype {values.dtype}."
-            )
+            got = f"gave shape {values.shape} of dtype {values.dtype}"
+            raise _mistake(said, f"must measure one number per seed, but {got}")
         known = {cell.seeds, *(data.sizes.get("seed", 0) for data in cell.variants.values())}
         if values.size > max(known):
-            raise SentenceError(
-                f"The sentence `{said.id}` must measure at most one number for each of {max(known)} seeds, but gave "
-                f"{values.size}."
+            rule = f"must measure at most one number for each of {max(known)} seeds"
+            raise _mistake(said, f"{rule}, but gave {values.size}")
+        if values.size not in known and not said.among:
+            rule = (
+                f"must measure one number for each of {cell.seeds} seeds, nan where there is none"
             )
+            repair = (
+                "Name the runs of which it speaks as `among` if others are left out on purpose."
+            )
+            raise _mistake(said, f"{rule}, but gave {values.size}. {repair}")
         kept = values[np.isfinite(values)]
         # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
         asked = min(number for number in known if number >= values.size)
@@ -310,6 +319,13 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         unit=said.unit,
         note=f"{note} {extra}".strip(),
     )
+
+
+def _mistake(said: Sentence, what: str) -> SentenceError:
+    """What the author of a sentence has to mend, with the line where its function begins."""
+    code = inspect.unwrap(said.measure).__code__
+    line = f"The sentence `{said.id}` {what}".rstrip(".")
+    return SentenceError(f"{code.co_filename}, line {code.co_firstlineno}: {line}.")
 
 
 def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:

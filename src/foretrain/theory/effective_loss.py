@@ -64,7 +64,7 @@ def grokking_rate(operation: Operation, training, squared_norm=None, *, normalis
     return np.where(unique, values[..., least], 0.0)
 
 
-def grokking_time(rate, learning_rate: float = 1.0) -> np.ndarray:
+def grokking_time(rate, learning_rate: float = 1.0):
     """1 / lambda_3 in continuous time, or 1 / (lambda_3 eta) in steps of descent with learning rate eta; inf at rate 0."""
     rate = np.asarray(rate, float)
     if (rate < 0).any():
@@ -104,22 +104,22 @@ def velocity(operation: Operation, training, embedding, *, normalised: bool = Fa
     return -2 / size * (matrix @ embedding - loss / size * embedding)
 
 
-def _parts(matrix, embedding):
+def _parts(matrix, embedding, name="embedding"):
     """l_0 and Z_0."""
-    embedding = np.asarray(embedding, float)
+    embedding = finite_array(name, embedding)
+    if embedding.ndim < 2 or embedding.shape[-2] != matrix.shape[-1]:
+        rule = f"have shape (..., {matrix.shape[-1]} symbols, dimensions)"
+        raise argument_error(name, rule, f"has shape {embedding.shape}")
     size = (embedding**2).sum((-2, -1))
     if not (size > 0).all():
-        raise argument_error("embedding", "not be zero everywhere", "one is")
+        raise argument_error(name, "not be zero everywhere", "one is")
     return (embedding * (matrix @ embedding)).sum((-2, -1)), size
 
 
 def _decayed(operation, training, start, times, normalised):
     matrix = energy_matrix(operation, training, normalised=normalised)
     start, times = finite_array("start", start), finite_array("times", times, ndim=1)
-    if start.ndim < 2 or start.shape[-2] != operation.symbols:
-        rule = f"have shape (..., {operation.symbols} symbols, dimensions)"
-        raise argument_error("start", rule, f"has shape {start.shape}")
-    size = _parts(matrix, start)[1]
+    size = _parts(matrix, start, "start")[1]
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, 0)
     part = vectors.swapaxes(-1, -2) @ start

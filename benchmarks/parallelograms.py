@@ -1,0 +1,61 @@
+"""How fast random training sets are judged: the probability of a unique linear representation at all sizes.
+
+Run with ``python benchmarks/parallelograms.py``. Beside it a loop over training sets that forms each matrix A and takes its
+rank, on a few of them; the two must agree on every set.
+"""
+
+import time
+
+import numpy as np
+
+from foretrain.tasks.groups import addition, training_sets
+from foretrain.theory import parallelograms
+
+DRAWS, LOOPED = 10_000, 2000
+
+
+def looped(operation, training):
+    """Uniqueness by the rank of A, one training set after the other."""
+    rows, inside = parallelograms.incidence(operation), parallelograms.inside(operation, training)
+    return np.array(
+        [np.linalg.matrix_rank(rows[chosen]) == operation.symbols - 2 for chosen in inside]
+    )
+
+
+def timed(function, *arguments, **options):
+    wall, core = time.perf_counter(), time.process_time()
+    result = function(*arguments, **options)
+    return result, time.perf_counter() - wall, time.process_time() - core
+
+
+def main():
+    operation, random = addition(10), np.random.default_rng(0)
+    print(f"{DRAWS:,} training sets at each of 55 sizes, p = 10\n")
+    print("| sets | seconds | of processor time | crosses 1/2 at |\n|---|---:|---:|---:|")
+    for name, independent in (("nested", False), ("independent", True)):
+        found, wall, core = timed(
+            parallelograms.unique_linear_probability,
+            operation,
+            DRAWS,
+            random,
+            independent=independent,
+        )
+        middle = np.interp(0.5, np.maximum.accumulate(found), np.arange(1, 56))
+        print(f"| {name} | {wall:.1f} | {core:.1f} | {middle:.2f} |")
+
+    training = training_sets(operation, 25, LOOPED, random)
+    batched, _, quick = timed(parallelograms.unique_linear, operation, training)
+    one_by_one, _, slow = timed(looped, operation, training)
+    assert (batched == one_by_one).all()
+    print(
+        f"\nA batch against a loop of ranks, {LOOPED:,} sets of 25: {slow / quick:.0f} times as fast"
+    )
+
+    hundred = addition(100)
+    sizes, wall, core = timed(parallelograms.critical_sizes, hundred, 100, random)
+    print(f"\np = 100, 100 orders: {wall:.1f} s, {core:.1f} s of processor time, ", end="")
+    print(f"median {np.median(sizes):.0f} of {len(hundred.samples)} samples")
+
+
+if __name__ == "__main__":
+    main()

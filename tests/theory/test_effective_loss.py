@@ -1,0 +1,226 @@
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import groups
+from foretrain.theory import effective_loss as theory
+from foretrain.theory import parallelograms
+
+TEN = groups.addition(10)
+
+
+def sets(size, draws=1, seed=0):
+    return groups.training_sets(TEN, size, draws, np.random.default_rng(seed))
+
+
+def start(seed=0, dimensions=2, centred=False):
+    embedding = np.random.default_rng(seed).uniform(-0.5, 0.5, (10, dimensions))
+    return embedding - embedding.mean(0) if centred else embedding
+
+
+def loss_of_parts(training, embedding):
+    """l_0 and Z_0 from their definitions."""
+    i, j, m, n = parallelograms.parallelograms(TEN)[0][parallelograms.inside(TEN, training)].T
+    gap = embedding[i] + embedding[j] - embedding[m] - embedding[n]
+    return (gap**2).sum(), (embedding**2).sum()
+
+
+def integrated(training, embedding, times, normalised=False):
+    """The flow by SciPy, its slope by complex steps of the loss as it is defined."""
+    quadruples = parallelograms.parallelograms(TEN)[0][parallelograms.inside(TEN, training)]
+    shape, directions = embedding.shape, 1e-30j * np.eye(embedding.size)
+    number = len(quadruples) if normalised else 1
+
+    def slope(_, flat):
+        place = flat + directions
+        i, j, m, n = (place.reshape(-1, *shape)[:, k] for k in quadruples.T)
+        return -(((i + j - m - n) ** 2).sum((1, 2)) / (place**2).sum(1)).imag / number / 1e-30
+
+    solved = solve_ivp(
+        slope, (0, times[-1]), embedding.ravel(), t_eval=times, rtol=1e-9, atol=1e-11
+    )
+    return solved.y.T.reshape(-1, *shape)
+
+
+def test_effective_loss_by_its_definition():
+    training, embedding = sets(30)[0], start()
+    energy, size = loss_of_parts(training, embedding)
+    number = parallelograms.inside(TEN, training).sum()
+    assert theory.effective_loss(TEN, training, embedding) == pytest.approx(energy / size)
+    shared = theory.effective_loss(TEN, training, embedding, normalised=True)
+    assert shared == pytest.approx(energy / size / number)
+
+
+def test_effective_loss_does_not_change_with_scale_and_vanishes_on_a_line():
+    training, embedding = sets(30)[0], start()
+    whole = theory.effective_loss(TEN, training, embedding)
+    assert theory.effective_loss(TEN, training, -3 * embedding) == pytest.approx(whole)
+    assert theory.effective_loss(TEN, training, embedding + 1) < whole  # the origin counts in Z_0
+    line = np.arange(10.0)[:, None] + 2
+    assert theory.effective_loss(TEN, training, line) == pytest.approx(0, abs=1e-13)
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_exact_flow_is_the_gradient_flow(normalised):
+    training, embedding = sets(25)[0], start()
+    times = np.linspace(0, 5.0 if normalised else 0.3, 6)
+    path = theory.exact_flow(TEN, training, embedding, times, normalised=normalised)
+    assert np.abs(path[-1] - path[0]).max() > 0.1
+    expected = integrated(training, embedding, times, normalised)
+    np.testing.assert_allclose(path, expected, atol=2e-7)
+
+
+def test_velocity_is_the_slope_of_the_exact_flow():
+    training, embedding = sets(25)[0], start()
+    path = theory.exact_flow(TEN, training, embedding, [0.1 - 1e-5, 0.1, 0.1 + 1e-5])
+    slope = (path[2] - path[0]) / 2e-5
+    np.testing.assert_allclose(theory.velocity(TEN, training, path[1]), slope, rtol=1e-6, atol=1e-8)
+
+
+def test_z0_is_conserved_along_the_exact_flow_and_not_along_the_linear_one():
+    training, embedding, times = sets(25, 3), start(), np.linspace(0, 2, 9)
+    path = theory.exact_flow(TEN, training, embedding, times)
+    assert path.shape == (3, 9, 10, 2)
+    size = (embedding**2).sum()
+    np.testing.assert_allclose((path**2).sum((-2, -1)), size, rtol=1e-12)
+    numeric = integrated(training[0], embedding, times[:3])
+    np.testing.assert_allclose((numeric**2).sum((-2, -1)), size, rtol=1e-7)
+    linear = theory.linear_flow(TEN, training, embedding, times)
+    assert ((linear**2).sum((-2, -1))[:, -1] < 0.9 * size).all()
+
+
+def test_the_sum_of_embeddings_grows_with_the_loss():
+    training, embedding, times = sets(25)[0], start(), np.linspace(0, 0.4, 81)
+    size = (embedding**2).sum()
+    for path in (
+        theory.exact_flow(TEN, training, embedding, times),
+        integrated(training, embedding, times),
+    ):
+        total = path.sum(-2)
+        energy = np.array([loss_of_parts(training, place)[0] for place in path])
+        slope = (total[2:] - total[:-2]) / (times[2:] - times[:-2])[:, None]
+        expected = (2 * energy / size**2)[1:-1, None] * total[1:-1]
+        np.testing.assert_allclose(slope, expected, rtol=5e-3, atol=1e-3)
+        assert (np.abs(total[-1]) > 1.1 * np.abs(total[0])).all()  # not conserved
+
+
+def test_the_sum_of_centred_embeddings_is_conserved():
+    path = theory.exact_flow(TEN, sets(25)[0], start(centred=True), np.linspace(0, 2, 9))
+    np.testing.assert_allclose(path.sum(-2), 0, atol=1e-13)
+
+
+def test_exact_flow_starts_at_the_start_and_can_be_restarted():
+    training, embedding = sets(30)[0], start()
+    whole = theory.exact_flow(TEN, training, embedding, [0.0, 0.2, 0.5])
+    np.testing.assert_allclose(whole[0], embedding, atol=1e-14)
+    again = theory.exact_flow(TEN, training, whole[1], [0.3])
+    np.testing.assert_allclose(again[0], whole[2], atol=1e-12)
+
+
+def test_the_flow_ends_on_a_line_if_and_only_if_the_training_set_is_critical():
+    embedding = start(dimensions=1)
+    for training in sets(22, 40):
+        end = theory.exact_flow(TEN, training, embedding, [1e4])[0]
+        straight = np.abs(np.diff(end[:, 0], 2)).max() < 1e-8
+        assert straight == parallelograms.unique_linear(TEN, training)
+        assert theory.effective_loss(TEN, training, end) < 1e-12
+
+
+def test_hessian_is_the_second_derivative_at_fixed_z0():
+    training = sets(30)[0]
+    hessian = theory.hessian(TEN, training, 4.0)
+    i, k = 3, 7
+
+    def energy(place):
+        return loss_of_parts(training, place[:, None])[0] / 4.0
+
+    one = np.eye(10)
+    corner = sum(
+        a * b * energy(a * one[i] + b * one[k]) for a in (-1, 1) for b in (-1, 1)
+    )  # exact for a quadratic
+    assert hessian[i, k] == pytest.approx(corner / 4)
+    assert (theory.hessian(TEN, training) == theory.hessian(TEN, training, 9.0)).all()
+
+
+def test_linear_flow_decays_at_the_eigenvalues_of_the_hessian():
+    training, embedding = sets(40)[0], start(dimensions=1)
+    size = (embedding**2).sum()
+    values, vectors = np.linalg.eigh(theory.hessian(TEN, training, size))
+    path = theory.linear_flow(TEN, training, embedding, [0.0, 0.7])
+    before, after = vectors.T @ path[0], vectors.T @ path[1]
+    np.testing.assert_allclose(after[:, 0], before[:, 0] * np.exp(-0.7 * values), atol=1e-12)
+    assert theory.grokking_rate(TEN, training, size) == pytest.approx(values[2])
+
+
+def test_late_exact_flow_becomes_linear_at_the_grokking_rate():
+    training, embedding = sets(40)[0], start(dimensions=1, centred=True)
+    rate = float(theory.grokking_rate(TEN, training, (embedding**2).sum()))
+    path = theory.exact_flow(TEN, training, embedding, np.array([25.0, 26.0]) / rate)
+    bend = np.abs(np.diff(path[..., 0], 2)).max(-1)
+    assert np.log(bend[0] / bend[1]) == pytest.approx(1, abs=2e-3)
+
+
+def test_grokking_rate_is_exactly_zero_below_the_transition():
+    for size in (3, 9, 18, 22, 26, 33):
+        training = sets(size, 60, seed=size)
+        rate = theory.grokking_rate(TEN, training)
+        unique = parallelograms.unique_linear(TEN, training)
+        assert (rate[~unique] == 0).all()
+        assert (rate[unique] > 1e-6).all()
+    assert np.isinf(theory.grokking_time(0.0))
+
+
+def test_grokking_rate_with_all_samples():
+    rate = theory.grokking_rate(TEN, np.ones(55, bool))
+    assert rate == pytest.approx(2 * 30 / 9)
+    assert theory.grokking_time(rate, 1e-3) == pytest.approx(150)
+
+
+def test_rates_grow_with_the_training_set():
+    order = np.random.default_rng(0).permutation(55)
+    nested = np.array([order < size for size in range(1, 56)])
+    rate = theory.grokking_rate(TEN, nested)
+    assert (np.diff(rate) > -1e-12).all()
+    assert rate[0] == 0 < rate[-1]
+
+
+def test_grokking_steps_at_the_authors_size():
+    training = sets(45, 10_000)
+    steps = theory.grokking_time(theory.grokking_rate(TEN, training), 1e-3)
+    known = [244, 339, 539]  # from fewer draws: quantiles at 10,000 lie within 4% of these
+    np.testing.assert_allclose(np.quantile(steps, [0.025, 0.5, 0.975]), known, rtol=0.04)
+    shared = theory.grokking_rate(TEN, training, normalised=True)
+    assert np.median(theory.grokking_time(shared, 1e-3)) == pytest.approx(15_700, rel=0.04)
+
+
+def test_symbols_of_a_group_have_one_zero_rate_only():
+    five = groups.cyclic(5)
+    whole = np.ones(15, bool)
+    values = np.linalg.eigvalsh(theory.hessian(five, whole))
+    assert theory.grokking_rate(five, whole) == pytest.approx(values[1])
+    assert values[1] > 0.1
+    path = theory.linear_flow(five, whole, start()[:5], [100.0])
+    np.testing.assert_allclose(path[0] - path[0].mean(0), 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: theory.hessian(TEN, sets(3), 0.0), "`squared_norm` must be greater than 0"),
+        (lambda: theory.grokking_time(-1.0), "`rate` must not be negative"),
+        (lambda: theory.grokking_time(1.0, 0.0), "`learning_rate` must be greater than 0"),
+        (lambda: theory.exact_flow(TEN, sets(3), np.ones((9, 1)), [1.0]), "10 symbols"),
+        (
+            lambda: theory.exact_flow(TEN, sets(3), np.zeros((10, 1)), [1.0]),
+            "not be zero everywhere",
+        ),
+        (lambda: theory.linear_flow(TEN, sets(3), start(), [np.nan]), "`times` must hold finite"),
+        (lambda: theory.effective_loss(TEN, np.zeros(55, bool), start()), "hold 1 to 55 samples"),
+        (lambda: theory.grokking_rate(TEN, np.ones(7, bool)), "each of 55 samples"),
+        (lambda: theory.effective_loss(TEN, sets(3), np.ones((9, 1))), "10 symbols"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()

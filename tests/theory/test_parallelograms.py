@@ -1,0 +1,416 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.errors import ArgumentError
+from foretrain.tasks import groups
+from foretrain.theory import parallelograms as theory
+
+TEN = groups.addition(10)
+S3 = groups.symmetric(3)
+PRIME = 2**31 - 1
+ANY = np.random.default_rng(0)
+
+
+def sets(operation, size, draws, seed=0):
+    return groups.training_sets(operation, size, draws, np.random.default_rng(seed))
+
+
+def of(operation, *pairs):
+    """The training set of some samples, given by their symbols."""
+    return np.array([tuple(sample) in pairs for sample in operation.samples.tolist()])
+
+
+def rank(rows):
+    """Of a matrix of whole numbers, by elimination modulo a prime: no rounding."""
+    rows, found = [[int(entry) % PRIME for entry in row] for row in rows], 0
+    for column in range(len(rows[0]) if rows else 0):
+        pivot = next((k for k in range(found, len(rows)) if rows[k][column]), None)
+        if pivot is None:
+            continue
+        rows[found], rows[pivot] = rows[pivot], rows[found]
+        inverse = pow(rows[found][column], -1, PRIME)
+        for k in range(found + 1, len(rows)):
+            factor = rows[k][column] * inverse % PRIME
+            if factor:
+                rows[k] = [
+                    (a - factor * b) % PRIME for a, b in zip(rows[k], rows[found], strict=True)
+                ]
+        found += 1
+    return found
+
+
+@pytest.mark.parametrize(
+    ("operation", "number"),
+    [
+        (TEN, 70),
+        (groups.addition(4), 3),
+        (groups.addition(5), 7),
+        (groups.addition(100), 82_075),
+        (S3, 90),
+        (groups.cyclic(7), 42),
+        (groups.symmetric(4), 24 * 276),
+    ],
+)
+def test_number_of_parallelograms(operation, number):
+    symbols, pairs = theory.parallelograms(operation)
+    assert symbols.shape == (number, 4)
+    i, j, m, n = symbols.T
+    assert (operation.table[i, j] == operation.table[m, n]).all()
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert len(np.unique(pairs, axis=0)) == number
+
+
+def test_parallelograms_are_all_pairs_of_samples_with_one_label():
+    for operation in (groups.addition(6), S3, groups.cyclic(4)):
+        _, pairs = theory.parallelograms(operation)
+        every = combinations(range(len(operation.samples)), 2)
+        assert pairs.tolist() == [
+            [a, b] for a, b in every if operation.labels[a] == operation.labels[b]
+        ]
+
+
+def test_eigenvalues_of_the_whole_of_addition():
+    values = np.linalg.eigvalsh(theory.gram(TEN, np.ones(55, bool)))
+    known = [0, 0, 30, 31.27, 36.55, 38.38, 42.14, 45.73, 47.315, 48.62]
+    np.testing.assert_allclose(values, known, atol=0.006)
+    assert np.trace(theory.gram(TEN, np.ones(55, bool))) == 320
+
+
+@pytest.mark.parametrize("operation", [TEN, S3, groups.cyclic(5), groups.addition(2)])
+def test_gram_matrix_is_made_of_the_incidence_matrix(operation):
+    rows = theory.incidence(operation)
+    for size in (1, len(operation.samples) // 2, len(operation.samples)):
+        training = sets(operation, size, 6).reshape(2, 3, -1)
+        chosen = theory.inside(operation, training)
+        expected = np.einsum("...k,ki,kj->...ij", chosen, rows, rows)
+        np.testing.assert_array_equal(theory.gram(operation, training), expected)
+
+
+@pytest.mark.parametrize("operation", [TEN, groups.addition(5), groups.cyclic(6)])
+def test_degrees_of_freedom_are_counted_exactly(operation):
+    rows = theory.incidence(operation)
+    for size in range(1, len(operation.samples) + 1, 3):
+        training = sets(operation, size, 5, seed=size)
+        counted = theory.degrees_of_freedom(operation, training)
+        chosen = theory.inside(operation, training)
+        exact = [operation.symbols - rank(rows[which].tolist()) for which in chosen]
+        assert counted.tolist() == exact
+
+
+def test_a_linear_representation_is_never_excluded():
+    line = np.arange(10.0)[:, None] * [1.0, -0.3] + [2, 5]
+    assert theory.held(TEN, line).all()
+    assert theory.rqi(TEN, line) == 1
+    training = sets(TEN, 20, 50)
+    np.testing.assert_allclose(theory.gram(TEN, training) @ line, 0, atol=1e-9)
+    assert (theory.degrees_of_freedom(TEN, training) >= 2).all()
+    assert theory.least_degrees_of_freedom(TEN) == 2
+
+
+def test_random_representations_hold_next_to_nothing():
+    embedding = np.random.default_rng(0).normal(size=(200, 10, 1))
+    # 70 gaps of variance 4 or 6 times that of a symbol: a share of about .2 * .4 / 2 lies within .1 of zero
+    assert 0.02 < theory.rqi(TEN, embedding).mean() < 0.06
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    dimensions=st.integers(1, 3),
+    scale=st.floats(-1e3, 1e3).filter(lambda value: abs(value) > 1e-3),
+    shift=st.floats(-1e3, 1e3),
+)
+def test_rqi_is_invariant_under_affine_maps_of_each_dimension(seed, dimensions, scale, shift):
+    random = np.random.default_rng(seed)
+    embedding = np.arange(10.0)[:, None] + random.normal(size=(10, dimensions)) * 0.05
+    scales = scale * random.uniform(0.5, 2, dimensions) * random.choice([-1, 1], dimensions)
+    mapped = embedding[:, random.permutation(dimensions)] * scales + shift
+    assert theory.rqi(TEN, embedding) > 0
+    assert theory.rqi(TEN, mapped) == theory.rqi(TEN, embedding)
+
+
+def test_exact_parallelograms_survive_every_affine_map():
+    random = np.random.default_rng(0)
+    free = np.linalg.eigh(theory.gram(TEN, sets(TEN, 14, 1)[0]))[1][:, :4]
+    embedding = free @ random.normal(size=(4, 3))
+    mapped = embedding @ random.normal(size=(3, 3)) + random.normal(size=3)
+    exact = theory.held(TEN, embedding, 1e-9)
+    assert 0 < exact.sum() < 70
+    assert (theory.held(TEN, mapped, 1e-9) == exact).all()
+
+
+def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
+    line = np.arange(4.0)[:, None]
+    line[3] += 0.2
+    unit = line.std(ddof=1)
+    four = groups.addition(4)
+    off = [0.2, 0.2]  # (0, 3) to (1, 2) and (1, 3) to (2, 2); (0, 2) to (1, 1) is exact
+    assert theory.held(four, line, 0.2 / unit * 1.001).sum() == 3
+    assert theory.held(four, line, 0.2 / unit * 0.999).sum() == 3 - len(off)
+
+
+def test_a_representation_that_collapsed_holds_nothing():
+    assert not theory.held(TEN, np.ones((10, 1))).any()
+
+
+def test_predicted_accuracy_by_its_definition():
+    random = np.random.default_rng(1)
+    _, pairs = theory.parallelograms(TEN)
+    for size in (1, 20, 55):
+        training = sets(TEN, size, 4)
+        chosen = random.random((4, 70)) < 0.3
+        for known, which, accuracy in zip(
+            training, chosen, theory.predicted_accuracy(TEN, training, chosen), strict=True
+        ):
+            augmented = set(np.flatnonzero(known))
+            for (a, b), there in zip(pairs, which, strict=True):
+                augmented |= {a} if there and known[b] else set()
+                augmented |= {b} if there and known[a] else set()
+            assert accuracy == pytest.approx(len(augmented) / 55)
+
+
+def test_ideal_by_its_definition():
+    rows = theory.incidence(TEN)
+    for size in (8, 14, 20, 26):
+        training = sets(TEN, size, 3, seed=size)
+        for chosen, closed in zip(
+            theory.inside(TEN, training), theory.ideal(TEN, training), strict=True
+        ):
+            whole = rank(rows[chosen].tolist())
+            exact = [rank([*rows[chosen].tolist(), row]) == whole for row in rows.tolist()]
+            assert closed.tolist() == exact
+
+
+@pytest.mark.parametrize("operation", [TEN, S3, groups.cyclic(6), groups.dihedral(3)])
+def test_ideal_closure_contains_is_monotone_and_idempotent(operation):
+    random = np.random.default_rng(3)
+    count = len(operation.samples)
+    for size in (count // 5, count // 3, count // 2):
+        training = sets(operation, size, 20, seed=size)
+        closed = theory.ideal(operation, training)
+        assert (closed >= theory.inside(operation, training)).all()
+        assert (theory.implied(operation, closed) == closed).all()
+        larger = training | (random.random(training.shape) < 0.1)
+        assert (theory.ideal(operation, larger) >= closed).all()
+        accuracy = theory.predicted_accuracy(operation, training, closed)
+        more = theory.predicted_accuracy(operation, larger, theory.ideal(operation, larger))
+        assert (more >= accuracy).all()
+    assert 0 < closed.mean() <= 1
+
+
+def test_ideal_is_what_every_representation_has_that_obeys_the_training_set():
+    training = sets(TEN, 16, 30)
+    values, vectors = np.linalg.eigh(theory.gram(TEN, training))
+    random = np.random.default_rng(0).normal(size=(30, 10, 1))
+    obeying = vectors @ (np.where(values < 1e-9, 1, 0)[..., None] * random)
+    closed = theory.ideal(TEN, training)
+    real = theory.held(TEN, obeying, 1e-7)
+    assert (closed == real).all()
+    assert (closed.mean(-1) >= theory.inside(TEN, training).mean(-1)).all()
+
+
+@pytest.mark.parametrize(("symbols", "least"), [(3, 2), (4, 4), (5, 5), (6, 6)])
+def test_fewest_samples_by_trying_all(symbols, least):
+    assert theory.minimal_samples(groups.addition(symbols)) == least
+
+
+@pytest.mark.parametrize("symbols", [4, 7, 10, 33])
+def test_two_middle_labels_are_enough_and_hold_as_many_samples_as_symbols(symbols):
+    operation = groups.addition(symbols)
+    training = np.isin(operation.labels, [symbols - 1, symbols - 2])
+    assert training.sum() == symbols
+    assert theory.unique_linear(operation, training)
+    for sample in np.flatnonzero(training):
+        fewer = training.copy()
+        fewer[sample] = False
+        assert not theory.unique_linear(operation, fewer)
+
+
+def test_probability_of_a_unique_representation():
+    draws = 20_000
+    found = theory.unique_linear_probability(TEN, draws, np.random.default_rng(0))
+    assert found.shape == (55,)
+    sizes = np.arange(1, 56)
+    # at one half the standard error is .0035 and the slope .14 per sample: 5 errors are .13 samples
+    assert np.interp(0.5, found, sizes) == pytest.approx(22.5, abs=0.13)
+    assert (found[:9] == 0).all()
+    assert found[13] < 3e-4 + 5 * np.sqrt(3e-4 / draws)
+    assert (found[32:] > 0.99).all()
+    assert (np.diff(found) >= 0).all()
+    assert found[-1] == 1
+
+
+def test_nested_and_independent_sets_have_one_law():
+    draws, sizes = 4000, [16, 20, 22, 25, 30]
+    nested = theory.unique_linear_probability(TEN, draws, np.random.default_rng(1), sizes=sizes)
+    anew = theory.unique_linear_probability(
+        TEN, draws, np.random.default_rng(2), sizes=sizes, independent=True
+    )
+    error = np.sqrt(2 * nested * (1 - nested) / draws)
+    assert (np.abs(nested - anew) < 4.5 * error).all()
+
+
+def test_critical_size_is_where_an_order_becomes_unique():
+    five = groups.addition(5)
+    found = theory.critical_sizes(five, 20, np.random.default_rng(0))
+    order = np.random.default_rng(0).permuted(np.tile(np.arange(15), (20, 1)), axis=1)
+    for k, place in enumerate(order):
+        unique = [bool(theory.unique_linear(five, place < size)) for size in range(1, 16)]
+        assert found[k] == 1 + unique.index(True)
+
+
+def test_two_symbols_need_nothing():
+    two = groups.addition(2)
+    assert theory.unique_linear_probability(two, 5, np.random.default_rng(0)).tolist() == [1, 1, 1]
+
+
+def test_a_hundred_symbols():
+    hundred = groups.addition(100)
+    training = sets(hundred, 2000, 2)
+    assert theory.degrees_of_freedom(hundred, training).tolist() == [2, 2]
+    assert theory.ideal(hundred, training[0]).all()
+    few = training & (hundred.samples != 7).all(1)
+    assert (theory.degrees_of_freedom(hundred, few) > 2).all()
+
+
+@pytest.mark.parametrize("operation", [groups.cyclic(5), groups.cyclic(6), groups.dihedral(4)])
+def test_embeddings_of_a_group_that_satisfy_all_parallelograms_coincide(operation):
+    training = np.ones(len(operation.samples), bool)
+    assert theory.degrees_of_freedom(operation, training) == 1
+    assert theory.gram(operation, training) @ np.ones(operation.symbols) == pytest.approx(
+        np.zeros(operation.symbols)
+    )
+
+
+def angle(symbols, turns=1):
+    return 2 * np.pi * turns * np.arange(symbols) / symbols
+
+
+@pytest.mark.parametrize("symbols", [5, 7, 11])
+def test_a_circle_has_the_sums_of_a_label_on_one_line_through_its_middle(symbols):
+    operation = groups.cyclic(symbols)
+    circle = np.exp(1j * angle(symbols, 2))
+    total = circle[operation.samples].sum(1)
+    label = circle[operation.labels]
+    np.testing.assert_allclose((total**2 / label).imag, 0, atol=1e-12)
+    assert ((total**2 / label).real > 1e-3).all()
+    flat = np.stack([circle.real, circle.imag], axis=1)
+    assert theory.rqi(operation, flat) < 0.1  # their lengths differ
+
+
+def test_with_an_even_number_of_symbols_opposite_places_cancel():
+    circle = np.exp(1j * angle(6))
+    samples = groups.cyclic(6).samples
+    lost = np.abs(circle[samples].sum(1)) < 1e-12
+    assert (lost == (np.diff(samples)[:, 0] == 3)).all()
+
+
+@pytest.mark.parametrize("symbols", [5, 6])
+def test_rotations_of_the_plane_satisfy_all_products_of_a_cyclic_group(symbols):
+    turn = angle(symbols)
+    rotation = np.moveaxis(
+        np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]), -1, 0
+    )
+    assert theory.held_by_matrices(groups.cyclic(symbols, ordered=True), rotation, 1e-20).all()
+
+
+def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_not():
+    matrices = groups.permutation_matrices(3)
+    assert theory.held_by_matrices(S3, np.stack([matrices, -7 * matrices]), 1e-20).all()
+    random = np.random.default_rng(0).normal(size=(50, 6, 3, 3))
+    # each entry of a product has variance 3, of a difference 6: the mean of nine is hardly ever below .5
+    assert theory.held_by_matrices(S3, random).mean() < 0.01
+
+
+def new_ones(operation, chosen):
+    closed = theory.implied(operation, chosen)
+    assert (closed >= chosen).all()
+    return closed & ~chosen
+
+
+def chosen_sets(operation, number):
+    size = len(theory.parallelograms(operation)[0])
+    which = np.array(list(combinations(range(size), number)))
+    chosen = np.zeros((len(which), size), bool)
+    np.put_along_axis(chosen, which, True, axis=1)
+    return chosen
+
+
+def other_label(operation, chosen, new):
+    """Of each set, whether something new has a label that none of the set has."""
+    label = operation.labels[theory.parallelograms(operation)[1][:, 0]]
+    known = np.array([np.isin(label, label[row]) for row in chosen])
+    return (new & ~known).any(-1)
+
+
+def test_two_parallelograms_deduce_a_third_where_symbols_commute():
+    single, two = chosen_sets(TEN, 1), chosen_sets(TEN, 2)
+    assert not new_ones(TEN, single).any()
+    assert other_label(TEN, two, new_ones(TEN, two)).any()
+    # E_0 + E_3 = E_1 + E_2 and E_0 + E_4 = E_1 + E_3 have the difference E_3 + E_3 = E_2 + E_4
+    training = of(TEN, (0, 3), (1, 2), (0, 4), (1, 3))
+    closed = theory.ideal(TEN, training)
+    symbols = theory.parallelograms(TEN)[0][closed & ~theory.inside(TEN, training)]
+    assert symbols.tolist() == [[2, 4, 3, 3]]
+
+
+def test_three_products_are_needed_where_symbols_do_not_commute():
+    single, two = chosen_sets(S3, 1), chosen_sets(S3, 2)
+    assert not new_ones(S3, single).any()
+    new = new_ones(S3, two)
+    assert (
+        new.any()
+    )  # ab = cd and cd = ef give ab = ef, which no sample of another label gains from
+    assert not other_label(S3, two, new).any()
+
+
+def test_three_products_deduce_a_fourth():
+    i, j, m, n = theory.parallelograms(S3)[0].T
+    number = {
+        frozenset([(a, b), (c, d)]): k
+        for k, (a, b, c, d) in enumerate(zip(i, j, m, n, strict=True))
+    }
+    table = S3.table
+    inverse = (table == 0).argmax(1)
+    assert (table[0] == np.arange(6)).all()
+    found = 0
+    for a, c, b, e, k in np.random.default_rng(0).integers(0, 6, (300, 5)):
+        quotient = table[inverse[c], a]  # left: c^-1 a
+        d, f, second = table[quotient, b], table[quotient, e], table[k, inverse[quotient]]
+        rows = [((a, b), (c, d)), ((a, e), (c, f)), ((k, e), (second, f)), ((k, b), (second, d))]
+        places = [number.get(frozenset(row)) for row in rows]
+        if None in places or len(set(places)) < 4 or len({table[row[0]] for row in rows}) < 4:
+            continue
+        chosen = np.zeros(90, bool)
+        chosen[places[:3]] = True
+        assert theory.implied(S3, chosen)[places[3]]
+        for left_out in range(3):
+            fewer = chosen.copy()
+            fewer[places[left_out]] = False
+            assert not theory.implied(S3, fewer)[places[3]]
+        found += 1
+    assert found > 30
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: theory.ideal(TEN, np.ones(54, bool)), "hold true or false for each of 55"),
+        (lambda: theory.gram(TEN, np.ones(55)), "dtype float64"),
+        (lambda: theory.gram(TEN, np.zeros((3, 55), bool)), "hold 1 to 55 samples"),
+        (lambda: theory.rqi(TEN, np.ones((9, 1))), "10 symbols"),
+        (lambda: theory.rqi(TEN, np.ones((10, 1)), 0), "greater than 0"),
+        (lambda: theory.held_by_matrices(S3, np.ones((6, 2, 3))), "be square"),
+        (lambda: theory.held_by_matrices(S3, np.ones((5, 3, 3))), "each of 6 symbols"),
+        (lambda: theory.implied(TEN, np.ones(69, bool)), "each of 70 parallelograms"),
+        (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=[56]), "between 1 and 55"),
+        (lambda: theory.unique_linear_probability(TEN, 0, ANY), "`draws` must be at least 1"),
+    ],
+)
+def test_what_does_not_fit_is_refused(call, words):
+    with pytest.raises(ArgumentError, match=words):
+        call()

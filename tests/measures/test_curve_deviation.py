@@ -1,6 +1,8 @@
 import numpy as np
+import pytest
+import xarray as xr
 
-from foretrain.measures.curve_deviation import mean_deviation
+from foretrain.measures.curve_deviation import largest_deviation, mean_deviation
 
 
 def test_deviation_is_a_share_of_the_start():
@@ -16,3 +18,16 @@ def test_what_diverged_or_ended_early_deviates_by_nan():
     assert np.isnan(found[0])
     assert found[1] == 0
     assert np.isnan(mean_deviation(measured[:, :2], np.ones(3))).all()
+
+
+def test_the_largest_deviation_is_that_of_the_run_furthest_off_as_far_as_it_went():
+    measured = xr.DataArray([[4.0, 2.0, np.nan], [0.5, 0.25, 0.125]], dims=("seed", "step"))
+    predicted = measured.fillna(7.0).T + xr.DataArray([0.4, 0.2, 0.1], dims="step")
+    # Four is more than one and is the unit of the first run; the second is measured in units of one.
+    assert largest_deviation(measured, predicted) == pytest.approx(0.4)
+    assert largest_deviation(measured[:1], predicted[:, :1]) == pytest.approx(0.1)
+    assert largest_deviation(measured, predicted.where(predicted["step"] != 2)) == pytest.approx(
+        0.4
+    )
+    assert largest_deviation(measured, predicted.where(predicted["step"] == 0)) == np.inf
+    assert np.isnan(largest_deviation(measured * np.nan, predicted))

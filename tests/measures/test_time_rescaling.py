@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.measures.time_rescaling import time_rescaling
+from foretrain.measures.time_rescaling import time_rescaling, time_rescalings
 from foretrain.theory.deep_linear import mode_strength
 
 TIMES = np.linspace(0, 40, 4001)
@@ -38,3 +38,14 @@ def test_curves_that_share_no_level_are_refused():
     losses = np.exp(-TIMES)
     with pytest.raises(ArgumentError, match="`other_losses` must share levels with `losses`"):
         time_rescaling(TIMES, losses, TIMES, losses + 5)
+
+
+def test_runs_are_compared_in_pairs_and_those_without_a_common_level_have_nan():
+    losses, nothing = modes_loss((1, 0.3)), (TIMES[:0], TIMES[:0])
+    runs = [(TIMES, losses), (TIMES, losses), (TIMES, losses)]
+    factors, residuals, explained = time_rescalings(
+        runs, [(3 * TIMES, losses), (TIMES, losses + 5), nothing]
+    )
+    np.testing.assert_allclose(factors, [3, np.nan, np.nan], rtol=1e-12)
+    np.testing.assert_allclose(residuals, [0, np.nan, np.nan], atol=1e-12)
+    np.testing.assert_allclose(explained, [1, np.nan, np.nan], rtol=1e-12)

@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan, runs
 from foretrain.streams import Seed
-from foretrain.studies.bumps import claims, study
+from foretrain.studies.bumps import study
 from foretrain.theory.first_target import first_targets
 from foretrain.training import factorization
 
@@ -84,29 +82,6 @@ def test_the_sign_of_the_comparison_is_judged_at_other_thresholds(tmp_path):
     found = {h: plain[f"adam-more-bumps[prominence={h}]"] for h in (0.05, 0.1, 0.2)}
     expected = min(np.sign(found[0.1]) * found[h] for h in (0.05, 0.2))
     assert robust.measured == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_component_of_a_random_mixture_is_close_to_a_target_as_often_as_the_formula_says():
-    rng = np.random.default_rng(0)
-    for rank in (2, 4):
-        columns = rng.standard_normal((100_000, rank))
-        squares = columns**2 / np.sum(columns**2, 1, keepdims=True)
-        found = (squares.max(1) > claims.CLOSE).mean()
-        assert found == pytest.approx(claims.random_mixture(rank), abs=0.008)  # 5 SD
-
-
-def test_formation_on_a_plateau_is_its_share_of_maxima_minus_its_share_of_log_time():
-    step = np.arange(0, 1001.0)
-    # Flat to step 100, then down by e in 50 steps: the plateau lasts from the start to the fall by a fifth.
-    loss = np.exp(-np.maximum(step - 100, 0) / 50)
-    passed = np.where(step > 10, 3.0, 0.0) + np.where(step > 500, 1.0, 0.0)
-    names = {"loss": loss, "maxima_passed": passed}
-    rows = {name: (("seed", "step"), [row, 0 * row + 1]) for name, row in names.items()}
-    cell = Grid(study.Parameters(), seeds=2, simulation=xr.Dataset(rows, {"step": step}))
-    end = 100 + 50 * np.log(1 / 0.8)
-    found = claims.formation_on_plateaus(cell)
-    assert found[0] == pytest.approx(3 / 4 - np.log(end) / np.log(1000), rel=1e-3)
-    assert np.isnan(found[1])  # a flat curve has no plateau that ends
 
 
 def test_bad_input_names_the_argument():

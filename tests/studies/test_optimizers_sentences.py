@@ -14,6 +14,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study, theory
+from foretrain.theory import published_rules
 from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
 SEEDS = 8
@@ -32,7 +33,7 @@ def _losses(strong: bool = False, **rule):
         if strong:
             p = dataclasses.replace(p, **{**study.variants(p)["strong_decay"], "steps": STEPS})
         theory._losses.cache_clear()
-        with patch.object(theory, "BETAS", rule.get("betas", theory.BETAS)):
+        with patch.object(published_rules, "BETAS", rule.get("betas", published_rules.BETAS)):
             found.append([theory.predict(p, STEP, Seed(0, k))["loss"] for k in range(SEEDS)])
     theory._losses.cache_clear()
     return np.reshape(found, (3, 2, 1, SEEDS, -1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.first_target import first_targets
+from foretrain.theory.first_target import first_targets, random_mixture
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -21,3 +21,12 @@ def test_from_tiny_starts_the_growing_overlap_decides(seed):
     assert max(np.abs(x).max(), np.abs(y).max()) < 0.1
     aligned = np.abs((a.T @ x) * (b.T @ y))
     np.testing.assert_array_equal(aligned.argmax(0), predicted)
+
+
+def test_a_component_of_a_random_mixture_is_close_to_a_target_as_often_as_the_formula_says():
+    rng = np.random.default_rng(0)
+    for rank in (2, 4):
+        columns = rng.standard_normal((100_000, rank))
+        squares = columns**2 / np.sum(columns**2, 1, keepdims=True)
+        found = (squares.max(1) > 0.8).mean()
+        assert found == pytest.approx(random_mixture(rank, 0.8), abs=0.008)  # 5 SD

@@ -1,6 +1,9 @@
-"""How far measured curves are from predicted ones."""
+"""How far measured curves are from predicted ones, and which of them comes closest."""
+
+import math
 
 import numpy as np
+import xarray as xr
 
 
 def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
@@ -18,3 +21,51 @@ def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     whole = np.asarray(np.isfinite(measured).all(-1))
     gap = np.where(whole[..., None], measured, 0.0) - predicted
     return np.where(whole, np.abs(gap).mean(-1) / measured[..., 0], np.nan)
+
+
+def largest_deviation(measured: xr.DataArray, predicted: xr.DataArray) -> float:
+    """Largest deviation of runs from what is predicted of each, as far as they went.
+
+    Args:
+        measured: Shape (..., step), nan from where a run has ended.
+        predicted: The same dims in any order; it may go on after the longest run.
+
+    Returns:
+        The deviation, of every run in units of its own largest number or of 1; inf if a run has more than one observation of
+        which nothing is predicted (one may be where numbers overflow), nan if there is no observation at all.
+    """
+    predicted = predicted.transpose(*measured.dims)[..., : measured.sizes["step"]]
+    ran, foretold = np.isfinite(measured.values), np.isfinite(predicted.values)
+    if (ran & ~foretold).sum(-1).max(initial=0) > 1:
+        return math.inf
+    both = ran & foretold
+    if not both.any():
+        return math.nan
+    scale = np.maximum(1, np.abs(np.where(both, measured, 0)).max(-1, keepdims=True))
+    gap = np.where(both, measured.values, 0) - np.where(both, predicted.values, 0)
+    return float((np.abs(gap) / scale).max())
+
+
+def closest(parameters: np.ndarray, curves: np.ndarray, measured: np.ndarray) -> float:
+    """The parameter whose curve lies closest to a measured one, in mean absolute deviation.
+
+    Between neighbouring parameters the square of the deviation is interpolated by a parabola in the logarithm.
+
+    Args:
+        parameters: In geometric progression, shape (parameter,), at least three.
+        curves: Shape (step, parameter); one that diverged holds values that are not finite.
+        measured: Shape (step,), where the curves begin; it may end earlier.
+
+    Returns:
+        The parameter; nan for a measured curve that is not finite, or has not two values.
+    """
+    if measured.size < 2 or not np.isfinite(measured).all():
+        return np.nan
+    curves = np.where(np.isfinite(curves), curves, np.finfo(np.float32).max)
+    deviation = np.abs(curves[: measured.size] - measured[:, None]).mean(0) ** 2
+    at = int(np.clip(deviation.argmin(), 1, len(parameters) - 2))
+    left, middle, right = deviation[at - 1 : at + 2]
+    curvature = left - 2 * middle + right
+    shift = 0.5 * (left - right) / curvature if curvature > 0 else 0.0
+    spacing = np.log(parameters[1] / parameters[0])
+    return float(parameters[at] * np.exp(np.clip(shift, -1, 1) * spacing))

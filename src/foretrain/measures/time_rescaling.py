@@ -1,10 +1,11 @@
 """One loss curve as another one with time rescaled: the best factor, and what it leaves unexplained."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array
+from foretrain.errors import ArgumentError, argument_error, finite_array
 from foretrain.measures.learning_time import crossing_time
 
 
@@ -65,3 +66,23 @@ def time_rescaling(times, losses, other_times, other_losses, *, levels: int = 64
     ratio = np.log(reached[1] / reached[0])
     explained = 1 - ratio.var() / max(np.log(reached[1]).var(), np.finfo(float).tiny)
     return TimeRescaling(float(np.exp(ratio.mean())), float(ratio.std()), float(explained))
+
+
+def time_rescalings(ones: Iterable, others: Iterable) -> np.ndarray:
+    """Factor, residual and share explained for every pair of runs, shape (3, run); nan where they have no level in common.
+
+    Args:
+        ones: Times and losses of every run, as far as it went.
+        others: As `ones`.
+    """
+    return np.array([_of_pair(*pair) for pair in zip(ones, others, strict=True)]).T
+
+
+def _of_pair(one, other) -> tuple[float, float, float]:
+    if not (one[0].size and other[0].size):
+        return np.nan, np.nan, np.nan
+    try:
+        found = time_rescaling(*one, *other)
+    except ArgumentError:  # no level in common, as of runs that diverged
+        return np.nan, np.nan, np.nan
+    return found.factor, found.residual, found.explained

@@ -1,6 +1,7 @@
-"""Which target each component of a factorisation first grows towards, from its start."""
+"""Which target each component of a factorisation grows towards: first, from its start, and at random in the end."""
 
 import numpy as np
+from scipy.special import betaincc
 
 
 def first_targets(target, start) -> np.ndarray:
@@ -21,3 +22,15 @@ def first_targets(target, start) -> np.ndarray:
     """
     (a, b), (x, y) = target, start
     return np.abs(np.asarray(a).T @ x + np.asarray(b).T @ y).argmax(axis=0)
+
+
+def random_mixture(rank: int, close: float) -> float:
+    """How often a component of a Haar-random mixture of that many orthogonal targets is primarily one of them.
+
+    The squared entries of a column are Beta(1/2, (r - 1)/2), of which at most one exceeds one half.
+
+    Args:
+        rank: r, number of targets, 2 or more.
+        close: Alignment (squared entry) from which on it is primarily one target, at least 1/2.
+    """
+    return float(rank * betaincc(0.5, (rank - 1) / 2, close))

@@ -1,5 +1,7 @@
 """Figures of the study ``bumps``."""
 
+from itertools import cycle
+
 import numpy as np
 
 from foretrain.claims.interval import interval
@@ -13,12 +15,9 @@ from foretrain.figures.style import (
     simulation_line,
     titled_panels,
 )
-from foretrain.measures.competition import matched_bumps
 from foretrain.plans.grid import Grid
-from foretrain.studies.bumps.claims import bumps, calm, first_and_bumps, mean
+from foretrain.studies.bumps.cells import bumps, calm, matched_bumps, mean
 from foretrain.studies.bumps.study import AXES
-
-_MARKERS = "osD^v"
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
@@ -26,7 +25,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     part, words = grid.first(tuple(AXES))
     part = part.along(*AXES)
     drawings = {"bumps": _bumps(part, words)}
-    if "exchanged" in part.variants and 2 in part.values("rank"):
+    if 2 in part.values("rank"):
         drawings["competition"] = _competition(part, words)
     if part.parameters.dimension in part.values("rank"):
         drawings["full-rank"] = _full_rank(part, words)
@@ -35,36 +34,31 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _point(ax, x, samples, **style):
     samples = samples[np.isfinite(samples)]
-    if not samples.size:
-        return
-    found = interval(samples)
-    reach = [[max(found.measured - found.low, 0)], [max(found.high - found.measured, 0)]]
-    ax.errorbar(x, found.measured, reach, linestyle="none", **style)
+    if samples.size:
+        found = interval(samples)
+        reach = [[max(found.measured - found.low, 0)], [max(found.high - found.measured, 0)]]
+        ax.errorbar(x, found.measured, reach, linestyle="none", **style)
 
 
 def _bumps(part, words):
     ranks, rates, scales = (part.values(name) for name in ("rank", "relative_rate", "init_scale"))
-    names = part.values("optimizer")
-    titles = [f"rank {rank}" for rank in ranks]
-    figure, axes = titled_panels(titles, 4.2, "Bumps per component")
+    names, markers = part.values("optimizer"), dict(zip(scales, cycle("osD^v"), strict=False))
+    figure, axes = titled_panels([f"rank {rank}" for rank in ranks], 4.2, "Bumps per component")
     for cell in calm(part):
         p = cell.parameters
-        number = scales.index(p.init_scale)
-        shift = 0.05 * (names.index(p.optimizer) - 1) + 0.015 * number
-        style = {"marker": _MARKERS[number % 5], "markersize": 5, "capsize": 2}
-        ax, colour = axes[ranks.index(p.rank)], OPTIMISER_COLOURS[p.optimizer]
-        _point(ax, np.log10(p.relative_rate) + shift, bumps(cell), color=colour, **style)
+        shift = 0.05 * (names.index(p.optimizer) - 1) + 0.015 * scales.index(p.init_scale)
+        style = {"marker": markers[p.init_scale], "markersize": 5, "capsize": 2}
+        style["color"] = OPTIMISER_COLOURS[p.optimizer]
+        _point(axes[ranks.index(p.rank)], np.log10(p.relative_rate) + shift, bumps(cell), **style)
     for ax in axes:
         ax.set_ylim(0, None)
         ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
     for name in names:
-        colour = OPTIMISER_COLOURS[name]
-        axes[0].plot([], [], color=colour, linewidth=4, label=OPTIMISER_NAMES[name])
-    for number, scale in enumerate(scales):
-        shape = {"marker": _MARKERS[number % 5], "color": INK, "linestyle": "none"}
-        axes[0].plot([], [], **shape, label=f"σ = {scale:g}")
-    label = "Learning rate over the reference (SGD .05, Adam .01)"
-    axes[len(ranks) // 2].set_xlabel(label)
+        style = {"color": OPTIMISER_COLOURS[name], "linewidth": 4}
+        axes[0].plot([], [], label=OPTIMISER_NAMES[name], **style)
+    for scale, marker in markers.items():
+        axes[0].plot([], [], marker, color=INK, label=f"σ = {scale:g}")
+    axes[len(ranks) // 2].set_xlabel("Learning rate over the reference (SGD .05, Adam .01)")
     return finished(
         figure,
         "Bumps per component",
@@ -78,12 +72,15 @@ def _bumps(part, words):
 def _competition(part, words):
     figure, ax = panels(height=3.6)
     names = part.values("optimizer")
-    labels = "both first align with one target", "each first aligns with its own"
     for place, name in enumerate(names):
         of = calm(part, rank=2, optimizer=name)
-        for side, (shift, colour) in enumerate(((-0.12, "vermillion"), (0.12, "blue"))):
-            style = {"color": PALETTE[colour], "marker": "o", "capsize": 4, "label": labels[side]}
-            _point(ax, place + shift, mean(of, lambda cell, side=side: _pair(cell)[side]), **style)
+        for side, shift, colour, label in (
+            (0, -0.12, "vermillion", "both first align with one target"),
+            (1, 0.12, "blue", "each first aligns with its own"),
+        ):
+            found = mean(of, lambda cell, side=side: matched_bumps(cell)[side])
+            style = {"color": PALETTE[colour], "marker": "o", "capsize": 4, "label": label}
+            _point(ax, place + shift, found, **style)
     ax.set_xticks(np.arange(len(names)), [OPTIMISER_NAMES[name] for name in names])
     ax.set(ylabel="Bumps per run, rank two", ylim=(0, None), xlim=(-0.5, len(names) - 0.5))
     return finished(
@@ -94,10 +91,6 @@ def _competition(part, words):
         "of either run; mean over seeds with its 95% interval, all stable learning rates and start scales."
         + words,
     )
-
-
-def _pair(cell):
-    return matched_bumps(*first_and_bumps(cell), *first_and_bumps(cell, "exchanged"))
 
 
 def _full_rank(part, words):

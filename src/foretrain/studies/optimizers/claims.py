@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from foretrain.measures.time_rescaling import time_rescaling
+from foretrain.measures.curve_deviation import largest_deviation
+from foretrain.measures.plateaus import length_of_run
+from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import curves
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.training.factorization import THREAD
-from foretrain.training.rank_one import deviation, lasting
 
 OURS = "docs/studies/optimizers.md"
 PAIRED = ("optimizer",)
@@ -27,8 +28,7 @@ GRID = ("optimizer", "init_scale", "learning_rate")
 )
 def published_rules(cell):
     loss = cell.simulation["loss"].transpose(..., "step")
-    seeds = loss.isel(step=0).size
-    return Exact(deviation(loss, cell.theory["loss"]), seeds=seeds)
+    return Exact(largest_deviation(loss, cell.theory["loss"]), seeds=loss.isel(step=0).size)
 
 
 def _runs(cell, *names) -> list[list[tuple[np.ndarray, np.ndarray]]] | None:
@@ -41,15 +41,7 @@ def _runs(cell, *names) -> list[list[tuple[np.ndarray, np.ndarray]]] | None:
 def _rescalings(cell):
     """How the loss of AdamW is that of descent with time rescaled: factor, residual and share explained, per seed."""
     found = _runs(cell, "sgd", "adamw")
-    return found and np.array([_rescaling(*pair) for pair in zip(*found, strict=True)]).T
-
-
-def _rescaling(one, other) -> tuple[float, float, float]:
-    shared = all(curve.size for _, curve in (one, other))
-    if not shared or min(one[1][0], other[1][0]) <= max(one[1].min(), other[1].min()):
-        return math.nan, math.nan, math.nan
-    best = time_rescaling(*one, *other)
-    return best.factor, best.residual, best.explained
+    return found and list(time_rescalings(*found))
 
 
 @sentence(
@@ -62,13 +54,7 @@ def _rescaling(one, other) -> tuple[float, float, float]:
 )
 def adamw_faster(cell):
     found = _rescalings(cell)
-    return None if found is None else found[0]
-
-
-SPREAD = {
-    "over": PAIRED,
-    "note": "SD over loss levels of the log ratio of times.",
-}
+    return found and found[0]
 
 
 @sentence(
@@ -77,7 +63,8 @@ SPREAD = {
     predicted=0,
     allowed=(0, 0.1),
     why="'Just': at no level is the time off by more than some 10% after the best rescaling.",
-    **SPREAD,
+    over=PAIRED,
+    note="SD over loss levels of the log ratio of times.",
 )
 def adamw_just_accelerates(cell):
     found = _rescalings(cell)
@@ -88,39 +75,19 @@ def adamw_just_accelerates(cell):
     return PerSeed(found[1], text)
 
 
-@sentence(
+adamw_changes_shape = adamw_just_accelerates.corrected(
     "AdamW also changes the shape of the curve: after the best rescaling times differ by more than 20%.",
     source=OURS,
-    corrects="adamw-just-accelerates",
     allowed=(0.2, math.inf),
     why="What the eye sees, as for two curves alike in the study s-curves.",
-    **SPREAD,
 )
-def adamw_changes_shape(cell):
-    found = _rescalings(cell)
-    return None if found is None else found[1]
-
-
-SHARE = {
-    "over": PAIRED,
-    "note": "Time from loss 1.1 to .9 over time to loss .1, ratio of the two optimizers, paired by seed.",
-}
-
-
-def _plateau_shares(cell):
-    """The part of training that the plateau takes, of AdamW over descent, shape (seed,)."""
-    found = _runs(cell, "sgd", "adamw")
-    if found is None:
-        return None
-    sgd, adamw = (np.array([_plateau_share(*run) for run in runs]) for runs in found)
-    return adamw / sgd
 
 
 def _plateau_share(step, losses) -> float:
     if not losses.size:
         return math.nan
-    learned = lasting(step, losses, max(losses[0], 1.2), 0.1)
-    return lasting(step, losses, 1.1, 0.9) / learned
+    learned = length_of_run(step, losses, max(losses[0], 1.2), 0.1)
+    return length_of_run(step, losses, 1.1, 0.9) / learned
 
 
 @sentence(
@@ -129,22 +96,23 @@ def _plateau_share(step, losses) -> float:
     predicted=1,
     allowed=(0.9, 1.1),
     why="A rescaling of time keeps it; 10% as above.",
-    **SHARE,
+    over=PAIRED,
+    note="Time from loss 1.1 to .9 over time to loss .1, ratio of the two optimizers, paired by seed.",
 )
 def adamw_same_plateau(cell):
-    return _plateau_shares(cell)
+    found = _runs(cell, "sgd", "adamw")
+    if found is None:
+        return None
+    sgd, adamw = (np.array([_plateau_share(*run) for run in runs]) for runs in found)
+    return adamw / sgd
 
 
-@sentence(
+adamw_smaller_plateau = adamw_same_plateau.corrected(
     "The plateau is a smaller part of training under AdamW.",
     source=OURS,
-    corrects="adamw-same-plateau",
     allowed=(0, 0.9),
     why="Below what 'as large' allows.",
-    **SHARE,
 )
-def adamw_smaller_plateau(cell):
-    return _plateau_shares(cell)
 
 
 def _differences(cell, variant: str = ""):

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import xarray as xr
 
+from foretrain.measures.curve_deviation import largest_deviation
 from foretrain.measures.learning_time import crossing_time
+from foretrain.measures.plateaus import length_of_run
 from foretrain.measures.trajectory import at_end
 from foretrain.study import Exact, sentence
 from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.rank_one_plateau import early_solution, plateau, typical_start
 from foretrain.training.factorization import THREAD
-from foretrain.training.rank_one import deviation, lasting
 
 OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
@@ -28,7 +29,7 @@ GRID = ("weight_decay", "init_scale", "dimension")
 )
 def four_numbers(cell):
     names = ("loss", *FIELDS, "signal", "decay")
-    worst = max(deviation(cell.simulation[name], cell.theory[name]) for name in names)
+    worst = max(largest_deviation(cell.simulation[name], cell.theory[name]) for name in names)
     return Exact(worst, seeds=cell.simulation["loss"].isel(step=0).size)
 
 
@@ -285,7 +286,7 @@ def _lengths(data: xr.Dataset) -> xr.DataArray:
     """Time from loss 1.1 to loss .9 of every run, nan where it does not get there."""
     loss = data["loss"].transpose(..., "step")
     flat = loss.values.reshape(-1, loss.sizes["step"])
-    times = [lasting(data["time"].values, curve, 1.1, 0.9) for curve in flat]
+    times = [length_of_run(data["time"].values, curve, 1.1, 0.9) for curve in flat]
     found = loss.isel(step=0, drop=True)
     return found.copy(data=np.reshape(times, found.shape))
 

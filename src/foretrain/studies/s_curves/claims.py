@@ -1,14 +1,14 @@
 """What the thread says of loss curves at ranks above one, and whether it is so."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from foretrain.claims.allowed import MOST, NEVER
 from foretrain.claims.sentence import Exact, sentence
-from foretrain.errors import ArgumentError
 from foretrain.measures.plateaus import plateau_strengths
-from foretrain.measures.time_rescaling import time_rescaling
+from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import at_end, curves
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import DIRECT_SEEDS
@@ -17,6 +17,7 @@ from foretrain.training.factorization import NO_PLATEAU, PLATEAU, THREAD, by_str
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/s-curves.md"
 FLOOR = 1e-5  # of the first loss: below it single precision rules
+theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
 def own(cell, loss_function, optimizers, here=True):
@@ -98,10 +99,7 @@ def full_rank_no_plateau(cell):
     return strengths(own(cell, "mse", ["sgd"], full(cell)))
 
 
-@sentence(
-    "Under Adam the full-rank case regains a plateau.",
-    **by_strength(THREAD, PLATEAU),
-)
+@sentence("Under Adam the full-rank case regains a plateau.", **by_strength(THREAD, PLATEAU))
 def adam_full_rank_plateau(cell):
     return strengths(own(cell, "mse", ["adam"], full(cell)))
 
@@ -115,23 +113,13 @@ def adam_full_rank_plateau_corrected(cell):
     return adam_full_rank_plateau.measure(cell) if reference else None
 
 
-def residuals(one, other, shift=0) -> np.ndarray:
-    """Per seed what the best rescaling of time leaves between a run of `one` and that of `other`, `shift` seeds on."""
-    first, second = list(curves(one, "relative_loss")), list(curves(other, "relative_loss"))
-    pairs = zip(first, second[shift:] + second[:shift], strict=True)
-    return np.array([_residual(*pair) for pair in pairs])
-
-
-def _residual(one, other) -> float:
-    try:
-        return time_rescaling(*one, *other).residual if one[0].size and other[0].size else np.nan
-    except ArgumentError:  # no level in common, as of runs that diverged
-        return np.nan
-
-
-def _one_and_two(cell):
+def _rank_two(cell):
+    """What the best rescaling of time leaves, per seed: of rank two beside rank one, and of rank one beside its next seed."""
     data = own(cell, "mse", ["sgd"], {1, 2} <= set(cell.axes["rank"]))
-    return data and [data.sel(rank=rank) for rank in (1, 2)]
+    if data is None:
+        return None
+    one, two = (list(curves(data.sel(rank=rank), "relative_loss")) for rank in (1, 2))
+    return time_rescalings(one, two)[1], time_rescalings(one, one[1:] + one[:1])[1]
 
 
 @sentence(
@@ -144,8 +132,8 @@ def _one_and_two(cell):
     note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
 )
 def rank_2_like_1(cell):
-    pair = _one_and_two(cell)
-    return pair and residuals(*pair)
+    found = _rank_two(cell)
+    return found and found[0]
 
 
 @sentence(
@@ -159,8 +147,8 @@ def rank_2_like_1(cell):
     note="The residual above minus that between the rank-one runs of one seed and the next.",
 )
 def rank_2_like_1_corrected(cell):
-    pair = _one_and_two(cell)
-    return pair and residuals(*pair) - residuals(pair[0], pair[0], shift=1)
+    found = _rank_two(cell)
+    return found and found[0] - found[1]
 
 
 @sentence(
@@ -171,10 +159,9 @@ def symmetry_adds_s(cell):
     return strengths(own(cell, "mse", ["sgd"], cell.parameters.rank == 2), 2)
 
 
-symmetry_adds_none = sentence(
-    "Breaking the symmetry between two targets adds no plateau.",
-    **by_strength(OURS, NO_PLATEAU, "second ", corrects="symmetry-adds-s"),
-)(symmetry_adds_s.measure)
+symmetry_adds_none = symmetry_adds_s.corrected(
+    "Breaking the symmetry between two targets adds no plateau.", source=OURS, allowed=NO_PLATEAU
+)
 
 
 @sentence(
@@ -234,10 +221,11 @@ def large_logits_two_plateaus(cell):
     return strengths(large(cell, ["sgd", "adam"], cell.parameters.rank == 2), 2)
 
 
-large_logits_weak_plateau = sentence(
+large_logits_weak_plateau = large_logits_two_plateaus.corrected(
     "For large logits the second plateau at rank two is weak: the loss falls at most four times slower than beside it.",
-    **by_strength(OURS, (1, 4), "second ", of="large_logits", corrects="large-logits-two-plateaus"),
-)(large_logits_two_plateaus.measure)
+    source=OURS,
+    allowed=(1, 4),
+)
 
 
 LEFT = {
@@ -266,13 +254,11 @@ def cross_entropy_rank_10(cell):
     return _left(own(cell, "cross_entropy", ["sgd", "adam"], cell.parameters.rank == 10))
 
 
-cross_entropy_rank_10_ends = sentence(
+cross_entropy_rank_10_ends = cross_entropy_rank_10.corrected(
     "With cross-entropy training at rank ten finds the solution to a percent of the loss.",
     source=OURS,
     allowed=NEVER,
-    corrects="cross-entropy-rank-10",
-    **LEFT,
-)(cross_entropy_rank_10.measure)
+)
 
 
 @sentence(
@@ -331,11 +317,9 @@ def large_logits_full_rank(cell):
     return strengths(large(cell, ["sgd"], full(cell)))
 
 
-large_logits_plateau = sentence(
-    "For large logits descent has a plateau at full rank.",
-    **by_strength(OURS, PLATEAU, of="large_logits", corrects="large-logits-full-rank"),
-)(large_logits_full_rank.measure)
-
+large_logits_plateau = large_logits_full_rank.corrected(
+    "For large logits descent has a plateau at full rank.", source=OURS, allowed=PLATEAU
+)
 
 _DECAY = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2), "
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from foretrain.streams import Seed
 from foretrain.studies.s_curves.study import LARGE_SCALE, Parameters
+from foretrain.theory import factorization as known
 from foretrain.theory import rank_one
 from foretrain.training import factorization
 
@@ -43,39 +44,16 @@ def rank_one_loss(p: Parameters, seed: Seed) -> np.ndarray:
 
 
 def direct_loss(p: Parameters, seed: Seed) -> np.ndarray:
-    """Divergence of softmax Z from softmax C while Z itself descends, from the product of the run's start.
-
-    The step is the reciprocal of the largest probability that occurs, below which descent of this convex loss behaves
-    as its flow does: the Hessian diag(Q) - Q Q^T has no eigenvalue above max Q. Shape (stored step,); the number of
-    steps is that of the run, the time of a step another.
-    """
-    target, start = factorization.draw(p, seed)
-    goal = _softmax(target.left @ target.right.T)
-    logits = start.left @ start.right.T
-    rate = 0.25 / max(goal.max(), _softmax(logits).max())
-    losses = []
-    for index in range(p.steps + 1):
-        current = _softmax(logits)
-        if index % p.observe_every == 0:
-            losses.append(np.sum(goal * np.log(goal / current)))
-        logits -= rate * (current - goal)
-    return np.array(losses)
+    """Loss where the logits are trained, from the product of the run's start, shape (stored step,); its time is another."""
+    return known.direct_loss(*_products(p, seed), p.steps, p.observe_every)
 
 
 def decayed_loss(p: Parameters, seed: Seed) -> float:
-    """Squared error at which descent with weight decay ends.
-
-    Decay penalises the sum of the singular values of Z: each of the k largest of C ends at max(s - lambda/2, 0), which
-    leaves min(s, lambda/2)^2; the others leave s^2.
-    """
-    target, _ = factorization.draw(p, seed)
-    strengths = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
-    left = strengths.copy()
-    learned = slice(0, factorization.components(p))
-    left[learned] = np.minimum(strengths[learned], factorization.weight_decay(p) / 2)
-    return float(np.sum(left**2))
+    """Squared error at which descent with weight decay ends."""
+    decay = factorization.weight_decay(p)
+    return known.decayed_loss(_products(p, seed)[0], factorization.components(p), decay)
 
 
-def _softmax(logits):
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
+def _products(p: Parameters, seed: Seed) -> list[np.ndarray]:
+    """The matrices of target and start, shape (n, n) each."""
+    return [factors.left @ factors.right.T for factors in factorization.draw(p, seed)]

@@ -1,0 +1,48 @@
+"""A low-rank matrix learned by two factors: where decay ends it, and its logits learned directly."""
+
+import numpy as np
+
+
+def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> float:
+    """Squared error at which descent with weight decay ends.
+
+    Decay penalises the sum of the singular values of Z: each of the k largest of C ends at max(s - lambda/2, 0), which
+    leaves min(s, lambda/2)^2; the others leave s^2.
+
+    Args:
+        target: C, shape (n, n).
+        components: k, number of components of the learner.
+        weight_decay: lambda.
+    """
+    strengths = np.linalg.svd(target, compute_uv=False)
+    left = strengths.copy()
+    left[:components] = np.minimum(strengths[:components], weight_decay / 2)
+    return float(np.sum(left**2))
+
+
+def direct_loss(target: np.ndarray, start: np.ndarray, steps: int, every: int = 1) -> np.ndarray:
+    """Divergence of softmax Z from softmax C while Z itself descends.
+
+    The step is the reciprocal of the largest probability that occurs, below which descent of this convex loss behaves
+    as its flow does: the Hessian diag(Q) - Q Q^T has no eigenvalue above max Q.
+
+    Args:
+        target: Logits C, of any shape.
+        start: Logits Z at the start.
+        steps: Number of steps.
+        every: Stride of what is returned, shape (stored step,).
+    """
+    goal, logits = _softmax(target), start
+    rate = 0.25 / max(goal.max(), _softmax(logits).max())
+    losses = []
+    for index in range(steps + 1):
+        current = _softmax(logits)
+        if index % every == 0:
+            losses.append(np.sum(goal * np.log(goal / current)))
+        logits = logits - rate * (current - goal)
+    return np.array(losses)
+
+
+def _softmax(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from foretrain.forecast.predict import predict, rank
-    from foretrain.laboratory.conduct import run, sweep
+    from foretrain.laboratory.conduct import rebuild, run, sweep
     from foretrain.laboratory.train import train
     from foretrain.results.result import open_result as open
 
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "run": ("foretrain.laboratory.conduct", "run"),
+    "rebuild": ("foretrain.laboratory.conduct", "rebuild"),
     "sweep": ("foretrain.laboratory.conduct", "sweep"),
     "train": ("foretrain.laboratory.train", "train"),
     "open": ("foretrain.results.result", "open_result"),
@@ -25,7 +26,7 @@ _WHERE = {
     "rank": ("foretrain.forecast.predict", "rank"),
 }
 
-__all__ = ["__version__", "open", "predict", "rank", "run", "sweep", "train"]
+__all__ = ["__version__", "open", "predict", "rank", "rebuild", "run", "sweep", "train"]
 
 
 def __getattr__(name):

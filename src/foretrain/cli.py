@@ -147,6 +147,9 @@ def _add_arguments(made, argv):
     )
     for name in ("show", "report", "export"):
         made[name].add_argument("folder", type=Path, help="folder of results")
+    made["report"].add_argument(
+        "--study", help="path of the study, where it has moved or has another name now"
+    )
     made["show"].add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
     made["show"].add_argument(
         "--markdown", action="store_true", help="the claims alone, as a Markdown table"
@@ -436,7 +439,7 @@ def _report(arguments):
     from foretrain.laboratory.conduct import rebuild
     from foretrain.report.page import FILE_NAME
 
-    rebuild(arguments.folder, quiet=False)
+    rebuild(arguments.folder, arguments.study, quiet=False)
     print(f"Page: {arguments.folder / FILE_NAME}")
     _tell_troubles(arguments.folder)
     return 0

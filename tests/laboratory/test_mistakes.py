@@ -316,6 +316,36 @@ def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, 
     one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
 
 
+def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    moved = file.rename(tmp_path / "other.py")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
+    assert main(["report", str(out), "--study", str(moved)]) == 0
+    assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
+    study("    scale: float", "    size: float")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "a parameter `scale`, which the study `tiny` has no longer.")
+    assert main(["show", str(out)]) == 0
+
+
+def test_the_folder_of_a_study_of_functions_is_rebuilt_with_the_study(tmp_path, capsys):
+    def inputs(p, seed):
+        return {"start": 1.0 + seed.number}
+
+    made = define("decaying", Parameters=Decay, program=lambda p: DECAY, inputs=inputs)
+    out = tmp_path / "out"
+    foretrain.run(made, seeds=2, steps=20, workers=0, quiet=True, out=out)
+    (out / "report.html").unlink()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "Try foretrain.rebuild(folder, study) in Python")
+    foretrain.rebuild(out, made)
+    assert (out / "report.html").exists()
+
+
 def test_data_that_users_get_can_be_written(study, tmp_path):
     result = foretrain.run(study(), seeds=2, workers=0, quiet=True, out=tmp_path / "out")
     result.simulation["loss"][:] = 0

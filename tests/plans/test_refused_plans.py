@@ -3,7 +3,7 @@ import json
 import pytest
 
 from foretrain import errors
-from foretrain.errors import ArgumentError, StoreError
+from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.plans import catalogue, plan
 from foretrain.plans.config import read_sweep
 from foretrain.plans.study import StudyError
@@ -114,5 +114,7 @@ def test_a_manifest_that_holds_no_plan_is_refused_in_one_line(stored, message):
 
 
 def test_a_stored_plan_of_an_unknown_study_cannot_be_used():
-    with pytest.raises(StoreError, match=r"cannot be used: .* Did you mean `one-mode`\?"):
+    with pytest.raises(
+        FolderError, match=r"`one-mood` of this folder is none of the catalogue: .* Try"
+    ):
         plan.plan_from_dict({**STORED, "study": "one-mood"})

@@ -23,6 +23,7 @@ from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.judge import say
 from foretrain.laboratory.page import write_page
+from foretrain.plans.author import loaded
 from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
 from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, runs
@@ -296,10 +297,18 @@ def _shard(given: str | tuple[int, int] | None) -> tuple[int, int]:
     return check_shard((part, parts))
 
 
-def rebuild(folder: str | Path, *, quiet: bool = True) -> Result:
+def rebuild(
+    folder: str | Path, study: str | Path | Study | None = None, *, quiet: bool = True
+) -> Result:
     """Fold, judge and draw again from what a folder holds, without training.
 
     Of a folder that another schema wrote only the page is written again.
+
+    Args:
+        folder: Folder of results.
+        study: The study, where the folder cannot know where it is: one that was made in Python, has moved, or has another
+            name now.
+        quiet: Say nothing of how far it is.
 
     Raises:
         FolderError: the folder holds neither a journal with its manifest nor results.
@@ -312,5 +321,6 @@ def rebuild(folder: str | Path, *, quiet: bool = True) -> Result:
         result = open_result(folder)
         write_page(result, None, None, [])
         return result
+    known = None if study is None else loaded(study).named(stored["study"])
     with data_from(None, folder):
-        return conclude(folder, plan_from_dict(stored), "", 0.0, quiet=quiet)
+        return conclude(folder, plan_from_dict(stored, known), "", 0.0, quiet=quiet)

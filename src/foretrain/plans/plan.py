@@ -15,6 +15,7 @@ from foretrain.errors import (
     StoreError,
     argument_error,
     integer,
+    nearest,
     one_of,
 )
 from foretrain.plans import catalogue
@@ -217,6 +218,7 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
         study: The study, where it stands neither in the catalogue nor at the path that the plan names.
 
     Raises:
+        FolderError: the study is not to be found, or has no longer a parameter that the plan holds.
         StoreError: it was written by another schema, or holds what no plan of the study holds.
     """
     if fields["schema"] != SCHEMA:
@@ -225,14 +227,16 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
             "can be shown and opened, not gone on with. Try another folder."
         )
     try:
-        where = fields.get("where")
-        if study is None and where and not Path(where).exists():
-            raise FolderError(
-                f"The study of this folder is not at {where} any more. Try foretrain run with its new place and --out."
-            )
-        known = study or catalogue.load(where or fields["study"])
+        known = study or _study_of(fields)
         if known.name != fields["study"]:
             raise argument_error("study", f"be `{fields['study']}`", f"is `{known.name}`")
+        for name in {**fields["parameters"], **fields["axes"]}:
+            if name not in rules(known.Parameters):
+                raise FolderError(
+                    f"The folder was made with a parameter `{name}`, which the study `{known.name}` has no longer. "
+                    f"{nearest(name, rules(known.Parameters))} Call it `{name}` again, or run the study into another "
+                    f"folder. {_SHOWN}"
+                )
         parameters, _ = split_axes(known.Parameters, fields["parameters"])
         _, axes = split_axes(known.Parameters, fields["axes"])
         return Plan(
@@ -347,3 +351,22 @@ def _cell_variants(plan: Plan) -> Iterator[tuple[tuple[int, ...], Any, dict[str,
 
 def _digest(content: dict) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+_SHOWN = "What is in the folder can be shown and opened as it is."
+
+
+def _study_of(fields: Mapping[str, Any]) -> Study:
+    """The study of a stored plan, looked for by its path or name."""
+    name, where = fields["study"], fields.get("where")
+    if where and not Path(where).exists():
+        raise FolderError(
+            f"The study of this folder is not at {where} any more. Try foretrain report with --study and the place where it "
+            f"is now, whatever its name. {_SHOWN}"
+        )
+    if not where and name not in catalogue.names():
+        raise FolderError(
+            f"The study `{name}` of this folder is none of the catalogue: it was made in Python, or by a package that is not "
+            f"installed. Try foretrain.rebuild(folder, study) in Python with the study itself. {_SHOWN}"
+        )
+    return catalogue.load(where or name)

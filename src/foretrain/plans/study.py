@@ -33,7 +33,7 @@ sentences                              claims.py    all that the file holds, tho
 import contextlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,10 @@ class Study:
         """Whether it comes from elsewhere than foretrain, with variables of its own."""
         package = str(Path(__file__).parents[1])
         return not any(file.startswith(package) for file in self.files.values())
+
+    def named(self, name: str) -> "Study":
+        """The same study under another name, such as that which a folder of its results knows it by."""
+        return Study(replace(self.card, name=name), self._part, self.where, self.files)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"

@@ -1,0 +1,107 @@
+"""Embeddings of symbols, joined by the operation itself, and a decoder of two hidden layers that reads the result.
+
+A sample (a, b) reaches the decoder as E_a + E_b, or, where the order of its symbols matters, as the entries of the product
+of matrices E_a E_b.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Decoder(NamedTuple):
+    """A perceptron with two hidden layers of tanh units; weights (in, out), biases (out,)."""
+
+    weight_1: np.ndarray
+    bias_1: np.ndarray
+    weight_2: np.ndarray
+    bias_2: np.ndarray
+    weight_3: np.ndarray
+    bias_3: np.ndarray
+
+
+def decoder_shapes(inputs: int, hidden: int, outputs: int) -> Decoder:
+    """Shape of every array."""
+    return Decoder(  # pyright: ignore[reportArgumentType]
+        (inputs, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, outputs), (outputs,)
+    )
+
+
+def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs: int) -> Decoder:
+    """PyTorch's law of linear layers: weights and biases uniform within 1 / sqrt(fan in)."""
+    shapes = decoder_shapes(inputs, hidden, outputs)
+    fans = (inputs, inputs, hidden, hidden, hidden, hidden)
+    draws = (
+        random.uniform(-1, 1, shape) / np.sqrt(fan) for shape, fan in zip(shapes, fans, strict=True)
+    )
+    return Decoder(*draws)
+
+
+def decode(decoder: Decoder, joined):
+    """What the decoder answers to joined embeddings (sample, entry): (sample, output)."""
+    import jax.numpy as jnp
+
+    first = decoder.weight_1
+    # With one entry it is an outer product, which XLA fuses with what follows.
+    arriving = joined * first if first.shape[0] == 1 else joined @ first
+    hidden = jnp.tanh(arriving + decoder.bias_1)
+    hidden = jnp.tanh(hidden @ decoder.weight_2 + decoder.bias_2)
+    return hidden @ decoder.weight_3 + decoder.bias_3
+
+
+def joined_sums(embedding, counts):
+    """E_a + E_b of every sample, (sample, coordinate).
+
+    Args:
+        embedding: (symbol, coordinate).
+        counts: (sample, symbol): how often each symbol stands in each sample. As a product, its gradient needs no scatter.
+    """
+    return counts @ embedding
+
+
+def joined_products(embedding, left, right):
+    """Entries of E_a E_b of every sample, (sample, side^2).
+
+    Args:
+        embedding: (symbol, side^2), the rows of each matrix one after the other.
+        left: (sample, symbol), 1 at the first symbol of each sample.
+        right: The same for the second.
+    """
+    side = round(embedding.shape[1] ** 0.5)
+    first, second = ((choice @ embedding).reshape(-1, side, side) for choice in (left, right))
+    # Sums and not products of tiny matrices, each of which would be a call of its own.
+    return (first[:, :, :, None] * second[:, None, :, :]).sum(2).reshape(len(left), -1)
+
+
+def sample_losses(outputs, targets, objective: str):
+    """Loss of every sample, (sample,).
+
+    Args:
+        outputs: (sample, output).
+        targets: (sample, output), the target of each sample; one-hot for "classification".
+        objective: "regression", the mean over outputs of the squared error, or "classification", cross-entropy.
+    """
+    import jax
+
+    if objective == "regression":
+        return ((outputs - targets) ** 2).mean(1)
+    return jax.nn.logsumexp(outputs, axis=1) - (outputs * targets).sum(1)
+
+
+def right_answers(outputs, targets, chosen):
+    """Whether the target nearest to an output is that of its label, 1 or 0, (sample,); a tie is no right answer.
+
+    With one-hot targets, whether the largest output is that of the label.
+
+    Args:
+        outputs: (sample, output).
+        targets: (label, output).
+        chosen: (label, sample), 1 at the label of each sample.
+    """
+    import jax.numpy as jnp
+
+    # |f - Y|^2 without the part that all labels share; labels come first, so that maxima run over whole vectors.
+    nearness = targets @ outputs.T - 0.5 * (targets**2).sum(1)[:, None]
+    own = (nearness * chosen).sum(0)
+    others = jnp.where(chosen > 0, -jnp.inf, nearness).max(0)
+    return (own > others).astype(outputs.dtype)

@@ -1,0 +1,343 @@
+"""The toy model of grokking: embeddings of symbols and a decoder learn an operation from some of its samples."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program
+from foretrain.errors import argument_error
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, key
+from foretrain.tasks.groups import OPERATIONS, Operation, training_size
+from foretrain.theory import effective_loss, parallelograms
+from foretrain.training.embedding_start import decoder_of, operation_of, start
+from foretrain.vocabulary import Variable, declare
+
+PHASES = ("comprehension", "grokking", "memorization", "confusion")
+DELAY = 1000  # steps from training to validation from which on it is grokking
+_FIRST = ("train_step", "validation_step", "rqi_step")
+
+declare(
+    Variable("train_accuracy", ("step",), meaning="Share of training samples answered right."),
+    Variable(
+        "validation_accuracy",
+        ("step",),
+        meaning="Share of the other samples answered right; 1 where there are none.",
+    ),
+    Variable(
+        "rqi",
+        ("step",),
+        meaning="Share of all parallelograms that the embeddings have; 1 where there are none.",
+    ),
+    Variable(
+        "decoder_rqi",
+        ("step",),
+        meaning="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
+        "outputs is below delta^2 of the outputs' variance.",
+    ),
+    Variable(
+        "predicted_accuracy",
+        ("step",),
+        meaning="Share of all samples that are trained, or share a parallelogram that the embeddings have with one that is.",
+    ),
+    Variable(
+        "embedding",
+        ("step", "symbol", "coordinate"),
+        meaning="Embedding of every symbol; of matrices the entries, row by row.",
+    ),
+    Variable("train_step", unit="step", meaning="First step with the accuracy wanted in training."),
+    Variable(
+        "validation_step", unit="step", meaning="First step with the accuracy wanted in validation."
+    ),
+    Variable("rqi_step", unit="step", meaning="First step with the RQI wanted."),
+    Variable("phase", kind="int", meaning=f"0 to 3: {', '.join(PHASES)}."),
+    Variable("ideal_accuracy", meaning="Predicted accuracy of the parallelograms that must hold."),
+    Variable("ideal_rqi", meaning="Share of all parallelograms that the training samples imply."),
+    Variable(
+        "lambda_3",
+        meaning="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Toy(Run):
+    """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
+
+    symbols: int = parameter(10, "p, number of symbols", minimum=2, maximum=1000, static=True)
+    operation: str = parameter(
+        "addition",
+        "integers without a modulus, or a group with that many elements",
+        choices=OPERATIONS,
+        static=True,
+    )
+    ordered: bool = parameter(
+        False, "cyclic: (a, b) and (b, a) are two samples, and symbols matrices", static=True
+    )
+    embedding_dim: int = parameter(
+        1,
+        "d, dimension of an embedding; the side of the matrix where samples are ordered",
+        minimum=1,
+        maximum=1000,
+        static=True,
+    )
+    init_scale: float = parameter(
+        1.0, "s, embeddings start uniformly in (-s/2, s/2)", minimum=0, maximum=1e6
+    )
+    training_size: int = parameter(45, "number of training samples", minimum=1)
+    objective: str = parameter(
+        "regression",
+        "squared error to a random target of each label, or cross-entropy of the labels",
+        choices=("regression", "classification"),
+        static=True,
+    )
+    hidden_width: int = parameter(
+        200, "width of both hidden layers of the decoder", minimum=1, maximum=10**4, static=True
+    )
+    target_dim: int = parameter(
+        30, "regression: dimension of the targets", minimum=1, maximum=10**4, static=True
+    )
+    embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
+    decoder_learning_rate: float = parameter(1e-4, "rate of the decoder, AdamW", minimum=0)
+    embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
+    decoder_decay: float = parameter(
+        0.0, "decoupled weight decay of the decoder, biases included", minimum=0
+    )
+    batch_size: int = parameter(
+        0, "training samples of a step, drawn anew without repetition; 0 is all", static=True
+    )
+    accuracy_threshold: float = parameter(
+        0.9, "accuracy, on training and on validation samples, that counts as reached", maximum=1
+    )
+    rqi_threshold: float = parameter(0.95, "RQI above which the representation is learned")
+    parallelogram_tolerance: float = parameter(
+        0.1,
+        "delta, root mean square over dimensions below which a normalised parallelogram is closed",
+        above=0,
+    )
+    stop: str = parameter(
+        "accuracy",
+        "a run ends early when both accuracies are reached; when the RQI is, too; or never",
+        choices=("accuracy", "representation", "never"),
+        static=True,
+    )
+    start_file: str = parameter(
+        "",
+        "npz with arrays to start from instead of drawn ones, {seed} in its name standing for the seed's number",
+    )
+    steps: int = default(100_000)
+    observe_every: int = default(100)
+
+
+def operation(p: Toy) -> Operation:
+    """What is learned."""
+    return operation_of(p.operation, p.symbols, p.ordered)
+
+
+def check(p: Toy) -> None:
+    """Refuse sizes that cannot be: of a group, of a training set, of a batch."""
+    if p.ordered and p.operation != "cyclic":
+        raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
+    training_size(operation(p), p.training_size)
+    if not 0 <= p.batch_size <= p.training_size:
+        rule = f"be 0, or at most `training_size` = {p.training_size}"
+        raise argument_error("batch_size", rule, f"is {p.batch_size}")
+
+
+def labels(p: Toy) -> dict[str, Any]:
+    """Numbers of the symbols."""
+    return {"symbol": np.arange(p.symbols)}
+
+
+def shared(p: Toy) -> dict[str, np.ndarray]:
+    """The operation as arrays: symbols and label of every sample, and the two samples of every parallelogram."""
+    task = operation(p)
+    first, second = parallelograms.parallelograms(task)[1].T.astype(np.int32)
+    symbol = np.eye(task.symbols)[task.samples]
+    return {
+        "left": symbol[:, 0],
+        "right": symbol[:, 1],
+        "chosen": np.eye(task.outcomes)[:, task.labels],
+        "pair_first": first,
+        "pair_second": second,
+    }
+
+
+def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
+    """What one run starts from, and what theory says of its training set."""
+    task = operation(p)
+    given = start(p, task, seed)
+    training = given.pop("training")
+    ideal = parallelograms.ideal(task, training)
+    accuracy = parallelograms.predicted_accuracy(task, training, ideal)
+    return {
+        **given,
+        "training": training.astype(float),
+        "ideal_accuracy": np.float64(accuracy),
+        "ideal_rqi": np.float64(ideal.mean() if ideal.size else 1.0),
+        "lambda_3": np.float64(_lambda_3(p, task, training)),
+    }
+
+
+def _lambda_3(p, task, training):
+    """Of embeddings with unbiased variance 1 in each dimension; nan for matrices, of which the theory says nothing."""
+    if not task.commutative:
+        return np.nan
+    return effective_loss.grokking_rate(task, training, p.embedding_dim * (task.symbols - 1))
+
+
+class State(NamedTuple):
+    """A run: weights, what the optimizers remember, steps taken, and the first step at each threshold (-1: not yet)."""
+
+    embedding: Any
+    decoder: Any
+    embedding_memory: Any
+    decoder_memory: Any
+    taken: Any
+    first: Any
+    batches: Any
+
+
+def program(p: Toy) -> Program:
+    """The toy model under AdamW; a step asks for all samples once, for its gradient and for every threshold.
+
+    A threshold is looked at in every step, so that first steps are exact.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent
+    from foretrain.networks import embedding as network
+
+    task = operation(p)
+
+    def joined(embedding, inputs):
+        left, right = inputs["left"], inputs["right"]
+        if task.commutative:
+            return network.joined_sums(embedding, left + right)
+        return network.joined_products(embedding, left, right)
+
+    def loss(weights, inputs, part):
+        """Mean loss over the samples in `part`, with the outputs of all."""
+        outputs = network.decode(weights[1], joined(weights[0], inputs))
+        targets = inputs["chosen"].T @ inputs["targets"]
+        each = network.sample_losses(outputs, targets, p.objective)
+        return (each * part).sum() / part.sum(), outputs
+
+    def closed(embedding, inputs):
+        """Which parallelograms the embeddings have, bool (parallelogram,)."""
+        first, second = inputs["pair_first"], inputs["pair_second"]
+        if task.commutative:
+            entries = joined(embedding, inputs)
+            scale = embedding.var(0, ddof=1)
+        else:
+            entries = joined(embedding, inputs)
+            scale = (embedding**2).mean() ** 2
+        gap = ((entries[first] - entries[second]) ** 2 / scale).mean(1)
+        return gap < inputs["parallelogram_tolerance"] ** 2
+
+    def share(which, dtype):
+        return which.astype(dtype).mean() if which.size else jnp.ones((), dtype)
+
+    def levels(embedding, outputs, inputs):
+        """Accuracy in training and validation, and RQI."""
+        right = network.right_answers(outputs, inputs["targets"], inputs["chosen"])
+        train, rest = inputs["training"], 1 - inputs["training"]
+        validation = jnp.where(rest.sum() > 0, (right * rest).sum() / jnp.maximum(rest.sum(), 1), 1)
+        rqi = share(closed(embedding, inputs), right.dtype)
+        return (right * train).sum() / train.sum(), validation, rqi
+
+    def reached(found, inputs):
+        enough = inputs["accuracy_threshold"]
+        return jnp.stack(
+            [found[0] >= enough, found[1] >= enough, found[2] > inputs["rqi_threshold"]]
+        )
+
+    def init(inputs):
+        embedding, decoder = inputs["embedding"], decoder_of(inputs)
+        batches = ()
+        if p.batch_size:
+            batches = key(inputs["root_seed"], inputs["seed"], "batch")
+        zero = jnp.zeros((), jnp.int32)
+        memories = (descent.start("adamw", weights) for weights in (embedding, decoder))
+        return State(embedding, decoder, *memories, zero, jnp.full(3, -1, jnp.int32), batches)
+
+    def batch(inputs, state):
+        """Weight of every sample in the loss of this step."""
+        if not p.batch_size:
+            return inputs["training"]
+        random = jax.random.fold_in(state.batches, state.taken)
+        order = jax.random.uniform(random, inputs["training"].shape) - inputs["training"]
+        rank = jnp.argsort(jnp.argsort(order))
+        return (rank < p.batch_size).astype(inputs["training"].dtype)
+
+    def step(inputs, state):
+        weights = state.embedding, state.decoder
+        part = batch(inputs, state)
+        (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, part)
+        now = reached(levels(state.embedding, outputs, inputs), inputs)
+        first = jnp.where((state.first < 0) & now, state.taken, state.first)
+        memories = state.embedding_memory, state.decoder_memory
+        moved = [
+            descent.step("adamw", *of, inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"])
+            for name, *of in zip(("embedding", "decoder"), weights, slope, memories, strict=True)
+        ]
+        (embedding, memory), (decoder, decoder_memory) = moved
+        return State(
+            embedding, decoder, memory, decoder_memory, state.taken + 1, first, state.batches
+        )
+
+    def look(inputs, state):
+        value, outputs = loss((state.embedding, state.decoder), inputs, inputs["training"])
+        return value, outputs, levels(state.embedding, outputs, inputs)
+
+    def predicted(which, training, inputs):
+        first, second = inputs["pair_first"], inputs["pair_second"]
+        reach = jnp.zeros_like(training)
+        reach = reach.at[first].max(which * training[second])
+        reach = reach.at[second].max(which * training[first])
+        return jnp.maximum(reach, training).mean()
+
+    def observe(inputs, state):
+        value, outputs, (train, validation, rqi) = look(inputs, state)
+        which = closed(state.embedding, inputs)
+        first, second = inputs["pair_first"], inputs["pair_second"]
+        gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
+        alike = gap < inputs["parallelogram_tolerance"] ** 2 * outputs.var(0).mean()
+        return {
+            "loss": value,
+            "train_accuracy": train,
+            "validation_accuracy": validation,
+            "rqi": rqi,
+            "decoder_rqi": share(alike, outputs.dtype),
+            "predicted_accuracy": predicted(which, inputs["training"], inputs),
+            "embedding": state.embedding,
+        }
+
+    def done(inputs, state, observed):
+        if p.stop == "never":
+            return jnp.int8(RUNNING)
+        levels = [observed[name] for name in ("train_accuracy", "validation_accuracy", "rqi")]
+        which = (state.first >= 0) | reached(levels, inputs)
+        ended = which[:2].all() if p.stop == "accuracy" else which.all()
+        return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
+
+    def finish(inputs, state):
+        now = reached(look(inputs, state)[2], inputs)
+        first = jnp.where((state.first < 0) & now, state.taken, state.first)
+        train, validation, _ = first
+        late = validation - train >= DELAY
+        learned = jnp.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
+        failed = jnp.where(train < 0, PHASES.index("confusion"), PHASES.index("memorization"))
+        phase = jnp.where((train >= 0) & (validation >= 0), learned, failed)
+        steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
+        known = ("ideal_accuracy", "ideal_rqi", "lambda_3")
+        return {
+            **dict(zip(_FIRST, steps, strict=True)),
+            "phase": phase.astype(jnp.int32),
+            **{name: inputs[name] for name in known},
+        }
+
+    return Program(init, step, observe, done, finish)

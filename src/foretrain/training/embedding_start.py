@@ -1,0 +1,101 @@
+"""Where a run of the toy model starts: drawn, or from arrays that were made elsewhere."""
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretrain.errors import argument_error, finite_array
+from foretrain.networks.drawn import check_drawn
+from foretrain.networks.embedding import Decoder, decoder_shapes, draw_decoder
+from foretrain.streams import Seed, generator
+from foretrain.tasks.array_files import read_npz
+from foretrain.tasks.groups import Operation, named
+from foretrain.tasks.image_files import VARIABLE
+
+
+@cache
+def operation_of(name: str, symbols: int, ordered: bool) -> Operation:
+    """The operation of these parameters."""
+    return named(name, symbols, ordered=ordered)
+
+
+def shapes(p: Any, operation: Operation) -> dict[str, tuple[int, ...]]:
+    """Shape of every array that a run starts from, but for its training samples."""
+    entries = p.embedding_dim if operation.commutative else p.embedding_dim**2
+    outputs = p.target_dim if p.objective == "regression" else operation.outcomes
+    return {
+        "embedding": (operation.symbols, entries),
+        **decoder_shapes(entries, p.hidden_width, outputs)._asdict(),
+        "targets": (operation.outcomes, outputs),
+    }
+
+
+def start(p: Any, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
+    """Embedding, decoder, targets and the training set, bool (sample,), of one run.
+
+    One seed has one start: sizes of the training set are nested, and the scale only multiplies the embedding.
+    """
+    sizes = shapes(p, operation)
+    check_drawn(sizes.values())
+    uniform = generator(seed, "embedding").uniform(-0.5, 0.5, sizes["embedding"])
+    entries, hidden = sizes["weight_1"]
+    outputs = sizes["targets"][1]
+    decoder = draw_decoder(generator(seed, "weights"), entries, hidden, outputs)
+    random = generator(seed, "targets").standard_normal(sizes["targets"])
+    order = generator(seed, "data").permutation(len(operation.samples))
+    return {
+        "embedding": p.init_scale * uniform,
+        **decoder._asdict(),
+        "targets": random if p.objective == "regression" else np.eye(outputs),
+        "training": np.argsort(order) < p.training_size,
+        **(_imported(p, operation, seed.number, sizes) if p.start_file else {}),
+    }
+
+
+def _imported(p, operation, number, sizes):
+    """The arrays of the file, of the shapes that the network has."""
+    path = Path(os.environ.get(VARIABLE, "")) / p.start_file.replace("{seed}", str(number))
+    arrays = read_npz(path)
+    known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
+    found = {}
+    for name, values in arrays.items():
+        if name not in known:
+            names = ", ".join(sorted(known))
+            raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
+        if name == "training_samples":
+            found["training"] = _training(p, operation, values)
+            continue
+        # PyTorch keeps a linear layer as (out, in).
+        array = finite_array(name, values)
+        array = array.T if name.startswith("weight") else array
+        if array.shape != sizes[name]:
+            wanted = sizes[name][::-1] if name.startswith("weight") else sizes[name]
+            raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
+        found[name] = array
+    return found
+
+
+def _training(p, operation, pairs):
+    """The training set of pairs of symbols, (sample, 2), in any order."""
+    name, count = "training_samples", p.training_size
+    pairs = np.asarray(pairs)
+    if pairs.dtype.kind not in "iu" or pairs.shape != (count, 2):
+        rule = f"hold `training_size` = {count} pairs of whole numbers"
+        raise argument_error(name, rule, f"has shape {pairs.shape} and dtype {pairs.dtype}")
+    pairs = np.sort(pairs, axis=1) if operation.commutative else pairs
+    same = (operation.samples[:, None] == pairs).all(2)
+    unknown = ~same.any(0)
+    if unknown.any():
+        got = f"holds {tuple(int(a) for a in pairs[unknown][0])}"
+        raise argument_error(name, f"be samples of {operation.name}", got)
+    if same.any(1).sum() < count:
+        raise argument_error(name, "be distinct samples", "holds one twice")
+    return same.any(1)
+
+
+def decoder_of(inputs: dict[str, Any]) -> Decoder:
+    """The decoder's start among the inputs of a run."""
+    return Decoder(*(inputs[name] for name in Decoder._fields))

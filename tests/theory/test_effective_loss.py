@@ -110,6 +110,16 @@ def test_the_sum_of_centred_embeddings_is_conserved():
     np.testing.assert_allclose(path.sum(-2), 0, atol=1e-13)
 
 
+def test_the_sum_ends_where_the_null_space_lets_it():
+    training, embedding = sets(25)[0], start()
+    values, vectors = np.linalg.eigh(theory.energy_matrix(TEN, training))
+    rest = vectors[:, values < 1e-9].T @ embedding
+    end = theory.exact_flow(TEN, training, embedding, [1e5])[0]
+    expected = embedding.sum(0) * np.sqrt((embedding**2).sum() / (rest**2).sum())
+    np.testing.assert_allclose(end.sum(0), expected, rtol=1e-9)
+    assert end.var(0).sum() < embedding.var(0).sum()
+
+
 def test_exact_flow_starts_at_the_start_and_can_be_restarted():
     training, embedding = sets(30)[0], start()
     whole = theory.exact_flow(TEN, training, embedding, [0.0, 0.2, 0.5])

@@ -70,6 +70,15 @@ def test_what_is_deduced_holds_along_all_free_directions():
     assert gained > 0
 
 
+def test_the_count_is_unique_at_a_third_of_s3_and_deduction_reaches_all_at_a_half():
+    draws = 300
+    counted = [(matrix_freedom(S3, sets(n, draws), NATURAL)[0] == 9).mean() for n in (11, 14)]
+    reached = [parallelograms.ideal(S3, sets(n, draws)).all(-1).mean() for n in (16, 18)]
+    error = 4 * 0.5 / np.sqrt(draws)  # what stands there with 500 draws: .20 and .76, .19 and .73
+    np.testing.assert_allclose(counted, [0.20, 0.76], atol=error)
+    np.testing.assert_allclose(reached, [0.19, 0.73], atol=error)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_two_products_imply_none_of_a_third_label(seed):
     """Their equations are independent, so that there are matrices that obey two and not the third."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from foretrain.errors import argument_error, nearest
 from foretrain.plans import siblings
+from foretrain.plans.constants import constants
 from foretrain.plans.study import ROLES, Card, Study, StudyError
 
 _FOLDER = Path(__file__).parents[1] / "studies"
@@ -55,15 +56,7 @@ def read_card(file: Path, name: str) -> Card:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (OSError, SyntaxError, ValueError) as error:
         return Card(name, f"cannot be read: {error}".splitlines()[0])
-    found = dict(_CARD)
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            key = node.targets[0].id
-            if key in found:
-                try:
-                    found[key] = ast.literal_eval(node.value)
-                except ValueError:
-                    continue
+    found = _CARD | constants(file, tree, set(_CARD))
     summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
     if not isinstance(found["REFERENCES"], tuple | list):
         raise StudyError(f"{file}: `REFERENCES` must be a list of keys of references.")

@@ -1,0 +1,92 @@
+"""Constants of a Python file, read from its text: nothing of it is run."""
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from foretrain.plans.siblings import beside, file_of
+
+_PACKAGE = Path(__file__).parents[1]
+_DEPTH = 5  # of names that are imported from a file that imports them
+
+
+def constants(
+    file: Path, tree: ast.Module, wanted: set[str], depth: int = _DEPTH
+) -> dict[str, Any]:
+    """Name to value of constants that a file assigns or imports, those left out that only running it would tell.
+
+    What is read are literals, their sums, lists and tuples, texts with names in braces, and names of other constants:
+    those above in the file, and those of files of foretrain or of the same folder that it imports.
+
+    Args:
+        file: The file.
+        tree: Its syntax tree.
+        wanted: Names that are asked for.
+        depth: How many imports are followed from file to file.
+    """
+    known: dict[str, Any] = {}
+    imported: dict[str, tuple[Path, str]] = {}
+
+    def read(node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return value_of(name)
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return read(left) + read(right)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                found: list[Any] = []
+                for part in parts:
+                    spread = isinstance(part, ast.Starred)
+                    found += read(part.value) if spread else [read(part)]
+                return tuple(found)
+            case ast.JoinedStr(values=parts):
+                return "".join(str(read(part)) for part in parts)
+            case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+                return read(inner)
+            case _:
+                return ast.literal_eval(node)
+
+    def value_of(name: str) -> Any:
+        if name not in known and name in imported and depth:
+            source, original = imported[name]
+            below = ast.parse(source.read_text(encoding="utf-8"))
+            known[name] = constants(source, below, {original}, depth - 1)[original]
+        return known[name]
+
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            source = _file(file, node)
+            for one in node.names:
+                name = one.asname or one.name
+                known.pop(name, None)
+                imported.pop(name, None)
+                if source is not None:
+                    imported[name] = source, one.name
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        for name in (one.id for one in targets if isinstance(one, ast.Name)):
+            known.pop(name, None)
+            imported.pop(name, None)
+            try:
+                if value is not None:
+                    known[name] = read(value)
+            except (KeyError, TypeError, ValueError, SyntaxError, OSError):
+                continue
+    for name in wanted & imported.keys():
+        try:
+            value_of(name)
+        except (KeyError, ValueError, SyntaxError, OSError):
+            continue
+    return {name: known[name] for name in wanted if name in known}
+
+
+def _file(file: Path, node: ast.ImportFrom) -> Path | None:
+    """The file from which names are imported, None if it is neither foretrain's nor of the same folder."""
+    module = node.module or ""
+    if node.level:
+        parts = module.split(".") if module else ()
+        return file_of(file.parents[node.level - 1].joinpath(*parts))
+    if module.split(".")[0] == "foretrain":
+        return file_of(_PACKAGE.joinpath(*module.split(".")[1:]))
+    return beside(file.parent, module)

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 
+import annotated
 import pytest
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
-# Every annotation of the package is held at run time; the hook stays for what is imported later.
-if os.environ.get("FORETRAIN_CHECK_TYPES"):
-    install_import_hook("foretrain", "annotated.check")
+# Before anything of the package is imported, here and nowhere else: the processes that tests start run as users run them.
+if os.environ.get("FORETRAIN_CHECK_TYPES") != "0":
+    annotated.install()
 
 from small_routing import SMALL_ROUTING
 

@@ -1,3 +1,4 @@
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -239,6 +240,24 @@ def test_a_seal_sees_the_helpers_of_a_measure():
         for names in (first, second)
     ]
     assert seals[0] != seals[1]
+
+
+def test_a_seal_is_that_of_the_function_itself_when_it_and_its_helper_are_wrapped():
+    text = (
+        "def helper(cell):\n    return cell {} 1\n\ndef measure(cell):\n    return helper(cell)\n"
+    )
+
+    def wrapped(function):
+        return functools.wraps(function)(lambda *given: function(*given))
+
+    def seal(sign, change):
+        names = {"__name__": "made"}
+        exec(compile(text.format(sign), "<made>", "exec"), names)
+        names["helper"] = change(names["helper"])
+        return sentence("A.", source="s", allowed=(0, 1), why="w")(change(names["measure"])).seal
+
+    assert seal("+", wrapped) == seal("+", lambda function: function)
+    assert seal("+", wrapped) != seal("-", wrapped)
 
 
 @pytest.mark.parametrize("worst", [True, np.True_, None, "0", np.zeros(3), 1j])

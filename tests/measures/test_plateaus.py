@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+import xarray as xr
 
 from foretrain.errors import ArgumentError
 from foretrain.measures.plateaus import (
     formed_on_plateaus,
     length_of_run,
     plateau_length,
+    plateau_lengths,
     plateau_strengths,
     plateaus,
     plateaus_of_runs,
@@ -164,3 +166,6 @@ def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():
     assert length_of_run(TIMES, np.where(TIMES < 2, losses, np.nan), 1.1, 0.9) == expected
     for cut in (0.5, 0.0):  # before the plateau, or before anything
         assert np.isnan(length_of_run(TIMES, np.where(TIMES < cut, losses, np.nan), 1.1, 0.9))
+    runs = xr.DataArray([losses, 0 * losses], dims=("seed", "step"), coords={"seed": [3, 4]})
+    found = plateau_lengths(xr.DataArray(TIMES, dims="step"), runs.T, upper=1.1, lower=0.9)
+    np.testing.assert_array_equal(found.sel(seed=[3, 4]), [expected, np.nan])

@@ -195,7 +195,6 @@ def _is_geometric(values) -> bool:
 
 
 def _is_wide(values) -> bool:
-    values = np.asarray(values, float)
     return values.size > 0 and bool(values.min() > 0 and values.max() >= _WIDE * values.min())
 
 

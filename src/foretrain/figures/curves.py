@@ -3,7 +3,6 @@
 The first axis of the grid gives the panels, the second (or a variable's own dims, such as ``mode``) the colours.
 """
 
-import itertools
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -60,7 +59,6 @@ def _names(grid) -> list[str]:
 
 def _figure(grid, name: str) -> Drawing:
     variable, theory = grid.simulation[name], grid.theory.get(name)
-    outcome = grid.simulation.get("outcome")
     axes = [axis for axis in grid.axes if axis in variable.dims]
     along = _some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
@@ -74,23 +72,13 @@ def _figure(grid, name: str) -> Drawing:
         first = {axes[0]: place} if axes else {}
         x, label = _abscissa(grid.simulation, {**first, **fixed})
         drawn = [
-            _curve(
-                ax,
-                x,
-                variable,
-                outcome,
-                theory,
-                {**first, **fixed, **place},
-                words,
-                colour,
-                len(lines) > 1,
-            )
+            _curve(ax, x, grid, name, {**first, **fixed, **place}, words, colour)
             for (words, place), colour in zip(lines.items(), PALETTE.values(), strict=False)
         ]
-        if not any(drawn):
-            ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
-        else:
+        if any(drawn):
             _frame(ax)
+        else:
+            ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
             ax.set_title(cell_label({axes[0]: value}), loc="left", fontsize=12)
         ax.set_xlabel(label)
@@ -113,34 +101,29 @@ def _some(values: Sequence, most: int) -> dict[int, Any]:
 def _lines(grid, variable, axes, own) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     """Words to place of every colour, and the place on the axes that are neither panels nor colours."""
     fixed = dict.fromkeys(axes[1:], 0)
-    long = [dim for dim in own if variable.sizes[dim] > 1]
-    single = dict.fromkeys((dim for dim in own if dim not in long), 0)
+    single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
+    long = [dim for dim in own if dim not in single]
+    lines: dict[str, dict[str, int]] = {"": {}}
     if long:
-        spots = list(itertools.product(*(range(variable.sizes[dim]) for dim in long)))
-        found = [dict(zip(long, spots[n], strict=True)) for n in _some(range(len(spots)), _COLOURS)]
-        words = [
-            ", ".join(f"{dim} {_label(variable, dim, n)}" for dim, n in spot.items())
-            for spot in found
-        ]
-        return dict(zip(words, ({**spot, **single} for spot in found), strict=True)), fixed
-    if len(axes) > 1:
+        spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
+        found = [dict(zip(long, spots[n], strict=True)) for n in _some(spots, _COLOURS)]
+        words = [[f"{dim} {_label(variable, dim, n)}" for dim, n in spot.items()] for spot in found]
+        lines = dict(zip(map(", ".join, words), found, strict=True))
+    elif len(axes) > 1:
         second = axes[1]
         del fixed[second]
         some = _some(grid.axes[second], _COLOURS)
-        return {
-            cell_label({second: value}): {second: n, **single} for n, value in some.items()
-        }, fixed
-    return {"": single}, fixed
+        lines = {cell_label({second: value}): {second: n} for n, value in some.items()}
+    return {words: {**place, **single} for words, place in lines.items()}, fixed
 
 
 def _label(variable, dim, place) -> str:
     """The label of a place along a dim; its number where there is none, or where cells of the grid differ in it."""
     if dim not in variable.coords:
         return str(place)
-    found = np.ravel(variable[dim].isel({dim: place}).values).tolist()
-    found = {
-        value for value in found if value == value and (len(found) == 1 or value not in (-1, ""))
-    }
+    values = np.ravel(variable[dim].isel({dim: place}).values).tolist()
+    padding = (-1, "") if len(values) > 1 else ()
+    found = {value for value in values if value == value and value not in padding}
     return value_text(found.pop()) if len(found) == 1 else str(place)
 
 
@@ -155,24 +138,25 @@ def _abscissa(data: xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, s
     return np.arange(data.sizes["step"], dtype=float), "Stored step"
 
 
-def _curve(ax, x, variable, outcome, theory, place, words, colour, named) -> bool:
-    """Draw a variable at a place of all its dims but seed and step; whether there was anything to draw."""
-    runs = _held(_by_seed(variable.isel(place, missing_dims="ignore")), outcome, place)
+def _curve(ax, x, grid, name, place, words, colour) -> bool:
+    """Draw a variable at a place of all its dims but seed and step, with words if others are drawn; whether it is there."""
+    variable, theory = grid.simulation[name], grid.theory.get(name)
+    runs = _by_seed(variable.isel(place, missing_dims="ignore"))
+    runs = _held(runs, grid.simulation.get("outcome"), place)
     kept = _thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x))
-    found = False
-    if kept.size:
-        found = True
+    found = bool(kept.size)
+    if found:
         runs = runs[:, kept]
         for number, run in enumerate(runs[:_SINGLE_RUNS] if len(runs) > 1 else ()):
             label = "single runs" if number == 0 and not _has(ax, "single runs") else None
             ax.plot(x[kept], run, color=colour, linewidth=0.8, alpha=0.45, zorder=2.5, label=label)
         with np.errstate(over="ignore"):
-            seed_band(ax, x[kept], runs, words if named else "simulation", color=colour)
+            seed_band(ax, x[kept], runs, words or "simulation", color=colour)
     if theory is not None and (predicted := _predicted(theory, variable, place)) is not None:
         kept = _thinned(np.isfinite(predicted) & np.isfinite(x))
         if kept.size:
             found = True
-            ax.plot(x[kept], predicted[kept], **theory_line(colour if named else None))
+            ax.plot(x[kept], predicted[kept], **theory_line(colour if words else None))
             if not _has(ax, "theory"):
                 ax.plot([], [], **theory_line(label="theory"))
     return found
@@ -277,4 +261,4 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
     held = {axis: grid.axes[axis][0] for axis in (axes[1:] if long else axes[2:])}
     if held:
         sentences.append(f"Drawn at {cell_label(held)}.")
-    return " ".join(sentence for sentence in sentences if sentence)
+    return " ".join(filter(None, sentences))

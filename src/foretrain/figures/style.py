@@ -1,8 +1,7 @@
 """The one place of figure style: colours, sizes, how theory, simulation and bands are drawn.
 
-Theory is thin, dashed and dark, drawn over simulation, which is thick, solid and pale: where the
-two agree both are seen. Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as
-outlines: a figure looks the same everywhere.
+Theory is thin, dashed and dark, drawn over simulation, which is thick, solid and pale: where the two agree both are seen.
+Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as outlines: a figure looks the same everywhere.
 """
 
 import textwrap
@@ -23,8 +22,7 @@ from foretrain.errors import argument_error
 
 INK = "#1b1f23"
 
-# Okabe & Ito (2008), told apart with every common colour blindness; their yellow is left out, too
-# pale for a line on white.
+# Okabe & Ito (2008), told apart with every common colour blindness; their yellow is left out, too pale for a line on white.
 PALETTE = {
     "blue": "#0072b2",
     "vermillion": "#d55e00",
@@ -105,9 +103,8 @@ def panels(
         **options: For `matplotlib.figure.Figure.subplots`, such as ``sharex``.
 
     Returns:
-        The figure and its axes: one `Axes` for a single panel, else an array of shape
-        (rows, columns) without axes of length one. The figure is not registered with pyplot, so
-        nothing has to close it.
+        The figure and its axes: one `Axes` for a single panel, else an array of shape (rows, columns) without axes of
+        length one. The figure is not registered with pyplot, so nothing has to close it.
     """
     figure = Figure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, **options)
@@ -158,27 +155,28 @@ def seed_band(
 ):
     """Draw a statistic over seeds as a line, in a band that says what it is.
 
+    The mean of what is 0 or 1 is a fraction of seeds, and its band is that of a fraction.
+
     Args:
         ax: Where to draw.
         x: Abscissa, shape (x,).
-        samples: One curve per seed, shape (seed, x); a DataArray may have its dim ``seed`` first or
-            last. At each x, values that are not finite are left out; where none is left the line
-            has a gap, where one is left there is no band.
+        samples: One curve per seed, shape (seed, x); a DataArray may have its dim ``seed`` first or last. At each x,
+            values that are not finite are left out; where none is left the line has a gap, where one is left there is no band.
         label: Of the line, in the legend.
         color: By default the next of the palette.
         statistic: `numpy.mean` or `numpy.median`, along a 1-d array.
 
     Returns:
-        The line and the band (None if no x has two seeds). The band's legend entry reads "band: 95%
-        interval of the mean over n seeds", once per axes; n is a range where seeds are
-        left out.
+        The line and the band (None if no x has two seeds). The band's legend entry reads "band: 95% interval of the mean
+        over n seeds", once per axes; n is a range where seeds are left out.
 
     Raises:
         ArgumentError: `samples` has no dim ``seed``, is not 2-d or does not fit `x`.
 
     Cost: about a tenth of a millisecond per x.
     """
-    x, samples = np.asarray(x, dtype=float), _seeds_first(samples)
+    x, samples, binary = np.asarray(x, dtype=float), _seeds_first(samples), _is_binary(samples)
+    name = "fraction" if binary and statistic is np.mean else statistic.__name__
     if samples.ndim != 2 or samples.shape[1:] != x.shape:
         rule = f"have shape (seed, {x.size})" if x.ndim == 1 else "have shape (seed, x) with x 1-d"
         raise argument_error("samples", rule, f"has shape {samples.shape}")
@@ -189,26 +187,17 @@ def seed_band(
         if kept.size:
             centre[index] = statistic(kept)
         if kept.size > 1:
-            ends = interval(kept, statistic.__name__)
+            ends = interval(kept, name)
             low[index], high[index] = ends.low, ends.high
-    (line,) = ax.plot(
-        x, centre, **simulation_line(color, label=label or None, alpha=1, linewidth=2.2)
-    )
+    look = simulation_line(color, label=label or None, alpha=1, linewidth=2.2)
+    (line,) = ax.plot(x, centre, **look)
     if not (counts > 1).any():
         return line, None
-    text = band_label(counts[counts > 0], statistic)
-    shown = ax.get_legend_handles_labels()[1]
-    band = ax.fill_between(
-        x,
-        low,
-        high,
-        color=line.get_color(),
-        alpha=0.25,
-        linewidth=0,
-        zorder=2,
-        label="_nolegend_" if text in shown else text,
-    )
-    return line, band
+    text = band_label(counts[counts > 0], name)
+    if text in ax.get_legend_handles_labels()[1]:
+        text = "_nolegend_"
+    look = {"color": line.get_color(), "alpha": 0.25, "linewidth": 0, "zorder": 2}
+    return line, ax.fill_between(x, low, high, label=text, **look)
 
 
 def _seeds_first(samples) -> np.ndarray:
@@ -219,11 +208,17 @@ def _seeds_first(samples) -> np.ndarray:
     return np.asarray(samples, dtype=float)
 
 
-def band_label(counts, statistic: Callable[[np.ndarray], float] = np.mean) -> str:
+def _is_binary(samples) -> bool:
+    """Whether samples are booleans, or numbers of which some are 0, some 1 and none anything else."""
+    values = np.asarray(samples)
+    return values.dtype == bool or set(np.unique(values[np.isfinite(values)])) == {0, 1}
+
+
+def band_label(counts, statistic: str = "mean") -> str:
     """What the band of `seed_band` shows; `counts` is the number of seeds at each x."""
     fewest, most = int(np.min(counts)), int(np.max(counts))
     seeds = f"{most} seeds" if fewest == most else f"{fewest} to {most} seeds"
-    return f"band: 95% interval of the {statistic.__name__} over {seeds}"
+    return f"band: 95% interval of the {statistic} over {seeds}"
 
 
 def legend_below(figure: Figure, columns: int = 3):

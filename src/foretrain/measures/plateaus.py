@@ -18,6 +18,7 @@ How many plateaus are counted hangs on `acceleration`; how strong each is does n
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 from scipy.signal import find_peaks
 
 from foretrain.errors import argument_error, finite_array, real, same_length
@@ -173,6 +174,16 @@ def length_of_run(times, losses, upper: float, lower: float) -> float:
         return np.nan
     length = plateau_length(times[kept], losses[kept], upper=upper, lower=lower)
     return length if np.isfinite(length) else np.nan
+
+
+def plateau_lengths(
+    time: xr.DataArray, losses: xr.DataArray, *, upper: float, lower: float
+) -> xr.DataArray:
+    """The `length_of_run` of all runs: losses with a dim ``step`` to times without it."""
+    losses = losses.transpose(..., "step")
+    flat = losses.values.reshape(-1, losses.sizes["step"])
+    found = [length_of_run(time.values, curve, upper, lower) for curve in flat]
+    return losses.isel(step=0, drop=True).copy(data=np.reshape(found, losses.shape[:-1]))
 
 
 def _falling_curve(times, losses, floor):

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from foretrain.measures.learning_time import crossing_time
+
 Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
 
 
@@ -26,3 +28,18 @@ def curves(data: xr.Dataset, name: str = "loss") -> Iterator[tuple[np.ndarray, n
     for row in data[name].transpose("seed", "step").values:
         kept = np.isfinite(row)
         yield data["step"].values[kept], row[kept]
+
+
+def half_gone(time: xr.DataArray, values: xr.DataArray) -> xr.DataArray:
+    """When half of a falling quantity with a dim ``step`` is gone, without that dim; nan where that never is."""
+    values = values.transpose(..., "step")
+    with np.errstate(invalid="ignore"):
+        times = crossing_time(time.values, -values.values, -values.values[..., 0] / 2)
+    return values.isel(step=0, drop=True).copy(data=times)
+
+
+def furthest(values: xr.DataArray, expected: float = 1.0) -> np.ndarray:
+    """Per seed, the value of all cells that is furthest from what is expected; nan if a cell has none, shape (seed,)."""
+    flat = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
+    worst = np.abs(flat - expected).argmax(1)  # the first nan, if there is one
+    return np.take_along_axis(flat, worst[:, None], 1)[:, 0]

@@ -6,9 +6,8 @@ import numpy as np
 import xarray as xr
 
 from foretrain.measures.curve_deviation import largest_deviation
-from foretrain.measures.learning_time import crossing_time
-from foretrain.measures.plateaus import length_of_run
-from foretrain.measures.trajectory import at_end
+from foretrain.measures.plateaus import plateau_lengths
+from foretrain.measures.trajectory import at_end, furthest, half_gone
 from foretrain.study import Exact, sentence
 from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.rank_one_plateau import early_solution, plateau, typical_start
@@ -48,7 +47,7 @@ def four_numbers(cell):
     note="Largest drift over learning rate × fall of the loss; the flow conserves it exactly.",
 )
 def imbalance(cell):
-    data = _undecayed(cell)
+    data = _runs(cell, lambda decay: decay == 0)
     if data is None:
         return None
     squares = data["overlap_x"] ** 2 + data["irrelevant_x"]
@@ -60,10 +59,10 @@ def imbalance(cell):
     return Exact(float(ratio.max(initial=-math.inf)) if fell.any() else math.nan, seeds=fell.size)
 
 
-def _undecayed(cell) -> xr.Dataset | None:
-    """Runs of a grid laid along `GRID` that have no weight decay, if there are any."""
-    has = 0.0 in cell.values("weight_decay")
-    return cell.simulation.sel(weight_decay=0.0, drop=True) if has else None
+def _runs(cell, wanted) -> xr.Dataset | None:
+    """Runs of a grid laid along `GRID` whose weight decay is wanted, if there are any."""
+    decays = [decay for decay in cell.values("weight_decay") if wanted(decay)]
+    return cell.simulation.sel(weight_decay=decays) if decays else None
 
 
 def _near_one(cell) -> tuple[float, float]:
@@ -85,13 +84,6 @@ END = {
 }
 
 
-def _furthest(ratio: xr.DataArray, expected=1.0) -> np.ndarray:
-    """Per seed, the value of all cells that is furthest from what is expected; nan if a cell has none, shape (seed,)."""
-    flat = ratio.transpose("seed", ...).values.reshape(ratio.sizes["seed"], -1)
-    worst = np.abs(flat - expected).argmax(1)  # the first nan, if there is one
-    return np.take_along_axis(flat, worst[:, None], 1)[:, 0]
-
-
 @sentence(
     "Training ends at alpha beta = 1 - lambda/2.",
     source=OURS,
@@ -99,12 +91,11 @@ def _furthest(ratio: xr.DataArray, expected=1.0) -> np.ndarray:
     **END,
 )
 def fixed_point(cell):
-    decays = [value for value in cell.values("weight_decay") if value < 2]
-    if not decays:
+    data = _runs(cell, lambda decay: decay < 2)
+    if data is None:
         return None
-    data = cell.simulation.sel(weight_decay=decays)
     ends = at_end(data["overlap_x"] * data["overlap_y"])
-    return _furthest(ends / (1 - data["weight_decay"] / 2))
+    return furthest(ends / (1 - data["weight_decay"] / 2))
 
 
 @sentence(
@@ -114,8 +105,8 @@ def fixed_point(cell):
     **END,
 )
 def decay_balances(cell):
-    data = _undecayed(cell)
-    return None if data is None else _furthest(at_end(data["signal"] / data["decay"]))
+    data = _runs(cell, lambda decay: decay == 0)
+    return data and furthest(at_end(data["signal"] / data["decay"]))
 
 
 @sentence(
@@ -129,11 +120,8 @@ def decay_balances(cell):
     note="Loss |C - Z|^2 at the end over lambda^2 / 4, of all cells that which is furthest from 1.",
 )
 def weight_decay_end(cell):
-    decays = [value for value in cell.values("weight_decay") if 0 < value < 2]
-    if not decays:
-        return None
-    data = cell.simulation.sel(weight_decay=decays)
-    return _furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
+    data = _runs(cell, lambda decay: 0 < decay < 2)
+    return data and furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
 
 
 @sentence(
@@ -154,11 +142,7 @@ def irrelevant_decays(cell):
 
 def _halved(data: xr.Dataset) -> xr.DataArray:
     """When half of the irrelevant squared length is gone, without the dim ``step``."""
-    irrelevant = (data["irrelevant_x"] + data["irrelevant_y"]).transpose(..., "step")
-    values = irrelevant.values
-    with np.errstate(invalid="ignore"):
-        times = crossing_time(data["time"].values, -values, -values[..., 0] / 2)
-    return irrelevant.isel(step=0, drop=True).copy(data=times)
+    return half_gone(data["time"], data["irrelevant_x"] + data["irrelevant_y"])
 
 
 def _closed_form(cell) -> tuple[float, float]:
@@ -266,7 +250,7 @@ def _flow_length(cell) -> tuple[float, float]:
 )
 def flow_length(cell):
     ratio = _lengths(cell.simulation) / cell.theory["plateau_length"]
-    return None if ratio.isnull().all() else _furthest(ratio, _slower(cell.parameters))
+    return None if ratio.isnull().all() else furthest(ratio, _slower(cell.parameters))
 
 
 @sentence(
@@ -279,16 +263,12 @@ def flow_length(cell):
 def plateau_estimate(cell):
     ratio = _lengths(cell.simulation) / cell.theory["plateau_estimate"]
     ratio = ratio.sel(weight_decay=cell.theory["plateau_estimate"].notnull().any("seed"))
-    return _furthest(ratio) if ratio.size else None
+    return furthest(ratio) if ratio.size else None
 
 
 def _lengths(data: xr.Dataset) -> xr.DataArray:
     """Time from loss 1.1 to loss .9 of every run, nan where it does not get there."""
-    loss = data["loss"].transpose(..., "step")
-    flat = loss.values.reshape(-1, loss.sizes["step"])
-    times = [length_of_run(data["time"].values, curve, 1.1, 0.9) for curve in flat]
-    found = loss.isel(step=0, drop=True)
-    return found.copy(data=np.reshape(times, found.shape))
+    return plateau_lengths(data["time"], data["loss"], upper=1.1, lower=0.9)
 
 
 def _with_decay(cell, function) -> xr.DataArray | None:

@@ -132,6 +132,22 @@ def test_an_end_on_the_skewed_side_inverts_the_transformation_of_hall():
     assert mean - found.low == pytest.approx(t * error)
 
 
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_an_end_moves_out_steadily_with_the_skewness(n):
+    def reach(
+        far,
+    ):  # of samples of which one is far out, up to the largest skewness that so many can have
+        samples = np.append(np.linspace(-1, 1, n - 1), far)
+        found = interval(samples)
+        return (found.high - samples.mean()) / stats.sem(samples), stats.skew(samples)
+
+    reached, skewness = np.array([reach(far) for far in np.geomspace(2, 1e4, 2000)]).T
+    slope = np.diff(reached) / np.diff(skewness)
+    assert (slope >= -1e-6).all()
+    assert slope.max() < 7 * stats.t.ppf(0.975, n - 1) / math.sqrt(n)
+    assert reached[-1] > 3 * stats.t.ppf(0.975, n - 1)
+
+
 def test_symmetric_samples_have_the_interval_of_student():
     samples = np.array([-2.0, -1, 0, 1, 2])
     expected = stats.t.interval(0.95, 4, scale=stats.sem(samples))

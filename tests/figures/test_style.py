@@ -128,7 +128,23 @@ def test_a_band_of_the_median_follows_the_median(samples):
     with style():
         line, _ = seed_band(panels()[1], np.arange(5), samples, statistic=np.median)
     np.testing.assert_allclose(line.get_ydata(), np.median(samples, axis=0))
-    assert "of the median over 3 to 5 seeds" in band_label([3, 5, 4], np.median)
+    assert "of the median over 3 to 5 seeds" in band_label([3, 5, 4], "median")
+
+
+@pytest.mark.parametrize("kind", [bool, int, float])
+def test_a_band_of_what_is_so_or_not_is_that_of_a_fraction(kind):
+    so = np.array([[False, True, True], [False, False, True], [False, True, True]])
+    with style():
+        _, ax = panels()
+        line, band = seed_band(ax, np.arange(3), so.astype(kind))
+        assert legend_labels(ax) == ["band: 95% interval of the fraction over 3 seeds"]
+    np.testing.assert_allclose(line.get_ydata(), [0, 2 / 3, 1])
+    edge = band.get_paths()[0].vertices
+    for place in range(3):
+        heights = edge[edge[:, 0] == place][:, 1]
+        found = interval(so[:, place])
+        assert found.method == "Clopper-Pearson"
+        assert (heights.min(), heights.max()) == (found.low, found.high)
 
 
 def test_two_bands_share_one_legend_entry_unless_their_seeds_differ(samples):

@@ -6,6 +6,7 @@ data. Three statistics are known, each with a method of its own:
 - ``mean``: Student's t, with ends that move out on the side to which the samples are skewed. Hall's cubic transformation
   removes the skewness g of the studentised mean T = (mean - mu) sqrt(n)/s, T + g (1 + 2 T²)/(6 sqrt n) + g² T³/(27 n),
   so that its inverse at the normal quantile z, times t/z for the few seeds, is how far an end reaches; never less far than t.
+  For samples so skewed that the inverse turns steep and then back, its tangent takes over.
 - ``fraction`` of seeds of which something is so: Clopper and Pearson's exact interval.
 - ``median``: a pair of order statistics with exact binomial coverage, from six seeds on. No pair of fewer samples covers
   95%; there the interval is the range of the samples, widened to Student's t where that reaches further. It covers 1 - 2^(1-n)
@@ -97,13 +98,26 @@ def _reach(skewness: float, n: int) -> float:
     """How many standard errors above its mean an interval ends, for samples of this skewness and number.
 
     Hall's transformation is ((1 + k T/3)³ - 1)/k + k/6 with k = g/sqrt(n). It meets -z at T = 3 (root - 1)/k; written as
-    below, nothing cancels as k goes to zero.
+    below, nothing cancels as k goes to zero. As its root goes through zero the reach would leap, and shrink again for more
+    skewed samples; from `_STEEP`, where the root is 1/2, it goes on along its tangent, so that it grows with the skewness
+    and a little more of that never makes another interval.
     """
     t = _student(n)
     k = skewness / math.sqrt(n)
+    reach, slope = _hall(min(k, _STEEP))
+    return max(t, t / _NORMAL * (reach + slope * max(0.0, k - _STEEP)))
+
+
+_STEEP = 3 * (math.sqrt(_NORMAL**2 + 7 / 12) - _NORMAL)  # solves 1 - k (z + k/6) = 1/8
+
+
+def _hall(k: float) -> tuple[float, float]:
+    """-T where Hall's transformation is -z, and its slope in k."""
     beyond = _NORMAL + k / 6
     root = math.cbrt(1 - k * beyond)
-    return max(t, t / _NORMAL * 3 * beyond / (1 + root + root**2))
+    total = 1 + root + root**2
+    bent = (1 + 2 * root) * (_NORMAL + k / 3) / (3 * root**2)
+    return 3 * beyond / total, (0.5 + 3 * beyond * bent / total) / total
 
 
 def _median(values: np.ndarray) -> Interval:

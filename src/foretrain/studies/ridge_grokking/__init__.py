@@ -1,0 +1,1 @@
+"""The study ``ridge-grokking``; see ``study.py``."""

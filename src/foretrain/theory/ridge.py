@@ -1,0 +1,158 @@
+"""Ridge regression along descent, in closed form: what is fitted when, and what only weight decay forgets.
+
+Descent of |X w - y|²/(2n) + lambda |w|²/2 multiplies every component of w - w_ridge in the eigenbasis of X'X/n by a factor
+of its own, 1 - eta (s + lambda). Where the data say nothing, s = 0, a start is forgotten at the rate lambda. See
+``docs/theory/ridge-grokking.md``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+_BLOCK = 4096  # steps looked at together
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Descent of ridge regression, by components in the eigenbasis of the data.
+
+    Attributes:
+        curvature: Eigenvalues s of X'X/n, shape (d,).
+        null: Where the data say nothing, s = 0; shape (d,), bool.
+        start, limit, teacher, fitted: Weights at the start, in the end (with decay), of the teacher, and of least squares;
+            shape (d,). In the null space limit and fitted are 0.
+        factor: 1 - eta (s + lambda), by which a step multiplies w - limit; shape (d,).
+        unfitted: What no weights fit of the targets, per sample.
+    """
+
+    curvature: np.ndarray
+    null: np.ndarray
+    start: np.ndarray
+    limit: np.ndarray
+    teacher: np.ndarray
+    fitted: np.ndarray
+    factor: np.ndarray
+    unfitted: float
+
+    def errors(self, step) -> tuple[np.ndarray, np.ndarray]:
+        """Training error |X w - y|²/n and validation error |w - w*|² after so many steps, both of the shape of `step`."""
+        weights = self.limit + self.factor ** np.asarray(step)[..., None] * (
+            self.start - self.limit
+        )
+        training = (self.curvature * (weights - self.fitted) ** 2).sum(-1) + self.unfitted
+        return training, ((weights - self.teacher) ** 2).sum(-1)
+
+    def first_steps(self, thresholds: tuple[float, float], most: int) -> np.ndarray:
+        """First step at which each error is at most its threshold, shape (2,); inf if that takes more than `most`."""
+        found = np.full(2, np.inf)
+        for begin in range(0, most + 1, _BLOCK):
+            step = np.arange(begin, min(begin + _BLOCK, most + 1))
+            for which, (error, threshold) in enumerate(
+                zip(self.errors(step), thresholds, strict=True)
+            ):
+                if np.isinf(found[which]) and (error <= threshold).any():
+                    found[which] = step[(error <= threshold).argmax()]
+            if np.isfinite(found).all():
+                break
+        return found
+
+    @property
+    def floor(self) -> float:
+        """Validation error in the end, if there is decay: that of the ridge solution."""
+        return float(((self.limit - self.teacher) ** 2).sum())
+
+    def forgetting(self, threshold: float) -> float:
+        """Steps until the error of the null space alone, |u w_0 - w*|² there with u = (1 - eta lambda)^k, is `threshold`.
+
+        A real number; 0 if it is no more than that at the start, inf if it never is.
+        """
+        start, teacher = self.start[self.null], self.teacher[self.null]
+        length, overlap = start @ start, start @ teacher
+        above = teacher @ teacher - threshold
+        if length - 2 * overlap + above <= 0:
+            return 0.0
+        root = overlap**2 - length * above
+        left = (overlap + np.sqrt(root)) / length if root >= 0 and length > 0 else np.inf
+        pace = self.factor[self.null][0] if self.null.any() else 1.0
+        return float(np.log(left) / np.log(pace)) if 0 < left < 1 and pace < 1 else np.inf
+
+    def generalisation(self, threshold: float) -> tuple[float, float, float]:
+        """The delay law for the step at which the validation error is `threshold`, between bounds that are rigorous.
+
+        Returns:
+            Lower bound, in which the span of the data is free of error; the law, in which it has its final error; upper
+            bound, in which it has what is left of the start at the lower bound, too. The first whole step lies between the
+            bounds or is the next one after the upper; they need |`factor`| <= 1. inf where the error never gets there.
+        """
+        seen = ~self.null
+        bias = ((self.limit - self.teacher)[seen] ** 2).sum()
+        low = self.forgetting(threshold)
+        if np.isinf(low):
+            return low, low, low
+        left = np.abs((self.start - self.limit)[seen]) * np.abs(self.factor[seen]) ** low
+        rest = (left**2 + 2 * left * np.abs((self.limit - self.teacher)[seen])).sum()
+        return low, self.forgetting(threshold - bias), self.forgetting(threshold - bias - rest)
+
+
+def descent(
+    data: np.ndarray,
+    targets: np.ndarray,
+    teacher: np.ndarray,
+    start: np.ndarray,
+    decay: float,
+    learning_rate: float,
+) -> Descent:
+    """Descent of |X w - y|²/(2n) + decay |w|²/2 from `start`.
+
+    Args:
+        data: X, shape (n, d).
+        targets: y, shape (n,).
+        teacher: w*, shape (d,); validation inputs are isotropic, so that the error is |w - w*|².
+        start: Shape (d,).
+        decay: lambda, not negative.
+        learning_rate: eta.
+    """
+    n, d = data.shape
+    left, singular, right = np.linalg.svd(data, full_matrices=True)
+    seen = int((singular > singular[0] * max(n, d) * np.finfo(float).eps).sum())
+    null = np.arange(d) >= seen
+    curvature, projected, fitted = np.zeros(d), left.T @ targets, np.zeros(d)
+    curvature[:seen] = singular[:seen] ** 2 / n
+    fitted[:seen] = projected[:seen] / singular[:seen]
+    share = np.where(null, 0, curvature / np.where(null, 1, curvature + decay))
+    return Descent(
+        curvature=curvature,
+        null=null,
+        start=right @ start,
+        limit=share * fitted,
+        teacher=right @ teacher,
+        fitted=fitted,
+        factor=1 - learning_rate * (curvature + decay),
+        unfitted=float((projected[seen:] ** 2).sum() / n),
+    )
+
+
+def typical_generalisation(
+    share: float, init_scale: float, threshold: float, decay: float
+) -> float:
+    """Time at which the typical run generalises, ln(g sigma²/(threshold - g))/(2 lambda) with g = 1 - n/d.
+
+    For a teacher of length 1 and a start of length sigma, both in random directions, and a decay far below the curvature of
+    the data: the null space then holds a share g of both, and nothing else is wrong.
+
+    Args:
+        share: n/d, below 1.
+        init_scale: sigma.
+        threshold: Of |w - w*|².
+        decay: lambda.
+
+    Returns:
+        The time, step × learning rate; inf where `threshold` <= g, or without decay, and 0 where the start is no worse
+        than that.
+    """
+    hidden = 1 - share
+    if hidden * (1 + init_scale**2) <= threshold:
+        return 0.0
+    if threshold <= hidden or decay == 0:
+        return np.inf
+    return float(np.log(hidden * init_scale**2 / (threshold - hidden)) / (2 * decay))

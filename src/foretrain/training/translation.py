@@ -6,23 +6,16 @@ from typing import Any
 import numpy as np
 
 import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
-from foretrain.dynamics.program import Program
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import default, parameter
-from foretrain.streams import key
+from foretrain.study import Program, Run, Variable, argument_error, declare, default, key, parameter
 from foretrain.theory.connectivity import predict_masks
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
+from foretrain.vocabulary import TIME_UNIT
 
-PAIR = ("input_domain", "output_domain")
+STEP, PAIR = ("step",), ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"
 
 declare(
     Variable(
-        "solver_time",
-        ("step",),
-        unit=TIME_UNIT,
-        meaning="Time of the flow after the steps attempted so far.",
+        "solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the steps attempted so far."
     ),
     Variable(
         "pair_diagonal_error",
@@ -96,11 +89,8 @@ class Languages(Run):
 def check_width(p: Any) -> None:
     """Refuse networks that are too narrow."""
     if p.hidden_width < p.words:
-        raise argument_error(
-            "hidden_width",
-            f"be at least `words` = {p.words}, the rank of a translation",
-            f"is {p.hidden_width}",
-        )
+        rule = f"be at least `words` = {p.words}, the rank of a translation"
+        raise argument_error("hidden_width", rule, f"is {p.hidden_width}")
 
 
 def estimate(p: Any) -> float:
@@ -137,15 +127,6 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
     def velocity(weights, inputs):
         return network.negative_gradient(weights, inputs["trained_pairs"], loss_mask)
 
-    def begin(inputs):
-        random = key(inputs["root_seed"], inputs["seed"], "weights")
-        size = (p.languages, p.words, p.hidden_width)
-        dtype = jnp.dtype(p.precision)
-        weights = network.random_weights(random, *size, inputs["init_scale"], dtype)
-        if start_orientation == "positive":
-            weights = jax.tree.map(_with_positive_determinant, weights)
-        return weights
-
     def _with_positive_determinant(matrices):
         sign = jnp.sign(jnp.linalg.det(matrices))[..., None]
         return matrices.at[..., 0, :].multiply(sign)
@@ -162,7 +143,11 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
         return length(jax.tree.map(jnp.add, flow.slope, slope)) / length(slope)
 
     def init(inputs):
-        weights = begin(inputs)
+        random = key(inputs["root_seed"], inputs["seed"], "weights")
+        size = (p.languages, p.words, p.hidden_width)
+        weights = network.random_weights(random, *size, inputs["init_scale"], p.precision)
+        if start_orientation == "positive":
+            weights = jax.tree.map(_with_positive_determinant, weights)
         # Of the start is kept what is compared with the end; the maps rescaled, so that no determinant underflows.
         unscaled = jax.tree.map(lambda w: w / inputs["init_scale"], weights)
         flow = chebyshev.start(velocity, weights, inputs)

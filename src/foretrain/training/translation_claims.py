@@ -1,14 +1,21 @@
-"""What the claims on translation networks look at: kinds of untrained pairs, runs that are stuck, runs that are done."""
+"""What is said alike of translation networks in every study, and what their claims look at: kinds of pairs and of runs."""
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.sentence import Exact
+from foretrain.claims.sentence import Exact, Sentence, sentence
 from foretrain.measures.settling import unsettled
-from foretrain.training.translation import PAIR
+from foretrain.training.translation import GRAPH, PAIR
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
+
+CONVERGE = "runs that converge"
+
+
+def is_square(cell) -> bool:
+    """Whether all factors are square, H = D."""
+    return cell.parameters.hidden_width == cell.parameters.words
 
 
 def mean_over(errors: xr.DataArray, pairs: xr.DataArray) -> xr.DataArray:
@@ -39,28 +46,36 @@ def all_done(data: xr.Dataset, over: Iterable[str]) -> xr.DataArray:
     return (stuck(data).notnull() & ~running).all(list(over))
 
 
-def largest_gap(cell, mask: Callable) -> Exact:
-    """How far the first direction of any run is from descent on its stored pairs alone, over the latter's length.
+def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
+    """The sentence that runs begin with descent on their stored pairs alone, those that ``mask(parameters, seed)`` draws."""
 
-    It is 1 at least where stored pairs are not those that ``mask(parameters, seed)`` draws.
-    """
-    gap = float(cell.simulation["gradient_gap"].max())
-    for one in cell.cells():
-        drawn = np.stack([mask(one.parameters, one.seed(seed)) for seed in range(cell.seeds)])
-        stored = one.simulation["trained_pairs"].transpose("seed", *PAIR).values
-        gap = max(gap, float(np.any((stored != drawn) & np.isfinite(stored))))
-    return Exact(gap, "Largest relative distance of the directions.")
+    @sentence(
+        "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
+        source=GRAPH,
+        predicted=0,
+        allowed=rounding,
+        why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
+        over=over,
+    )
+    def trained_pairs_alone(cell):
+        # How far the first direction is from descent, over the latter's length; 1 at least where others are stored.
+        gap = float(cell.simulation["gradient_gap"].max())
+        for one in cell.cells():
+            drawn = np.stack([mask(one.parameters, one.seed(seed)) for seed in range(cell.seeds)])
+            stored = one.simulation["trained_pairs"].transpose("seed", *PAIR).values
+            gap = max(gap, float(np.any((stored != drawn) & np.isfinite(stored))))
+        return Exact(gap, "Largest relative distance of the directions.")
+
+    return trained_pairs_alone
 
 
-def largest_within(data: xr.Dataset, theory: xr.Dataset) -> Exact:
-    """The largest error of an untrained pair within a component of a run that converged; nan without such pairs."""
-    error = data["pair_error"].where(within(data, theory) & converged(data))
-    runs, pairs = int(converged(data).sum()), int(error.notnull().sum())
-    return Exact(float(error.max()), f"Largest error of {pairs} pairs of {runs} runs.")
+def rounding(cell) -> tuple[float, float]:
+    """How far two ways to one gradient may be apart, relative to its length."""
+    return 0, 1e-4 if cell.parameters.precision == "float32" else 1e-10
 
 
 def exactness(cell) -> tuple[float, float]:
-    """What `largest_within` may be where factors are square: 0 at zero loss.
+    """What the error of an untrained pair within a component may be where factors are square: 0 at zero loss.
 
     At a loss of l every trained block is off by at most sqrt(2 D |T| l), with |T| < L^2; over a path of n trained pairs
     the error is n^2 |T| l at most. Random masks are joined over paths of 10 at most.
@@ -69,6 +84,18 @@ def exactness(cell) -> tuple[float, float]:
     return 0, 100 * p.languages**2 * p.loss_tolerance
 
 
-def rounding(cell) -> tuple[float, float]:
-    """What `largest_gap` may be: two ways to one gradient."""
-    return 0, 1e-4 if cell.parameters.precision == "float32" else 1e-10
+@sentence(
+    "At H = D zero training loss forces exact generalisation within components, at any scale.",
+    source=GRAPH,
+    predicted=0,
+    allowed=exactness,
+    why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
+    among=CONVERGE,
+)
+def square_exact(cell):
+    if not is_square(cell):
+        return None
+    data = cell.simulation
+    error = data["pair_error"].where(within(data, cell.theory) & converged(data))
+    runs, pairs = int(converged(data).sum()), int(error.notnull().sum())
+    return Exact(float(error.max()), f"Largest error of {pairs} pairs of {runs} runs.")

@@ -1,27 +1,26 @@
 """The conjecture of docs/theory/connectivity.md, judged."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
 from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.studies.connectivity.study import mask
+from foretrain.study import Exact, PerSeed, sentence
+from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import (
-    all_done,
-    converged,
-    exactness,
-    largest_gap,
-    largest_within,
-    rounding,
-    stuck,
-    within,
-)
+from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck, within
 
 OURS = "docs/studies/connectivity.md"
 MASKS = ("trained_count",)
 LIMIT = ("init_scale", "trained_count")  # of small weights: the smallest scale is looked at
-CONVERGE = "runs that converge"
+
+# Of runs that converge: over all masks of a scale, or at the smallest one.
+over_masks = partial(sentence, over=MASKS, source=GRAPH, among=CONVERGE)
+smallest = partial(over_masks, over=LIMIT)
+ours = partial(sentence, source=OURS, over=LIMIT)
 
 
 def outcomes(cell) -> xr.Dataset:
@@ -55,69 +54,48 @@ def at_smallest(cell):
     return data, theory, outcomes(cell).isel(place)
 
 
-@sentence(
-    "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
-    source=GRAPH,
-    predicted=0,
-    allowed=rounding,
-    why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
-    over=LIMIT,
-)
-def trained_pairs_alone(cell):
-    return largest_gap(cell, mask)
-
-
-PAIRS = {
-    "source": GRAPH,
+trained_pairs_alone = common.trained_pairs_alone(mask, LIMIT)
+IF_AND_ONLY_IF = {
     "predicted": 1,
     "allowed": (0.95, 1),
     "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",
-    "among": CONVERGE,
 }
 
 
-@sentence(
+@over_masks(
     "Untrained pairs within a component generalise.",
-    over=MASKS,
     note="Fraction of the pairs predicted to generalise that do.",
-    **PAIRS,
+    **IF_AND_ONLY_IF,
 )
 def precision(cell):
     return share(cell, "hits", "predicted")
 
 
-@sentence(
+@over_masks(
     "Only untrained pairs within a component generalise.",
-    over=MASKS,
     note="Fraction of the pairs that generalise that were predicted to.",
-    **PAIRS,
+    **IF_AND_ONLY_IF,
 )
 def recall(cell):
     return share(cell, "hits", "came")
 
 
-@sentence(
+@over_masks(
     "No pair across components generalises, though both of its languages are trained.",
-    source=GRAPH,
     predicted=0,
     allowed=(0, 0.05),
     why="One in twenty, as for pairs within components.",
-    over=MASKS,
-    among=CONVERGE,
     note="Fraction of such pairs that generalise.",
 )
 def across_never(cell):
     return share(cell, "false", "apart")
 
 
-@sentence(
+@smallest(
     "From small weights the graph says more than whether both languages occur in training.",
-    source=GRAPH,
     predicted=lambda cell: baseline(cell),
     allowed=POSITIVE,
     why="More pairs are predicted right; predicted are those across components, with both languages trained.",
-    over=LIMIT,
-    among=CONVERGE,
     note="Fraction of all untrained pairs of which the graph is right and the occurrence wrong, less the reverse.",
 )
 def better_than_occurrence(cell):
@@ -135,14 +113,11 @@ def baseline(cell) -> float:
     return float(apart.mean()) / max(untrained, 1)
 
 
-@sentence(
+@smallest(
     "The generalisation threshold is the connectivity threshold of the graph of trained pairs.",
-    source=GRAPH,
     predicted=0,
     allowed=(-0.05, 0.05),
     why="A twentieth in probability, about the standard error of one point of the curve with a hundred masks.",
-    over=LIMIT,
-    among=CONVERGE,
     note="Fraction of runs in which all untrained pairs generalise minus the exact probability that the mask is connected, "
     "mean over numbers of pairs, smallest scale.",
 )
@@ -151,11 +126,10 @@ def threshold(cell):
     return (counts["all_came"] - theory["connection_probability"]).mean(MASKS).values
 
 
-@sentence(
+@smallest(
     "All untrained pairs of a run generalise if and only if its graph is connected.",
-    over=LIMIT,
     note="Fraction of runs for which the two agree, smallest scale.",
-    **PAIRS,
+    **IF_AND_ONLY_IF,
 )
 def connected_iff_all(cell):
     _, theory, counts = at_smallest(cell)
@@ -163,84 +137,72 @@ def connected_iff_all(cell):
     return agree.mean(MASKS).values
 
 
-@sentence(
+@ours(
     "Few runs get stuck from small weights.",
-    source=OURS,
     predicted=0,
     allowed=(0, 0.05),
     why="One in twenty: what is said of runs that converge then is said of nearly all.",
-    over=LIMIT,
     note="Fraction of runs that did not reach the loss, smallest scale.",
 )
 def few_stuck(cell):
     data, *_ = at_smallest(cell)
-    return stuck(data).mean(MASKS).where(all_done(data, MASKS)).values
+    return stuck(data).mean(MASKS).where(common.all_done(data, MASKS)).values
 
 
-@sentence(
+@ours(
     "Where all factors are square (H = D) fewer runs get stuck the smaller the weights.",
-    source=OURS,
     allowed=POSITIVE,
     why="A difference that the seeds establish.",
-    over=LIMIT,
     among="seeds whose runs all are done",
     note="Fraction of stuck runs at the largest minus that at the smallest scale.",
 )
 def stuck_falls(cell):
-    if cell.parameters.hidden_width != cell.parameters.words or len(cell.values("init_scale")) < 2:
+    if not is_square(cell) or len(cell.values("init_scale")) < 2:
         return None
     held = stuck(cell.simulation).mean(MASKS)
     fall = held.isel(init_scale=-1) - held.isel(init_scale=0)
-    return fall.where(all_done(cell.simulation, LIMIT)).values
-
-
-SMALLEST = {"source": GRAPH, "over": LIMIT, "among": CONVERGE}
+    return fall.where(common.all_done(cell.simulation, LIMIT)).values
 
 
 def errors_of(cell, predicted: float) -> xr.DataArray:
     """Errors at the smallest scale of pairs for which that is predicted, nan elsewhere and in runs that did not converge."""
     data, theory, _ = at_smallest(cell)
-    return (
-        data["pair_error"].where(theory["predicted_pair_error"] == predicted).where(converged(data))
-    )
+    return data["pair_error"].where((theory["predicted_pair_error"] == predicted) & converged(data))
 
 
-@sentence(
+@smallest(
     "A pair across components computes a random orthogonal map, of error 1 on average.",
     predicted=1,
     allowed=(0.9, 1.1),
     why="The derivation needs components with as many inputs as outputs; elsewhere the map is scaled by rho, which adds "
     "(rho - 1)^2 / 2: a tenth for a third more or less.",
     note="Mean over pairs across components, smallest scale; languages that are never trained left out.",
-    **SMALLEST,
 )
 def across(cell):
     return errors_of(cell, 1).mean((*MASKS, *PAIR)).values
 
 
-@sentence(
+@smallest(
     "Its standard deviation is 1/D.",
     predicted=1,
     allowed=(0.64, 1.44),
     why="A fifth to either side of the standard deviation: components of unequal numbers scale the map.",
     note="Mean square distance from 1 over pairs across components, in units of 1/D^2, smallest scale.",
-    **SMALLEST,
 )
 def across_spread(cell):
     square = ((errors_of(cell, 1) - 1) * cell.parameters.words) ** 2
     return square.mean((*MASKS, *PAIR)).values
 
 
-@sentence(
+@smallest(
     "A pair across components and its reverse compute one rotation O, scaled by rho and 1/rho (H = D).",
     predicted=0,
     allowed=lambda cell: (0, 4 * cell.values("init_scale")[0]),
     why="The start leaves a part of the order of its scale in every map.",
     note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr O/D.",
-    **SMALLEST,
 )
 def across_reverse(cell):
-    if cell.parameters.hidden_width != cell.parameters.words:
+    if not is_square(cell):
         return None
     data, theory, _ = at_smallest(cell)
     rho = theory["across_scale"]
@@ -253,26 +215,19 @@ def across_reverse(cell):
     return Exact(float(gap.max()), f"{int(gap.notnull().sum())} pairs.")
 
 
-@sentence(
+@smallest(
     "A language that is never trained says nothing, at an error of 1/2.",
     predicted=0.5,
     allowed=(0.49, 0.51),
     why="What the initial weights say is of the order of the scale; its cross term averages to zero.",
     note="Mean over pairs with a language that is never trained, smallest scale.",
-    **SMALLEST,
 )
 def silent(cell):
     return errors_of(cell, 0.5).mean((*MASKS, *PAIR)).values
 
 
-@sentence(
-    "At H = D zero training loss forces generalisation within components, at any scale.",
-    predicted=0,
-    allowed=exactness,
-    why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
-    **SMALLEST,
+square_exact = replace(
+    common.square_exact,
+    over=LIMIT,
+    statement="At H = D zero training loss forces generalisation within components, at any scale.",
 )
-def square_exact(cell):
-    if cell.parameters.hidden_width != cell.parameters.words:
-        return None
-    return largest_within(cell.simulation, cell.theory)

@@ -1,25 +1,15 @@
 """Which untrained pairs generalise, predicted before training from the graph of trained pairs alone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import default, parameter
-from foretrain.streams import Seed, generator
+from foretrain.study import Seed, Variable, argument_error, declare, default, generator, parameter
 from foretrain.tasks.masks import nested
-from foretrain.theory.connectivity import (
-    LARGEST_EXACT,
-    across_scale,
-    connection_probability,
-    isolation_estimate,
-)
+from foretrain.theory import connectivity
 from foretrain.training import translation
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation import estimate as estimate
-from foretrain.training.translation import program as program
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = GRAPH
 COST = "1 min"
@@ -68,23 +58,22 @@ class Parameters(translation.Languages):
     )
 
 
+program, estimate = translation.program, translation.estimate
+
+
 def check(p: Parameters) -> None:
     """Refuse masks that do not exist and networks that are too narrow."""
     fewest, most = p.languages if p.diagonal else 1, p.languages**2
     if not fewest <= p.trained_count <= most:
-        raise argument_error(
-            "trained_count", f"be between {fewest} and {most}", f"is {p.trained_count}"
-        )
+        rule = f"be between {fewest} and {most}"
+        raise argument_error("trained_count", rule, f"is {p.trained_count}")
     translation.check_width(p)
 
 
 def mask(p: Parameters, seed: Seed) -> np.ndarray:
     """Trained pairs T of one run: drawn anew for every seed and number of pairs, the same for all scales and widths."""
-    return _mask(p.languages, p.trained_count, p.diagonal, seed)
-
-
-def _mask(languages, count, diagonal, seed):
-    return nested(languages, count, generator(seed, f"mask {count}"), diagonal=diagonal)
+    random = generator(seed, f"mask {p.trained_count}")
+    return nested(p.languages, p.trained_count, random, diagonal=p.diagonal)
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
@@ -94,18 +83,19 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
     """Which pairs generalise, from the mask alone, and how often such masks are connected."""
-    return _predicted(p.languages, p.trained_count, p.diagonal, seed)
+    return _predicted(replace(p, hidden_width=p.words, init_scale=1.0), seed)  # the same for all
 
 
 @lru_cache(10**4)
-def _predicted(languages, count, diagonal, seed):
-    trained = _mask(languages, count, diagonal, seed)
+def _predicted(p, seed):
+    trained = mask(p, seed)
     found = translation.predicted(trained)
-    exact = languages <= LARGEST_EXACT[diagonal]
-    chance = connection_probability if exact else isolation_estimate
+    exact = p.languages <= connectivity.LARGEST_EXACT[p.diagonal]
+    chance = connectivity.connection_probability if exact else connectivity.isolation_estimate
+    probability = chance(p.languages, p.trained_count, diagonal=p.diagonal)
     return {
         **found,
-        "across_scale": across_scale(trained),
+        "across_scale": connectivity.across_scale(trained),
         "connected": found["component_count"] == 1,
-        "connection_probability": np.float64(chance(languages, count, diagonal=diagonal)),
+        "connection_probability": np.float64(probability),
     }

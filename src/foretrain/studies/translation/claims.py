@@ -1,23 +1,17 @@
 """What the note says of its Fig. 1, and whether it is so."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.measures.threshold import lasting_threshold
 from foretrain.studies.translation.study import mask
+from foretrain.study import Exact, PerSeed, sentence
+from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import (
-    all_done,
-    converged,
-    exactness,
-    largest_gap,
-    largest_within,
-    mean_over,
-    rounding,
-    stuck,
-    within,
-)
+from foretrain.training.translation_claims import CONVERGE, converged, is_square, mean_over, stuck
 
 NOTE = "Note on shared representations, section 2, Fig. 1"
 OURS = "docs/studies/translation.md"
@@ -25,17 +19,11 @@ OVER = ("init_scale", "trained_fraction")
 # Half of what answering nothing costs, 1/2: above it a pair is worse translated than not, or near that.
 SPIKE = GENERALISES = 0.25
 STEP = 0.05  # of the note's grid of trained fractions
-CONVERGE = "runs that converge"
 THRESHOLD = f"Fraction from which the untrained error stays at most {GENERALISES:g}, half of that of answering nothing."
 
-
-ALL = {"source": OURS, "over": OVER, "at_end": True}
-CONVERGED = {"source": OURS, "over": OVER, "among": CONVERGE}
-
-
-def is_square(cell) -> bool:
-    """Whether all factors are square, H = D."""
-    return cell.parameters.hidden_width == cell.parameters.words
+said = partial(sentence, over=OVER)
+theirs = partial(said, source=NOTE, among=CONVERGE)
+ours = partial(said, source=OURS, at_end=True)
 
 
 def is_wide(cell) -> bool:
@@ -64,12 +52,12 @@ def measured_thresholds(cell) -> xr.Dataset | None:
     error = mean_over(data["pair_error"], data["trained_pairs"] == 0)
     errors = {"measured": error, "predicted": cell.theory["predicted_untrained_error"]}
     found = {name: thresholds(values.where(kept)) for name, values in errors.items()}
-    return xr.Dataset(found).where(all_done(data, ["trained_fraction"]))
+    return xr.Dataset(found).where(common.all_done(data, ["trained_fraction"]))
 
 
 def spikes(data: xr.Dataset, theory: xr.Dataset) -> xr.DataArray:
     """1 for runs whose untrained error within components is above `SPIKE`, 0 for others; nan without such pairs."""
-    error = mean_over(data["pair_error"], within(data, theory))
+    error = mean_over(data["pair_error"], common.within(data, theory))
     return (error > SPIKE).astype(float).where(error.notnull())
 
 
@@ -84,26 +72,14 @@ def bounds(data: xr.Dataset, words: int) -> xr.DataArray:
     return bound.where(bound > 0)
 
 
-@sentence(
-    "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
-    source=GRAPH,
-    predicted=0,
-    allowed=rounding,
-    why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
-    over=OVER,
-)
-def trained_pairs_alone(cell):
-    return largest_gap(cell, mask)
+trained_pairs_alone = common.trained_pairs_alone(mask, OVER)
 
 
-@sentence(
+@theirs(
     "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
-    source=NOTE,
     predicted=0.3,
     allowed=(0.3 - STEP, 0.3 + STEP),
     why="The note's 'roughly': one step of its grid of fractions to either side.",
-    over=OVER,
-    among=CONVERGE,
     note=f"{THRESHOLD} Mean over scales.",
 )
 def threshold(cell):
@@ -111,21 +87,20 @@ def threshold(cell):
     return None if found is None else found["measured"].mean("init_scale", skipna=False).values
 
 
-OF_GRAPH = {
-    "source": GRAPH,
-    "predicted": 0,
-    "allowed": (-STEP, STEP),
-    "why": "One step of the note's grid of fractions.",
-    "over": OVER,
-    "among": CONVERGE,
-}
+of_graph = partial(
+    said,
+    source=GRAPH,
+    predicted=0,
+    allowed=(-STEP, STEP),
+    why="One step of the note's grid of fractions.",
+    among=CONVERGE,
+)
 
 
-@sentence(
+@of_graph(
     "For small weights generalisation emerges where the graph of trained pairs is nearly connected.",
     corrects="threshold",
     note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
-    **OF_GRAPH,
 )
 def threshold_of_graph(cell):
     found = measured_thresholds(cell)
@@ -136,13 +111,10 @@ def threshold_of_graph(cell):
     return PerSeed((found["measured"] - found["predicted"]).values, words)
 
 
-@sentence(
+@theirs(
     "The generalisation threshold decreases as the initialisation scale decreases.",
-    source=NOTE,
     allowed=(STEP / 2, 1),
     why="Half a step of the note's grid of fractions.",
-    over=OVER,
-    among=CONVERGE,
     note="Threshold at the largest minus threshold at the smallest scale.",
 )
 def threshold_falls(cell):
@@ -152,11 +124,10 @@ def threshold_falls(cell):
     return (found["measured"].isel(init_scale=-1) - found["measured"].isel(init_scale=0)).values
 
 
-@sentence(
+@of_graph(
     "At H = D the threshold is that of the graph at any scale, of the runs that converge: the scale decides which do.",
     corrects="threshold-falls",
     note="Threshold minus that predicted for the same runs, mean over scales.",
-    **OF_GRAPH,
 )
 def threshold_at_any_scale(cell):
     found = measured_thresholds(cell) if is_square(cell) else None
@@ -165,53 +136,36 @@ def threshold_at_any_scale(cell):
     return (found["measured"] - found["predicted"]).mean("init_scale", skipna=False).values
 
 
-ACROSS = {
-    "over": OVER,
-    "among": CONVERGE,
-    "note": "Error of pairs across components at the smallest scale.",
-}
-
-
-def error_across(cell):
-    """Mean error of pairs across components whose languages both are trained, at the smallest scale; one value per seed."""
-    data = cell.simulation.isel(init_scale=0)
-    across = cell.theory["predicted_pair_error"].isel(init_scale=0) == 1
-    error = mean_over(data["pair_error"], across).where(converged(data))
-    return error.mean("trained_fraction").where(all_done(data, ["trained_fraction"])).values
-
-
-@sentence(
+@theirs(
     "As the scale goes to zero the generalisation threshold may go to zero as well.",
-    source=NOTE,
     predicted=0,
     allowed=(0, 0.1),
     why="A threshold of zero means that pairs across components generalise too: a tenth of what they cost otherwise.",
-    **ACROSS,
+    note="Error of pairs across components at the smallest scale.",
 )
 def threshold_zero(cell):
-    return error_across(cell)
+    # Of pairs whose languages both are trained.
+    data = cell.simulation.isel(init_scale=0)
+    across = cell.theory["predicted_pair_error"].isel(init_scale=0) == 1
+    error = mean_over(data["pair_error"], across).where(converged(data))
+    return error.mean("trained_fraction").where(common.all_done(data, ["trained_fraction"])).values
 
 
-@sentence(
+across = threshold_zero.corrected(
     "Pairs across components never generalise: they compute a random orthogonal map, of error 1 on average.",
     source=GRAPH,
     predicted=1,
     allowed=lambda cell: (1 - 1 / cell.parameters.words, 1 + 1 / cell.parameters.words),
     why="The standard deviation of a pair, 1/D: tens of pairs and masks are averaged, but a seed's pairs share their frames.",
-    corrects="threshold-zero",
-    **ACROSS,
 )
-def across(cell):
-    return error_across(cell)
 
 
-@sentence(
+@ours(
     "Spikes of the untrained error within a component are runs that are stuck on a plateau (H = D).",
     predicted=0,
     allowed=(0, 0.05),
     why="None, but for one in twenty that may be caught on its way down.",
     note=f"Fraction of runs with an untrained error within components above {SPIKE:g} that did reach the loss.",
-    **ALL,
 )
 def spikes_stuck(cell):
     if not is_square(cell):
@@ -220,30 +174,20 @@ def spikes_stuck(cell):
     return Exact(float(1 - held.mean()), f"Of {int(held.count())} runs.")
 
 
-@sentence(
-    "At H = D zero training loss forces exact generalisation within components, at any scale.",
-    source=GRAPH,
+square_exact = replace(common.square_exact, over=OVER)
+
+
+@theirs(
+    "Spikes in the test loss at larger fractions are numerical.",
     predicted=0,
-    allowed=exactness,
-    why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
-    over=OVER,
-    among=CONVERGE,
+    allowed=(0, 0.5),
+    why="More than half of them should then vanish.",
+    of=("", "precise"),
+    at_end=True,
+    among="seeds with a spike",
+    note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
 )
-def square_exact(cell):
-    return largest_within(cell.simulation, cell.theory) if is_square(cell) else None
-
-
-AGAIN = {
-    "over": OVER,
-    "of": ("", "precise"),
-    "at_end": True,
-    "among": "seeds with a spike",
-    "note": "Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
-}
-
-
-def spikes_again(cell):
-    """Fraction of the spikes of every seed that are spikes in double precision too."""
+def spikes_numerical(cell):
     if "precise" not in cell.variants or not is_square(cell):
         return None
     first, again = (
@@ -253,49 +197,31 @@ def spikes_again(cell):
     return PerSeed(found.mean(OVER).values, f"{int(found.count())} spikes.")
 
 
-@sentence(
-    "Spikes in the test loss at larger fractions are numerical.",
-    source=NOTE,
-    predicted=0,
-    allowed=(0, 0.5),
-    why="More than half of them should then vanish.",
-    **AGAIN,
-)
-def spikes_numerical(cell):
-    return spikes_again(cell)
-
-
-@sentence(
+spikes_real = spikes_numerical.corrected(
     "Spikes belong to the gradient flow: they come again in double precision.",
     source=OURS,
     predicted=1,
     allowed=(0.9, 1),
     why="One in ten may stand at a fork that the solver's error decides.",
-    corrects="spikes-numerical",
-    **AGAIN,
 )
-def spikes_real(cell):
-    return spikes_again(cell)
 
 
-@sentence(
+@ours(
     "Runs get stuck where all factors are square (H = D).",
     allowed=(0.01, 1),
     why="More than a rare accident: one run in a hundred.",
     note="Fraction of runs that did not reach the loss in the steps allowed.",
-    **ALL,
 )
 def square_stuck(cell):
     return stuck(cell.simulation).mean(OVER).values if is_square(cell) else None
 
 
-@sentence(
+@ours(
     "A run with square factors is stuck if and only if some trained pair has a negative determinant at the end.",
     predicted=1,
     allowed=(0.95, 1),
     why="An 'if and only if', allowing one run in twenty that is merely slow.",
     note="Fraction of runs at H = D in which the two agree.",
-    **ALL,
 )
 def determinants(cell):
     if not is_square(cell):
@@ -305,13 +231,12 @@ def determinants(cell):
     return agree.mean(OVER).values
 
 
-@sentence(
+@said(
     "The loss is at least F/(2 D |T|) with F trained pairs of negative determinant.",
     source=OURS,
     predicted=0,
     allowed=(0, 1e-4),
     why="Exact; single precision rounds a mean of about |T| D^2 squares.",
-    over=OVER,
     note="Largest relative shortfall, 0 where every loss lies above its bound.",
 )
 def determinant_bound(cell):
@@ -321,14 +246,13 @@ def determinant_bound(cell):
     return Exact(max(0.0, 1 - float(ratio.min())) if ratio.notnull().any() else np.nan)
 
 
-@sentence(
+@ours(
     "A stuck run misses one mode of each such pair and nothing else: its loss sinks to F/(2 D |T|).",
     predicted=1,
     allowed=(1 - 1e-4, 1.25),
     why="The bound is reached only at infinity, where weights diverge; within a quarter of it says one mode, not two.",
     among="seeds with a stuck run",
     note="Loss of stuck runs over their bound, median over the runs of a seed; runs without such pairs left out.",
-    **ALL,
 )
 def stuck_loss(cell):
     if not is_square(cell):
@@ -338,15 +262,14 @@ def stuck_loss(cell):
     return ratio.where(stuck(data) == 1).median(OVER).values
 
 
-@sentence(
+@said(
     "Signs of determinants at the start decide nothing: half of the trained pairs of converged runs had to turn.",
     predicted=0.5,
-    allowed=lambda cell: tuple(
-        0.5 + side / np.sqrt(2 * cell.parameters.languages) for side in (-1, 1)
-    ),
+    allowed=lambda cell: 0.5 + np.array([-1, 1]) / np.sqrt(2 * cell.parameters.languages),
     why="Signs of 2 L factors are fair coins, drawn once per seed: two standard deviations of their mean.",
+    source=OURS,
+    among=CONVERGE,
     note="Fraction of trained pairs with a negative determinant at the start, H = D.",
-    **CONVERGED,
 )
 def start_signs(cell):
     if not is_square(cell) or cell.parameters.start_orientation != "random":
@@ -356,24 +279,22 @@ def start_signs(cell):
     return turned.where(converged(data)).mean((*OVER, *PAIR)).values
 
 
-@sentence(
+@ours(
     "No run gets stuck where the hidden layers are twice as wide as the data (H = 2 D).",
     predicted=0,
     allowed=(0, 0.01),
     why="'No run', allowing one in a hundred that is slow.",
     note="Fraction of runs that did not reach the loss.",
-    **ALL,
 )
 def wide_stuck(cell):
     return stuck(cell.simulation).mean(OVER).values if is_wide(cell) else None
 
 
-@sentence(
+@said(
     "At H = 2 D generalisation is an implicit bias of small weights: untrained errors fall with the scale.",
     source=GRAPH,
     allowed=lambda cell: (np.log10(max(scales := cell.values("init_scale")) / min(scales)), np.inf),
     why="At least linearly in the scale.",
-    over=OVER,
     at_end=True,
     among=CONVERGE,
     unit="decades",
@@ -383,64 +304,55 @@ def wide_bias(cell):
     if not is_wide(cell) or len(cell.values("init_scale")) < 2:
         return None
     data = cell.simulation
-    error = mean_over(data["pair_error"], within(data, cell.theory)).where(converged(data))
+    error = mean_over(data["pair_error"], common.within(data, cell.theory)).where(converged(data))
     fall = xr.apply_ufunc(np.log10, error.isel(init_scale=-1) / error.isel(init_scale=0))
     return fall.mean("trained_fraction").values
 
 
-ARTEFACT = {
-    "over": OVER,
-    "of": "diagonal_only",
-    "among": "seeds with runs that seem to generalise",
-}
 SEEMING = (
     f"Untrained error, all entries counted, of runs whose untrained error on the diagonal is at most {GENERALISES:g}, "
     "at the smallest scale"
 )
 
 
-def seeming(cell):
-    """Untrained error of the runs that seem to generalise under the note's loss mask, mean per seed."""
+@theirs(
+    "With the note's loss mask T kron I networks that seem to generalise translate untrained pairs.",
+    predicted=0,
+    allowed=(0, GENERALISES),
+    why="What the note's figure calls generalising: far below the error of answering nothing.",
+    of="diagonal_only",
+    among="seeds with runs that seem to generalise",
+    note=f"{SEEMING}.",
+)
+def diagonal_mask(cell):
     runs = cell.variants["diagonal_only"].isel(init_scale=0)
     untrained = runs["trained_pairs"] == 0
     good = mean_over(runs["pair_diagonal_error"], untrained) <= GENERALISES
     return mean_over(runs["pair_error"], untrained).where(good).mean("trained_fraction").values
 
 
-@sentence(
-    "With the note's loss mask T kron I networks that seem to generalise translate untrained pairs.",
-    source=NOTE,
-    predicted=0,
-    allowed=(0, GENERALISES),
-    why="What the note's figure calls generalising: far below the error of answering nothing.",
-    note=f"{SEEMING}.",
-    **ARTEFACT,
-)
-def diagonal_mask(cell):
-    return seeming(cell)
-
-
-@sentence(
+@said(
     "They compute the all-ones matrix, of error (D - 1)/2, and translate nothing.",
     source=OURS,
     predicted=1,
     allowed=(0.9, 1.1),
     why="A tenth to either side leaves no doubt which matrix it is.",
     corrects="diagonal-mask",
+    of="diagonal_only",
+    among=diagonal_mask.among,
     note=f"{SEEMING}, over (D - 1)/2.",
-    **ARTEFACT,
 )
 def all_ones(cell):
-    return None if cell.parameters.words < 2 else seeming(cell) / ((cell.parameters.words - 1) / 2)
+    ones = (cell.parameters.words - 1) / 2
+    return diagonal_mask.measure(cell) / ones if ones else None
 
 
-@sentence(
+@said(
     "The flow conserves Q at both hidden layers.",
     source="docs/theory/routing.md",
     predicted=0,
     allowed=lambda cell: (0, cell.parameters.solver_tolerance),
     why="Some hundreds of steps with a thirtieth of that as relative error each, which add up at random: sqrt(900)/30.",
-    over=OVER,
     of="precise",
     note="Largest |Q(end) - Q(0)| over the squared norm of the hidden matrix, double precision, H = D.",
 )

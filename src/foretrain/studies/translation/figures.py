@@ -3,13 +3,14 @@
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import INK, PALETTE, SEQUENTIAL, panels, shades, titled_panels
+from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.translation.claims import bounds
 from foretrain.training.translation_claims import mean_over, stuck
 
 _AXES = ("hidden_width", "init_scale", "trained_fraction")
 _FLOOR = 1e-9  # errors below it are drawn there
+_NOTHING = {"color": "#8a9096", "linewidth": 1, "label": "answering nothing"}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
@@ -26,11 +27,8 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 def _by_width(part, height):
     """A panel for every width."""
     widths, words = part.values("hidden_width"), part.parameters.words
-    times = [f" = {width // words} D" if width % words == 0 else "" for width in widths]
-    titles = [
-        f"H = {width}{text}".replace(" 1 D", " D")
-        for width, text in zip(widths, times, strict=True)
-    ]
+    times = [f" = {width / words:g} D".replace(" 1 D", " D") for width in widths]
+    titles = [f"H = {width}{text}" for width, text in zip(widths, times, strict=True)]
     labels = {"yscale": "log", "xlabel": "Trained fraction of pairs"}
     figure, axes = titled_panels(titles, height, "Untrained error", **labels)
     return figure, zip(widths, axes, strict=True)
@@ -46,12 +44,12 @@ def _untrained(part, words):
     figure, board = _by_width(part, 4.6)
     data, fraction = part.simulation, np.array(part.values("trained_fraction"))
     error = mean_over(data["pair_error"], data["trained_pairs"] == 0).clip(_FLOOR)
+    stopped = stuck(data)
     predicted = part.by_seed("predicted_untrained_error").isel(init_scale=0).mean("seed")
     for width, ax in board:
         for place, (scale, colour) in enumerate(_scales(part)):
             at = {"hidden_width": width, "init_scale": scale}
-            value = error.sel(at).transpose("trained_fraction", "seed").values
-            held = stuck(data).sel(at).transpose("trained_fraction", "seed").values
+            value, held = error.sel(at).values, stopped.sel(at).values
             shift = 0.008 * (place - (len(part.values("init_scale")) - 1) / 2)
             x = np.broadcast_to(fraction[:, None] + shift, value.shape)
             there, done = {"color": colour, "linewidth": 0}, held == 0
@@ -59,10 +57,9 @@ def _untrained(part, words):
             ax.plot(x[done], value[done], "o", markersize=4, alpha=0.8, label=label, **there)
             cross = {"markersize": 6, "markeredgewidth": 1.6, "label": "" if place else "stuck run"}
             ax.plot(x[held == 1], value[held == 1], "x", **cross, **there)
-        line = {"color": INK, "linestyle": (0, (4, 2.2)), "linewidth": 1.5}
-        line |= {"drawstyle": "steps-mid", "label": "from the graph, small weights"}
+        line = theory_line(drawstyle="steps-mid", label="from the graph, small weights")
         ax.plot(fraction, predicted.sel(hidden_width=width).clip(_FLOOR), **line)
-        ax.axhline(0.5, color="#8a9096", linewidth=1, label="answering nothing")
+        ax.axhline(0.5, **_NOTHING)
     return finished(
         figure,
         "Error on untrained pairs",
@@ -81,9 +78,8 @@ def _pairs(part, words):
     data, predicted = part.simulation.isel(at), part.by_seed("predicted_pair_error").isel(at)
     counts = part.by_seed("component_count").isel(at).values
     # The last fraction with several components is the one that shows most.
-    several = [i for i in range(len(fractions)) if counts[i] > 1]
-    last = several[-1] if several else 0
-    middle = several[len(several) // 2] if several else 0
+    several = [i for i in range(len(fractions)) if counts[i] > 1] or [0]
+    last, middle = several[-1], several[len(several) // 2]
     shown = sorted({middle, last, min(last + 1, len(fractions) - 1)})
     figure, axes = panels(1, len(shown), height=3.6, squeeze=False)
     for ax, place in zip(axes[0], shown, strict=True):
@@ -97,8 +93,8 @@ def _pairs(part, words):
         _outline(ax, together[order])
         ax.set(xticks=[], yticks=[], xlabel="Output language")
         number = int(counts[place])
-        title = f"{fractions[place]:.0%}, {number} component{'s' * (number > 1)}"
-        ax.set_title(title, loc="left")
+        text = f"{fractions[place]:.0%}, {number} component{'s' * (number > 1)}"
+        ax.set_title(text, loc="left")
     axes[0, 0].set_ylabel("Input language")
     figure.colorbar(axes[0, 0].images[0], ax=list(axes[0]), label="Error", shrink=0.8, extend="max")
     return Drawing(
@@ -119,7 +115,7 @@ def _order(together):
 def _outline(ax, edges):
     """Frame the blocks of true entries."""
     line = {"color": "white", "linewidth": 1.2}
-    padded = np.pad(edges, 1).astype(int)
+    padded = np.pad(edges, 1)
     for row, column in np.argwhere(np.diff(padded, axis=0)[:, 1:-1]):
         ax.plot([column - 0.5, column + 0.5], [row - 0.5] * 2, **line)
     for row, column in np.argwhere(np.diff(padded, axis=1)[1:-1]):
@@ -136,13 +132,9 @@ def _stuck(part, words):
         x, y = (values.sel(init_scale=scale).values.ravel() for values in (bound, loss))
         ax.plot(x, y, "o", color=colour, alpha=0.75, label=rf"$\sigma$ = {scale:g}")
     top = 1.15 * np.nanmax([float(bound.max()), float(loss.max()), 1e-3])
-    ax.plot([0, top], [0, top], color=INK, linestyle=(0, (4, 2.2)), label="F / (2 D |T|)")
-    ax.set(
-        xlabel="Trained pairs of negative determinant, as a loss: F / (2 D |T|)",
-        ylabel="Loss of stuck runs",
-        xlim=(-0.02 * top, top),
-        ylim=(0, top),
-    )
+    ax.plot([0, top], [0, top], **theory_line(label="F / (2 D |T|)"))
+    ax.set(xlabel="Trained pairs of negative determinant, as a loss: F / (2 D |T|)")
+    ax.set(ylabel="Loss of stuck runs", xlim=(-0.02 * top, top), ylim=(0, top))
     return finished(
         figure,
         "What stuck runs are stuck at",
@@ -163,11 +155,10 @@ def _diagonal(part, words):
             ("pair_error", "all entries", PALETTE["vermillion"]),
         ):
             error = mean_over(data[name], data["trained_pairs"] == 0).clip(_FLOOR)
-            error = error.transpose("trained_fraction", "seed")
             ax.plot(fraction, error, "o", color=colour, markersize=3.5, alpha=0.5)
             ax.plot(fraction, error.median("seed"), color=colour, linewidth=1.2, label=text)
-        ax.axhline(ones, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3, label="(D - 1) / 2")
-        ax.axhline(0.5, color="#8a9096", linewidth=1, label="answering nothing")
+        ax.axhline(ones, **theory_line(label="(D - 1) / 2"))
+        ax.axhline(0.5, **_NOTHING)
     return finished(
         figure,
         "What the note's loss mask learns",

@@ -4,10 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import parameter
-from foretrain.streams import Seed, generator
+from foretrain.study import Program, Seed, argument_error, generator, parameter
 from foretrain.tasks.masks import nested
 from foretrain.training import translation as common
 from foretrain.training.translation import estimate as estimate
@@ -16,16 +13,15 @@ SOURCE = "Note on shared representations, Fig. 1"
 COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 5
-_FRACTIONS = tuple(round(0.05 * number, 2) for number in range(2, 19))  # 10% to 90%
-_SCALES = (0.3, 0.1, 0.03, 0.01)
-AXES = {"hidden_width": (8, 16), "init_scale": _SCALES, "trained_fraction": _FRACTIONS}
+AXES = {
+    "hidden_width": (8, 16),
+    "init_scale": (0.3, 0.1, 0.03, 0.01),
+    "trained_fraction": tuple(round(0.05 * number, 2) for number in range(2, 19)),  # 10% to 90%
+}
 PRESETS = {
     "paper": {
         "words": 32,
         "hidden_width": (32, 64),
-        "init_scale": _SCALES,
-        "trained_fraction": _FRACTIONS,
-        "seeds": 5,
         "steps": 5000,  # with 32 words and the largest scale many runs are not done after 2000
     }
 }
@@ -56,33 +52,25 @@ def check(p: Parameters) -> None:
     """Refuse masks without room for the diagonal, too narrow networks, and orientations of factors that have none."""
     fewest = p.languages if p.diagonal else 1
     if trained_count(p) < fewest:
-        raise argument_error(
-            "trained_fraction",
-            f"be at least {fewest / p.languages**2:g}, the diagonal",
-            f"is {p.trained_fraction:g}",
-            "Try `diagonal` false.",
-        )
+        rule, got = f"be at least {fewest / p.languages**2:g}, the diagonal", p.trained_fraction
+        raise argument_error("trained_fraction", rule, f"is {got:g}", "Try `diagonal` false.")
     common.check_width(p)
     if p.start_orientation == "positive" and p.hidden_width != p.words:
-        raise argument_error(
-            "start_orientation",
-            "be `random` unless `hidden_width` equals `words`",
-            f"is `positive` at {p.hidden_width} and {p.words}",
-        )
+        rule = "be `random` unless `hidden_width` equals `words`"
+        got = f"is `positive` at {p.hidden_width} and {p.words}"
+        raise argument_error("start_orientation", rule, got)
 
 
 def variants(p: Parameters) -> dict[str, dict]:
     """The note's loss mask; where runs get stuck, the same flow in double precision with a thirtieth of the error."""
-    found: dict[str, dict] = {
-        "diagonal_only": {"loss_mask": "diagonal_only", "start_orientation": "random"}
+    diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random"}
+    precise = {
+        "precision": "float64",
+        "solver_tolerance": p.solver_tolerance / 30,
+        "steps": 3 * p.steps,  # a thirtieth of the error takes three times the steps
     }
-    if p.hidden_width == p.words:
-        found["precise"] = {
-            "precision": "float64",
-            "solver_tolerance": p.solver_tolerance / 30,
-            "steps": 3 * p.steps,  # a thirtieth of the error takes three times the steps
-        }
-    return found
+    found = {"diagonal_only": diagonal, "precise": precise}
+    return found if p.hidden_width == p.words else {"diagonal_only": diagonal}
 
 
 def trained_count(p: Parameters) -> int:

@@ -94,3 +94,11 @@ def test_a_critical_point_of_one_sign_has_zero_loss_on_a_connected_mask(x64, see
     found = network.Position(jnp.array(u), jnp.array(v), jnp.array(1.0), 0.0)
     assert max(float(abs(part).max()) for part in network.velocity(found, trained)[:2]) < 1e-9
     np.testing.assert_allclose(np.outer(u, v), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_misalignment_is_that_of_the_theory(x64, seed):
+    position, trained = place(seed), np.array(mask(seed))
+    _, left, right = theory.best_rank_one(trained)
+    expected = theory.misalignment(position.left, position.right, trained)
+    assert float(network.misalignment(position, left, right)) == pytest.approx(expected, rel=1e-12)

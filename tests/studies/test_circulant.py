@@ -5,10 +5,10 @@ import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.circulant import study
-from foretrain.studies.circulant.theory import predict, rescaled, unit_flow
+from foretrain.studies.circulant.theory import predict, unit_flow
 from foretrain.tasks import masks
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import early_flow, weights_when
+from foretrain.theory.masked_rank_one_escape import early_flow, rescaled, weights_when
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import STAGES
 

@@ -3,9 +3,9 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.measures.distribution import distance
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
-from foretrain.studies.mask_spectrum.claims import distance
 from foretrain.theory.random_matrix import bernoulli_edge
 
 
@@ -34,8 +34,9 @@ def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
     levels = (np.arange(50) + 0.5) / 50
     quantiles = [brentq(lambda x, q=q: bulk_distribution(x, 100, 0.3) - q, 0, edge) for q in levels]
     # Midpoint quantiles are half a step from the law, whichever way; the others miss by a half at least.
-    assert distance(np.array([quantiles]), 100, 0.3)[0] == pytest.approx(0.01, abs=1e-9)
-    assert distance(np.array([quantiles]) / 10, 100, 0.3)[0] > 0.5
+    law = lambda values: bulk_distribution(values, 100, 0.3)  # noqa: E731
+    assert distance(np.array([quantiles]), law)[0] == pytest.approx(0.01, abs=1e-9)
+    assert distance(np.array([quantiles]) / 10, law)[0] > 0.5
 
 
 def test_small_study_judges_spectra_and_training_and_draws(tmp_path):

@@ -61,5 +61,21 @@ def signs_agree(position: Position):
     return jnp.all(products > 0)
 
 
+def misalignment(position: Position, best_left, best_right):
+    """Relative distance of u v^T, at its best scale, from best_left best_right^T, both of unit length.
+
+    From the parts of u and v across them, so that small values are exact.
+    """
+    first, second = (
+        _squared_sine(*pair) for pair in ((position.left, best_left), (position.right, best_right))
+    )
+    return jnp.sqrt(first + second - first * second)
+
+
+def _squared_sine(weights, best):
+    across = weights - (weights @ best) * best
+    return jnp.sum(across**2) / jnp.sum(weights**2)
+
+
 def _product_error(position):
     return position.scale * jnp.outer(position.left, position.right) - 1

@@ -126,6 +126,18 @@ def weights_at(
     return size * left, size * right, float(np.copysign(magnitude, scale))
 
 
+def rescaled(unit: EarlyFlow, sigma: float) -> EarlyFlow:
+    """The flow from the same start times `sigma`: all weights are, at every S."""
+    names = ("growing", "decaying", "start", "left_rest", "right_rest")
+    return replace(unit, **{name: sigma * getattr(unit, name) for name in names})
+
+
+def signs_agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
+    """Whether s u_i v_j > 0 for all pairs, of u, v and s."""
+    left, right, scale = weights
+    return bool((scale * np.outer(left, right) > 0).all())
+
+
 def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray, float]:
     """u, v and s of the linearised flow where s u^T T v, to first order the loss that is gone, is a share of |T|/2.
 

@@ -9,13 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
+from foretrain.study import Program, Run, Variable, argument_error, declare, default, parameter
 from foretrain.tasks import masks
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
+from foretrain.vocabulary import TIME_UNIT
 
 STAGES = (1e-4, 1e-2, 0.5)
 FAINT, DEPARTURE, ESCAPE = range(3)
@@ -41,13 +38,19 @@ class Flow(Run):
     precision: str = default("float64")
 
 
+@dataclass(frozen=True)
+class Domains(Flow):
+    """The flow on a mask of as many input as output domains, of which there are few."""
+
+    domains: int = parameter(
+        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
+    )
+
+
 STEP, STAGE = ("step",), ("stage",)
 declare(
     Variable(
-        "solver_time",
-        STEP,
-        TIME_UNIT,
-        meaning="Time of the flow after the steps attempted so far.",
+        "solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the steps attempted so far."
     ),
     Variable("shared_scale", STEP, meaning="s, the weight that all pairs share."),
     Variable("progress", STEP, TIME_UNIT, meaning="S, the integral of s over time."),
@@ -143,16 +146,10 @@ def program(p: Flow) -> Program:
     from foretrain.dynamics.adaptive import Clock, attempt
     from foretrain.networks import masked_rank_one as network
 
-    levels = 1 - jnp.array(STAGES)
-
     def init(inputs):
-        start = network.Position(
-            inputs["left_start"],
-            inputs["right_start"],
-            inputs["scale_start"],
-            jnp.zeros_like(inputs["scale_start"]),
-        )
-        zero = start.progress
+        zero = jnp.zeros_like(inputs["scale_start"])
+        weights = (inputs[name] for name in ("left_start", "right_start", "scale_start"))
+        start = network.Position(*weights, progress=zero)
         # Rates at the start are of order init_scale; the first steps find the right size by themselves.
         clock = Clock(zero, 1e-2 / inputs["init_scale"])
         stages = jax.tree.map(lambda x: jnp.broadcast_to(x, (len(STAGES), *x.shape)), start)
@@ -161,18 +158,13 @@ def program(p: Flow) -> Program:
         return Flight(start, clock, stages, times, network.conserved(start), zero)
 
     def _levels(inputs):
-        return levels.astype(inputs["init_scale"].dtype) * jnp.sum(inputs["trained_pairs"]) / 2
+        levels = (1 - jnp.array(STAGES)).astype(inputs["init_scale"].dtype)
+        return levels * jnp.sum(inputs["trained_pairs"]) / 2
 
     def step(inputs, state):
-        trained = inputs["trained_pairs"]
-        position, clock = attempt(
-            network.velocity,
-            state.position,
-            trained,
-            state.clock,
-            relative=p.solver_tolerance,
-            absolute=p.solver_tolerance * inputs["init_scale"],
-        )
+        trained, relative = inputs["trained_pairs"], p.solver_tolerance
+        error = {"relative": relative, "absolute": relative * inputs["init_scale"]}
+        position, clock = attempt(network.velocity, state.position, trained, state.clock, **error)
         new = (state.stage_time < 0) & (network.loss(position, trained) <= _levels(inputs))
         stages = jax.tree.map(
             lambda kept, now: jnp.where(new.reshape(-1, *[1] * now.ndim), now, kept),
@@ -200,18 +192,13 @@ def program(p: Flow) -> Program:
     def finish(inputs, state):
         reached, stages = state.stage_time >= 0, state.stages
         known = lambda x: jnp.where(reached.reshape(-1, *[1] * (x.ndim - 1)), x, jnp.nan)  # noqa: E731
-        sines = [
-            _squared_sine(weights, inputs[name][:, 0])
-            for weights, name in ((stages.left, "left_modes"), (stages.right, "right_modes"))
-        ]
+        best = inputs["left_modes"][:, 0], inputs["right_modes"][:, 0]
+        left = jax.vmap(lambda stage: network.misalignment(stage, *best))(stages)
         trained = inputs["trained_pairs"]
         return {
             "stage_time": known(state.stage_time),
-            "stage_scale": known(stages.scale),
-            "stage_progress": known(stages.progress),
-            "stage_left": known(stages.left),
-            "stage_right": known(stages.right),
-            "stage_misalignment": known(jnp.sqrt(sines[0] + sines[1] - sines[0] * sines[1])),
+            **{f"stage_{name}": known(values) for name, values in stages._asdict().items()},
+            "stage_misalignment": known(left),
             "stage_agrees": jax.vmap(network.signs_agree)(stages) & reached,
             "final_loss": network.loss(state.position, trained),
             "final_untrained_error": network.untrained_error(state.position, trained),
@@ -219,11 +206,6 @@ def program(p: Flow) -> Program:
             "connected": inputs["connected"],
             "start_scale": inputs["scale_start"] / inputs["init_scale"],
         }
-
-    def _squared_sine(weights, best):
-        """Squared sine of the angle between each weight and `best`, from the part across it."""
-        across = weights - (weights @ best)[:, None] * best
-        return jnp.sum(across**2, 1) / jnp.sum(weights**2, 1)
 
     return Program(init, step, observe, finish=finish)
 

@@ -1,15 +1,16 @@
 """What is said alike in every study that trains the masked rank-one model."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, Sentence, sentence
-from foretrain.plans.grid import Grid
+from foretrain.study import CONVERGED, Exact, Grid, Sentence, sentence
 from foretrain.training.masked_rank_one import DEPARTURE
-from foretrain.vocabulary import CONVERGED
 
 OURS = "docs/theory/masked-rank-one.md"
+zero = partial(sentence, source=OURS, predicted=0)
+none = partial(zero, allowed=(0, 0), at_end=True, among="runs on connected masks")
 
 
 def flown(cell: Grid):
@@ -19,18 +20,10 @@ def flown(cell: Grid):
     return cell.simulation
 
 
-def share(condition, known) -> np.ndarray:
-    """Whether something is so of each seed, as 1 or 0; nan where it is not known."""
-    return np.where(known, condition, np.nan)
-
-
-def slopes(x: np.ndarray, curves: np.ndarray) -> np.ndarray:
-    """Slope of each column of `curves`, shape (x, seed), against x, over the rows in which it is known."""
-    seen = np.isfinite(curves)
-    count = np.maximum(seen.sum(0), 1)
-    centred = np.where(seen, x[:, None] - (x[:, None] * seen).sum(0) / count, 0.0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (centred * np.where(seen, curves, 0.0)).sum(0) / (centred**2).sum(0)
+def generalised(data) -> np.ndarray:
+    """Whether each run reached zero loss and is right on every untrained pair, 1 or 0; nan where it has not run."""
+    done = (data["outcome"] == CONVERGED) & (data["final_untrained_error"] < 1e-6)
+    return done.where(np.isfinite(data["final_loss"])).values
 
 
 def connected_runs(data):
@@ -41,10 +34,8 @@ def connected_runs(data):
     return converged & connected, ~converged & connected
 
 
-@sentence(
+@zero(
     "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
-    source=OURS,
-    predicted=0,
     allowed=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),
     why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
     note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
@@ -53,10 +44,8 @@ def invariants(cell):
     return Exact(float(flown(cell)["invariant_drift"].max(skipna=False)))
 
 
-@sentence(
+@zero(
     "Zero training loss on connected T is perfect generalisation, at any sigma.",
-    source=OURS,
-    predicted=0,
     allowed=(0, 1),
     why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2.",
     among="runs that converge on connected masks",
@@ -70,14 +59,9 @@ def zero_loss_generalises(cell):
     return Exact(worst if learned.any() else np.nan, note)
 
 
-@sentence(
+@none(
     "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
-    source=OURS,
-    predicted=0,
-    allowed=(0, 0),
     why="A count: no run may end between the tolerance and one half.",
-    among="runs on connected masks",
-    at_end=True,
 )
 def stuck_training(cell):
     data = flown(cell)
@@ -90,14 +74,9 @@ def stuck_training(cell):
     return Exact(float(between) if (learned | stuck).any() else np.nan, note)
 
 
-@sentence(
+@none(
     "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
-    source=OURS,
-    predicted=0,
-    allowed=(0, 0),
     why="A count.",
-    among="runs on connected masks",
-    at_end=True,
 )
 def agreeing_signs(cell):
     data = flown(cell)

@@ -1,13 +1,16 @@
 """What the note says of circulant masks, and whether it is so."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.slopes import slopes
 from foretrain.studies.circulant.study import LIMIT
+from foretrain.study import CONVERGED, Exact, PerSeed, sentence
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE
-from foretrain.training.masked_rank_one_claims import OURS, slopes
-from foretrain.vocabulary import CONVERGED
+from foretrain.training.masked_rank_one_claims import OURS, generalised
 
 NOTE = "Note on shared representations, section 3"
 ALONG, GRID = ("init_scale",), ("width", "init_scale")
@@ -17,17 +20,22 @@ REACHED = 1e-8
 SMALL = 1e-2
 # A law for small misalignment is fitted where it says less than a tenth, and more than rounding, 1e-16, can blur.
 FITTED = (1e-10, 0.1)
-
-
-def generalised(data) -> np.ndarray:
-    """Whether each run reached zero loss and is right on every untrained pair, 1 or 0; nan where it has not run."""
-    done = (data["outcome"] == CONVERGED) & (data["final_untrained_error"] < 1e-6)
-    return done.where(np.isfinite(data["final_loss"])).values
+theirs, ours = partial(sentence, source=NOTE, over=GRID), partial(sentence, source=OURS, over=GRID)
 
 
 def small_scales(cell) -> list:
     """The initial scales at which the linearised flow is asked."""
     return [scale for scale in cell.values("init_scale") if scale <= SMALL]
+
+
+def drawn_runs(cell):
+    """Runs on the drawn circulants; None where the study's own runs are on these."""
+    return cell.variants["drawn"].isel(init_scale=0) if "drawn" in cell.variants else None
+
+
+def is_told(cell) -> bool:
+    """Whether the linearised flow is asked: at some scale, of a mask that is not full."""
+    return bool(small_scales(cell)) and cell.parameters.width < cell.parameters.domains
 
 
 IN_THE_LIMIT = {
@@ -38,26 +46,17 @@ IN_THE_LIMIT = {
     "statistic": "fraction",
     "at_end": True,
 }
-REACHABLE = {
-    "source": NOTE,
-    "over": GRID,
-    "statistic": "fraction",
-    "at_end": True,
-    "note": f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, which "
-    "is what the note could reach.",
-}
 
 
-@sentence(
+@theirs(
     "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
-    source=NOTE,
     of="drawn",
     **IN_THE_LIMIT,
 )
 def generalises(cell):
-    if cell.parameters.width == 1 or "drawn" not in cell.variants:
+    runs = drawn_runs(cell)
+    if cell.parameters.width == 1 or runs is None:
         return None
-    runs = cell.variants["drawn"].isel(init_scale=0)
     done, connected = generalised(runs), runs["connected"].values == 1
     note = f"Fraction of circulants whose offsets are drawn at random, at sigma = {LIMIT:g}: of those that are connected "
     note += f"{_mean(done[connected]):.2f}"
@@ -66,17 +65,17 @@ def generalises(cell):
     return PerSeed(done, note)
 
 
-@sentence(
+@ours(
     "Any connected circulant T, a band or not, generalises perfectly as sigma tends to 0.",
-    source=OURS,
     corrects="generalises",
     of=("", "drawn"),
     **IN_THE_LIMIT,
 )
 def generalises_corrected(cell):
-    if cell.parameters.width == 1 or "drawn" not in cell.variants:
+    drawn = drawn_runs(cell)
+    if cell.parameters.width == 1 or drawn is None:
         return None
-    band, drawn = generalised(cell.simulation), cell.variants["drawn"].isel(init_scale=0)
+    band = generalised(cell.simulation)
     other = np.where(drawn["connected"].values == 1, generalised(drawn), 1.0)
     shares = ", ".join(
         f"{scale:g}: {_mean(done):.2f}"
@@ -89,37 +88,33 @@ def generalises_corrected(cell):
     return PerSeed(band[0] * other, note)
 
 
-@sentence(
+@ours(
     "A circulant that falls into c components generalises if, by chance, all take the same sign: once in 2^(c - 1).",
-    source=OURS,
     predicted=0,
     allowed=(0, 0),
     why="A count: in the limit the signs of the linearised flow are those of the network.",
-    over=GRID,
     of="drawn",
     at_end=True,
 )
 def components_by_chance(cell):
-    if "drawn" not in cell.variants:
+    runs = drawn_runs(cell)
+    if runs is None:
         return None
-    runs = cell.variants["drawn"].isel(init_scale=0)
-    done = generalised(runs)
-    law = cell.theory[["drawn_agreement", "drawn_components"]].isel(init_scale=0)
-    split = (law["drawn_components"].values > 1) & np.isfinite(done)
+    done, law = generalised(runs), cell.theory.isel(init_scale=0)
+    parts, agree = law["drawn_components"].values, law["drawn_agreement"].values == 1
+    split = (parts > 1) & np.isfinite(done)
     if not split.any():
         return None
-    chance = 2.0 ** (1 - law["drawn_components"].values[split])
     note = (
         f"Number of runs, of {split.sum()} in components, that generalise where signs differ in the linearised flow, or do "
-        f"not where they agree; {int(done[split].sum())} generalise, {chance.sum():.1f} being expected of chance."
+        f"not where they agree; {int(done[split].sum())} generalise, {(2.0 ** (1 - parts[split])).sum():.1f} being expected "
+        "of chance."
     )
-    wrong = done[split] != (law["drawn_agreement"].values[split] == 1)
-    return Exact(float(wrong.sum()), note)
+    return Exact(float((done != agree)[split].sum()), note)
 
 
-@sentence(
+@ours(
     "The linearised flow tells the misalignment of every run when it departs from zero.",
-    source=OURS,
     predicted=1,
     allowed=(0.9, 1.1),
     why="The run is seen at the end of a step, in which s u v^T grows by a quarter at most, and the misalignment falls with a "
@@ -129,24 +124,18 @@ def components_by_chance(cell):
     f"{FITTED[0]:g} or more is predicted.",
 )
 def misalignment(cell):
-    scales = small_scales(cell)
-    if not scales or cell.parameters.width == cell.parameters.domains:
+    if not is_told(cell):
         return None
-    measured, predicted = (
-        data[name].isel(stage=DEPARTURE).sel(init_scale=scales).values
-        for data, name in (
-            (cell.simulation, "stage_misalignment"),
-            (cell.theory, "predicted_misalignment"),
-        )
-    )
+    at = {"init_scale": small_scales(cell)}
+    measured = cell.simulation["stage_misalignment"].isel(stage=DEPARTURE).sel(at).values
+    predicted = cell.theory["predicted_misalignment"].isel(stage=DEPARTURE).sel(at).values
     ratio = np.log(np.where(predicted >= FITTED[0], measured / predicted, 1.0))
     count = np.maximum((predicted >= FITTED[0]).sum(0), 1)
     return np.exp(ratio.sum(0) / count)
 
 
-@sentence(
+@ours(
     "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is stuck.",
-    source=OURS,
     predicted=1,
     allowed=(0.9, 1),
     why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",
@@ -154,12 +143,12 @@ def misalignment(cell):
     at_end=True,
 )
 def signs_decide(cell):
-    scales = small_scales(cell)
-    if not scales or cell.parameters.width == cell.parameters.domains:
+    if not is_told(cell):
         return None
-    runs = cell.simulation.sel(init_scale=scales)
-    converged = runs["outcome"].values == CONVERGED
-    told = cell.theory["predicted_agreement"].sel(init_scale=scales)
+    runs, theory = (
+        data.sel(init_scale=small_scales(cell)) for data in (cell.simulation, cell.theory)
+    )
+    converged, told = runs["outcome"].values == CONVERGED, theory["predicted_agreement"]
     sure, guess = (told.isel(stage=stage).values == 1 for stage in (DEPARTURE, ESCAPE))
     note = (
         f"Fraction of init_scale <= {SMALL:g} told right before training. Of {sure.sum()} runs whose signs agree in the "
@@ -167,7 +156,7 @@ def signs_decide(cell):
         f"{(~guess & converged).sum()} runs generalise unforeseen."
     )
     known = np.isfinite(runs["final_loss"].values)
-    return PerSeed(common.share(guess == converged, known).mean(0), note)
+    return PerSeed(np.where(known, guess == converged, np.nan).mean(0), note)
 
 
 def fitted_exponents(cell) -> np.ndarray:
@@ -181,9 +170,8 @@ def fitted_exponents(cell) -> np.ndarray:
     return np.array([slopes(np.log(scales), row) for row in rows]).reshape(*law.shape[:-2], -1)
 
 
-@sentence(
+@ours(
     "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
-    source=OURS,
     predicted=1,
     allowed=(0.95, 1.05),
     why="The exponents of neighbouring widths differ by more than a tenth of themselves: half of that.",
@@ -199,19 +187,17 @@ def alignment_exponent(cell):
         "Slope of log misalignment, when half of the loss is gone, against log sigma, over 1 - s_2/s_1 = "
         f"{exponent.mean():.4g}, where sigma to this power lies between {FITTED[0]:g} and {FITTED[1]:g}"
     )
-    if not np.isfinite(found).any():
-        return PerSeed(found, f"{note}: fewer than two init_scale do, the law is out of reach.")
-    return PerSeed(found, f"{note}.")
+    reached = np.isfinite(found).any()
+    end = "." if reached else ": fewer than two init_scale do, the law is out of reach."
+    return PerSeed(found, note + end)
 
 
-@sentence(
+@theirs(
     "As the circulant width increases, the gap between the largest singular value and the rest grows.",
-    source=NOTE,
     predicted=1,
     allowed=(0.9, 1),
     why="Exponents of one seed scatter by a few percent, where those of neighbouring widths differ by a tenth and more: one "
     "seed in ten may have two exchanged.",
-    over=GRID,
     statistic="fraction",
     note="Fraction of seeds whose misalignment falls with a larger power of sigma, 1 - s_2/s_1, at every larger width.",
 )
@@ -222,14 +208,17 @@ def gap_grows(cell):
     found = found[np.isfinite(found).any(1)]
     if len(found) < 2:
         return None
-    return common.share((np.diff(found, axis=0) > 0).all(0), np.isfinite(found).all(0))
+    return np.where(np.isfinite(found).all(0), (np.diff(found, axis=0) > 0).all(0), np.nan)
 
 
-@sentence(
+@theirs(
     "The initialization scale cannot be made small enough to get it to always work.",
     allowed=(0, 0.95),
     why="'Not always': less than nineteen times in twenty.",
-    **REACHABLE,
+    statistic="fraction",
+    at_end=True,
+    note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, which "
+    "is what the note could reach.",
 )
 def not_always(cell):
     scales = [scale for scale in cell.values("init_scale") if scale >= REACHED]
@@ -238,15 +227,14 @@ def not_always(cell):
     return generalised(cell.simulation.isel(width=0).sel(init_scale=scales[0]))
 
 
-@sentence(
-    "Generalisation is only seen for wider circulant masks.",
+only_wide = replace(
+    not_always,
+    id="only-wide",
+    statement="Generalisation is only seen for wider circulant masks.",
     predicted=0,
     allowed=(0, 0.05),
     why="'Only': one seed in twenty may generalise at the narrowest width.",
-    **REACHABLE,
 )
-def only_wide(cell):
-    return not_always.measure(cell)
 
 
 def told_difference(cell) -> float:
@@ -256,14 +244,12 @@ def told_difference(cell) -> float:
     return float(share[1] - share[0])
 
 
-@sentence(
+@ours(
     "Wider circulant masks generalise more often at the same sigma, as much as the linearised flow tells.",
-    source=OURS,
     corrects="only-wide",
     predicted=told_difference,
     allowed=lambda cell: (told_difference(cell) - 0.1, told_difference(cell) + 0.1),
     why="One outcome in ten may be told wrong, as in signs-decide.",
-    over=GRID,
     at_end=True,
     note=f"Share of init_scale <= {SMALL:g} that generalise, widest minus narrowest.",
 )
@@ -275,13 +261,11 @@ def only_wide_corrected(cell):
     return done[1] - done[0]
 
 
-@sentence(
+@theirs(
     "Runs aligned with the leading singular vectors at escape generalise perfectly.",
-    source=NOTE,
     predicted=0,
     allowed=(0, 0),
     why="A count.",
-    over=GRID,
     at_end=True,
 )
 def aligned_generalises(cell):

@@ -1,13 +1,15 @@
 """Figures of the study ``circulant``: alignment and generalisation of bands of growing width."""
 
+import itertools
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.masked_rank_one import one_band_label, outcome_scatter
-from foretrain.figures.style import INK, PALETTE, panels, theory_line
+from foretrain.figures.masked_rank_one import outcome_scatter
+from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.training.masked_rank_one import ESCAPE
-from foretrain.vocabulary import CONVERGED
+from foretrain.training.masked_rank_one_claims import generalised
 
 _COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
 
@@ -23,26 +25,30 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     }
 
 
-def _widths(part):
-    """Of every width: its place, name and colour, and whether it is the last."""
+def _draw_widths(ax, part, x, measured, predicted, law, **options):
+    """Draw what was measured, shape (width, x, seed), and predicted, shape (width, x), in one colour for each width."""
     widths = part.values("width")
-    for place, width in enumerate(widths):
-        colour = PALETTE[_COLOURS[place % len(_COLOURS)]]
-        yield place, f"w = {width}", colour, place == len(widths) - 1
+    for place, (width, colour) in enumerate(zip(widths, itertools.cycle(_COLOURS), strict=False)):
+        look = {"color": PALETTE[colour], **options}
+        _, band = seed_band(ax, x, measured[place].T, f"w = {width}", **look)
+        last = place == len(widths) - 1
+        if band is not None and not last:  # what a band is, is said once
+            band.set_label("_nolegend_")
+        ax.plot(x, predicted[place], **theory_line(PALETTE[colour], label=law if last else None))
 
 
 def _misalignment(part, where):
     figure, ax = panels(height=5)
     sigma = np.array(part.values("init_scale"))
     left = part.simulation["stage_misalignment"].isel(stage=ESCAPE)
-    for place, name, colour, last in _widths(part):
-        values = left.isel(width=place)
-        one_band_label(ax, sigma, values, name, last=last, color=colour, statistic=np.median)
-        exponent = float(part.theory["alignment_exponent"].isel(width=place).median())
-        median = values.median("seed").values
-        anchor = int(np.argmax(median > 1e-9))
-        law = median[anchor] * (sigma / sigma[anchor]) ** exponent
-        ax.plot(sigma, law, **theory_line(colour, label="sigma^(1 - s_2/s_1)" if last else None))
+    exponents = part.theory["alignment_exponent"].median(("init_scale", "seed")).values
+    medians = left.median("seed").values
+    anchors = (medians > 1e-9).argmax(1)
+    laws = [
+        median[anchor] * (sigma / sigma[anchor]) ** exponent
+        for median, anchor, exponent in zip(medians, anchors, exponents, strict=True)
+    ]
+    _draw_widths(ax, part, sigma, left.values, laws, "sigma^(1 - s_2/s_1)", statistic=np.median)
     ax.set(xlabel="init_scale sigma", ylabel="Misalignment at escape")
     ax.set(xscale="log", yscale="log", ylim=(1e-11, 1.5))
     return finished(
@@ -50,7 +56,7 @@ def _misalignment(part, where):
         "Narrow bands do not align at any reachable scale",
         "Relative distance of u v^T from the constant matrix when half of the loss is gone, median over seeds, for bands of "
         "width w. Dashed: the predicted power law through a small scale. Its exponent vanishes with the spectral "
-        "gap." + where,
+        f"gap.{where}",
     )
 
 
@@ -60,14 +66,9 @@ def _generalisation(part, where):
     small = sigma < 1
     runs, theory = part.simulation.isel(init_scale=small), part.theory.isel(init_scale=small)
     decades = np.log10(1 / sigma[small])
-    done = (runs["outcome"] == CONVERGED) & (runs["final_untrained_error"] < 1e-6)
-    told = theory["predicted_agreement"].isel(stage=ESCAPE).astype(float)
-    for place, name, colour, last in _widths(part):
-        values = done.isel(width=place).astype(float)
-        one_band_label(ax, decades, values, name, last=last, color=colour)
-        label = "signs agree in the linearised flow" if last else None
-        share = told.isel(width=place).mean("seed")
-        ax.plot(decades, share, **theory_line(colour, label=label))
+    told = theory["predicted_agreement"].isel(stage=ESCAPE).astype(float).mean("seed").values
+    label = "signs agree in the linearised flow"
+    _draw_widths(ax, part, decades, generalised(runs), told, label)
     ax.set(ylabel="Fraction of seeds that generalise", xscale="log", ylim=(-0.03, 1.03))
     ax.invert_xaxis()
     ticks = [decade for decade in decades if decade >= 1 and np.log2(decade) % 1 == 0]
@@ -79,24 +80,19 @@ def _generalisation(part, where):
         "Which bands generalise, and from what scale on",
         "Fraction of seeds with zero loss and zero error on untrained pairs; all others are stuck in training. Dashed: the "
         "fraction whose weights have agreeing signs in the linearised flow where its loss would have halved, told before "
-        "training. Above a scale of about 0.1 starts are not small, and that flow does not apply."
-        + where,
+        f"training. Above a scale of about 0.1 starts are not small, and that flow does not apply.{where}",
     )
 
 
 def _against(part, where):
     figure, ax = panels(height=4.2)
-    runs = part.simulation
-    runs = runs.assign(escape_misalignment=runs["stage_misalignment"].isel(stage=ESCAPE))
-    outcome_scatter(ax, runs, "escape_misalignment", runs["connected"] == 1)
+    left = part.simulation["stage_misalignment"].isel(stage=ESCAPE).rename("Misalignment at escape")
     bound = 1 / np.sqrt(part.parameters.domains + 1)
     label = "1/sqrt(n + 1): below, all signs agree"
-    ax.axvline(bound, color=INK, linewidth=0.8, linestyle=":", label=label)
-    ax.set(xlabel="Misalignment at escape", ylabel="Error of untrained pairs")
+    outcome_scatter(ax, part.simulation, left, bound, label)
     return finished(
         figure,
         "Aligned runs generalise",
         "Error of untrained pairs at the end against the misalignment when half of the loss is gone, all widths and scales. "
-        "Left of the dotted line the weights have one sign, and every run generalises; right of it some are stuck."
-        + where,
+        f"Left of the dotted line the weights have one sign, and every run generalises; right of it some are stuck.{where}",
     )

@@ -4,12 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import default, parameter
-from foretrain.streams import Seed, generator
+from foretrain.study import Seed, Variable, argument_error, declare, default, generator, parameter
 from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Note on shared representations, section 3, end"
 COST = "40 s"
@@ -33,12 +30,9 @@ LIMIT = 1e-64  # stands for the limit of small weights
 
 
 @dataclass(frozen=True)
-class Parameters(flight.Flow):
+class Parameters(flight.Domains):
     """The flow on a circulant mask."""
 
-    domains: int = parameter(
-        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
-    )
     width: int = parameter(
         5,
         "w, number of outputs that every input is trained with, the same seen from each",

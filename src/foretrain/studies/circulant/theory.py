@@ -1,15 +1,15 @@
 """What the linearised flow says of every seed of the circulant study before it is trained."""
 
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from foretrain.streams import Seed
 from foretrain.studies.circulant.study import LIMIT, Parameters, sample
+from foretrain.study import Seed
 from foretrain.tasks import masks
+from foretrain.theory import masked_rank_one_escape as linearised
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import EarlyFlow, early_flow, weights_when
+from foretrain.theory.masked_rank_one_escape import EarlyFlow, rescaled, signs_agree, weights_when
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
@@ -26,15 +26,9 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
         "alignment_exponent": alignment_exponent(values),
         "second_over_first": values[1] / values[0],
         "predicted_misalignment": [misalignment(u, v, trained) for u, v, _ in reached],
-        "predicted_agreement": [agree(weights) for weights in reached],
+        "predicted_agreement": [signs_agree(weights) for weights in reached],
     }
     return found | (drawn_outcome(p.domains, p.width, seed) if p.offsets == "band" else {})
-
-
-def agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
-    """Whether s u_i v_j > 0 for all pairs."""
-    left, right, scale = weights
-    return bool((scale * np.outer(left, right) > 0).all())
 
 
 @lru_cache(maxsize=100_000)
@@ -43,7 +37,7 @@ def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
     trained, unit = unit_flow(domains, width, "drawn", seed)
     inputs, outputs = masks.components(trained)
     return {
-        "drawn_agreement": agree(weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])),
+        "drawn_agreement": signs_agree(weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])),
         "drawn_components": int(max(inputs.max(), outputs.max())) + 1,
     }
 
@@ -52,10 +46,4 @@ def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
 def unit_flow(domains: int, width: int, offsets: str, seed: Seed) -> tuple[np.ndarray, EarlyFlow]:
     """The mask of a seed, and the linearised flow from the start of unit scale."""
     drawn = sample(domains, width, offsets, seed)
-    return drawn.trained_pairs, early_flow(*drawn)
-
-
-def rescaled(unit: EarlyFlow, sigma: float) -> EarlyFlow:
-    """The flow from the same start times `sigma`: all weights are, at every S."""
-    names = ("growing", "decaying", "start", "left_rest", "right_rest")
-    return replace(unit, **{name: sigma * getattr(unit, name) for name in names})
+    return drawn.trained_pairs, linearised.early_flow(*drawn)

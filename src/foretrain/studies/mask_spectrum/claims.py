@@ -5,55 +5,47 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.measures.distribution import distance
+from foretrain.study import PerSeed, sentence
 from foretrain.theory import random_matrix
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE
 from foretrain.training.masked_rank_one_claims import OURS, flown
-from foretrain.vocabulary import CONVERGED
 
 NOTE = "Note on shared representations, section 3"
 ALONG, TRAINED = ("mask_size",), ("", "trained")
 
-
 said = partial(sentence, over=ALONG)
+theirs = partial(said, source=NOTE)
+ours = partial(said, source=OURS, predicted=0)
 
 
-def over_sizes(cell, measure) -> np.ndarray | None:
-    """``measure(n, largest value, other values, theory)`` of every size, shape (size, seed); None if no spectra are there.
+def over_sizes(cell, measure, summary=lambda found: found.mean(0)) -> np.ndarray | None:
+    """Mean over sizes, or other summary, of ``measure(n, largest value, other values, theory)``, shape (seed,).
 
-    Of each seed the largest value has shape (seed,), the others (seed, n - 1); nan where a seed has none.
+    It is None if no spectra are there. Of each seed the largest value has shape (seed,), the others (seed, n - 1); nan
+    where a seed has none.
     """
     if "mask_singular_values" not in cell.simulation:
         return None
     found = []
     for place, size in enumerate(cell.values("mask_size")):
         values = cell.simulation["mask_singular_values"].isel(mask_size=place).values[:, :size]
-        measured = measure(
-            size,
-            values[:, 0],
-            values[:, 1:],
-            cell.theory.isel(mask_size=place, missing_dims="ignore"),
-        )
+        law = cell.theory.isel(mask_size=place, missing_dims="ignore")
+        measured = measure(size, values[:, 0], values[:, 1:], law)
         found.append(np.where(np.isfinite(values[:, 0]), measured, np.nan))
-    return np.array(found)
+    return summary(np.array(found))
 
 
-def mean(found: np.ndarray | None) -> np.ndarray | None:
-    """Mean over sizes, shape (seed,)."""
-    return None if found is None else found.mean(0)
-
-
-@said(
+@theirs(
     "A mask with independent entries has an outlier singular value on the order of pn.",
-    source=NOTE,
     predicted=1,
     allowed=(0.5, 2),
     why="'On the order of': within a factor of two.",
     note="s_1/(pn), mean over sizes.",
 )
 def outlier(cell):
-    return mean(over_sizes(cell, lambda n, first, *_: first / (cell.parameters.density * n)))
+    return over_sizes(cell, lambda n, first, *_: first / (cell.parameters.density * n))
 
 
 def quarter_shift(cell) -> tuple[float, float]:
@@ -61,40 +53,36 @@ def quarter_shift(cell) -> tuple[float, float]:
     return (cell.parameters.density - 1) / 4, (1 - cell.parameters.density) / 4
 
 
-@said(
+@ours(
     "The outlier lies at np + 1 - p.",
-    source=OURS,
-    predicted=0,
     allowed=quarter_shift,
     why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
     note="s_1 - (np + 1 - p), mean over sizes.",
 )
 def outlier_shift(cell):
-    return mean(over_sizes(cell, lambda n, first, _, law: first - float(law["predicted_outlier"])))
+    return over_sizes(cell, lambda n, first, _, law: first - float(law["predicted_outlier"]))
 
 
-@said(
+@theirs(
     "The largest singular value is larger than all others by a lot.",
-    source=NOTE,
     allowed=(2, np.inf),
     why="A factor of two at the smallest size; it grows with the square root of n.",
     note="s_1/s_2, least over the sizes.",
 )
 def dominates_by_a_lot(cell):
-    found = over_sizes(cell, lambda n, first, rest, _: first / rest[:, 0])
-    return None if found is None else found.min(0)
+    ratio = lambda n, first, rest, _: first / rest[:, 0]  # noqa: E731
+    return over_sizes(cell, ratio, lambda found: found.min(0))
 
 
-@said(
+@theirs(
     "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
-    source=NOTE,
     predicted=1,
     allowed=(0.99, 1),
     why="'Concentrate': one in a hundred may lie outside.",
     note="Fraction inside, mean over sizes.",
 )
 def bulk_edge(cell):
-    return mean(over_sizes(cell, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1)))
+    return over_sizes(cell, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1))
 
 
 def top_of_bulk(cell) -> tuple[float, float]:
@@ -114,62 +102,47 @@ def top_of_bulk(cell) -> tuple[float, float]:
     note="s_2 over the edge, at the largest size.",
 )
 def bulk_edge_corrected(cell):
-    found = over_sizes(cell, lambda n, _, rest, law: rest[:, 0] / float(law["predicted_edge"]))
-    return None if found is None else found[-1]
+    over_edge = lambda n, _, rest, law: rest[:, 0] / float(law["predicted_edge"])  # noqa: E731
+    return over_sizes(cell, over_edge, lambda found: found[-1])
 
 
-@said(
+@ours(
     "The second singular value lies below the edge by the Tracy-Widom correction, one dimension less and the kurtosis of the "
     "entries.",
-    source=OURS,
-    predicted=0,
     allowed=(-0.35, 0.35),
     why="A third of the Tracy-Widom correction, which is about one scatter.",
     note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
 )
 def second_value(cell):
-    p = cell.parameters.density
-
     def measure(n, _, rest, law):
-        scatter = random_matrix.bernoulli_second_scatter(n, p)
+        scatter = random_matrix.bernoulli_second_scatter(n, cell.parameters.density)
         return (rest[:, 0] - float(law["predicted_second"])) / scatter
 
-    return mean(over_sizes(cell, measure))
+    return over_sizes(cell, measure)
 
 
-@said(
+@theirs(
     "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
-    source=NOTE,
     predicted=0,
     allowed=(-np.inf, 1),
     why="The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.",
     note="Largest distance of the distribution functions, in units of log(n)/n, mean over sizes.",
 )
 def quarter_circle(cell):
-    p = cell.parameters.density
-    return mean(over_sizes(cell, lambda n, _, rest, law: distance(rest, n, p) / (math.log(n) / n)))
+    def measure(n, _, rest, law):
+        quarter = lambda values: random_matrix.bulk_distribution(values, n, cell.parameters.density)  # noqa: E731
+        return distance(rest, quarter) / (math.log(n) / n)
+
+    return over_sizes(cell, measure)
 
 
-def distance(values: np.ndarray, size: int, density: float) -> np.ndarray:
-    """Kolmogorov distance of each row of singular values from the quarter circle."""
-    ordered = np.sort(values, axis=1)
-    count = ordered.shape[1]
-    law = random_matrix.bulk_distribution(ordered, size, density)
-    steps = np.arange(count + 1) / count
-    return np.maximum(np.abs(law - steps[1:]).max(1), np.abs(law - steps[:-1]).max(1))
-
-
-def largest_trained(cell):
-    """Runs of the model on the largest masks; None where it is trained on none."""
-    runs = flown(cell)
-    if "stage_misalignment" not in runs:
-        return None
+def largest(runs):
+    """Runs on the largest masks."""
     return runs.isel(mask_size=-1, missing_dims="ignore")
 
 
-@said(
+@theirs(
     "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
-    source=NOTE,
     predicted=0,
     allowed=(-np.inf, 0.1),
     why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
@@ -177,8 +150,7 @@ def largest_trained(cell):
     note="Relative distance when 1% of the loss is gone.",
 )
 def outlier_in_training(cell):
-    runs = largest_trained(cell)
-    return None if runs is None else runs["stage_misalignment"].isel(stage=DEPARTURE).values
+    return largest(flown(cell))["stage_misalignment"].isel(stage=DEPARTURE).values
 
 
 @said(
@@ -192,13 +164,10 @@ def outlier_in_training(cell):
     at_end=True,
 )
 def outlier_generalises(cell):
-    runs = largest_trained(cell)
-    if runs is None:
-        return None
+    runs = largest(flown(cell))
     error = runs["final_untrained_error"].values
-    done = (runs["outcome"].values == CONVERGED) & (error < 1e-6)
     note = f"Fraction of seeds; largest untrained error {error.max(initial=0):.2g}."
-    return PerSeed(common.share(done, np.isfinite(error)), note)
+    return PerSeed(common.generalised(runs), note)
 
 
 invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*ALONG, of=TRAINED)

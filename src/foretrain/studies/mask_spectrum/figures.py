@@ -43,8 +43,7 @@ def _bulk(part, where):
         "Outlier and bulk of a random mask",
         f"Singular values of {len(spectrum)} random masks of size {size}. Left: all but the largest, in units of the bulk's "
         "edge, with the Marchenko-Pastur density: for singular values of square matrices a quarter circle. The note's edge "
-        f"lacks the factor sqrt(n). Right: the largest, near {outlier:.4g}, from its predicted place."
-        + where,
+        f"lacks the factor sqrt(n). Right: the largest, near {outlier:.4g}, from its predicted place.{where}",
         3,
     )
 
@@ -56,12 +55,10 @@ def _sizes(part, where):
         (0, "largest", "vermillion", ("predicted_outlier", "np + 1 - p")),
         (1, "second", "blue", ("predicted_second", "edge with Tracy-Widom correction")),
     ):
-        points = values.isel(mode=mode).transpose("mask_size", "seed")
-        look = {"color": PALETTE[colour], "alpha": 0.5, "label": f"{name}, every seed"}
-        ax.plot(sizes, points, "o", **look)
+        points = values.isel(mode=mode)
+        ax.plot(sizes, points, "o", color=PALETTE[colour], alpha=0.5, label=f"{name}, every seed")
         ax.plot(sizes, part.theory[law[0]], **theory_line(PALETTE[colour], label=law[1]))
-    look = {"color": PALETTE["orange"], "linewidth": 2, "label": "the note's edge"}
-    ax.plot(sizes, part.theory["note_edge"], ":", **look)
+    ax.plot(sizes, part.theory["note_edge"], ":", color=PALETTE["orange"], label="the note's edge")
     ax.set(xlabel="Size n", ylabel="Singular value", xscale="log", yscale="log")
     ax.set_xticks(sizes, [str(size) for size in sizes], minor=False)
     ax.minorticks_off()
@@ -69,15 +66,15 @@ def _sizes(part, where):
         figure,
         "The gap grows with size",
         "Largest and second singular value of random masks against their size. The first grows as n, the second as "
-        "sqrt(n)." + where,
+        f"sqrt(n).{where}",
     )
 
 
 def _training(trained, where):
     figure, axes = panels(1, 2, height=3.8)
-    amplitude = trained["mode_amplitude"].transpose("seed", "step", "mode").values
-    loss = trained["loss"].transpose("seed", "step").values
-    progress = np.abs(trained["progress"].transpose("seed", "step").values[0])
+    trained = trained.transpose("seed", "step", "mode", ...)
+    amplitude, loss = trained["mode_amplitude"].values, trained["loss"].values
+    progress = np.abs(trained["progress"].values[0])
     known = np.isfinite(progress)
     thin = {"color": PALETTE["sky"], "linewidth": 0.7, "alpha": 0.6, "label": "all others"}
     axes[0].plot(progress[known], amplitude[0, known, 1:], **thin)
@@ -86,8 +83,8 @@ def _training(trained, where):
     axes[0].set(xlabel="|S|, integral of s over time", ylabel="Mode amplitude")
     power = amplitude**2
     outside = power[..., 1:].sum(-1) / power.sum(-1)
-    look = {"color": PALETTE["vermillion"], "linewidth": 1, "alpha": 0.5, "label": "every seed"}
-    axes[1].plot((1 - loss / loss[:, :1]).T, outside.T, **look)
+    thin.update(color=PALETTE["vermillion"], linewidth=1, label="every seed")
+    axes[1].plot((1 - loss / loss[:, :1]).T, outside.T, **thin)
     axes[1].set(xlabel="Part of the loss that is gone", ylabel="Share of other modes")
     if np.isfinite(outside).any():  # a logarithmic axis of nothing cannot be drawn
         axes[0].set_yscale("log")
@@ -98,5 +95,5 @@ def _training(trained, where):
         f"The rank-one model on masks of {trained.sizes['input_domain']} domains. Left: amplitudes of all singular modes in "
         "the first run. Right: share of the squared weights that lies outside the outlier's mode while the loss falls. It "
         "is least when the loss begins to fall; at the end u and v are constant, which is the outlier's direction up to the "
-        "irregularity of the mask." + where,
+        f"irregularity of the mask.{where}",
     )

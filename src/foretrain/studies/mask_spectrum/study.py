@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.dynamics.program import CONVERGED, Program
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
+from foretrain.study import Program, Variable, argument_error, declare, default, parameter
 from foretrain.theory import random_matrix
 from foretrain.training import masked_rank_one as flight
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import CONVERGED
 
 SOURCE = "Note on shared representations, section 3"
 COST = "30 s"

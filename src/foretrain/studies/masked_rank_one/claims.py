@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.slopes import slopes
+from foretrain.study import Exact, PerSeed, sentence
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
-from foretrain.training.masked_rank_one_claims import OURS, connected_runs, share, slopes
+from foretrain.training.masked_rank_one_claims import OURS, connected_runs
 
 NOTE = "Note on shared representations, "
 ALONG = ("init_scale",)
@@ -16,8 +17,8 @@ SMALL = 1e-2
 # Where the square of the misalignment is a few percent at most.
 ALIGNED = 1e-3
 
-
 said = partial(sentence, over=ALONG)
+ours = partial(said, source=OURS)
 
 
 def small_scales(cell, largest=SMALL) -> np.ndarray:
@@ -36,14 +37,13 @@ def smallest(cell):
     return cell.simulation.isel(init_scale=0), cell.theory.isel(init_scale=0)
 
 
-def at_stage(cell, stage, scales):
-    """Runs of some initial scales at a stage."""
-    return cell.simulation.isel(stage=stage).sel(init_scale=scales)
+def until_escape(cell, name: str) -> np.ndarray:
+    """A variable of the runs at escape from the small scales, ascending, shape (init_scale, seed)."""
+    return cell.simulation[name].isel(stage=ESCAPE).sel(init_scale=small_scales(cell)).values
 
 
-@said(
+@ours(
     "In about 20% of the starts s changes sign before it escapes.",
-    source=OURS,
     predicted=0.2,
     allowed=(0.15, 0.25),
     why="'About 20%': nearer to it than to 10% or 30%.",
@@ -55,7 +55,7 @@ def sign_change(cell):
     flipped = scale * runs["start_scale"].values < 0
     told = float(theory["turns"].mean())
     note = f"Smallest init_scale; the linearised flow of these very starts turns in {told:.4g} of them."
-    return PerSeed(share(flipped, np.isfinite(scale)), note)
+    return PerSeed(np.where(np.isfinite(scale), flipped, np.nan), note)
 
 
 @said(
@@ -85,9 +85,8 @@ def closed_forms(cell):
     return Exact(worst, note, seeds=int(known.any((0, 2)).sum()))
 
 
-@said(
+@ours(
     "Escape takes t = c/sigma + O(1), c the finite time after which S is infinite in the linearised flow.",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (
         0,
@@ -115,15 +114,13 @@ def escape_constant(cell):
     note="Fraction of seeds with S > 0 at escape, smallest init_scale.",
 )
 def S_to_infinity(cell):
-    if not small_scales(cell).size:
-        return None
     progress = smallest(cell)[0]["stage_progress"].isel(stage=ESCAPE).values
-    return share(progress > 0, np.isfinite(progress))
+    up = np.where(np.isfinite(progress), progress > 0, np.nan)
+    return up if small_scales(cell).size else None
 
 
-@said(
+@ours(
     "S tends to plus or minus infinity: to the sign of s at the start, or to the other if the linearised flow turns.",
-    source=OURS,
     corrects="S-to-infinity",
     predicted=0,
     allowed=(0, 0),
@@ -136,7 +133,7 @@ def S_to_infinity_corrected(cell):
     runs, theory = smallest(cell)
     progress = runs["stage_progress"].isel(stage=ESCAPE).values
     up = (runs["start_scale"].values > 0) ^ (theory["turns"].values == 1)
-    return Exact(float(share((progress > 0) != up, np.isfinite(progress)).mean()))
+    return Exact(float(np.where(np.isfinite(progress), (progress > 0) != up, np.nan).mean()))
 
 
 @said(
@@ -168,16 +165,12 @@ def best_rank_one(cell):
     note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
 )
 def escape_time(cell):
-    scales = small_scales(cell)
-    if scales.size < 2:
-        return None
-    times, logs = at_stage(cell, ESCAPE, scales)["stage_time"].values, np.log(1 / scales)
-    return (times[0] / times[-1]) / (logs[0] / logs[-1])
+    logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
+    return (times[0] / times[-1]) / (logs[0] / logs[-1]) if logs.size > 1 else None
 
 
-@said(
+@ours(
     "The escape time grows as 1/sigma.",
-    source=OURS,
     corrects="escape-time",
     predicted=1,
     allowed=(0.98, 1.02),
@@ -185,16 +178,12 @@ def escape_time(cell):
     note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",
 )
 def escape_time_corrected(cell):
-    scales = small_scales(cell)
-    if scales.size < 2:
-        return None
-    times = at_stage(cell, ESCAPE, scales)["stage_time"].values
-    return slopes(np.log(1 / scales), np.log(times))
+    logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
+    return slopes(logs, np.log(times)) if logs.size > 1 else None
 
 
-@said(
+@ours(
     "In the variable S escape takes log(1/sigma)/s_1.",
-    source=OURS,
     predicted=1,
     allowed=lambda cell: (1 - 0.5 / decades(cell), 1 + 0.5 / decades(cell)),
     why="Next to the logarithm stands a bounded constant, of which other modes are the part that varies with sigma: half a "
@@ -203,17 +192,13 @@ def escape_time_corrected(cell):
     note=f"Slope of |S| at escape against log(1/sigma), times s_1, init_scale <= {SMALL:g}.",
 )
 def escape_progress(cell):
-    scales = small_scales(cell)
-    if scales.size < 2:
-        return None
-    progress = np.abs(at_stage(cell, ESCAPE, scales)["stage_progress"].values)
-    largest = cell.theory["largest_singular_value"].isel(init_scale=0).values
-    return slopes(np.log(1 / scales), progress) * largest
+    logs, progress = np.log(1 / small_scales(cell)), np.abs(until_escape(cell, "stage_progress"))
+    largest = smallest(cell)[1]["largest_singular_value"].values
+    return slopes(logs, progress) * largest if logs.size > 1 else None
 
 
-@said(
+@ours(
     "The misalignment falls as sigma^(1 - s_2/s_1).",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (-0.1 / decades(cell, ALIGNED), 0.1 / decades(cell, ALIGNED)),
     why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these "
@@ -224,7 +209,7 @@ def alignment_exponent(cell):
     if scales.size < 2:
         return None
     second = cell.fits["stage_second_mode"].isel(stage=FAINT).sel(init_scale=scales).values
-    exponent = cell.theory["alignment_exponent"].isel(init_scale=0).values
+    exponent = smallest(cell)[1]["alignment_exponent"].values
     note = (
         "Slope of the logarithm of the second singular mode over the first against log sigma, minus 1 - s_2/s_1 (mean "
         f"{exponent.mean():.3f}) of each seed's own mask, init_scale <= {ALIGNED:g}, when 0.01% of the loss is gone: later "
@@ -233,9 +218,8 @@ def alignment_exponent(cell):
     return PerSeed(slopes(np.log(scales), np.log(second)) - exponent, note)
 
 
-@said(
+@ours(
     "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
-    source=OURS,
     predicted=1,
     allowed=(0.95, 1),
     why="A limit looked at from a finite sigma: one seed in twenty may not be there yet.",
@@ -245,7 +229,7 @@ def alignment_exponent(cell):
 )
 def every_connected_mask(cell):
     learned, stuck = connected_runs(cell.simulation)
-    values = share(learned, learned | stuck)
+    values = np.where(learned | stuck, learned, np.nan)
     largest = f"{np.nanmean(values[-1]):.2f}" if np.isfinite(values[-1]).any() else "not known"
     note = f"Fraction of seeds at the smallest init_scale; at the largest it is {largest}."
     return PerSeed(values[0], note)

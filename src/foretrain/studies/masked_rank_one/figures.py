@@ -9,6 +9,7 @@ from foretrain.plans.grid import Grid
 from foretrain.vocabulary import CONVERGED
 
 _STAGE_COLOURS = ("sky", "blue", "vermillion")
+_MODE_COLOURS = ("black", "green", "purple", "orange")
 _SHOWN_SCALE = 1e-4
 
 
@@ -27,6 +28,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _escape(part, sigma, where):
     place = int(np.abs(np.log(sigma / _SHOWN_SCALE)).argmin())
+    scale = sigma[place]
     runs, fits = part.simulation.isel(init_scale=place), part.fits.isel(init_scale=place)
     turns = part.theory["turns"].isel(init_scale=place).values == 1
     followed = np.flatnonzero(np.isfinite(fits["early_scale"]).any("step").values)
@@ -38,10 +40,17 @@ def _escape(part, sigma, where):
         (turning, "vermillion", "s turns"),
     ):
         for seed in seeds:
-            one = runs.isel(seed=seed), fits.isel(seed=seed)
-            _scale_curve(axes[0], *one, sigma[place], PALETTE[colour], name)
+            run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
+            scales = run["shared_scale"].values / scale, fit["early_scale"].values / scale
+            _both(axes[0], run["solver_time"].values * scale, *scales, colour, name)
     for seed in (straight or turning)[:1]:
-        _mode_curves(axes[1], runs.isel(seed=seed), fits.isel(seed=seed), sigma[place])
+        run, fit = (data.isel(seed=seed).transpose("mode", ...) for data in (runs, fits))
+        simulated, early = run["mode_amplitude"].values, fit["early_mode_amplitude"].values
+        for mode, colour in zip(range(len(early)), _MODE_COLOURS, strict=False):
+            curves = simulated[mode] / scale, early[mode] / scale
+            label = None if mode else "linearised flow"
+            progress = np.abs(run["progress"].values)
+            _both(axes[1], progress, *curves, colour, f"mode {mode + 1}", label)
         axes[1].set_yscale("log")
     axes[0].axhline(0, color=INK, linewidth=0.6)
     axes[0].set(xlabel="Time × init_scale", ylabel="Shared scale s / init_scale", yscale="symlog")
@@ -49,51 +58,29 @@ def _escape(part, sigma, where):
     return finished(
         figure,
         "Escape from small weights",
-        f"Left: the shared scale s of two starts at init_scale = {sigma[place]:g}, one of which changes sign on its way. "
+        f"Left: the shared scale s of two starts at init_scale = {scale:g}, one of which changes sign on its way. "
         "Right: amplitudes of the first four singular modes of the mask against the integral S of s. Solid: the simulated "
-        "flow; dashed: the linearised flow in closed form, drawn until half of the loss is gone."
-        + where,
+        f"flow; dashed: the linearised flow in closed form, drawn until half of the loss is gone.{where}",
         3,
     )
 
 
-def _until(shown):
-    """Where a curve is known, and the point after."""
-    known = np.isfinite(shown)
-    return known | np.concatenate([[False], known[:-1]])
-
-
-def _scale_curve(ax, run, fit, sigma, colour, name):
-    time, shown = run["solver_time"].values * sigma, fit["early_scale"].values / sigma
-    until = _until(shown)
-    scale = run["shared_scale"].values[until] / sigma
-    ax.plot(time[until], scale, **simulation_line(colour, label=name))
-    ax.plot(time, shown, **theory_line(colour))
-
-
-def _mode_curves(ax, run, fit, sigma):
-    progress = np.abs(run["progress"].values)
-    shown, values = (
-        data[name].transpose("step", "mode").values / sigma
-        for data, name in ((fit, "early_mode_amplitude"), (run, "mode_amplitude"))
-    )
-    until = _until(shown[:, 0])
-    colours = ("black", "green", "purple", "orange")
-    for mode, colour in zip(range(values.shape[1]), colours, strict=False):
-        line = simulation_line(PALETTE[colour], label=f"mode {mode + 1}")
-        ax.plot(progress[until], values[until, mode], **line)
-        label = "linearised flow" if mode == 0 else None
-        ax.plot(progress, shown[:, mode], **theory_line(PALETTE[colour], label=label))
+def _both(ax, x, simulated, early, colour, name, label=None):
+    """A simulated curve under that of the linearised flow, as far as this goes and a point more."""
+    known = np.isfinite(early)
+    until = known | np.concatenate([[False], known[:-1]])
+    ax.plot(x[until], simulated[until], **simulation_line(PALETTE[colour], label=name))
+    ax.plot(x, early, **theory_line(PALETTE[colour], label=label))
 
 
 def _escape_time(runs, theory, sigma, where):
     figure, ax = panels(height=4.4)
     name = "simulated, until half of the loss is gone"
-    times = runs["stage_time"].isel(stage=-1).transpose("seed", "init_scale")
+    times = runs["stage_time"].isel(stage=-1)
     seed_band(ax, sigma, times, name, color=PALETTE["blue"], statistic=np.median)
     predicted = theory["blow_up_time"].median("seed").values
-    line = theory_line(PALETTE["blue"], label="c / sigma, linearised flow (median)")
-    ax.plot(sigma, predicted, **line)
+    label = "c / sigma, linearised flow (median)"
+    ax.plot(sigma, predicted, **theory_line(PALETTE["blue"], label=label))
     small = sigma < 0.2
     if small.any():
         logs = np.log(1 / sigma[small])
@@ -105,8 +92,7 @@ def _escape_time(runs, theory, sigma, where):
         figure,
         "Escape takes a time of order 1/sigma",
         "Time at which half of the loss of zero weights is gone, median over seeds, against the time after which the "
-        "linearised flow is infinite. The note's logarithm, dotted, is drawn through the first point below 0.2."
-        + where,
+        f"linearised flow is infinite. The note's logarithm, dotted, is drawn through the first point below 0.2.{where}",
         1,
     )
 
@@ -115,10 +101,13 @@ def _alignment(runs, theory, sigma, where):
     figure, ax = panels(height=4.4)
     exponent = float(theory["alignment_exponent"].median())
     for stage, level in enumerate(runs["stage"].values):
-        values = runs["stage_misalignment"].isel(stage=stage)
-        look = {"color": PALETTE[_STAGE_COLOURS[stage]], "statistic": np.median}
-        name = f"{100 * level:g}% of the loss gone"
-        seed_band(ax, sigma, values.transpose("seed", ...), name, **look)
+        values, name = (
+            runs["stage_misalignment"].isel(stage=stage),
+            f"{100 * level:g}% of the loss gone",
+        )
+        seed_band(
+            ax, sigma, values, name, color=PALETTE[_STAGE_COLOURS[stage]], statistic=np.median
+        )
     first = runs["stage_misalignment"].isel(stage=0).median("seed").values
     middle = len(sigma) // 2
     law = first[middle] * (sigma / sigma[middle]) ** exponent
@@ -132,8 +121,7 @@ def _alignment(runs, theory, sigma, where):
         "Alignment is a power of the initial scale",
         "Relative distance of u v^T from the best rank-one fit of the mask, median over seeds, at three stages of the "
         "escape. The law is drawn through the middle point of the earliest stage. Later stages end on a floor: there the "
-        "flow is no longer linear, and on a mask that is not regular it leaves the first singular vectors."
-        + where,
+        f"flow is no longer linear, and on a mask that is not regular it leaves the first singular vectors.{where}",
         1,
     )
 
@@ -147,18 +135,15 @@ def _outcomes(runs, sigma, where):
         (done, "training succeeds", "blue"),
         (agrees, "all signs agree when 1% of the loss is gone", "orange"),
     ):
-        values = values.transpose("seed", "init_scale")
         seed_band(axes[0], sigma, values, name, color=PALETTE[colour])
-    labels = {"xlabel": "init_scale sigma", "ylabel": "Fraction of seeds"}
-    axes[0].set(**labels, xscale="log", ylim=(-0.03, 1.03))
-    outcome_scatter(axes[1], runs, "final_loss", connected)
-    axes[1].axvline(0.5, color=INK, linewidth=0.8, linestyle=":", label="loss 1/2")
-    axes[1].set(xlabel="Training loss at the end", ylabel="Error of untrained pairs")
+    axes[0].set(xlabel="init_scale sigma", ylabel="Fraction of seeds")
+    axes[0].set(xscale="log", ylim=(-0.03, 1.03))
+    abscissa = runs["final_loss"].rename("Training loss at the end")
+    outcome_scatter(axes[1], runs, abscissa, 0.5, "loss 1/2")
     return finished(
         figure,
         "Every failure is stuck training",
         "Left: fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are "
         "all positive early on, which is sufficient. Right: every run on a connected mask. None has zero training loss and "
-        "a large error on untrained pairs, and none ends with a loss between the tolerance and one half."
-        + where,
+        f"a large error on untrained pairs, and none ends with a loss between the tolerance and one half.{where}",
     )

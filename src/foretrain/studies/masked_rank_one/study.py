@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import parameter
-from foretrain.streams import Seed, generator
+from foretrain.study import Seed, Variable, argument_error, declare, generator, parameter
 from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
+from foretrain.vocabulary import TIME_UNIT
 
 SOURCE = "Note on shared representations, section 3"
 COST = "40 s"
@@ -24,12 +22,9 @@ PRESETS = {
 
 
 @dataclass(frozen=True)
-class Parameters(flight.Flow):
+class Parameters(flight.Domains):
     """The flow on a random mask."""
 
-    domains: int = parameter(
-        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
-    )
     trained_fraction: float = parameter(
         0.4,
         "fraction of all pairs that is trained: the diagonal, then others at random, nested",

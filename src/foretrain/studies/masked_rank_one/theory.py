@@ -39,7 +39,7 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     seeds, steps, stages = data.sizes["seed"], data.sizes.get("step", 0), len(STAGES)
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
-    at_stages = {name: np.full((seeds, stages), np.nan) for name in names}
+    at_stages = np.full((len(names), seeds, stages), np.nan)
     drawn = [sample(p.domains, p.trained_fraction, cell.seed(seed)) for seed in range(seeds)]
     for seed, one in enumerate(drawn[:FOLLOWED]):
         sigma = p.init_scale
@@ -54,14 +54,12 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             parts = early.left.T @ left, early.right.T @ right
             amplitude[seed, step] = np.sqrt((parts[0] ** 2 + parts[1] ** 2) / 2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
-            values = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
-            for name, value in zip(names, values, strict=True):
-                at_stages[name][seed, stage] = value
+            at_stages[:, seed, stage] = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
     trained = np.array([one.trained_pairs for one in drawn])
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,
-        **at_stages,
+        **dict(zip(names, at_stages, strict=True)),
         "stage_second_mode": second_mode(data, trained),
     }
 

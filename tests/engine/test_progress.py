@@ -1,7 +1,10 @@
 import sys
 from pathlib import Path
 
-from foretrain.engine.progress import Progress, describe, terminal_progress
+import numpy as np
+import pytest
+
+from foretrain.engine.progress import Forecast, Progress, describe, terminal_progress
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
@@ -14,6 +17,8 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
     )
     known = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0)
     assert describe(known).endswith("1 program to compile, 1 worker; about 3 min 20 s.")
+    bound = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0, bound=True)
+    assert describe(bound).endswith("; at most 3 min 20 s.")
 
 
 def test_a_log_hears_what_is_to_be_done_and_of_long_sweeps_how_long_it_takes(capsys):
@@ -32,6 +37,24 @@ def test_a_log_hears_what_is_to_be_done_and_of_long_sweeps_how_long_it_takes(cap
     tell(Progress("running", 1, 1, 10, finished=4, elapsed_s=170, remaining_s=2200.0))
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["0 of 10 runs done, 50 min left.", "4 of 10 runs done, 38 min 20 s left."]
+
+
+@pytest.mark.parametrize("late", [0, 20, 60])
+def test_the_time_left_is_said_only_once_it_is_known_to_within_a_factor_of_two(late):
+    """A sweep of 100 s of which the first `late` seconds go at a tenth of the speed."""
+    forecast, said = Forecast(), {}
+    for now in np.arange(1.0, 100, 0.2):
+        done = min(now, late) / 10 + max(0, now - late)
+        left = (late / 10 + 100 - late - done) / (done / now)  # as the mean speed so far has it
+        if (found := forecast.left(now, left)) is not None:
+            said[now] = found
+    assert said, "it is known at last"
+    wrong = [
+        now for now, left in said.items() if not (100 - now) / 2 - 5 <= left <= 2 * (100 - now) + 5
+    ]
+    # While it is slow nothing tells that it will not stay so. The mean speed alone is wrong until 34 s and 90 s.
+    assert max(wrong, default=0) <= 1.1 * late + 1
+    assert min(said) < 3
 
 
 def test_a_sweep_says_how_many_programs_before_it_starts_and_then_how_far_it_is(tmp_path):

@@ -26,7 +26,7 @@ from foretrain.engine.dispatch import (
     share,
 )
 from foretrain.engine.processes import InProcess, Process, count_workers, gpu_present
-from foretrain.engine.progress import Progress
+from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.code import code_of
@@ -94,6 +94,7 @@ class Coordinator:
     _told: float = 0.0
     _last: Any = None
     _overrides: dict = field(default_factory=dict)
+    _forecast: Forecast = field(default_factory=Forecast)
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
@@ -363,7 +364,8 @@ class Coordinator:
         if steps and now - self._first_move > 1.0:
             ratio = self._actual_done / self._predicted_done if self._predicted_done else 1.0
             rate = steps / (now - self._first_move)
-            remaining = max(0.0, ratio * self._predicted - steps) / rate
+            left = max(0.0, ratio * self._predicted - steps) / rate
+            remaining = self._forecast.left(now - self._first_move, left)
         return Progress(
             phase=phase,
             groups=len(self.groups),
@@ -377,5 +379,6 @@ class Coordinator:
             steps=steps,
             elapsed_s=now - self.began,
             remaining_s=remaining,
+            bound=not self._actual_done,
             occupancy=done / paid if paid else 1.0,
         )

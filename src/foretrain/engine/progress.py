@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,10 @@ from foretrain.words import duration
 PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
 _LOG_EVERY_S = 600.0
+_SLACK_S, _SLACK = (
+    2.0,
+    0.05,
+)  # by so much ends may differ, in seconds and as a share of the time so far
 _MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
 
 
@@ -30,7 +35,9 @@ class Progress:
         predicted_steps: Steps still to be done at the start, as predicted.
         steps: Steps done since the start.
         elapsed_s: Seconds since the start.
-        remaining_s: Seconds left, from the speed so far and the ratio of actual to predicted steps; None if unknown.
+        remaining_s: Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to
+            within a factor of two, see `Forecast`.
+        bound: Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
         occupancy: Share of the lanes' work that moved a run.
     """
 
@@ -46,7 +53,38 @@ class Progress:
     steps: int = 0
     elapsed_s: float = 0.0
     remaining_s: float | None = None
+    bound: bool = False
     occupancy: float = 1.0
+
+
+class Forecast:
+    """The seconds left, said once the estimates made since half of the time so far agree on it to within a factor of two."""
+
+    def __init__(self):
+        self._ends: deque[tuple[float, float]] = (
+            deque()
+        )  # when an end was foreseen, and when it was to be
+
+    def left(self, now_s: float, estimate_s: float) -> float | None:
+        """The estimate, or None where earlier ones tell another end.
+
+        Args:
+            now_s: Seconds since the first step.
+            estimate_s: Seconds left as it seems now.
+        """
+        self._ends.append((now_s, now_s + estimate_s))
+        while self._ends[0][0] < now_s / 2:
+            self._ends.popleft()
+        slack = max(_SLACK_S, _SLACK * now_s)
+        told = [end - now_s for _, end in self._ends]
+        seen = self._ends[0][0] <= 0.6 * now_s
+        close = max(told) <= 2 * estimate_s + slack and min(told) >= estimate_s / 2 - slack
+        return estimate_s if seen and close else None
+
+
+def _time_left(now: Progress) -> str:
+    assert now.remaining_s is not None, "asked where it is known"
+    return f"{'at most ' if now.bound else ''}{duration(round(now.remaining_s))}"
 
 
 def describe(now: Progress) -> str:
@@ -58,7 +96,7 @@ def describe(now: Progress) -> str:
     if now.found:
         text += f" ({now.found} runs were found done)"
     if now.remaining_s is not None:
-        text += f"; about {duration(round(now.remaining_s))}"
+        text += f"; {'' if now.bound else 'about '}{_time_left(now)}"
     return text + "."
 
 
@@ -86,7 +124,7 @@ class _Log:
         if now.elapsed_s > self._next_s:
             self._next_s = now.elapsed_s + min(now.elapsed_s, _LOG_EVERY_S)
             line = f"{now.found + now.finished} of {now.total} runs done"
-            print(f"{line}, {duration(round(now.remaining_s))} left.", file=sys.stderr, flush=True)
+            print(f"{line}, {_time_left(now)} left.", file=sys.stderr, flush=True)
 
 
 class _Bar:
@@ -131,8 +169,8 @@ class _Bar:
     def _update(self, now):
         parts = [f"{count} {name.replace('_', ' ')}" for name, count in now.outcomes.items()]
         if now.remaining_s is not None:
-            parts.append(f"{duration(round(now.remaining_s))} left")
-        elif not now.finished:
+            parts.append(f"{_time_left(now)} left")
+        elif not now.steps:
             parts.append("compiling")
         completed = now.found + now.finished
         self._bar.update(self._task, completed=completed, description=", ".join(parts))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.measures.curve_deviation import largest_deviation, mean_deviation
+from foretrain.measures.curve_deviation import largest_deviation, largest_difference, mean_deviation
 
 
 def test_deviation_is_a_share_of_the_start():
@@ -31,3 +31,9 @@ def test_the_largest_deviation_is_that_of_the_run_furthest_off_as_far_as_it_went
     )
     assert largest_deviation(measured, predicted.where(predicted["step"] == 0)) == np.inf
     assert np.isnan(largest_deviation(measured * np.nan, predicted))
+
+
+def test_curves_of_two_lengths_are_compared_as_far_as_both_go():
+    one, other = np.array([1.0, 0.5, 0.25]), np.array([1.0, 0.75])
+    assert largest_difference(one, other) == largest_difference(other, one) == 0.25
+    assert np.isnan(largest_difference(one, other[:0]))

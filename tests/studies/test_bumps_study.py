@@ -5,6 +5,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.networks.factorization_start import exchanged
 from foretrain.plans.plan import make_plan, runs
 from foretrain.streams import Seed
 from foretrain.studies.bumps import study
@@ -18,7 +19,7 @@ def drawn(seed, **overrides):
 
 def test_exchange_swaps_the_overlaps_of_the_second_component_only():
     target, start = drawn(0)
-    other = study.exchange(target, start)
+    other = exchanged(target, start)
     for goal, before, after in zip(target, start, other, strict=True):
         np.testing.assert_array_equal(before[:, 0], after[:, 0])
         overlaps = goal.T @ before, goal.T @ after
@@ -30,8 +31,8 @@ def test_exchange_swaps_the_overlaps_of_the_second_component_only():
 def test_exchanging_twice_is_the_start_and_once_changes_the_first_target():
     for seed in range(5):
         target, start = drawn(seed)
-        once = study.exchange(target, start)
-        for own, back in zip(start, study.exchange(target, once), strict=True):
+        once = exchanged(target, start)
+        for own, back in zip(start, exchanged(target, once), strict=True):
             np.testing.assert_allclose(own, back, atol=1e-14)
         before, after = first_targets(target, start), first_targets(target, once)
         assert after[0] == before[0]
@@ -40,7 +41,7 @@ def test_exchanging_twice_is_the_start_and_once_changes_the_first_target():
 
 def test_one_component_has_nothing_to_exchange():
     target, start = drawn(0, rank=1)
-    assert study.exchange(target, start) is start
+    assert exchanged(target, start) is start
 
 
 def test_the_partner_is_run_once_for_all_ranks():

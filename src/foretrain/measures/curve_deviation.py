@@ -23,6 +23,12 @@ def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.where(whole, np.abs(gap).mean(-1) / measured[..., 0], np.nan)
 
 
+def largest_difference(one: np.ndarray, other: np.ndarray) -> float:
+    """Largest absolute difference of two curves, shape (step,), as far as both go; nan if one of them is empty."""
+    length = min(len(one), len(other))
+    return float(np.abs(one[:length] - other[:length]).max()) if length else math.nan
+
+
 def largest_deviation(measured: xr.DataArray, predicted: xr.DataArray) -> float:
     """Largest deviation of runs from what is predicted of each, as far as they went.
 
@@ -69,3 +75,28 @@ def closest(parameters: np.ndarray, curves: np.ndarray, measured: np.ndarray) ->
     shift = 0.5 * (left - right) / curvature if curvature > 0 else 0.0
     spacing = np.log(parameters[1] / parameters[0])
     return float(parameters[at] * np.exp(np.clip(shift, -1, 1) * spacing))
+
+
+def falling(loss: np.ndarray, to: float = 0.01) -> np.ndarray:
+    """The part of a loss curve until it has fallen to a share of its start for good, at least two observations.
+
+    A curve is compared there: a long flat end would dilute its deviation.
+    """
+    high = np.flatnonzero(loss > to * loss[0])
+    return loss[: max(int(high[-1]) + 2, 2)]
+
+
+def deviation_while_learning(measured: np.ndarray, predicted: np.ndarray) -> float:
+    """Mean |difference| over the measured drop, until 99% of what is ever learned is learned.
+
+    Args:
+        measured: A loss, shape (step,); nan after the run has ended.
+        predicted: Shape (step,), as long or longer.
+
+    Returns:
+        nan if the run diverged at once, or the loss never falls.
+    """
+    drop = measured[0] - np.nanmin(measured) if np.isfinite(measured).any() else np.nan
+    learning = np.flatnonzero(measured > np.nanmin(measured) + 0.01 * drop) if drop > 0 else []
+    gap = np.abs(predicted[: measured.size] - measured)
+    return gap[learning].mean() / drop if len(learning) else np.nan

@@ -91,3 +91,25 @@ def draw_start(
     check_drawn([(2, dimension, components)])
     drawn = generator.standard_normal((2, dimension, components)) * init_scale / np.sqrt(dimension)
     return Factors(drawn[0], drawn[1])
+
+
+def exchanged(target: Factors, start: Factors) -> Factors:
+    """The start with its second component reflected in the plane between the first two targets.
+
+    The reflection exchanges a_1 and a_2 (b_1 and b_2 for y) and keeps every length: the second component's overlaps with
+    the two targets change places, nothing else does, and its law is the same.
+
+    Args:
+        target: NumPy arrays of shape (n, target), of unit columns up to a common factor.
+        start: NumPy arrays of shape (n, component); given back where there are not two targets and two components.
+    """
+    reflected = []
+    for goal, own in zip(target, start, strict=True):
+        if goal.shape[1] < 2 or own.shape[1] < 2:
+            return start
+        apart = goal[:, 0] - goal[:, 1]
+        apart = apart / np.linalg.norm(apart)
+        own = own.copy()
+        own[:, 1] -= 2 * apart * (apart @ own[:, 1])
+        reflected.append(own)
+    return Factors(*reflected)

@@ -1,6 +1,5 @@
 """A low-rank matrix learned by two factors: parameters, draws, program and variables of the studies that train one."""
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,19 +16,7 @@ THREAD = "Jermyn & Shlegeris (2022), comments"
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
 RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # the optimizer's own
 TRACKED = 10
-
-# How much slower the loss falls on a plateau than beside it. Counters of plateaus ask for 1.5 to 4: what is stronger is
-# there at every setting, what is weaker at none.
-PLATEAU, NO_PLATEAU = (4.0, math.inf), (1.0, 1.5)
-
-
-def by_strength(source: str, allowed: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
-    """What sentences on the `nth` strongest plateau ("" is the strongest) have in common, for `sentence`."""
-    why = "Counters of plateaus ask for 1.5 to 4: found at every such setting, or at none, in half of the runs."
-    note = f"How many times slower the loss falls on the {nth}strongest plateau than beside it."
-    common = {"statistic": "median", "why": why, "note": note}
-    return {**common, "source": source, "allowed": allowed, **more}
-
+_SIZE: dict[str, Any] = {"maximum": 2000, "static": True}
 
 _COMPONENT = ("component",)
 declare(
@@ -64,18 +51,10 @@ declare(
 class Factorization(Run):
     """Parameters of the S-curve studies; each field's rule says what it may be."""
 
-    dimension: int = parameter(
-        100, "n, height and width of the target", minimum=2, maximum=2000, static=True
-    )
-    rank: int = parameter(
-        2, "r, number of components of the target", minimum=1, maximum=2000, static=True
-    )
+    dimension: int = parameter(100, "n, height and width of the target", minimum=2, **_SIZE)
+    rank: int = parameter(2, "r, number of components of the target", minimum=1, **_SIZE)
     components: int = parameter(
-        0,
-        "k, number of components of the learner; 0: as many as the target",
-        minimum=0,
-        maximum=2000,
-        static=True,
+        0, "k, number of components of the learner; 0: as many as the target", minimum=0, **_SIZE
     )
     optimizer: str = parameter(
         "sgd",

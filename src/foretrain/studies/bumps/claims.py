@@ -5,20 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import ALWAYS, NEGATIVE, POSITIVE
+from foretrain.claims.allowed import ALWAYS, NEGATIVE, POSITIVE, around
 from foretrain.claims.sentence import PerSeed, sentence
 from foretrain.measures import competition
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps import cells
-from foretrain.studies.bumps.cells import (
-    OURS,
-    STABLE,
-    bumps,
-    calm,
-    first_and_bumps,
-    mean,
-    proportion,
-)
+from foretrain.studies.bumps.cells import STABLE, bumps, calm, first_and_bumps, mean, proportion
 from foretrain.studies.bumps.full_rank_claims import (  # noqa: F401
     adam_full_rank_bumps,
     adam_full_rank_bumps_corrected,
@@ -40,7 +32,7 @@ CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of
 RATES: dict[str, Any] = {"over": ("relative_rate",), **STABLE}
 STARTS: dict[str, Any] = {"over": ("init_scale", "relative_rate"), **STABLE}
 ALL: dict[str, Any] = {"over": ("optimizer", "init_scale", "relative_rate"), **STABLE}
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
+theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=cells.OURS)
 
 
 def _sides(cell: Grid, **wanted) -> tuple[np.ndarray, np.ndarray, str] | None:
@@ -172,13 +164,13 @@ def one_target(cell):
 
 
 def _as_mixed(cell):
-    mixed = random_mixture(cell.parameters.rank, CLOSE)
-    return (mixed - 0.1, mixed + 0.1) if cell.parameters.rank == 2 else (-np.inf, 0.01)
+    rank = cell.parameters.rank
+    return around(random_mixture(rank, CLOSE), 0.1) if rank == 2 else (-np.inf, 0.01)
 
 
 one_target_corrected = one_target.corrected(
     "A component is as close to a target as a uniformly random orthogonal mixture of all targets.",
-    source=OURS,
+    source=cells.OURS,
     predicted=lambda cell: random_mixture(cell.parameters.rank, CLOSE),
     allowed=_as_mixed,
     why="Two targets: one component in ten more or fewer. Many targets: next to none, as the mixture has.",
@@ -226,7 +218,7 @@ def which_target_corrected(cell):
 
 
 START: dict[str, Any] = {
-    "source": OURS,
+    "source": cells.OURS,
     "note": "Fraction of components whose first target is that of the largest |a.x + b.y| at the start.",
     **RATES,
 }
@@ -355,7 +347,7 @@ def competition_matched(cell):
 
 competition_matched_corrected = competition_matched.corrected(
     "Sharing a first target makes about half a bump more per pair.",
-    source=OURS,
+    source=cells.OURS,
     predicted=0.5,
     allowed=(0.25, 0.75),
     why="Half a bump, by half of that.",

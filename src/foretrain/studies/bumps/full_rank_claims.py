@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
+from foretrain.claims.allowed import NO_PLATEAU, PLATEAU, POSITIVE, by_strength
 from foretrain.claims.sentence import sentence
 from foretrain.measures.plateaus import formed_on_plateaus, plateau_strengths, plateaus_of_runs
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable
-from foretrain.training.factorization import NO_PLATEAU, PLATEAU, THREAD, by_strength
+from foretrain.training.factorization import THREAD
 
 FLOOR = 1e-4  # of the first loss: runs end there
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from foretrain.networks.factorization_start import exchanged
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed
 from foretrain.training import factorization
@@ -49,31 +48,13 @@ check, time, program = factorization.check, factorization.time, factorization.pr
 def draw_start(p: Parameters, seed: Seed) -> tuple[Any, Any]:
     """Target and start of a run, NumPy factors of shape (n, component)."""
     target, start = factorization.draw(p, seed)
-    return target, exchange(target, start) if p.exchanged else start
+    return target, exchanged(target, start) if p.exchanged else start
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program."""
     rates = factorization.learning_rate(p), factorization.weight_decay(p)
     return factorization.arrays(p.loss_function, *draw_start(p, seed), *rates)
-
-
-def exchange(target, start):
-    """The start with its second component reflected in the plane between the first two targets.
-
-    The reflection exchanges a_1 and a_2 (b_1 and b_2 for y) and keeps every length: the second component's overlaps with
-    the two targets change places, nothing else does, and its law is the same. Arrays of shape (n, component) throughout.
-    """
-    reflected = []
-    for goal, own in zip(target, start, strict=True):
-        if goal.shape[1] < 2 or own.shape[1] < 2:
-            return start
-        apart = goal[:, 0] - goal[:, 1]
-        apart = apart / np.linalg.norm(apart)
-        own = own.copy()
-        own[:, 1] -= 2 * apart * (apart @ own[:, 1])
-        reflected.append(own)
-    return type(start)(*reflected)
 
 
 def variants(p: Parameters) -> dict[str, dict]:

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from foretrain.measures.curve_deviation import largest_deviation
-from foretrain.measures.plateaus import length_of_run
+from foretrain.measures.curve_deviation import largest_deviation, largest_difference
+from foretrain.measures.plateaus import plateau_share
 from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import curves
 from foretrain.study import Exact, PerSeed, sentence
@@ -83,13 +83,6 @@ adamw_changes_shape = adamw_just_accelerates.corrected(
 )
 
 
-def _plateau_share(step, losses) -> float:
-    if not losses.size:
-        return math.nan
-    learned = length_of_run(step, losses, max(losses[0], 1.2), 0.1)
-    return length_of_run(step, losses, 1.1, 0.9) / learned
-
-
 @sentence(
     "The plateau is as large a part of training under AdamW as under gradient descent.",
     source=THREAD,
@@ -103,7 +96,7 @@ def adamw_same_plateau(cell):
     found = _runs(cell, "sgd", "adamw")
     if found is None:
         return None
-    sgd, adamw = (np.array([_plateau_share(*run) for run in runs]) for runs in found)
+    sgd, adamw = (np.array([plateau_share(*run) for run in runs]) for runs in found)
     return adamw / sgd
 
 
@@ -122,12 +115,8 @@ def _differences(cell, variant: str = ""):
         return None
     if variant:
         found[1] = list(curves(cell.variants[variant].sel(optimizer="adamw")))
-    return np.array([_difference(one, other) for (_, one), (_, other) in zip(*found, strict=True)])
-
-
-def _difference(one, other) -> float:
-    length = min(len(one), len(other))
-    return np.abs(one[:length] - other[:length]).max() if length else math.nan
+    pairs = zip(*found, strict=True)
+    return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
 
 
 DIFFERS = {

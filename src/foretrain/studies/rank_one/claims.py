@@ -5,6 +5,7 @@ import math
 import numpy as np
 import xarray as xr
 
+from foretrain.claims.allowed import around
 from foretrain.measures.curve_deviation import largest_deviation
 from foretrain.measures.plateaus import plateau_lengths
 from foretrain.measures.trajectory import at_end, furthest, half_gone
@@ -71,8 +72,7 @@ def _near_one(cell) -> tuple[float, float]:
     end = cell.theory["plateau_end"].max(("init_scale", "dimension", "seed"))
     rest = cell.parameters.steps * cell.parameters.learning_rate - end.sel(weight_decay=decay)
     left = np.exp(-(4 - 2 * decay) * np.nan_to_num(rest.values, nan=0.0))
-    slack = 1e-3 + min(1.0, float(left.max()))
-    return 1 - slack, 1 + slack
+    return around(1, 1e-3 + min(1.0, float(left.max())))
 
 
 END = {
@@ -147,8 +147,7 @@ def _halved(data: xr.Dataset) -> xr.DataArray:
 
 def _closed_form(cell) -> tuple[float, float]:
     p = cell.parameters
-    slack = 0.02 + 2 * p.learning_rate + 2 * p.init_scale**2 / p.dimension
-    return 1 - slack, 1 + slack
+    return around(1, 0.02 + 2 * p.learning_rate + 2 * p.init_scale**2 / p.dimension)
 
 
 CLOSED_FORM = {
@@ -232,8 +231,7 @@ def _slower(p) -> float:
 
 def _flow_length(cell) -> tuple[float, float]:
     p = cell.parameters
-    slack = p.learning_rate + 2 * (p.observe_every * p.learning_rate) ** 2
-    return _slower(p) - slack, _slower(p) + slack
+    return around(_slower(p), p.learning_rate + 2 * (p.observe_every * p.learning_rate) ** 2)
 
 
 @sentence(
@@ -317,15 +315,10 @@ def _typical(cell, field) -> float:
 
 def _around(field, slack):
     """The interval of that half-width about what the typical starts say."""
-
-    def allowed(cell):
-        middle = _typical(cell, field)
-        return middle - slack(cell.parameters), middle + slack(cell.parameters)
-
     return {
         "source": OURS,
         "predicted": lambda cell: _typical(cell, field),
-        "allowed": allowed,
+        "allowed": lambda cell: around(_typical(cell, field), slack(cell.parameters)),
         "over": (field,),
         "unit": "step × learning rate",
         "note": f"Length at the largest {field} minus that at the smallest.",

@@ -3,7 +3,7 @@
 from itertools import cycle
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.seed_curves import learned_at
+from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import PALETTE, axis_label, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 
@@ -23,20 +23,18 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _learning(cell, words):
     figure, axes = panels(1, 3, height=3.9)
-    seeds = min(cell.seeds, _MOST)
+    networks, theory = (
+        data.isel(seed=slice(_MOST), missing_dims="ignore")
+        for data in (cell.simulation, cell.theory)
+    )
     for place, name, colour in (
         (0, "loss", "blue"),
         (1, "alignment", "green"),
         (2, "signal", "orange"),
         (2, "decay", "purple"),
     ):
-        for data, style, label in (
-            (cell.simulation, simulation_line(PALETTE[colour], linewidth=2, alpha=0.35), name),
-            (cell.theory, theory_line(PALETTE[colour], linewidth=0.9), "four numbers"),
-        ):
-            if name in data:
-                curves = data[name].transpose("step", "seed")[:, :seeds]
-                axes[place].plot(data["time"], curves, **style, label=label)
+        curves = networks[name], theory.get(name)
+        draw_seed_curves(axes[place], *curves, colour, name, "four numbers")
     axes[0].set(ylabel="Loss |C - Z|²", ylim=(0, None))
     axes[1].set(ylabel="Alignment", ylim=(-0.1, 1.05))
     axes[2].set(ylabel="Length in -gradient", ylim=(0, None))
@@ -46,8 +44,9 @@ def _learning(cell, words):
     return finished(
         figure,
         "Rank one, learned as predicted",
-        f"Loss, alignment with the target, and the two terms of the gradient for x, {seeds} seeds: trained networks of "
-        f"2n parameters (pale) and the reduction to four numbers from the same start (dashed).{words}",
+        f"Loss, alignment with the target, and the two terms of the gradient for x, {min(cell.seeds, _MOST)} seeds: trained "
+        "networks of 2n parameters (pale) and the reduction to four numbers from the same start (dashed), for the seeds whose "
+        f"curve is lowest, in the middle and highest.{words}",
         5,
     )
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST, NEVER
+from foretrain.claims.allowed import MOST, NEVER, NO_PLATEAU, PLATEAU, by_strength
 from foretrain.claims.sentence import Exact, sentence
 from foretrain.measures.plateaus import plateau_strengths
 from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import at_end, curves
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import DIRECT_SEEDS
-from foretrain.training.factorization import NO_PLATEAU, PLATEAU, THREAD, by_strength
+from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/s-curves.md"
@@ -20,23 +20,18 @@ FLOOR = 1e-5  # of the first loss: below it single precision rules
 theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
-def own(cell, loss_function, optimizers, here=True):
-    """Runs of the study's own network in a cell of this loss and one of these optimizers, else None.
+def own(cell, loss, optimizers, here=True):
+    """Runs in a cell of this loss and one of these optimizers, else None.
 
-    Under cross-entropy none where its logits are large.
+    Of "mse", of "cross_entropy" where logits are small, or of "large_logits", the network beside cross-entropy.
     """
     p = cell.parameters
-    if (p.loss_function, p.optimizer in optimizers, here) != (loss_function, True, True):
+    trained = "mse" if loss == "mse" else "cross_entropy"
+    if (p.loss_function, p.optimizer in optimizers, here) != (trained, True, True):
         return None
-    small = loss_function == "mse" or p.target_scale < LARGE_SCALE
-    return cell.simulation if small else None
-
-
-def large(cell, optimizers, here=True):
-    """Runs of the network with large logits beside a cell of cross-entropy with one of these optimizers, else None."""
-    p = cell.parameters
-    chosen = p.loss_function == "cross_entropy" and p.optimizer in optimizers and here
-    return cell.variants.get("large_logits") if chosen else None
+    if loss == "large_logits":
+        return cell.variants.get(loss)
+    return cell.simulation if loss == "mse" or p.target_scale < LARGE_SCALE else None
 
 
 def strengths(data: Any, nth: int = 1) -> Any:
@@ -218,7 +213,7 @@ def cross_entropy_two_plateaus_corrected(cell):
     **by_strength(THREAD, PLATEAU, "second ", of="large_logits"),
 )
 def large_logits_two_plateaus(cell):
-    return strengths(large(cell, ["sgd", "adam"], cell.parameters.rank == 2), 2)
+    return strengths(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 2), 2)
 
 
 large_logits_weak_plateau = large_logits_two_plateaus.corrected(
@@ -269,7 +264,7 @@ cross_entropy_rank_10_ends = cross_entropy_rank_10.corrected(
     **LEFT,
 )
 def large_logits_rank_10(cell):
-    return _left(large(cell, ["sgd", "adam"], cell.parameters.rank == 10))
+    return _left(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 10))
 
 
 @sentence(
@@ -314,7 +309,7 @@ def cross_entropy_full_rank_curve(cell):
     **by_strength(THREAD, NO_PLATEAU, of="large_logits"),
 )
 def large_logits_full_rank(cell):
-    return strengths(large(cell, ["sgd"], full(cell)))
+    return strengths(own(cell, "large_logits", ["sgd"], full(cell)))
 
 
 large_logits_plateau = large_logits_full_rank.corrected(

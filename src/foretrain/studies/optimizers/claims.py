@@ -1,6 +1,7 @@
 """What the thread says of Adam and AdamW at rank one, and whether it is so. The reason of every interval stands beside it."""
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from foretrain.training.factorization import THREAD
 OURS = "docs/studies/optimizers.md"
 PAIRED = ("optimizer",)
 GRID = ("optimizer", "init_scale", "learning_rate")
+theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
 @sentence(
@@ -44,9 +46,8 @@ def _rescalings(cell):
     return found and list(time_rescalings(*found))
 
 
-@sentence(
+@theirs(
     "AdamW is faster than gradient descent at the same learning rate.",
-    source=THREAD,
     allowed=(0, 1 - 1e-9),
     why="'Accelerates': any factor below one.",
     over=PAIRED,
@@ -57,9 +58,8 @@ def adamw_faster(cell):
     return found and found[0]
 
 
-@sentence(
+@theirs(
     "AdamW just accelerates: its loss is that of gradient descent with time rescaled.",
-    source=THREAD,
     predicted=0,
     allowed=(0, 0.1),
     why="'Just': at no level is the time off by more than some 10% after the best rescaling.",
@@ -83,9 +83,8 @@ adamw_changes_shape = adamw_just_accelerates.corrected(
 )
 
 
-@sentence(
+@theirs(
     "The plateau is as large a part of training under AdamW as under gradient descent.",
-    source=THREAD,
     predicted=1,
     allowed=(0.9, 1.1),
     why="A rescaling of time keeps it; 10% as above.",
@@ -133,9 +132,8 @@ def adamw_differs(cell):
     return _differences(cell)
 
 
-@sentence(
+@ours(
     "AdamW differs from Adam as much as decay changes Adam's step, by lambda/sqrt(n) of it.",
-    source=OURS,
     corrects="adamw-differs",
     allowed=(0.1, 2),
     why="Adam moves every entry by eta, decay by eta lambda |w|, and entries end at 1/sqrt(n), having grown from less: at "

@@ -19,11 +19,7 @@ AXES = {
     "learning_rate": (0.001, 0.01),
 }
 PRESETS = {
-    "paper": {
-        "seeds": 200,
-        "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03),
-        "steps": 20000,
-    }
+    "paper": {"seeds": 200, "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03), "steps": 20000}
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
 

@@ -1,6 +1,7 @@
 """What the thread says of rank one, and whether it is so. The reason of every interval stands beside it."""
 
 import math
+from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -16,11 +17,11 @@ from foretrain.training.factorization import THREAD
 
 OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
+theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
-@sentence(
+@ours(
     "Training 2n parameters by descent is descent of four numbers, step for step, with weight decay or without.",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (0, 1e-12 if cell.parameters.precision == "float64" else 1e-4),
     why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
@@ -33,9 +34,8 @@ def four_numbers(cell):
     return Exact(worst, seeds=cell.simulation["loss"].isel(step=0).size)
 
 
-@sentence(
+@ours(
     "Descent changes |x|^2 - |y|^2 by no more than the learning rate times the fall of the loss.",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (
         0,
@@ -84,9 +84,8 @@ END = {
 }
 
 
-@sentence(
+@ours(
     "Training ends at alpha beta = 1 - lambda/2.",
-    source=OURS,
     note="alpha beta at the end over 1 - lambda/2: of all cells that which is furthest from 1.",
     **END,
 )
@@ -98,9 +97,8 @@ def fixed_point(cell):
     return furthest(ends / (1 - data["weight_decay"] / 2))
 
 
-@sentence(
+@theirs(
     "In the end the decay balances the signal.",
-    source=THREAD,
     note="Length of the signal over that of the decay, of all cells that which is furthest from 1.",
     **END,
 )
@@ -109,9 +107,8 @@ def decay_balances(cell):
     return data and furthest(at_end(data["signal"] / data["decay"]))
 
 
-@sentence(
+@theirs(
     "With weight decay the converged solution does not minimise the original loss.",
-    source=THREAD,
     predicted=1,
     allowed=(0.99, 1.01),
     why="Within a percent of the fixed point's loss, which is not zero.",
@@ -124,9 +121,8 @@ def weight_decay_end(cell):
     return data and furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
 
 
-@sentence(
+@theirs(
     "At the start the irrelevant components rapidly decay, while the correct component slowly grows.",
-    source=THREAD,
     allowed=(-math.inf, 0.1),
     why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
     note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
@@ -160,9 +156,8 @@ CLOSED_FORM = {
 HALFWAY = "halfway to the plateau's end, measured over predicted, median over seeds."
 
 
-@sentence(
+@ours(
     "On the plateau irrelevant parts fall as the closed form says: like 1/t, and only once 4 sigma^2 t > 1.",
-    source=OURS,
     corrects="irrelevant-decays",
     note=f"Irrelevant squared length {HALFWAY}",
     **CLOSED_FORM,
@@ -173,9 +168,8 @@ def irrelevant_follow(cell):
     return _halfway(cell, measured, lambda early: early.irrelevant_x + early.irrelevant_y)
 
 
-@sentence(
+@theirs(
     "At the start the decay is larger than the signal.",
-    source=THREAD,
     allowed=(0, 1),
     why="The sentence is an inequality.",
     note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part halves.",
@@ -190,9 +184,8 @@ def decay_dominates(cell):
     return np.exp(logs)
 
 
-@sentence(
+@ours(
     "On the plateau the signal outgrows the decay as the closed form says.",
-    source=OURS,
     corrects="decay-dominates",
     note=f"Signal over decay {HALFWAY} At the start it is about 1 to sigma^2 sqrt(n).",
     **CLOSED_FORM,
@@ -234,9 +227,8 @@ def _flow_length(cell) -> tuple[float, float]:
     return around(_slower(p), p.learning_rate + 2 * (p.observe_every * p.learning_rate) ** 2)
 
 
-@sentence(
+@ours(
     "The plateau lasts as long as the flow of the reduction says, and descent a little longer.",
-    source=OURS,
     predicted=lambda cell: _slower(cell.parameters),
     allowed=_flow_length,
     why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again for the "
@@ -251,9 +243,8 @@ def flow_length(cell):
     return None if ratio.isnull().all() else furthest(ratio, _slower(cell.parameters))
 
 
-@sentence(
+@ours(
     "The plateau lasts as long as the closed form says, with weight decay and without.",
-    source=OURS,
     over=("weight_decay",),
     note=f"{LENGTH}: of all decays that which is furthest from 1, median over seeds.",
     **CLOSED_FORM,
@@ -278,9 +269,8 @@ def _with_decay(cell, function) -> xr.DataArray | None:
     return found.isel(weight_decay=slice(1, None)) / found.isel(weight_decay=0, drop=True)
 
 
-@sentence(
+@theirs(
     "Weight decay accelerates the initial decay.",
-    source=THREAD,
     allowed=(0, 1 - 1e-9),
     why="'Accelerates': any factor below one.",
     over=GRID,
@@ -292,9 +282,8 @@ def weight_decay_early(cell):
     return None if ratio is None else ratio.max(GRID, skipna=False).values
 
 
-@sentence(
+@theirs(
     "Weight decay extends the exponential phase.",
-    source=THREAD,
     allowed=(1 + 1e-9, math.inf),
     why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",
     over=GRID,

@@ -117,9 +117,8 @@ def _rank_two(cell):
     return time_rescalings(one, two)[1], time_rescalings(one, one[1:] + one[:1])[1]
 
 
-@sentence(
+@theirs(
     "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
-    source=THREAD,
     predicted=0,
     allowed=(0, 0.2),
     why="Alike by eye: 20% in time at equal loss.",
@@ -131,9 +130,8 @@ def rank_2_like_1(cell):
     return found and found[0]
 
 
-@sentence(
+@ours(
     "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
-    source=OURS,
     predicted=0,
     allowed=(-np.inf, 0.05),
     why='"No further": a difference of .05 in the spread of log times is not seen beside one of .2.',
@@ -159,9 +157,8 @@ symmetry_adds_none = symmetry_adds_s.corrected(
 )
 
 
-@sentence(
+@theirs(
     "With weight decay the converged solution does not minimise the original loss.",
-    source=THREAD,
     predicted=1,
     allowed=(0.95, 1.05),
     why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
@@ -192,9 +189,8 @@ def _both_losses(cell, optimizers, here):
     return [cell.simulation.sel(loss_function=name) for name in names] if chosen else None
 
 
-@sentence(
+@ours(
     "For small logits cross-entropy's second plateau at rank two is as strong as that of squared error.",
-    source=OURS,
     predicted=0,
     allowed=(-0.1, 0.1),
     why="A tenth of its strength, as a log ratio: logits of order 1/n change a curve by less than a percent.",
@@ -239,9 +235,8 @@ def _left(data):
     return np.where(np.isfinite(end), end > 0.01, np.nan)
 
 
-@sentence(
+@theirs(
     "With cross-entropy training at rank ten does not find the zero-loss solution.",
-    source=THREAD,
     allowed=MOST,
     **LEFT,
 )
@@ -256,9 +251,8 @@ cross_entropy_rank_10_ends = cross_entropy_rank_10.corrected(
 )
 
 
-@sentence(
+@theirs(
     "With cross-entropy of large logits training at rank ten does not find the zero-loss solution.",
-    source=THREAD,
     allowed=MOST,
     of="large_logits",
     **LEFT,
@@ -267,9 +261,8 @@ def large_logits_rank_10(cell):
     return _left(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 10))
 
 
-@sentence(
+@ours(
     "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
-    source=OURS,
     allowed=NEVER,
     of="large_logits",
     corrects="large-logits-rank-10",
@@ -287,9 +280,8 @@ def cross_entropy_full_rank(cell):
     return strengths(own(cell, "cross_entropy", ["sgd"], full(cell)))
 
 
-@sentence(
+@theirs(
     "With cross-entropy the loss at full rank takes the course of the squared error.",
-    source=THREAD,
     predicted=0,
     allowed=(0, 0.05),
     why='"Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.',
@@ -319,9 +311,8 @@ large_logits_plateau = large_logits_full_rank.corrected(
 _DECAY = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2), "
 
 
-@sentence(
+@theirs(
     "With cross-entropy the exponential decay term is not there.",
-    source=THREAD,
     predicted=0,
     allowed=(0, 0.1),
     why='"Just isn\'t there": at most a tenth of what the squared error has.',

@@ -1,6 +1,6 @@
 """Time of routing on images: gradient flow from statistics against minibatches of 8, on one core.
 
-    python benchmarks/image_routing.py [--domains 40] [--images 60000] [--gain 0.1] [--epoch-steps 200]
+    python benchmarks/image_routing.py [--domains 40] [--images 60000] [--init-scale 0.1] [--epoch-steps 200]
 
 Both train M encoders 784 -> 128, a shared hidden matrix and M decoders 128 -> 10 on the same synthetic images, with squared
 error on K trained routes a domain. The flow goes to the stopping point of the paper, continuous time 7500: 1000 epochs of
@@ -59,7 +59,7 @@ def time_statistics(images, labels, options):
     def begin(random):
         size = (options.domains, WIDTH, IMAGE**2, CLASSES)
         first = network.random_weights(
-            random, *size, options.gain, law="authors", dtype=jax.numpy.float32
+            random, *size, options.init_scale, law="authors", dtype=jax.numpy.float32
         )
         return chebyshev.start(velocity, first)
 
@@ -98,7 +98,7 @@ def time_minibatches(images, labels, options):
     def layer(copies, fan_in, fan_out):
         weights = torch.empty(copies, fan_in, fan_out)
         for matrix in weights:
-            torch.nn.init.xavier_normal_(matrix, gain=options.gain)
+            torch.nn.init.xavier_normal_(matrix, gain=options.init_scale)
         return weights.requires_grad_(), torch.zeros(copies, 1, fan_out, requires_grad=True)
 
     encoders, encoder_bias = layer(options.domains, IMAGE**2, WIDTH)
@@ -135,7 +135,7 @@ def main():
     parser.add_argument("--domains", type=int, default=40)
     parser.add_argument("--trained", type=int, default=10, help="trained outputs K")
     parser.add_argument("--images", type=int, default=60_000)
-    parser.add_argument("--gain", type=float, default=0.1)
+    parser.add_argument("--init-scale", type=float, default=0.1)
     parser.add_argument("--stages", type=int, default=20)
     parser.add_argument("--duration", type=float, default=7500.0)
     parser.add_argument("--epoch-steps", type=int, default=200, help="minibatches that are timed")

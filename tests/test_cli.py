@@ -31,10 +31,10 @@ def run(capsys, *arguments):
             "Argument `trained_outputs` must be between 1 and `domains` = 7, but is 9.",
         ),
         (["--trained-outputs", "0"], "Argument `trained_outputs` must be at least 1, but is 0."),
-        (["--hidden-width", "0"], "Argument `hidden_width` must be between 1 and 4096, but is 0."),
+        (["--hidden-width", "0"], "Argument `hidden_width` must be between 4 and 4096, but is 0."),
         (
             ["--hidden-width", "-5"],
-            "Argument `hidden_width` must be between 1 and 4096, but is -5.",
+            "Argument `hidden_width` must be between 4 and 4096, but is -5.",
         ),
         (
             ["--hidden-width", "6.5"],

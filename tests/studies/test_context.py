@@ -9,6 +9,7 @@ from foretrain.studies.context import theory as context_theory
 from foretrain.studies.context.study import GATINGS
 from foretrain.studies.context.training import cued_inputs, data, start_weights
 from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.gated_start import grown_start
 from foretrain.theory.reduction import find_reduction
 
 
@@ -29,7 +30,7 @@ def test_the_grown_start_is_where_small_weights_are_found_later(gating):
     statistics = gather_statistics(data(p, Seed(0, 0)))
     reduction = find_reduction(statistics)
     weights = start_weights(p, Seed(0, 0))
-    state = context_theory.grown_start(reduction, weights)
+    state = grown_start(reduction, weights)
     rate, steps = 0.02, 2000
     for _ in range(steps):
         gradient = statistics_gradient(statistics, weights)
@@ -47,7 +48,7 @@ def test_the_grown_start_is_where_small_weights_are_found_later(gating):
 def test_least_squares_are_the_paper_s_solutions():
     for gating, solution in (("per_context", np.eye(2)), ("always_on", [[0.5, 0.5]])):
         statistics = gather_statistics(data(parameters(gating=gating), Seed(0, 0)))
-        np.testing.assert_allclose(context_theory.least_squares(statistics), solution, atol=1e-12)
+        np.testing.assert_allclose(statistics.least_squares(), solution, atol=1e-12)
 
 
 def test_samples_are_those_of_the_seed_and_all_networks_see_the_same():

@@ -9,6 +9,7 @@ from foretrain.dynamics.program import FAILED, completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
 from foretrain.laboratory import conduct
+from foretrain.measures.threshold import closing_threshold
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
@@ -188,9 +189,9 @@ def test_thresholds_are_where_the_gap_closes_for_good():
             [np.nan, 0.0, 0.0, np.nan],
         ]
     )
-    found = claims.thresholds(fractions, gaps)
+    found = closing_threshold(fractions, gaps, claims.NEAR)
     np.testing.assert_allclose(found, [0.36, 0.4 + 0.8 * 0.6, 0.1, np.nan], atol=1e-12)
-    assert claims.thresholds(fractions[:2], gaps[:1, :2]) == 1.0
+    assert closing_threshold(fractions[:2], gaps[:1, :2], claims.NEAR) == 1.0
 
 
 def test_a_small_run_goes_from_end_to_end(tmp_path):
@@ -203,7 +204,7 @@ def test_a_small_run_goes_from_end_to_end(tmp_path):
     assert {"trained-high", "small-start", "large-start", "disconnected"} <= names
     assert {path.stem for path in (result.path / "figures").glob("*.png")} == {
         "fraction",
-        "gain",
+        "scale",
         "learning",
         "routes",
     }

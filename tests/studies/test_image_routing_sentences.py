@@ -248,4 +248,4 @@ def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some, p):
     grid = dataclasses.replace(grid, simulation=data)
     known = catalogue.load("image-routing")
     assert not judged(known, grid)[1]
-    assert set(known.draw(grid) or {}) == {"fraction", "gain", "learning", "routes"}
+    assert set(known.draw(grid) or {}) == {"fraction", "scale", "learning", "routes"}

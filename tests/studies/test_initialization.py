@@ -3,6 +3,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.measures.curve_deviation import falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import study
 from foretrain.studies.initialization import theory as theory_of
@@ -41,8 +42,8 @@ def test_one_kernel_serves_every_scale_and_step():
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():
     loss = np.array([10.0, 5.0, 0.05, 3.0, 0.09, 0.01, 0.001])
-    assert theory_of.falling(loss).tolist() == loss[:5].tolist()
-    assert theory_of.falling(np.array([1.0, 1e-9, 1e-9])).size == 2
+    assert falling(loss).tolist() == loss[:5].tolist()
+    assert falling(np.array([1.0, 1e-9, 1e-9])).size == 2
 
 
 def test_small_study_judges_both_ends_and_draws(tmp_path):

@@ -8,8 +8,13 @@ from foretrain.plans.study import traced
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, training
-from foretrain.studies.pathway_race import theory as theory_of
-from foretrain.theory.mixed_race import RANDOM_POLE, decoupled_scheme, half_time, random_scheme
+from foretrain.theory.mixed_race import (
+    RANDOM_POLE,
+    decoupled_scheme,
+    effective_start,
+    half_time,
+    random_scheme,
+)
 from foretrain.theory.pathway_race import race_factors
 from foretrain.training.routing import items_task
 
@@ -17,15 +22,15 @@ from foretrain.training.routing import items_task
 def test_effective_start_is_the_inverse_of_the_half_learning_time():
     factors = race_factors(12, 9)
     time = half_time([decoupled_scheme(0.13, 0.13, factors)], 3.4, 0.25)
-    assert theory_of.effective_start(time, 3.4, 0.25, factors) == pytest.approx(0.13, rel=1e-5)
-    assert np.isnan(theory_of.effective_start(np.nan, 3.4, 0.25, factors))
+    assert effective_start(time, 3.4, 0.25, factors) == pytest.approx(0.13, rel=1e-5)
+    assert np.isnan(effective_start(np.nan, 3.4, 0.25, factors))
 
 
 @pytest.mark.parametrize("paths", [1, 16, 144])
 def test_small_random_weights_have_the_effective_overlap_of_the_page(paths):
     factors, scale = race_factors(12, paths), 1e-4
     time = half_time([random_scheme(scale, factors)], 3.4, 0.25)
-    start = theory_of.effective_start(time, 3.4, 0.25, factors)
+    start = effective_start(time, 3.4, 0.25, factors)
     # Where the poles of both starts are the same; both end there up to terms of order sigma.
     overlap = decoupled_scheme(1.0, 1.0, factors).pole * factors.outer / RANDOM_POLE
     assert start / scale == pytest.approx(overlap, rel=1e-3)

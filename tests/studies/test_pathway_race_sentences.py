@@ -142,11 +142,11 @@ def test_a_loser_with_a_third_less_is_noticed_too():
 
 def test_the_range_of_a_loser_follows_from_the_closed_form():
     p = dataclasses.replace(P, paths=4, step_fraction=1e-6)
-    low, high = theory.loser_range(p, 1.0)
-    assert theory.loser_range(dataclasses.replace(p, hidden_width=10**5), 1.0) == pytest.approx(
+    low, high = theory.loser_within(p, 1.0)
+    assert theory.loser_within(dataclasses.replace(p, hidden_width=10**5), 1.0) == pytest.approx(
         (1, 1), abs=0.03
     )
-    assert theory.loser_range(p, 0.5)[1] == np.inf  # a tie: both poles at once
+    assert theory.loser_within(p, 0.5)[1] == np.inf  # a tie: both poles at once
     # The winner's pole moved by an overlap, and nothing else, is within the range and makes two fifths of it.
     s, d, shift = DATA.singular_values[0], DATA.variances[0], theory.overlap(p, 16)
     own = random_scheme(0.2, race_factors(4, 4))

@@ -62,9 +62,12 @@ def test_presets_and_choices_bring_their_defaults_and_given_values_win():
     [
         ({"trained_outputs": 9}, "`trained_outputs` must be between 1 and `domains` = 7, but is 9"),
         ({"trained_outputs": 0}, "`trained_outputs` must be at least 1, but is 0"),
-        ({"hidden_width": 0}, "`hidden_width` must be between 1 and 4096, but is 0"),
-        ({"hidden_width": -3}, "`hidden_width` must be between 1 and 4096, but is -3"),
-        ({"hidden_width": 2}, "`hidden_width` must be at least 4, the number of modes"),
+        ({"hidden_width": 0}, "`hidden_width` must be between 4 and 4096, but is 0"),
+        ({"hidden_width": -3}, "`hidden_width` must be between 4 and 4096, but is -3"),
+        (
+            {"hidden_width": 6, "data": "digits"},
+            "`hidden_width` must be at least 10, the number of modes",
+        ),
         ({"init_scale": float("inf")}, "`init_scale` must be finite, but is inf"),
         ({"init_scale": float("nan")}, "`init_scale` must be finite, but is nan"),
         ({"init_scale": -1.0}, "`init_scale` must be greater than 0, but is -1"),

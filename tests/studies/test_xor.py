@@ -4,12 +4,13 @@ import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.measures.curve_deviation import closest
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
-from foretrain.studies.xor import theory as xor_theory
 from foretrain.studies.xor.gatings import SINGLE, candidates, gatings
 from foretrain.studies.xor.study import decoupled_strength
 from foretrain.studies.xor.training import start_weights
+from foretrain.theory import exclusive_or
 from foretrain.theory.rectified_start import mean_rectified_start
 
 
@@ -28,7 +29,7 @@ def test_the_derived_start_is_that_of_the_paper_s_reduction_for_balanced_weights
     p = parameters(network="gated", init_law="decoupled", hidden_width=6)
     weights = start_weights(p, Seed(0, 0))
     np.testing.assert_allclose(
-        xor_theory.gated_strengths(weights), decoupled_strength(p) ** 2, rtol=1e-12
+        exclusive_or.gated_strengths(weights), decoupled_strength(p) ** 2, rtol=1e-12
     )
 
 
@@ -37,8 +38,8 @@ def test_derived_starts_have_the_means_they_are_said_to_have():
     relu, gated = (parameters(network=name, hidden_width=width) for name in ("relu", "gated"))
     unit = width * scale**2
     for p, function, mean in (
-        (relu, xor_theory.rectified_strengths, mean_rectified_start()),
-        (gated, xor_theory.gated_strengths, 0.5),
+        (relu, exclusive_or.rectified_strengths, mean_rectified_start()),
+        (gated, exclusive_or.gated_strengths, 0.5),
     ):
         found = np.array([function(start_weights(p, Seed(0, seed))) for seed in range(draws)])
         error = found.std() / unit / np.sqrt(found.size)
@@ -54,27 +55,29 @@ def test_weights_are_paired_over_scales():
 
 def test_descent_of_the_reduction_tends_to_the_closed_form():
     start, time = np.array([1e-3]), 12.0
-    exact = xor_theory.closed_form(np.array([time]), start)[0, 0]
+    exact = exclusive_or.closed_form(np.array([time]), start)[0, 0]
     errors = []
     for rate in (0.04, 0.02, 0.01):
         steps = round(time / rate)
-        p = parameters(learning_rate=rate, steps=steps, observe_every=steps)
-        strengths = xor_theory.descend(start, p)
-        errors.append(abs(xor_theory.loss_of(np.repeat(strengths[-1], 4)) - exact))
+        strengths = exclusive_or.descend(start, rate, steps, steps)
+        errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
 
 
 @pytest.mark.parametrize("start", [0.03, 0.1654, 0.7])
 def test_fits_find_the_start_a_curve_came_from(start):
-    p = parameters(steps=1000, learning_rate=0.04)
-    fits = xor_theory.Fits(p)
-    a0 = start * p.hidden_width * p.init_scale**2
-    times = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
-    loss = xor_theory.closed_form(times, np.array([a0]))[:, 0]
-    assert fits.best(fits.flow, loss) == pytest.approx(a0, rel=2e-3)
+    rate, steps, every = 0.04, 1000, 10
+    starts = np.geomspace(1e-3, 10, 201) * 128 * 2e-4**2
+    a0 = start * 128 * 2e-4**2
+    times = np.arange(0, steps + 1, every) * rate
+    loss = exclusive_or.closed_form(times, np.array([a0]))[:, 0]
+    flows = exclusive_or.closed_form(times, starts)
+    assert closest(starts, flows, loss) == pytest.approx(a0, rel=2e-3)
     # Euler's scheme is late, so that its curve with the same loss starts higher.
-    assert fits.best(fits.descent, loss) > 1.02 * a0
+    strengths = exclusive_or.descend(starts, rate, steps, every)
+    descents = exclusive_or.loss_of(np.repeat(strengths[..., None], 4, -1))
+    assert closest(starts, descents, loss) > 1.02 * a0
 
 
 def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():

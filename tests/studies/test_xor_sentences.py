@@ -14,9 +14,9 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.xor import training
 from foretrain.studies.xor.study import Parameters, decoupled_strength
-from foretrain.studies.xor.theory import closed_form, descend, loss_of
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import xor
+from foretrain.theory.exclusive_or import closed_form, descend, loss_of
 from foretrain.theory.rectified_start import sort_rectified_units
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
@@ -47,13 +47,17 @@ def turned(weights, degrees):
     return weights @ np.array([[c, -s], [s, c]])
 
 
+def descent(start, p=P):
+    return descend(start, p.learning_rate, p.steps, p.observe_every).swapaxes(0, 1)
+
+
 def made(*, start=1.0, gated=1.0, rate=1.0, off=0.0, late=1.0, weights=None, of=theory) -> Grid:
     """Runs that do as theory says, but for starts, rates, errors of exact facts and trained weights."""
     known, other = of(), replace(P, learning_rate=rate * P.learning_rate)
-    own = descend(start * theory()["start_strength"].values, other).swapaxes(0, 1)
-    beside = descend(gated * theory()["gated_start_strength"].values, P).swapaxes(0, 1)
+    own = descent(start * theory()["start_strength"].values, other)
+    beside = descent(gated * theory()["gated_start_strength"].values)
     strength = decoupled_strength(P) ** 2
-    alone = descend(np.full((1, 4), strength), P).swapaxes(0, 1)
+    alone = descent(np.full((1, 4), strength))
     flow = closed_form(late * STEP * P.learning_rate, np.array([strength])).T
     labels = STUDY.labels(P, STEP)
     weights = foreseen() if weights is None else np.broadcast_to(weights, (SEEDS, WIDTH, 2))

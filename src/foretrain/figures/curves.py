@@ -4,7 +4,7 @@ The first axis of the grid gives the panels, the second (or a variable's own dim
 """
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,18 +32,19 @@ _LARGEST = 1e30  # beyond it a run is blowing up, and would flatten all else
 _BLOW_UP = 1e3  # a mean that grows to so many times its start is drawn on a logarithmic scale
 
 
-def draw(grid: Any) -> dict[str, Drawing]:
+def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
     """Draw the curves of a grid.
 
     Args:
         grid: A `foretrain.plans.grid.Grid`.
+        names: Variables that are drawn where there are curves of them; by default all.
 
     Returns:
         Name of each variable to its drawing, the loss first: those with a dim ``step`` that `grid.theory` and
         `grid.simulation` share; where they share none, those of the simulation. At most six.
     """
     with style():
-        return {name: _figure(grid, name) for name in _names(grid)}
+        return {name: _figure(grid, name) for name in _names(grid) if name in (names or [name])}
 
 
 def _names(grid) -> list[str]:

@@ -30,3 +30,20 @@ def lasting_threshold(fractions, values, level: float, *, interpolated: bool = F
             share = np.where(last >= 0, (level - low) / (high - low), 0.0)
         threshold = threshold - share * (fractions[first] - fractions[before])
     return np.where(found, threshold, np.nan)
+
+
+def closing_threshold(fractions: np.ndarray, gaps: np.ndarray, level: float) -> np.ndarray:
+    """Smallest trained fraction from which on the gap stays within a level, by linear interpolation.
+
+    Args:
+        fractions: Rising to at most 1, shape (fraction,).
+        gaps: How far what is untrained stays behind, shape (..., fraction); nan where nothing is untrained, which counts
+            as no gap.
+        level: The widest gap that still counts as none.
+
+    Returns:
+        Shape (...). The first fraction where no gap is wider; 1 where the gap never closes before; nan where a run has none.
+    """
+    gaps = np.where(np.isnan(gaps) & (fractions == 1), 0.0, gaps)
+    found = np.nan_to_num(lasting_threshold(fractions, gaps, level, interpolated=True), nan=1.0)
+    return np.where(np.isnan(gaps).any(-1), np.nan, found)

@@ -27,15 +27,17 @@ class Biases(NamedTuple):
     decoders: jax.Array
 
 
-def random_weights(key, domains, hidden_width, input_size, classes, gain, *, law, dtype) -> Weights:
+def random_weights(
+    key, domains, hidden_width, input_size, classes, init_scale, *, law, dtype
+) -> Weights:
     """Draw weights; see `foretrain.networks.routing.random_weights`.
 
     The law "authors" is "xavier" with decoders as the authors' code draws them: their M decoders are one array of shape
-    (M, hidden, class) whose fans count M and all classes, and so have variance 2 gain^2 / ((hidden + M) classes).
+    (M, hidden, class) whose fans count M and all classes, and so have variance 2 init_scale^2 / ((hidden + M) classes).
     """
     drawn = "xavier" if law == "authors" else law
     weights = routing.random_weights(
-        key, domains, hidden_width, input_size, classes, gain, law=drawn, dtype=dtype
+        key, domains, hidden_width, input_size, classes, init_scale, law=drawn, dtype=dtype
     )
     if law != "authors":
         return weights

@@ -187,6 +187,31 @@ def conserved(weights: Weights) -> tuple[jax.Array, jax.Array]:
     return incoming - hidden.T @ hidden, hidden @ hidden.T - outgoing
 
 
+def drift(weights: Weights, start: tuple[jax.Array, jax.Array]) -> jax.Array:
+    """Change of what is `conserved` since its `start`, over the squared norm of the hidden matrix."""
+    gaps = [q - q0 for q, q0 in zip(conserved(weights), start, strict=True)]
+    return jnp.sqrt(sum((gap**2).sum() for gap in gaps)) / (weights.hidden**2).sum()
+
+
+def in_modes(weights: Weights, output_modes, input_modes) -> jax.Array:
+    """The whole map u_m^T W v_n of every route, shape (input_domain, output_domain, mode, mode).
+
+    Args:
+        weights: The weights.
+        output_modes: U, shape (output, mode).
+        input_modes: V of every domain, shape (input_domain or 1, input, mode).
+    """
+    own = jnp.broadcast_to(input_modes, (weights.encoders.shape[0], *input_modes.shape[1:]))
+    layers = weights.decoders, weights.hidden, weights.encoders
+    return jnp.einsum("jog,gh,ihd,om,idn->ijmn", *layers, output_modes, own)
+
+
+def singular_values(weights: Weights, modes: int) -> jax.Array:
+    """The largest of every layer, encoders first, mean over the domains of a layer, shape (3, mode)."""
+    each = [jnp.linalg.svd(matrix, compute_uv=False)[..., :modes] for matrix in weights]
+    return jnp.stack([each[0].mean(0), each[1], each[2].mean(0)])
+
+
 def per_sample_loss(weights: Weights, inputs, targets, trained_pairs) -> jax.Array:
     """The loss in the paper's convention, route by route and sample by sample: the check of the route by statistics.
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import parameter
+from foretrain.plans.parameters import default, parameter
 
 
 @dataclass(frozen=True)
@@ -26,3 +26,16 @@ class Training(Run):
     loss_tolerance: float = parameter(
         0.0, "a run ends when its loss is at most this; 0 runs all steps", minimum=0
     )
+
+
+@dataclass(frozen=True)
+class DescentOrFlow(Training):
+    """Training by descent, or along its flow by steps of the same size."""
+
+    dynamics: str = parameter(
+        "descent",
+        "gradient descent, or gradient flow by Tsitouras' 5th-order method with the same step",
+        choices=("descent", "flow"),
+        static=True,
+    )
+    learning_rate: float = default(0.01, "step of descent or of the flow's solver")

@@ -4,6 +4,7 @@ Pixel and label permutations are not carried out: encoders and decoders absorb t
 weights permuted domains are, in law, copies of the plain one. Arrays over domains then have a first axis of length 1.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -77,6 +78,18 @@ def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
     # Row p of the turned basis is what pixel p becomes; its transpose maps images.
     maps = [_rows(image_tools.rotate(basis, degrees * i / domains)).T for i in range(domains)]
     return permuted(data)._replace(maps=np.stack(maps))
+
+
+def divided(
+    data: LabelledImages, domains: int, transform: str, degrees: float, resnet_weights: str = ""
+) -> Domains:
+    """Domains made by "permutation" or "rotation" of pixels, or of features by a ResNet where its weights are given."""
+    if resnet_weights:
+        from foretrain.tasks.image_features import resnet_features
+
+        extract = functools.partial(resnet_features, weights=resnet_weights)
+        return rotated_features(data, domains, degrees, extract)
+    return rotated(data, domains, degrees) if transform == "rotation" else permuted(data)
 
 
 def rotated_features(data: LabelledImages, domains: int, degrees: float, features) -> Domains:

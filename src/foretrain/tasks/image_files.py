@@ -18,7 +18,7 @@ import numpy as np
 
 from foretrain.errors import argument_error
 from foretrain.tasks.array_files import PACKED, read_npy, read_npz
-from foretrain.tasks.images import LabelledImages, checked, split
+from foretrain.tasks.images import LabelledImages, checked, digits, split
 
 VARIABLE = "FORETRAIN_DATA_DIR"
 
@@ -44,6 +44,23 @@ _MD5 = {
     "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
     "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
 }
+
+
+def load(
+    data: str,
+    heldout_fraction: float,
+    generator: np.random.Generator,
+    *,
+    data_dir: str | Path | None = None,
+    features_file: str = "",
+) -> LabelledImages:
+    """Images or features by name: "digits", "mnist", "cifar10", or "features" from `features_file`."""
+    split = heldout_fraction, generator
+    if data == "digits":
+        return digits(*split)
+    if data == "features":
+        return features(features_file, *split)
+    return {"mnist": mnist, "cifar10": cifar10}[data](data_dir, *split)
 
 
 def mnist(

@@ -84,6 +84,13 @@ class Statistics:
         width = self.graph.width
         return np.zeros((width[a.source], width[b.source])) if matrix is None else matrix
 
+    def least_squares(self) -> np.ndarray:
+        """Sigma_yx Sigma_x^-1 of paths that never meet on an example, one below the other, shape (path x output, input)."""
+        paths = range(len(self.paths))
+        return np.concatenate(
+            [self.sigma_yx(path) @ np.linalg.inv(self.sigma_x(path, path)) for path in paths]
+        )
+
     def input_pair(self, j: int, p: int) -> np.ndarray | None:
         """Stored input correlation of bundles j and p in either order, or None where it is zero."""
         if (j, p) in self.inputs:

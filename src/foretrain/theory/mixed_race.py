@@ -100,10 +100,60 @@ def random_scheme(init_scale: float, factors: RaceFactors) -> Scheme:
     speed = factors.outer * scale
 
     def gain(clock):
-        n = random_growth(speed * clock)
-        return scale**3 / factors.ratio * float(np.trace(n @ (n @ n - np.diag([0.0, 1.0]))))
+        return scale**3 / factors.ratio * _random_gain(speed * clock)
 
     return Scheme(gain, RANDOM_POLE / speed)
+
+
+def equal_scheme(start: float, factors: RaceFactors, optimum: float) -> Scheme:
+    """A decoupled scheme that starts equal, B1 = B2, below half of what there is to learn.
+
+    A start beyond the half has no half-learning time: one just below it stands for it, which learns at once.
+    """
+    start = min(start, 0.99 * (optimum / 2) ** (1 / 3))
+    return decoupled_scheme(start, start, factors)
+
+
+def effective_start(
+    time: float, singular_value: float, input_variance: float, factors: RaceFactors
+) -> float:
+    """The equal start b = B1 = B2 of the reduction whose half-learning time is `time`; nan if there is none."""
+    top = (singular_value / input_variance / 2) ** (1 / 3)
+
+    def excess(log_start):
+        scheme = decoupled_scheme(math.exp(log_start), math.exp(log_start), factors)
+        return half_time([scheme], singular_value, input_variance) - time
+
+    low, high = np.log(1e-9 * top), np.log(0.999 * top)
+    if not (np.isfinite(time) and excess(low) > 0 > excess(high)):
+        return np.nan
+    return math.exp(bracketed_root(excess, low, high, relative=1e-6))
+
+
+def loser_range(slower: float, shift: float, moved: float) -> tuple[float, float]:
+    """Between which factors of its prediction the share of the losing scheme may lie, both from wide random weights.
+
+    On the clock at which they grow the loser is at tau < 1.2 when the winner reaches its pole. An overlap of the winner's
+    vectors moves that moment by its own size, relatively, and steps are late by half the growth in one of them; an overlap
+    of the loser's vectors is a head start on its clock, absolutely.
+
+    Args:
+        slower: Speed of the loser over that of the winner.
+        shift: Overlap of the loser's vectors.
+        moved: By what share the winner's pole may move.
+    """
+    tau = RANDOM_POLE * slower
+    middle = _random_gain(tau)
+    low, high = _random_gain(tau * (1 - moved) - shift), _random_gain(tau * (1 + moved) + shift)
+    return (low / middle, high / middle) if middle < math.inf else (0.0, math.inf)
+
+
+def _random_gain(tau: float) -> float:
+    """Strength from wide random weights in units of sigma^3/r, zero before the start and infinite from the pole on."""
+    if tau >= RANDOM_POLE:
+        return math.inf
+    n = random_growth(max(tau, 0.0))
+    return float(np.trace(n @ (n @ n - np.diag([0.0, 1.0]))))
 
 
 def random_growth(tau: float) -> np.ndarray:

@@ -12,6 +12,7 @@ this example alone, with dr/dt = s v, dv/dt = s r, s = sqrt(2)/4 and |w| = r: ex
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array
+from foretrain.theory.reduction import Reduction
 
 _SLIDING_RATE = np.sqrt(2) / 4
 
@@ -75,6 +76,28 @@ def mean_rectified_start(points: int = 200_000) -> float:
     plane = np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)
     _, amplitude = sort_rectified_units(plane, height)
     return float(0.75 * np.mean(amplitude**2))
+
+
+def self_consistent(
+    reduction: Reduction, inputs: np.ndarray, gates: np.ndarray, open_above: float
+) -> bool:
+    """Whether rectified units along every pathway's learned input weights would open just where the pathway does.
+
+    Args:
+        reduction: Of two-layer pathways that divide the examples among them, to one output.
+        inputs: The examples, shape (sample, input).
+        gates: Shape (pathway, sample).
+        open_above: A unit is open where its weights times the input are above this.
+    """
+    for number, group in enumerate(reduction.groups):
+        # Pathways that divide the examples are groups of their own, with one mode each, since there is one output.
+        (pathway,) = group.bundles
+        along = inputs @ group.frames["x"][:, 0]
+        learns = abs(reduction.singular_values[number, 0]) > 1e-9
+        fits = [((sign * along > open_above) == (gates[pathway] > 0)).all() for sign in (1, -1)]
+        if not (learns and any(fits)):
+            return False
+    return True
 
 
 def _first_root(growing, target, decaying):

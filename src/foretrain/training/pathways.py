@@ -1,6 +1,6 @@
-"""What networks of parallel pathways share: start, training, candidate gatings, and which of them trained ReLU units take."""
+"""What networks of parallel pathways share: start, training, and which of candidate gatings trained ReLU units take."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,15 +8,12 @@ import numpy as np
 
 from foretrain.claims.allowed import POSITIVE
 from foretrain.dynamics.program import Program
-from foretrain.forecast.predict import rank
-from foretrain.forecast.prediction import Prediction
 from foretrain.graph import Graph
 from foretrain.networks.gated import initial_weights
 from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
-from foretrain.tasks.gatings import least_loss, pathways_data
 
 SOLVED = 1e-12  # least squares in float64 reach zero to rounding; gatings that cannot solve a task leave far more
 
@@ -25,6 +22,12 @@ SOLVED = 1e-12  # least squares in float64 reach zero to rounding; gatings that 
 class Pathways(Training):
     """Parameters of networks of pathways, and of the ReLU networks beside them."""
 
+    network: str = parameter(
+        "gated",
+        "linear pathways with gates, or a two-layer ReLU network",
+        choices=("gated", "relu"),
+        static=True,
+    )
     hidden_width: int = parameter(
         128,
         "N_h, units of the ReLU network and of every pathway",
@@ -45,16 +48,39 @@ def random_weights(graph: Graph, p: Pathways, seed: Seed) -> dict[str, np.ndarra
 
 
 def descent(
-    graph: Graph, loss: Callable, observe: Callable, finish: Callable, *, flow: bool = False
+    graph: Graph,
+    task: Callable,
+    observe: Callable,
+    finish: Callable,
+    *,
+    relu: bool,
+    flow: bool = False,
 ) -> Program:
-    """Descent of ``loss(weights, inputs)``, or its flow with the same step, from the weights in ``start_<edge>``.
+    """Descent of the mean of 1/2 |error|^2, or its flow with the same step, from the weights in ``start_<edge>``.
 
-    `observe` and `finish` are those of the program.
+    Args:
+        graph: The network; of a ReLU network the one pathway whose units it rectifies.
+        task: ``task(inputs)`` gives inputs, targets and gates by name, in the program's dtype.
+        observe: ``observe(answer, y)`` gives what is stored beside the loss.
+        finish: ``finish(weights, x)``, as that of a program.
+        relu: Whether it is a ReLU network, without gates.
+        flow: Whether a step is one of the flow's solver.
     """
     import jax
     import jax.numpy as jnp
 
     from foretrain.dynamics.flow import fixed_step
+    from foretrain.networks import gated, rectified
+
+    def answered(weights, inputs):
+        x, y, gates = task(inputs)
+        if relu:
+            return rectified.forward(weights, x), y
+        return gated.forward(graph, weights, {"x": x}, gates)["y"], y
+
+    def loss(weights, inputs):
+        answer, y = answered(weights, inputs)
+        return 0.5 * ((y - answer) ** 2).mean()
 
     def init(inputs):
         return {name: inputs[f"start_{name}"] for name in graph.shape}
@@ -66,34 +92,10 @@ def descent(
         slope = jax.grad(loss)(weights, inputs)
         return jax.tree.map(lambda w, g: w - inputs["learning_rate"] * g, weights, slope)
 
-    return Program(init, step, observe, finish=finish)
+    def observed(inputs, weights):
+        return {"loss": loss(weights, inputs), **observe(*answered(weights, inputs))}
 
-
-def rank_gatings(
-    x: np.ndarray, y: np.ndarray, gatings: Mapping[str, np.ndarray], init_scale: float
-) -> tuple[dict[str, np.ndarray], dict[str, Prediction]]:
-    """Predict candidate gatings of one task.
-
-    Args:
-        x: Inputs, shape (sample, input).
-        y: Targets, shape (sample, 1).
-        gatings: Name to gates of shape (pathway, sample).
-        init_scale: Strength of every edge at the start.
-
-    Returns:
-        ``gating_time`` and ``gating_final_loss``, shape (gating,) each, and the prediction of every gating by name.
-    """
-    made = {name: pathways_data(x, y, gates) for name, gates in gatings.items()}
-    candidates = {name: (one.graph, one) for name, one in made.items()}
-    # No loss curve is asked for but at time zero, which saves a third of the work.
-    ranking = rank(candidates, init_scale=init_scale, approximate=True, times=np.zeros(1))
-    predictions = {one.label: one for one in ranking.predictions}
-    times = dict(zip(predictions, ranking.learning_times, strict=True))
-    table = {
-        "gating_time": np.array([times[name] for name in gatings]),
-        "gating_final_loss": np.array([least_loss(x, y, gates) for gates in gatings.values()]),
-    }
-    return table, predictions
+    return Program(init, step, observed, finish=lambda inputs, w: finish(w, task(inputs)[0]))
 
 
 def by_gating(cell: Grid, name: str) -> np.ndarray:

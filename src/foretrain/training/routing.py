@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from foretrain.errors import argument_error
-from foretrain.measures.learning_time import crossing_time
 from foretrain.plans.parameters import parameter
 from foretrain.streams import Seed, generator
 from foretrain.tasks import masks
@@ -77,10 +76,35 @@ class Routes:
 
 @dataclass(frozen=True)
 class Items:
-    """The hierarchical items that all domains share."""
+    """The hierarchical items that all domains share, and the network that learns them."""
 
     level_weights: str = parameter(
         "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
+    )
+    hidden_width: int = parameter(
+        64, "N_h, width of every hidden layer", minimum=ITEMS, maximum=4096, static=True
+    )
+    init_scale: float = parameter(
+        0.2, "sigma_0, all singular values of the initial weights", above=0
+    )
+
+
+@dataclass(frozen=True)
+class Images:
+    """What makes domains of images."""
+
+    transform: str = parameter(
+        "permutation",
+        "what makes a domain of images: a pixel permutation (absorbed by the encoder), or a rotation",
+        choices=("permutation", "rotation"),
+        static=True,
+    )
+    heldout_fraction: float = parameter(
+        0.2,
+        "fraction held out where images come without a split",
+        minimum=0.05,
+        maximum=0.9,
+        static=True,
     )
 
 
@@ -112,25 +136,13 @@ def paper_rate(p: Any, features: int = 7) -> float:
     return p.learning_rate * authors_time_scale(p.domains, p.trained_outputs, features)
 
 
-def gradient_gap(velocity: Any, reference: Any) -> Any:
-    """Distance between two directions in which weights may move, over the length of the second; pytrees of JAX arrays.
-
-    Between that of a program and that of the trained routes alone, found another way, it is zero but for rounding: a route
-    trained though it should not be, or left out, shows as its share of the gradient.
-    """
-    import jax
+def item_ends(weights: Any) -> dict[str, Any]:
+    """Outputs of every route, and dot products of first-layer activity, for one-hot items; weights are JAX arrays."""
     import jax.numpy as jnp
 
-    length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in jax.tree.leaves(tree)))  # noqa: E731
-    return length(jax.tree.map(jnp.subtract, velocity, reference)) / length(reference)
+    from foretrain.networks.routing import outputs
 
-
-def fall_times(time: np.ndarray, loss: np.ndarray) -> np.ndarray:
-    """Times at which a loss first falls to 1/2, 1/4, 1/8 and 1/16 of where it began, shape (..., 4).
-
-    Args:
-        time: Shape (time,).
-        loss: Shape (..., time); nan after a run has ended.
-    """
-    shares = [crossing_time(time, -loss, -loss[..., 0] / 2**power) for power in (1, 2, 3, 4)]
-    return np.stack(shares, -1)
+    _, width, items = weights.encoders.shape
+    activity = weights.encoders.transpose(0, 2, 1).reshape(-1, width)
+    one_hot = jnp.eye(items, dtype=weights.hidden.dtype)[None]
+    return {"outputs": outputs(weights, one_hot), "similarity": activity @ activity.T}

@@ -24,30 +24,37 @@ NO_RUN = "No run has an end that could be looked at."
     "the loss at the start, where single precision leaves some 1e-6.",
 )
 def same_mask(cell):
-    data, gaps = cell.simulation, []
-    end = at_end(data[["loss", "untrained_error"]])
-    for outputs in cell.values("trained_outputs"):
-        p = replace(cell.parameters, trained_outputs=outputs)
-        for number in range(cell.seeds):
-            pairs, place = mask(p, cell.seed(number)), {"trained_outputs": outputs}
-            for run in range(data.sizes["init_scale"]):
-                at = {"seed": number, "init_scale": run}
-                error = _by_pair(data["pair_error"].sel(place).isel(at))
-                first = float(data["loss"].sel(place).isel(at).isel(step=0))
-                if not np.isfinite([first, *error.ravel()]).all():
-                    continue
-                gaps.append(
-                    np.abs(_by_pair(data["trained_pairs"].sel(place).isel(at)) - pairs).max()
-                )
-                for name, chosen in (("loss", pairs == 1), ("untrained_error", pairs == 0)):
-                    mean = error[chosen].mean() if chosen.any() else 0.0
-                    last = max(float(end[name].sel(place).isel(at)), 0.0)
-                    gaps.append(abs(np.sqrt(last) - np.sqrt(mean)) / np.sqrt(first))
-    return Exact(float(np.max(gaps)) if gaps else np.nan, "" if gaps else NO_RUN)
+    drawn, error = drawn_masks(cell), by_pair(cell, "pair_error")
+    first = np.sqrt(by_run(cell.simulation["loss"].isel(step=0)))
+    gaps = [np.abs(by_pair(cell, "trained_pairs") - drawn).max((-2, -1))]
+    for name, chosen in (("loss", drawn), ("untrained_error", 1 - drawn)):
+        mean = (error * chosen).sum((-2, -1)) / np.maximum(chosen.sum((-2, -1)), 1)
+        last = np.maximum(by_run(at_end(cell.simulation[name])), 0)
+        gaps.append(np.abs(np.sqrt(last) - np.sqrt(mean)) / first)
+    return worst(np.array(gaps)[:, np.isfinite(error).all((-2, -1)) & np.isfinite(first)])
 
 
-def _by_pair(values) -> np.ndarray:
-    return values.transpose("input_domain", "output_domain").values.astype(float)
+def drawn_masks(cell) -> np.ndarray:
+    """The masks of all runs drawn again, shape (K, 1, seed, input_domain, output_domain)."""
+    each = [replace(cell.parameters, trained_outputs=k) for k in cell.values("trained_outputs")]
+    numbers = range(cell.seeds)
+    return np.array([[[mask(p, cell.seed(number)) for number in numbers]] for p in each])
+
+
+def by_run(values) -> np.ndarray:
+    """A number of every run, shape (K, init_scale, seed)."""
+    return values.transpose(*AXES, "seed").values.astype(float)
+
+
+def by_pair(cell, name: str) -> np.ndarray:
+    """A number of every pair of every run, shape (K, init_scale, seed, input_domain, output_domain)."""
+    order = (*AXES, "seed", "input_domain", "output_domain")
+    return cell.simulation[name].transpose(*order).values.astype(float)
+
+
+def worst(gaps: np.ndarray) -> Exact:
+    """The largest of some deviations."""
+    return Exact(float(gaps.max()) if gaps.size else np.nan, "" if gaps.size else NO_RUN)
 
 
 @sentence(

@@ -10,7 +10,14 @@ from foretrain.networks.routing_start import Weights, orthogonal_start
 from foretrain.plans.blocks import Training
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
-from foretrain.training.routing import LAYERS, Items, Routes, gradient_gap, items_task, mask
+from foretrain.training.routing import (
+    LAYERS,
+    Items,
+    Routes,
+    item_ends,
+    items_task,
+    mask,
+)
 from foretrain.vocabulary import Variable, declare
 
 declare(
@@ -31,12 +38,6 @@ declare(
 class ToLoss(Items, Routes, Training):
     """Parameters of a network that is trained to a loss."""
 
-    hidden_width: int = parameter(
-        64, "width of both hidden layers, N_h", minimum=4, maximum=4096, static=True
-    )
-    init_scale: float = parameter(
-        0.2, "sigma_0, all singular values of the orthogonal initial weights", above=0
-    )
     loss_tolerance: float = default(
         1e-4, "a run has converged when its loss is at most this", minimum=None, above=0
     )
@@ -91,6 +92,7 @@ def program(p: Any) -> Program:
     import jax
     import jax.numpy as jnp
 
+    from foretrain.dynamics.direction import gradient_gap
     from foretrain.networks import routing as network
 
     def first(inputs):
@@ -134,8 +136,6 @@ def program(p: Any) -> Program:
         weights, _, gap = state
         error, trained = errors(weights, inputs), inputs["trained_pairs"]
         untrained = network.mean_over(1 - trained, error)
-        items = jnp.eye(inputs["task_inputs"].shape[1], dtype=weights.hidden.dtype)[None]
-        activity = weights.encoders.transpose(0, 2, 1).reshape(-1, weights.hidden.shape[0])
         size = lambda a: jnp.sqrt((a**2).sum())  # noqa: E731
         change = [size(w - w0) / size(w0) for w, w0 in zip(weights, first(inputs), strict=True)]
         return {
@@ -143,10 +143,9 @@ def program(p: Any) -> Program:
             "converged_untrained_error": jnp.where((1 - trained).sum() > 0, untrained, jnp.nan),
             "pair_error": error,
             "trained_pairs": trained,
-            "outputs": network.outputs(weights, items),
-            "similarity": activity @ activity.T,
             "weight_change": jnp.stack(change),
             "gradient_gap": gap,
+            **item_ends(weights),
         }
 
     return Program(init, step, observe, done, finish)

@@ -22,18 +22,17 @@ WEIGHTS: dict[str, Any] = {
 }
 
 
-def off(cell, network: str, target) -> np.ndarray:
+def off(cell, network: str, target: np.ndarray) -> np.ndarray:
     """Largest deviation of the total weights of a gated network from a target of shape (.., pathway, input), by seed."""
-    target = np.asarray(target, float)
     found = cell.variants[network]["total_weights"].transpose("seed", "pathway", "input").values
     pathways = 2 if network.startswith("per-context") else 1
     return np.abs(found[:, :pathways] - target[..., :pathways, :]).max((1, 2))
 
 
-def solution(cell, network: str) -> np.ndarray:
-    """Least-squares weights of a gated network, shape (seed, pathway, input)."""
-    found = cell.theory["network_weights"].sel(condition=network)
-    return found.transpose("seed", "pathway", "input").values
+def off_solution(cell, network: str) -> np.ndarray:
+    """The same from the least-squares weights of the network."""
+    target = cell.theory["network_weights"].sel(condition=network)
+    return off(cell, network, target.transpose("seed", "pathway", "input").values)
 
 
 @sentence("The pathway of each context converges to [1 0] and [0 1].", **WEIGHTS, of="per-context")
@@ -43,7 +42,7 @@ def weights_per_context(cell):
 
 @sentence("The single pathway that is always on converges to [1/2 1/2].", **WEIGHTS, of="always-on")
 def weights_always_on(cell):
-    return off(cell, "always-on", [[0.5, 0.5]])
+    return off(cell, "always-on", np.array([[0.5, 0.5]]))
 
 
 @sentence(
@@ -52,7 +51,7 @@ def weights_always_on(cell):
     of="per-context-samples",
 )
 def weights_per_context_samples(cell):
-    return off(cell, "per-context-samples", solution(cell, "per-context-samples"))
+    return off_solution(cell, "per-context-samples")
 
 
 @sentence(
@@ -61,7 +60,7 @@ def weights_per_context_samples(cell):
     of="always-on-samples",
 )
 def weights_always_on_samples(cell):
-    return off(cell, "always-on-samples", solution(cell, "always-on-samples"))
+    return off_solution(cell, "always-on-samples")
 
 
 LOSS: dict[str, Any] = {
@@ -93,12 +92,15 @@ def loss_per_context(cell):
     return at_end(cell.variants["per-context"]["loss"]).values
 
 
-CURVE: dict[str, Any] = {"source": "docs/theory/gated-networks.md", "predicted": 0}
+CURVE: dict[str, Any] = {
+    "source": "docs/theory/gated-networks.md",
+    "predicted": 0,
+    "note": "Mean |difference of loss| over the run, over its start.",
+}
 EULER = (
     "Steps of a finite size are late by a share rate x step / 2 of the time, which makes a curve differ from that of the "
     "flow by this share of the area above its end. Twice that, at the rate s of the network's correlation"
 )
-NOTE = "Mean |difference of loss| over the run, over its start."
 
 
 def predicted_loss(cell, network: str) -> np.ndarray:
@@ -134,7 +136,6 @@ def curve(cell, network: str) -> PerSeed:
     allowed=lambda cell: euler(cell, "per-context", 1 / 6),
     why=EULER + ", 1/6.",
     of="per-context",
-    note=NOTE,
 )
 def curve_per_context(cell):
     return curve(cell, "per-context")
@@ -146,25 +147,23 @@ def curve_per_context(cell):
     allowed=lambda cell: euler(cell, "always-on", np.sqrt(2) / 6),
     why=EULER + ", root two / 6.",
     of="always-on",
-    note=NOTE,
 )
 def curve_always_on(cell):
     return curve(cell, "always-on")
 
 
-LEFT = (
-    "; and twice the square of the residual, the part that the reduction leaves out: loss is quadratic in what it misses. At "
-    "most a line's width in a figure, a hundredth of its height."
-)
+SAMPLED = CURVE | {
+    "why": EULER
+    + "; and twice the square of the residual, the part that the reduction leaves out: loss is quadratic in what it misses. "
+    "At most a line's width in a figure, a hundredth of its height.",
+}
 
 
 @sentence(
     "The general reduction predicts the loss of a pathway per context on samples, though their statistics do not commute.",
-    **CURVE,
+    **SAMPLED,
     allowed=lambda cell: sampled(cell, "per-context-samples", 1 / 6),
-    why=EULER + LEFT,
     of="per-context-samples",
-    note=NOTE,
 )
 def curve_per_context_samples(cell):
     return curve(cell, "per-context-samples")
@@ -173,11 +172,9 @@ def curve_per_context_samples(cell):
 @sentence(
     "The general reduction predicts the loss of the pathway that is always on on samples, though their statistics do not "
     "commute.",
-    **CURVE,
+    **SAMPLED,
     allowed=lambda cell: sampled(cell, "always-on-samples", np.sqrt(2) / 6),
-    why=EULER + LEFT,
     of="always-on-samples",
-    note=NOTE,
 )
 def curve_always_on_samples(cell):
     return curve(cell, "always-on-samples")
@@ -187,15 +184,14 @@ def curve_always_on_samples(cell):
     "A ReLU network that is told the context and starts small comes to gate its units by context.",
     source=PAPER + ", after Flesch et al. (2022)",
     allowed=POSITIVE,
-    why="Closer to this gating than to any other: a positive difference.",
+    why=FASTEST["why"],
     of="relu",
     at_end=True,
     note="Agreement of its gates with one pathway per context, less that with the next best of all gatings.",
 )
 def gates_per_context(cell):
-    names, found = list(cell.fits["gating"].values), by_gating(cell, "gating_agreement")
-    own = found[:, names.index("context")]
-    others = np.delete(found, names.index("context"), axis=1)
+    chosen, found = cell.fits["gating"].values == "context", by_gating(cell, "gating_agreement")
+    own, others = found[:, chosen][:, 0], found[:, ~chosen]
     known = own[np.isfinite(own)]
     note = f"The former is {known.mean():.3f} (mean)." if known.size else ""
     return PerSeed(own - others.max(1), note)

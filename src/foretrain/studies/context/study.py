@@ -37,11 +37,9 @@ GATINGS = {
 class Parameters(Pathways):
     """Parameters of the study; each field's rule says what it may be."""
 
-    network: str = parameter(
+    network: str = default(
         "gated",
         "linear pathways with gates, or a two-layer ReLU network told the context by two further inputs",
-        choices=("gated", "relu"),
-        static=True,
     )
     gating: str = parameter(
         "per_context",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from foretrain.forecast.gatings import rank_gatings
 from foretrain.measures.gates import gate_agreement
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -11,34 +12,10 @@ from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
 from foretrain.studies.context.training import cued_inputs, data, in_first_context, start_weights
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
-from foretrain.tasks.statistics import Statistics, gather_statistics
+from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory import reduced_dynamics
-from foretrain.theory.reduction import Reduction, find_reduction
-from foretrain.training.pathways import rank_gatings
-
-
-def grown_start(reduction: Reduction, weights: dict[str, np.ndarray]) -> np.ndarray:
-    """State of the reduction that small weights of parallel two-layer pathways grow from, shape (edge, mode).
-
-    While weights are small the sum q = (W_in v + W_out^T u) / 2 of a mode grows and the difference decays, so that
-    both edges tend to |q|; derived in docs/theory/gated-networks.md.
-    """
-    start = {}
-    for group in reduction.groups:
-        (first, second) = group.edges
-        right, left = group.frames["x"], group.frames["y"]
-        growing = (weights[first] @ right + weights[second].T @ left) / 2
-        start[first] = start[second] = np.linalg.norm(growing, axis=0)
-    return reduced_dynamics.decoupled_start(reduction, start)
-
-
-def least_squares(statistics: Statistics) -> np.ndarray:
-    """Sigma_yx Sigma_x^-1 of every pathway, shape (pathway, input): pathways here never meet on an example."""
-    solutions = [
-        statistics.sigma_yx(path) @ np.linalg.inv(statistics.sigma_x(path, path))
-        for path in range(len(statistics.paths))
-    ]
-    return np.concatenate(solutions)
+from foretrain.theory.gated_start import grown_start
+from foretrain.theory.reduction import find_reduction
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
@@ -54,7 +31,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         start = grown_start(reduction, start_weights(one, seed))
         states = reduced_dynamics.flow(reduction, start, step * p.learning_rate)
         losses.append(reduced_dynamics.loss(reduction, states))
-        solution = least_squares(statistics)
+        solution = statistics.least_squares()
         weights[number, : len(solution)] = solution
         residuals.append(reduction.residual)
     own = list(NETWORKS.values()).index((p.gating, p.moments))

@@ -60,28 +60,18 @@ def program(p: Parameters) -> Program:
     """The program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax.numpy as jnp
 
-    from foretrain.networks import gated, rectified
+    shape, relu = network(p), p.network == "relu"
 
-    shape = network(p)
-
-    def answer(weights, inputs):
-        if p.network == "relu":
-            return rectified.forward(weights, inputs["x"])
+    def task(inputs):
         gates = {name[5:]: gate for name, gate in inputs.items() if name.startswith("gate_")}
-        return gated.forward(shape, weights, {"x": inputs["x"]}, gates)["y"]
+        return inputs["x"], inputs["y"], gates
 
-    def loss(weights, inputs):
-        return 0.5 * ((inputs["y"] - answer(weights, inputs)) ** 2).mean()
-
-    def observe(inputs, weights):
-        return {"loss": loss(weights, inputs)}
-
-    def finish(inputs, weights):
-        if p.network == "gated":
+    def finish(weights, x):
+        if not relu:
             pathways = range(1, len(shape.hidden) + 1)
             totals = [(weights[f"out{k}"] @ weights[f"in{k}"])[0] for k in pathways]
             return {"total_weights": jnp.stack(totals)}
-        is_open = (inputs["x"] @ weights["in1"].T > 0).astype(inputs["x"].dtype)
+        is_open = (x @ weights["in1"].T > 0).astype(x.dtype)
         half = is_open.shape[0] // 2
         part = jnp.sqrt((weights["in1"] ** 2).sum(1)) * jnp.abs(weights["out1"][0])
         return {
@@ -90,4 +80,4 @@ def program(p: Parameters) -> Program:
             "unit_contribution": part / part.sum(),
         }
 
-    return descent(shape, loss, observe, finish)
+    return descent(shape, task, lambda answer, y: {}, finish, relu=relu)

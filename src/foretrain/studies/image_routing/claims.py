@@ -1,15 +1,18 @@
 """What the paper says of routing on images, and whether it is so."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.learning_time import crossing_time
-from foretrain.measures.threshold import lasting_threshold
+from foretrain.measures.learning_time import half_fall_time
+from foretrain.measures.threshold import closing_threshold
 from foretrain.measures.trajectory import at_end
-from foretrain.training.routing import mask
-from foretrain.training.routing_claims import AXES, trained_routes_alone  # noqa: F401
+from foretrain.training.routing_claims import (
+    AXES,
+    by_pair,
+    drawn_masks,
+    trained_routes_alone,  # noqa: F401
+    worst,
+)
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/image-routing.md"
@@ -20,7 +23,7 @@ WHY_NEAR = (
 )
 ALONG = {"over": AXES, "at_end": True}
 
-# Authors' runs, M = 40, K = 10, H = 128, MNIST: gain -> accuracy on trained and untrained routes, test images.
+# Authors' runs, M = 40, K = 10, H = 128, MNIST: init_scale -> accuracy on trained and untrained routes, test images.
 _AUTHORS = {
     "permutation": {0.1: (0.914, 0.913), 1.0: (0.924, 0.650), 10.0: (0.881, 0.376)},
     "rotation": {0.1: (0.912, 0.841), 1.0: (0.924, 0.703), 10.0: (0.881, 0.388)},
@@ -56,18 +59,11 @@ def _of(cell, name) -> float:
     why="Masks are drawn again and compared: one route more or less counts one. Means of accuracies in single precision.",
 )
 def same_mask(cell):
-    numbers, order = range(cell.seeds), (*AXES, "seed", "input_domain", "output_domain")
-    each = [replace(cell.parameters, trained_outputs=k) for k in cell.values("trained_outputs")]
-    drawn = np.array([[[mask(p, cell.seed(number)) for number in numbers]] for p in each])
-    pairs, accuracy = (
-        cell.simulation[name].transpose(*order).values
-        for name in ("trained_pairs", "heldout_accuracy")
-    )
-    mean = (accuracy * drawn).sum((-2, -1)) / drawn.sum((-2, -1))
+    drawn = drawn_masks(cell)
+    mean = (by_pair(cell, "heldout_accuracy") * drawn).sum((-2, -1)) / drawn.sum((-2, -1))
     wrong = np.abs(mean - np.moveaxis(_ends(cell, "trained_accuracy"), 0, -1))
-    gaps = np.maximum(wrong, np.abs(pairs - drawn).max((-2, -1)))
-    known = np.isfinite(gaps)
-    return Exact(float(gaps[known].max()) if known.any() else np.nan)
+    gaps = np.maximum(wrong, np.abs(by_pair(cell, "trained_pairs") - drawn).max((-2, -1)))
+    return worst(gaps[np.isfinite(gaps)])
 
 
 @sentence(
@@ -144,34 +140,9 @@ def waiting(cell):
     data = cell.simulation[["flow_time", "loss"]].isel(init_scale=[0, 1])
     data = data.transpose("seed", *AXES, "step")
     curves = zip(*(data[name].values.reshape(-1, data.sizes["step"]) for name in data), strict=True)
-    times = np.array([_half_time(time, loss, limit) for time, loss in curves])
+    times = np.array([half_fall_time(time, loss, limit) for time, loss in curves])
     times = np.log(times.reshape(cell.seeds, -1, 2)).mean(1)
     return (times[:, 1] - times[:, 0]) / np.log(scales[1] / scales[0])
-
-
-def _half_time(time, loss, limit) -> float:
-    kept = np.isfinite(loss)
-    if not kept.any():
-        return np.nan
-    half = (loss[kept][0] + limit) / 2
-    return float(crossing_time(time[kept], -loss[kept], -half))
-
-
-def thresholds(fractions: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """Smallest trained fraction from which on the gap stays within `NEAR`, by linear interpolation.
-
-    Args:
-        fractions: K / M, rising, shape (fraction,).
-        gaps: Accuracy on trained minus untrained routes, shape (seed, fraction); nan where no route is untrained, which
-            counts as no gap.
-
-    Returns:
-        Shape (seed,). The first fraction where no gap is wider; 1 where the gap never closes before; nan where a run has
-        none.
-    """
-    gaps = np.where(np.isnan(gaps) & (fractions == 1), 0.0, gaps)
-    found = np.nan_to_num(lasting_threshold(fractions, gaps, NEAR, interpolated=True), nan=1.0)
-    return np.where(np.isnan(gaps).any(-1), np.nan, found)
 
 
 def _threshold(cell, linear):
@@ -179,13 +150,11 @@ def _threshold(cell, linear):
     if (p.negative_slope == 1) != linear or outputs.size < 3:
         return None
     scales, gap = cell.values("init_scale"), _gap(cell)
-    found = [thresholds(outputs / p.domains, gap[:, :, at]) for at in range(len(scales))]
+    found = [closing_threshold(outputs / p.domains, gap[:, :, n], NEAR) for n in range(len(scales))]
     listed = ", ".join(
         f"{scale:g}: {values.mean():.2f}" for scale, values in zip(scales, found, strict=True)
     )
-    note = (
-        f"K/M from which untrained routes stay within {NEAR:g} of trained ones. By gain: {listed}."
-    )
+    note = f"K/M from which untrained routes stay within {NEAR:g} of trained ones. By init_scale: {listed}."
     return PerSeed(found[0], note)
 
 
@@ -225,7 +194,14 @@ def _quarter(cell) -> int | None:
 
 def _at(cell, place) -> str:
     outputs, m = cell.values("trained_outputs")[place], cell.parameters.domains
-    return f"K = {outputs} of M = {m}, gain {cell.values('init_scale')[0]:g}"
+    return f"K = {outputs} of M = {m}, init_scale {cell.values('init_scale')[0]:g}"
+
+
+def _small_gap(cell, at):
+    """How far untrained routes stay behind from the smallest start at a place along K; None where that is none."""
+    if at is None:
+        return None
+    return PerSeed(_gap(cell)[:, at, 0], f"Difference in accuracy at {_at(cell, at)}.")
 
 
 SMALL = {"predicted": 0, "allowed": (-NEAR, NEAR), "why": WHY_NEAR}
@@ -238,10 +214,7 @@ SMALL = {"predicted": 0, "allowed": (-NEAR, NEAR), "why": WHY_NEAR}
     **ALONG,
 )
 def small_start(cell):
-    at = _quarter(cell)
-    if at is None:
-        return None
-    return PerSeed(_gap(cell)[:, at, 0], f"Difference in accuracy at {_at(cell, at)}.")
+    return _small_gap(cell, _quarter(cell))
 
 
 @sentence(
@@ -254,11 +227,7 @@ def small_start(cell):
 def small_start_corrected(cell):
     m, outputs = cell.parameters.domains, np.array(cell.values("trained_outputs"))
     enough = np.flatnonzero((outputs >= m / 2) & (outputs < m))
-    if not enough.size:
-        return None
-    return PerSeed(
-        _gap(cell)[:, enough[0], 0], f"Difference in accuracy at {_at(cell, enough[0])}."
-    )
+    return _small_gap(cell, enough[0] if enough.size else None)
 
 
 @sentence(
@@ -277,23 +246,24 @@ def large_start(cell):
     return PerSeed(accuracy[:, 0] - accuracy[:, -1], note)
 
 
+def _chance(cell, times) -> float:
+    return times * _of(cell, "chance_accuracy")
+
+
 def _of_band(cell, outputs):
     """Accuracy on untrained routes of a circulant band from the smallest start; None where that was not run."""
     p, known = cell.parameters, cell.values("trained_outputs")
     if p.mask != "circulant" or outputs not in known or p.domains <= outputs:
         return None
-    note = f"Accuracy on untrained routes, gain {cell.values('init_scale')[0]:g}."
+    note = f"Accuracy on untrained routes, init_scale {cell.values('init_scale')[0]:g}."
     return PerSeed(_untrained(cell)[:, known.index(outputs), 0], note)
 
 
 @sentence(
     "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
     source=OURS,
-    predicted=lambda cell: _of(cell, "chance_accuracy"),
-    allowed=lambda cell: (
-        0.5 * _of(cell, "chance_accuracy"),
-        1.5 * _of(cell, "chance_accuracy"),
-    ),
+    predicted=lambda cell: _chance(cell, 1),
+    allowed=lambda cell: (_chance(cell, 0.5), _chance(cell, 1.5)),
     why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
     **ALONG,
 )
@@ -304,7 +274,7 @@ def disconnected(cell):
 @sentence(
     "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
     source=OURS,
-    allowed=lambda cell: (1.5 * _of(cell, "chance_accuracy"), 1),
+    allowed=lambda cell: (_chance(cell, 1.5), 1),
     why="Above what counts as chance at K = 1.",
     **ALONG,
 )
@@ -312,12 +282,12 @@ def connected(cell):
     return _of_band(cell, 2)
 
 
-def _authors(cell) -> tuple[float, float]:
-    """The authors' accuracies on trained and untrained routes at this start."""
-    return _AUTHORS[cell.parameters.transform][cell.parameters.init_scale]
+def _authors(cell, kind) -> float:
+    """The authors' accuracy on trained (0) or untrained (1) routes at this start."""
+    return _AUTHORS[cell.parameters.transform][cell.parameters.init_scale][kind]
 
 
-def _as_authors(cell, accuracy):
+def _as_authors(cell, name):
     """Accuracies at K = 10, shape (seed,); None for other networks than the authors'."""
     p, outputs = cell.parameters, cell.values("trained_outputs")
     same = (p.data, p.domains, p.hidden_width, p.loss_function, p.training, p.init_law)
@@ -325,11 +295,8 @@ def _as_authors(cell, accuracy):
         return None
     if p.init_scale not in _AUTHORS[p.transform] or 10 not in outputs:
         return None
-    return accuracy(cell)[:, outputs.index(10)]
-
-
-def _last(cell, name) -> np.ndarray:
-    return at_end(cell.simulation[name]).transpose("seed", "trained_outputs").values
+    last = at_end(cell.simulation[name]).transpose("seed", "trained_outputs").values
+    return last[:, outputs.index(10)]
 
 
 AUTHORS = {"source": PAPER + "authors' runs", "over": ("trained_outputs",), "at_end": True}
@@ -337,21 +304,21 @@ AUTHORS = {"source": PAPER + "authors' runs", "over": ("trained_outputs",), "at_
 
 @sentence(
     "Accuracy on trained routes at K = 10 of 40 is what the authors' code gives.",
-    predicted=lambda cell: _authors(cell)[0],
-    allowed=lambda cell: (_authors(cell)[0] - 0.02, _authors(cell)[0] + 0.02),
+    predicted=lambda cell: _authors(cell, 0),
+    allowed=lambda cell: (_authors(cell, 0) - 0.02, _authors(cell, 0) + 0.02),
     why="Test error of 10,000 images is .3 points, the rest is for other starts.",
     **AUTHORS,
 )
 def authors_trained(cell):
-    return _as_authors(cell, lambda cell: _last(cell, "trained_accuracy"))
+    return _as_authors(cell, "trained_accuracy")
 
 
 @sentence(
     "Accuracy on untrained routes at K = 10 of 40 is what the authors' code gives.",
-    predicted=lambda cell: _authors(cell)[1],
-    allowed=lambda cell: (_authors(cell)[1] - 0.05, _authors(cell)[1] + 0.05),
+    predicted=lambda cell: _authors(cell, 1),
+    allowed=lambda cell: (_authors(cell, 1) - 0.05, _authors(cell, 1) + 0.05),
     why="Untrained routes vary more from start to start than trained ones: five points.",
     **AUTHORS,
 )
 def authors_untrained(cell):
-    return _as_authors(cell, lambda cell: _last(cell, "untrained_accuracy"))
+    return _as_authors(cell, "untrained_accuracy")

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing, finished
-from foretrain.figures.routes import block_map
+from foretrain.figures.routes import draw_accuracy
 from foretrain.figures.style import INK, PALETTE, panels, seed_band, titled_panels
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
@@ -26,11 +26,14 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         if len(outputs) > 1:
             drawings[f"fraction{ending}"] = _fraction(laid, words)
         if len(scales) > 1:
-            drawings[f"gain{ending}"] = _gain(laid, words)
+            drawings[f"scale{ending}"] = _scale(laid, words)
         at = {"trained_outputs": (len(outputs) - 1) // 2, "init_scale": (len(scales) - 1) // 2}
-        words = f" K = {outputs[at['trained_outputs']]}, gain {scales[at['init_scale']]:g}." + words
+        words = (
+            f" K = {outputs[at['trained_outputs']]}, init_scale {scales[at['init_scale']]:g}."
+            + words
+        )
         drawings[f"learning{ending}"] = _learning(laid.simulation.isel(at), words)
-        drawings[f"routes{ending}"] = _routes(laid.simulation.isel(at), words)
+        drawings[f"routes{ending}"] = draw_accuracy(laid.simulation.isel(at), words)
     return drawings
 
 
@@ -51,7 +54,7 @@ def _errors(ax, x, cell, place):
 def _fraction(cell, where):
     scales = cell.values("init_scale")
     shown = _spread(range(len(scales)), 3)
-    titles = [f"gain {scales[number]:g}" for number in shown]
+    titles = [f"init_scale {scales[number]:g}" for number in shown]
     labels = {"ylabel": "Classification error", "xlabel": "Trained fraction K/M"}
     figure, axes = titled_panels(titles, 3.6, **labels, xlim=(0, 1), ylim=(0, 1))
     x = np.array(cell.values("trained_outputs")) / cell.parameters.domains
@@ -66,13 +69,16 @@ def _fraction(cell, where):
     )
 
 
-def _gain(cell, where):
+def _scale(cell, where):
     outputs, domains = np.array(cell.values("trained_outputs")), cell.parameters.domains
     # From 2 to M / 2, where transfer sets in; all if there is none.
     within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
     shown = _spread(within if within.size else range(outputs.size), 3)
     titles = [f"K = {outputs[number]}" for number in shown]
-    labels = {"ylabel": "Classification error", "xlabel": "Gain of the start"}
+    labels = {
+        "ylabel": "Classification error",
+        "xlabel": "Factor on the initial weights (init_scale)",
+    }
     figure, axes = titled_panels(titles, 3.6, **labels, xscale="log", ylim=(0, 1))
     for ax, number in zip(axes, shown, strict=True):
         _errors(ax, cell.values("init_scale"), cell, {"trained_outputs": number})
@@ -103,24 +109,4 @@ def _learning(runs, where):
         "Error while learning",
         "Error on held-out images while the network learns, one line a seed, in one cell of the grid."
         + where,
-    )
-
-
-def _routes(runs, where):
-    figure, ax = panels(height=5)
-    order = ("input_domain", "output_domain")
-    values = runs["heldout_accuracy"].mean("seed").transpose(*order).values
-    image = block_map(ax, values, len(values), vmin=0, vmax=1)
-    trained = runs["trained_pairs"].isel(seed=0).transpose(*order).values
-    if len(trained) <= 40:
-        size = 75 / len(trained)
-        white = {"color": "white", "markersize": size, "markeredgecolor": INK}
-        ax.plot(*np.nonzero(trained.T == 1), ".", **white)
-    ax.set(xlabel="Output domain", ylabel="Input domain")
-    figure.colorbar(image, label="Accuracy on held-out images")
-    return finished(
-        figure,
-        "Accuracy on every route",
-        "Fraction of held-out images classified right on every route at the end, mean over seeds. Dots mark the trained "
-        "routes (with random masks: those of the first seed)." + where,
     )

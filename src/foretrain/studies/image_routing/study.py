@@ -7,7 +7,7 @@ import numpy as np
 from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import default, parameter
-from foretrain.training.routing import Routes, check_routes
+from foretrain.training.routing import Images, Routes, check_routes
 from foretrain.vocabulary import TIME_UNIT, Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
@@ -89,7 +89,7 @@ CONDITIONAL_DEFAULTS = {
 
 
 @dataclass(frozen=True)
-class Parameters(Routes, Run):
+class Parameters(Images, Routes, Run):
     """Parameters of the study; each field's rule says what it may be."""
 
     data: str = parameter(
@@ -103,12 +103,6 @@ class Parameters(Routes, Run):
         "", "data=cifar10: weights of a torchvision resnet18 whose features are used", static=True
     )
     domains: int = default(10)
-    transform: str = parameter(
-        "permutation",
-        "what makes a domain: a pixel permutation (absorbed by the encoder), or a rotation",
-        choices=("permutation", "rotation"),
-        static=True,
-    )
     rotation_degrees: float = parameter(
         180.0, "domain i is turned by i/M of this; the authors' code turned by 270", static=True
     )
@@ -165,13 +159,6 @@ class Parameters(Routes, Run):
     stages: int = parameter(
         40, "statistics: stages of a step of the flow", minimum=2, maximum=200, static=True
     )
-    heldout_fraction: float = parameter(
-        0.2,
-        "fraction held out where the data come without a split",
-        minimum=0.05,
-        maximum=0.9,
-        static=True,
-    )
     evaluation_samples: int = parameter(
         1000,
         "at most so many held-out (and training) images are classified",
@@ -216,17 +203,15 @@ declare(
 def check(p: Parameters) -> None:
     """Refuse combinations of parameters that make no network or no task."""
     check_routes(p)
-    if p.training == "statistics":
-        repair = "Try --training minibatch."
-        if p.loss_function != "squared":
-            rule = "be `squared` from statistics"
-            raise argument_error("loss_function", rule, f"is `{p.loss_function}`", repair)
-        if p.negative_slope != 1:
-            raise argument_error(
-                "negative_slope", "be 1 from statistics", f"is {p.negative_slope:g}", repair
-            )
-        if p.biases:
-            raise argument_error("biases", "be false from statistics", "is true", repair)
+    linear = {
+        "loss_function": ("squared", "`squared`", f"`{p.loss_function}`"),
+        "negative_slope": (1, "1", f"{p.negative_slope:g}"),
+        "biases": (False, "false", "true"),
+    }
+    for name, (only, rule, got) in linear.items() if p.training == "statistics" else ():
+        if getattr(p, name) != only:
+            repair = "Try --training minibatch."
+            raise argument_error(name, f"be {rule} from statistics", f"is {got}", repair)
     for name, owner in (("features_file", "features"), ("resnet_weights", "cifar10")):
         if getattr(p, name) and p.data != owner:
             raise argument_error(name, f"go with data `{owner}`", f"data is `{p.data}`")

@@ -11,7 +11,6 @@ from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.streams import Seed, generator, key
 from foretrain.studies.image_routing.study import Parameters
 from foretrain.tasks import image_domains, image_files
-from foretrain.tasks import images as image_tools
 from foretrain.tasks.image_domains import Domains, Statistics
 from foretrain.training.routing import mask
 
@@ -37,22 +36,8 @@ def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
 def _domain_data(fields, folder, domains, with_statistics):
     p = replace(Parameters(), **dict(zip(_DATA_FIELDS, fields, strict=True)))
     split = p.heldout_fraction, generator(Seed(0, 0), "data")
-    loaders = {
-        "digits": lambda: image_tools.digits(*split),
-        "mnist": lambda: image_files.mnist(folder, *split),
-        "cifar10": lambda: image_files.cifar10(folder, *split),
-        "features": lambda: image_files.features(p.features_file, *split),
-    }
-    data = loaders[p.data]()
-    if p.resnet_weights:
-        from foretrain.tasks.image_features import resnet_features
-
-        extract = functools.partial(resnet_features, weights=p.resnet_weights)
-        found = image_domains.rotated_features(data, domains, p.rotation_degrees, extract)
-    elif p.transform == "rotation":
-        found = image_domains.rotated(data, domains, p.rotation_degrees)
-    else:
-        found = image_domains.permuted(data)
+    data = image_files.load(p.data, *split, data_dir=folder, features_file=p.features_file)
+    found = image_domains.divided(data, domains, p.transform, p.rotation_degrees, p.resnet_weights)
     return found, image_domains.statistics(found) if with_statistics else None
 
 
@@ -90,6 +75,7 @@ def _flow(p):
     import jax.numpy as jnp
 
     from foretrain.dynamics import chebyshev
+    from foretrain.dynamics.direction import gradient_gap
     from foretrain.networks import image_routing as network
     from foretrain.networks.routing import mean_over
 
@@ -133,7 +119,9 @@ def _flow(p):
         return {
             "heldout_accuracy": _heldout(p, inputs, (state.position, None), 1.0),
             "trained_pairs": trained,
-            "gradient_gap": _gap(jax.tree.map(jnp.negative, velocity(start, inputs)), slope),
+            "gradient_gap": gradient_gap(
+                jax.tree.map(jnp.negative, velocity(start, inputs)), slope
+            ),
         }
 
     return Program(init, step, observe, done, finish)
@@ -144,6 +132,7 @@ def _minibatch(p):
     import jax
     import jax.numpy as jnp
 
+    from foretrain.dynamics.direction import gradient_gap
     from foretrain.networks import image_routing as network
     from foretrain.networks.routing import mean_over
 
@@ -201,7 +190,7 @@ def _minibatch(p):
         return {
             "heldout_accuracy": _heldout(p, inputs, state[0], inputs["negative_slope"]),
             "trained_pairs": pairs,
-            "gradient_gap": _gap(slope(start, inputs, some), direct),
+            "gradient_gap": gradient_gap(slope(start, inputs, some), direct),
         }
 
     return Program(init, step, observe, finish=finish)
@@ -234,12 +223,3 @@ def _accuracies(trained, accuracy):
         "trained_accuracy": mean_over(trained, accuracy),
         "untrained_accuracy": mean_over(1 - trained, accuracy),
     }
-
-
-def _gap(slope, direct):
-    """Distance of a gradient from the one taken directly, over its length."""
-    import jax
-    import jax.numpy as jnp
-
-    length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in jax.tree.leaves(tree)))  # noqa: E731
-    return length(jax.tree.map(jnp.subtract, slope, direct)) / length(direct)

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from foretrain.claims.allowed import around
 from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.measures.learning_time import fall_times, mean_fall_time
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.studies.initialization.study import variants
 from foretrain.studies.initialization.theory import kernel_of_seed, lazy_limit
-from foretrain.training.routing import ITEMS, fall_times, items_task
+from foretrain.training.routing import ITEMS, items_task
 from foretrain.training.routing_claims import same_mask, trained_routes_alone  # noqa: F401
 from foretrain.training.routing_to_loss import zero_error
 
@@ -21,37 +23,35 @@ ALONG = {"over": ("init_scale",), "at_end": True}
 INVISIBLE = "One percent of the error of answering zero cannot be seen in the figure."
 
 
-def _at(cell, data, place):
-    """Runs at the smallest (0) or largest (-1) scale, and that scale in words; None for the largest of a single one."""
+def _at(cell, place, values, words):
+    """Values at the smallest (0) or largest (-1) scale, the first dim; None for the largest of a single one."""
     scales = cell.values("init_scale")
     if place == -1 and len(scales) == 1:
         return None
-    return data.isel(init_scale=place), f"init_scale {scales[place]:g}."
+    return PerSeed(values[place], f"{words}, init_scale {scales[place]:g}.")
+
+
+def _some_untrained(cell) -> bool:
+    return cell.parameters.trained_outputs < cell.parameters.domains
 
 
 def _untrained(cell, place):
-    at = _at(cell, cell.simulation, place)
-    if at is None:
-        return None
-    values = (at[0]["converged_untrained_error"] / zero_error(cell.parameters)).values
-    return PerSeed(values, f"Untrained error in units of that of answering zero, {at[1]}")
+    values = (cell.simulation["converged_untrained_error"] / zero_error(cell.parameters)).values
+    words = "Untrained error in units of that of answering zero"
+    return _at(cell, place, values, words) if _some_untrained(cell) else None
 
 
 def _within(cell, place):
-    at = _at(cell, cell.simulation, place)
-    if at is None or cell.parameters.domains == 1:
+    if cell.parameters.domains == 1:
         return None
-    dots = at[0]["similarity"].transpose("seed", "sample", "sample_other").values
-    note = f"Mean cosine of first-layer activity for one item in two domains, {at[1]}"
-    return PerSeed(cross_domain_similarity(dots, ITEMS)[0], note)
+    alike = cross_domain_similarity(cell.simulation["similarity"].values, ITEMS)[0]
+    words = "Mean cosine of first-layer activity for one item in two domains"
+    return _at(cell, place, alike, words)
 
 
-def _deviation(cell, name, place):
-    at = _at(cell, cell.fits, place)
-    if at is None:
-        return None
-    note = f"Mean |difference of loss| over its start, nothing fitted, {at[1]}"
-    return PerSeed(at[0][name].values, note)
+def _deviation(cell, place, name):
+    words = "Mean |difference of loss| over its start, nothing fitted"
+    return _at(cell, place, cell.fits[name].values, words)
 
 
 @sentence(
@@ -77,8 +77,7 @@ def trained(cell):
     **ALONG,
 )
 def zero_shot(cell):
-    p = cell.parameters
-    return _untrained(cell, 0) if p.trained_outputs < p.domains else None
+    return _untrained(cell, 0)
 
 
 @sentence(
@@ -102,7 +101,7 @@ def shared(cell):
     **ALONG,
 )
 def stage_like(cell):
-    return _deviation(cell, "race_deviation", 0) if _raced(cell) else None
+    return _deviation(cell, 0, "race_deviation") if _raced(cell) else None
 
 
 def _raced(cell) -> bool:
@@ -114,7 +113,7 @@ def _raced(cell) -> bool:
     "The drops come when the closed form for wide random weights says, nothing fitted.",
     source=RACE,
     predicted=1,
-    allowed=lambda cell: _around(0.5 / np.sqrt(cell.parameters.hidden_width)),
+    allowed=lambda cell: around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
     why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a drop by about half of that.",
     **ALONG,
 )
@@ -131,10 +130,6 @@ def stage_times(cell):
     return PerSeed((times[0] / times[1]).mean(1), note)
 
 
-def _around(reach) -> tuple[float, float]:
-    return float(1 - reach), float(1 + reach)
-
-
 @sentence(
     "Large initialisations do not generalise to untrained routes.",
     source=PAPER + "Fig. 6b, d",
@@ -143,8 +138,7 @@ def _around(reach) -> tuple[float, float]:
     **ALONG,
 )
 def no_zero_shot(cell):
-    p = cell.parameters
-    return _untrained(cell, -1) if p.trained_outputs < p.domains else None
+    return _untrained(cell, -1)
 
 
 @sentence(
@@ -177,8 +171,8 @@ def _moved(data) -> np.ndarray:
     **PERSISTS,
 )
 def connectivity_persists(cell):
-    at = _at(cell, cell.simulation, -1)
-    return at and PerSeed(_moved(at[0]), f"Change of the encoders over their initial size, {at[1]}")
+    moved = _moved(cell.simulation)
+    return _at(cell, -1, moved, "Change of the encoders over their initial size")
 
 
 @sentence(
@@ -190,7 +184,7 @@ def connectivity_persists(cell):
     **ALONG,
 )
 def exponential(cell):
-    return _deviation(cell, "lazy_deviation", -1)
+    return _deviation(cell, -1, "lazy_deviation")
 
 
 @sentence(
@@ -202,12 +196,8 @@ def exponential(cell):
     **ALONG,
 )
 def lazy_untrained(cell):
-    at = _at(cell, cell.simulation, -1)
-    if at is None or cell.parameters.trained_outputs == cell.parameters.domains:
-        return None
-    limit = cell.theory["lazy_limit"].isel(init_scale=-1).values
-    ratio = at[0]["converged_untrained_error"].values / limit
-    return PerSeed(ratio, f"Measured over predicted, {at[1]}")
+    ratio = cell.simulation["converged_untrained_error"].values / cell.theory["lazy_limit"].values
+    return _at(cell, -1, ratio, "Measured over predicted") if _some_untrained(cell) else None
 
 
 @sentence(
@@ -220,8 +210,8 @@ def lazy_untrained(cell):
     **ALONG,
 )
 def smooth(cell):
-    scales, p = np.array(cell.values("init_scale")), cell.parameters
-    if scales.size == 1 or p.trained_outputs == p.domains:
+    scales = np.array(cell.values("init_scale"))
+    if scales.size == 1 or not _some_untrained(cell):
         return None
     error = cell.simulation["converged_untrained_error"].values
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -244,7 +234,7 @@ def smooth(cell):
 )
 def between(cell):
     p, fits = cell.parameters, cell.fits
-    if len(cell.values("init_scale")) == 1 or p.trained_outputs == p.domains:
+    if len(cell.values("init_scale")) == 1 or not _some_untrained(cell):
         return None
     untrained = cell.simulation["converged_untrained_error"].values
     rich, lazy = (fits[f"{name}_deviation"].values for name in ("race", "lazy"))
@@ -278,7 +268,7 @@ def _lazy_reach(cell) -> float:
 LAZY = {
     "of": "lazy",
     "predicted": 1,
-    "allowed": lambda cell: _around(_lazy_reach(cell)),
+    "allowed": lambda cell: around(1, _lazy_reach(cell)),
     "why": "The linearisation leaves out terms of the order of the relative change of the weights, at least S/D over sigma^3.",
     **ALONG,
 }
@@ -293,7 +283,7 @@ LAZY = {
 )
 def lazy_untrained_corrected(cell):
     data, p = _lazy(cell)
-    if p.trained_outputs == p.domains:
+    if not _some_untrained(cell):
         return None
     limits = [lazy_limit(p, cell.seed(number)) for number in range(data.sizes["seed"])]
     return data["converged_untrained_error"].values / np.array(limits)
@@ -312,16 +302,8 @@ def lazy_times(cell):
     loss, ratios = data["loss"].transpose("seed", "step").values, []
     for number, curve in enumerate(loss):
         linear, _ = kernel_of_seed(p, cell.seed(number)).errors(step, p.rate, p.init_scale)
-        ratios.append(_fall(step, curve) / _fall(step, linear))
+        ratios.append(mean_fall_time(step, curve) / mean_fall_time(step, linear))
     return np.array(ratios)
-
-
-def _fall(step, loss) -> float:
-    """Mean time to the shares of `fall_times`, between steps by exponentials."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        decay = np.log(loss / loss[0])
-    at = [np.interp(power * np.log(2), -decay, step) for power in (1, 2, 3, 4)]
-    return float(np.mean(at)) if np.isfinite(loss[:2]).all() else np.nan
 
 
 @sentence(

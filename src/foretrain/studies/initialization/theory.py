@@ -1,12 +1,12 @@
 """The two ends of initialisation: the race from wide random weights, and the network linearised at its start."""
 
 import math
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from foretrain.measures.curve_deviation import falling
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
@@ -16,9 +16,6 @@ from foretrain.theory.routing_from_random import race_loss as loss_of
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
 from foretrain.training.routing import items_task, mask
 from foretrain.training.routing_to_loss import start
-
-# A curve is compared while its loss falls to this share of its start: a long flat end would dilute the deviation.
-LEARNED = 0.01
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
@@ -63,22 +60,15 @@ def _race_loss(level_weights, domains, init_scale, rate, step):
 
 def kernel_of_seed(p: Parameters, seed: Seed) -> TangentKernel:
     """The tangent kernel at a seed's draw of weights, scale 1; kept, since it serves every scale and step."""
-    return _kernel(replace(p, **_NOT_IN_KERNEL), seed)
+    return _kernel(tuple((name, getattr(p, name)) for name in _IN_KERNEL), seed)
 
 
-_NOT_IN_KERNEL = {
-    "init_scale": 1.0,
-    "learning_rate": 1.0,
-    "loss_tolerance": 1.0,
-    "patience": 1,
-    "steps": 1,
-    "observe_every": 1,
-    "precision": "float64",
-}
+_IN_KERNEL = ("level_weights", "domains", "trained_outputs", "mask", "hidden_width")
 
 
 @lru_cache(maxsize=32)
-def _kernel(p, seed):
+def _kernel(used, seed):
+    p = Parameters(**dict(used))
     data = items_task(p.level_weights)
     return tangent_kernel(*start(p, seed), data.inputs[0], data.targets[0], mask(p, seed))
 
@@ -97,9 +87,3 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             lazy[-1] = np.abs(linear - window).mean() / window[0]
             race[-1] = np.abs(race_loss(p, step) - window).mean() / window[0]
     return {"race_deviation": np.array(race), "lazy_deviation": np.array(lazy)}
-
-
-def falling(loss: np.ndarray) -> np.ndarray:
-    """The part of a loss curve until it has fallen to 1% of its start for good, at least two observations."""
-    high = np.flatnonzero(loss > LEARNED * loss[0])
-    return loss[: max(int(high[-1]) + 2, 2)]

@@ -7,7 +7,7 @@ import numpy as np
 from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.measures.trajectory import at_end
 from foretrain.studies.pathway_race.study import handicap, part_factors, variants
-from foretrain.studies.pathway_race.theory import decoupled_run, loser_range, overlap
+from foretrain.studies.pathway_race.theory import decoupled_run, loser_within, overlap
 from foretrain.training.routing import items_task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
@@ -19,7 +19,7 @@ def _times(cell) -> np.ndarray:
     return cell.fits["measured_half_time"].isel(mode=0).transpose("seed", "paths").values
 
 
-def _slowest_gain(times) -> np.ndarray:
+def _slowest_gain(times) -> np.ndarray | np.float64:
     """Smallest ratio of the half-learning times of neighbouring P."""
     return (times[..., :-1] / times[..., 1:]).min(-1)
 
@@ -248,7 +248,7 @@ LOSER = {
 
 @sentence(
     "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
-    allowed=lambda cell: loser_range(cell.parameters, cell.parameters.full_sharing_scale),
+    allowed=lambda cell: loser_within(cell.parameters, cell.parameters.full_sharing_scale),
     of="mixed",
     **LOSER,
 )
@@ -261,7 +261,7 @@ def loser_mixed(cell):
 
 @sentence(
     "What a handicapped full sharing has learned by then is what the closed form says, nothing fitted.",
-    allowed=lambda cell: loser_range(cell.parameters, handicap(cell.parameters)),
+    allowed=lambda cell: loser_within(cell.parameters, handicap(cell.parameters)),
     of="handicapped",
     **LOSER,
 )

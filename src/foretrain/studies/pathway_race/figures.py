@@ -49,7 +49,7 @@ def _strengths(cells, where):
                 ax.plot(time[1:], strength[1:] / optimum[mode], **line)
             last = paths == cells.values("paths")[-1]
             line = theory_line(colour, label="closed form, wide random weights" if last else None)
-            ax.plot(theory["elapsed"], theory["part_strength"] / optimum[mode], **line)
+            ax.plot(theory["race_time"], theory["race_strength"] / optimum[mode], **line)
         lowest = float(cells.theory["equal_start_half_time"].min()) / 3
         ax.set_xlim(lowest, None)
     return finished(

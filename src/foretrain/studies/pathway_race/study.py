@@ -52,12 +52,7 @@ class Parameters(Items, Training):
     full_sharing_scale: float = parameter(
         1.0, "initial scale of the fully shared pathway over that of the modules", above=0
     )
-    hidden_width: int = parameter(
-        64, "width of every hidden layer, N_h", minimum=4, maximum=10**5, static=True
-    )
-    init_scale: float = parameter(
-        0.2, "sigma_0, all singular values of the initial weights", above=0
-    )
+    hidden_width: int = default(64, maximum=10**5)
     init_law: str = parameter(
         "orthogonal",
         "random orthogonal weights, or decoupled: the submanifold of the reduction",
@@ -87,6 +82,13 @@ declare(
         ("step", "part", "mode"),
         meaning="Strength u^T W v of each mode in the modules and in the fully shared pathway, mean over routes.",
         source="Saxe, Sodhani & Lewallen (2022), Fig. 5b",
+    ),
+    Variable("race_time", ("point",), TIME_UNIT, meaning="Times at which the race is predicted."),
+    Variable(
+        "race_strength",
+        ("point", "part", "mode"),
+        meaning="Strength of each mode in the modules that the closed form predicts from wide random weights.",
+        source="docs/studies/pathway-race.md",
     ),
     Variable(
         "weight_ratio",
@@ -152,15 +154,9 @@ def handicap(p: Parameters) -> float:
 def variants(p: Parameters) -> dict[str, dict]:
     """The reduction's own start; shared encoders; and the modules in one network with full sharing, on equal terms or not."""
     mixed = {"against_full_sharing": True, "seeds": 5}
+    decoupled = {"init_law": "decoupled", "dynamics": "descent", "precision": "float64"}
     return {
-        "decoupled": {
-            "init_law": "decoupled",
-            "dynamics": "descent",
-            "precision": "float64",
-            "steps": 200,
-            "init_scale": 0.5,
-            "seeds": 1,
-        },
+        "decoupled": {**decoupled, "steps": 200, "init_scale": 0.5, "seeds": 1},
         "shared-encoders": {"shared_encoders": True, "seeds": 5},
         "mixed": mixed,
         "handicapped": {**mixed, "full_sharing_scale": handicap(p)},

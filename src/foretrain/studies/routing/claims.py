@@ -2,7 +2,10 @@
 
 import numpy as np
 
+from foretrain.claims.allowed import around
 from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures import learning_time
+from foretrain.measures.curve_deviation import deviation_while_learning
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.measures.trajectory import at_end
@@ -25,6 +28,16 @@ def _raced(cell) -> bool:
     """Whether the network starts from weights for which the race has a closed form."""
     known = np.isfinite(cell.theory["loss"].values).all()
     return cell.parameters.init_law == "orthogonal" and bool(known)
+
+
+def _compared(cell) -> bool:
+    """Whether there are several domains of the same items."""
+    return _items(cell) and cell.parameters.domains > 1
+
+
+def _foretold(cell) -> bool:
+    """Whether it is predicted how alike they become, and how far layers grow."""
+    return _compared(cell) and _raced(cell)
 
 
 def _worst(measured, predicted) -> float:
@@ -93,25 +106,17 @@ def orthogonal_start(cell):
 def random_start(cell):
     if not _raced(cell):
         return None
-    samples = []
-    for loss, predicted in zip(_by_seed(cell.simulation), _by_seed(cell.theory), strict=True):
-        drop = loss[0] - np.nanmin(loss) if np.isfinite(loss).any() else np.nan
-        learning = np.flatnonzero(loss > np.nanmin(loss) + 0.01 * drop) if drop > 0 else []
-        gap = np.abs(predicted[: loss.size] - loss)
-        samples.append(gap[learning].mean() / drop if len(learning) else np.nan)
-    return np.array(samples)
-
-
-def _by_seed(data) -> np.ndarray:
-    return data["loss"].transpose("seed", "step").values
+    both = (
+        data["loss"].transpose("seed", "step").values for data in (cell.simulation, cell.theory)
+    )
+    return np.array([deviation_while_learning(*curves) for curves in zip(*both, strict=True)])
 
 
 def _half_time_ratios(cell) -> np.ndarray:
     """Measured over predicted half-learning time, shape (seed, mode); nan where a mode is learned in neither."""
-    data, theory, optimum = cell.simulation, cell.theory, []
-    for number in range(cell.seeds):
-        items = task(cell.parameters, cell.seed(number))
-        optimum.append(items.singular_values / items.variances)
+    data, theory = cell.simulation, cell.theory
+    drawn = [task(cell.parameters, cell.seed(number)) for number in range(cell.seeds)]
+    optimum = [one.singular_values / one.variances for one in drawn]
     strength, goal = _strength(data), data["mode_optimum"].transpose("seed", "mode").values
     measured = half_learning_times(data["time"].values, strength, goal)
     predicted = half_learning_times(theory["time"].values, _strength(theory), np.array(optimum))
@@ -126,7 +131,7 @@ def _strength(data) -> np.ndarray:
     "Modes are half learned when the closed form for wide random weights says.",
     source=OURS,
     predicted=1,
-    allowed=lambda cell: _around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
+    allowed=lambda cell: around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
     why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of that; "
     "over modes and seeds it averages out.",
     note="Mean over modes of measured over predicted half-learning time.",
@@ -134,10 +139,6 @@ def _strength(data) -> np.ndarray:
 )
 def half_times(cell):
     return _half_time_ratios(cell).mean(1) if _items(cell) and _raced(cell) else None
-
-
-def _around(middle, reach) -> tuple[float, float]:
-    return float(middle - reach), float(middle + reach)
 
 
 DIGITS = {
@@ -156,8 +157,7 @@ def _digit_times(cell, scaling):
         return None
     error = np.abs(_half_time_ratios(cell) - 1)
     known = np.isfinite(error)
-    count = np.maximum(known.sum(1), 1)
-    mean = np.where(known.any(1), np.where(known, error, 0).sum(1) / count, np.nan)
+    mean = np.where(known, error, 0).sum(1) / np.where(known.any(1), known.sum(1), np.nan)
     return PerSeed(mean, f"Of {error.shape[1]} modes {known.sum(1).mean():.1f} were learned.")
 
 
@@ -185,12 +185,7 @@ def larger_first(cell):
     data = cell.simulation.transpose("seed", "step", "mode", ...)
     arrays = (data[name].values for name in ("mode_strength", "mode_optimum"))
     times = half_learning_times(data["time"].values, *arrays)
-    strengths = data["mode_singular_value"].values
-    larger = strengths[:, :, None] > 1.1 * strengths[:, None, :]
-    first = np.where(np.isnan(times), np.inf, times)
-    right = ((first[:, :, None] < first[:, None, :]) & larger).sum((1, 2))
-    pairs = larger.sum((1, 2))
-    return np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan)
+    return learning_time.larger_first(times, data["mode_singular_value"].values)
 
 
 def _growth(data):
@@ -294,7 +289,7 @@ def _of_root(cell) -> float:
 @sentence(
     "The ratio stays below sqrt(M) by what the start leaves in the layers and each domain makes of its own part of it.",
     source=OURS,
-    allowed=lambda cell: _around(1, _of_root(cell) / 4),
+    allowed=lambda cell: around(1, _of_root(cell) / 4),
     why="A quarter of what separates the prediction from sqrt(M): less than what the parts of single domains add to it where "
     "not all routes are trained.",
     note="Mean over modes of the measured ratio over the predicted one.",
@@ -302,9 +297,7 @@ def _of_root(cell) -> float:
     **RATIO,
 )
 def ratio_corrected(cell):
-    if not (_items(cell) and _raced(cell) and cell.parameters.domains > 1):
-        return None
-    return (_ratio(cell.simulation) / _ratio(cell.theory)).mean(1)
+    return (_ratio(cell.simulation) / _ratio(cell.theory)).mean(1) if _foretold(cell) else None
 
 
 def _decoupled_end(cell) -> np.ndarray:
@@ -328,7 +321,7 @@ def _decoupled_end(cell) -> np.ndarray:
     at_end=True,
 )
 def end_point(cell):
-    if not (_items(cell) and _raced(cell) and cell.parameters.domains > 1):
+    if not _foretold(cell):
         return None
     end, predicted = (_final(data, "hidden") for data in (cell.simulation, cell.theory))
     return np.abs(end / predicted - 1).max(1)
@@ -343,10 +336,6 @@ SHARED = {
     "note": "Mean cosine between first-hidden-layer activity for the same item in different domains.",
     "at_end": True,
 }
-
-
-def _compared(cell) -> bool:
-    return _items(cell) and cell.parameters.domains > 1
 
 
 @sentence(
@@ -369,26 +358,26 @@ def _foreseen(cell, which) -> float:
     "An item's representations differ across domains by what each domain makes of its own part of the start.",
     source=OURS,
     predicted=lambda cell: _foreseen(cell, 0),
-    allowed=lambda cell: _around(_foreseen(cell, 0), (1 - _foreseen(cell, 0)) / 4),
+    allowed=lambda cell: around(_foreseen(cell, 0), (1 - _foreseen(cell, 0)) / 4),
     why="A quarter of what is predicted to be missing to a cosine of 1.",
     corrects="shared",
     **SHARED,
 )
 def shared_corrected(cell):
-    return _alike(cell.simulation, 0) if _compared(cell) and _raced(cell) else None
+    return _alike(cell.simulation, 0) if _foretold(cell) else None
 
 
 @sentence(
     "Different items are as alike across domains as V B1^2 V^T says.",
     source=OURS,
     predicted=lambda cell: _foreseen(cell, 1),
-    allowed=lambda cell: _around(_foreseen(cell, 1), 0.05),
+    allowed=lambda cell: around(_foreseen(cell, 1), 0.05),
     why="A cosine within .05 of its prediction, as for the same item.",
     note="Mean cosine between first-hidden-layer activity for different items in different domains.",
     at_end=True,
 )
 def shared_structure(cell):
-    return _alike(cell.simulation, 1) if _compared(cell) and _raced(cell) else None
+    return _alike(cell.simulation, 1) if _foretold(cell) else None
 
 
 @sentence(

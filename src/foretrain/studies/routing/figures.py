@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing, finished
-from foretrain.figures.routes import block_map, output_map
+from foretrain.figures import Drawing, curves, finished
+from foretrain.figures.routes import block_map, draw_accuracy, output_map
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
@@ -15,8 +15,6 @@ from foretrain.figures.style import (
     theory_line,
     titled_panels,
 )
-from foretrain.measures.settling import unsettled
-from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -31,7 +29,7 @@ _KINDS = {
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves, singular values, errors, and what the network represents and answers at the end."""
     cell, where = grid.first()
-    drawings = {"grid": _grid(*grid.first((next(iter(grid.axes)),)))} if grid.axes else {}
+    drawings = curves.draw(grid, _KINDS) if grid.axes else {}
     drawings["learning-curve"] = _learning_curve(cell, where)
     drawings["singular-values"] = _singular_values(cell, where)
     drawings["errors"] = _errors(cell, where)
@@ -39,7 +37,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         drawings["similarity"] = _similarity(cell, where)
         drawings["outputs"] = _outputs(cell, where)
     else:
-        drawings["accuracy"] = _accuracy(cell, where)
+        drawings["accuracy"] = draw_accuracy(cell.simulation, where)
     return drawings
 
 
@@ -152,54 +150,4 @@ def _outputs(cell, where):
         "Output on every route",
         "Answer of the network of the first seed for every item on every route at the end of training. Framed routes "
         "were trained, the others never were." + where,
-    )
-
-
-def _accuracy(cell, where):
-    figure, ax = panels(height=5)
-    accuracy, trained = (
-        cell.simulation[name].transpose("seed", "output_domain", "input_domain").values
-        for name in ("heldout_accuracy", "trained_pairs")
-    )
-    image = block_map(ax, accuracy.mean(0), cell.parameters.domains, trained[0])
-    ax.set(xlabel="Input domain", ylabel="Output domain")
-    figure.colorbar(image, label="Held-out accuracy")
-    return finished(
-        figure,
-        "Accuracy on every route",
-        "Fraction of held-out digits classified right on every route, mean over seeds. Framed routes were trained "
-        "(with random masks: in the first seed)." + where,
-    )
-
-
-def _grid(cells, where):
-    name = next(iter(cells.axes))
-    cells = cells.along(name)
-    figure, ax = panels()
-    end = at_end(cells.simulation[["loss", "untrained_error"]]).transpose("seed", name)
-    values = np.array(cells.axes[name])
-    number = values.dtype.kind in "fiu"
-    x = values if number else np.arange(len(values))
-    for variable in ("loss", "untrained_error"):
-        text, colour = _KINDS[variable]
-        shown = end[variable].where(end[variable] > 0)
-        line, _ = seed_band(ax, x, shown, text, color=PALETTE[colour], statistic=np.median)
-        line.set_marker("o")
-    open_ends = unsettled(cells.simulation["loss"].transpose(name, "seed", "step").values).any(1)
-    if open_ends.any():
-        middle = end["loss"].median("seed").values[open_ends]
-        style = {"facecolor": "white", "edgecolor": PALETTE["black"], "zorder": 5}
-        ax.scatter(x[open_ends], middle, label="cut off while still learning", **style)
-    if not number:
-        ax.set_xticks(x, values)
-    elif (x > 0).all() and x.max() > 10 * x.min():
-        ax.set_xscale("log")
-    ax.set(xlabel=name.replace("_", " "), ylabel="Error at the end")
-    if (end.to_array() > 0).any():
-        ax.set_yscale("log")
-    return finished(
-        figure,
-        f"Error against {name}",
-        "Error on trained and untrained routes at the end of training, median over seeds. White circles: cells with a run "
-        "that was cut off while it still learned." + where,
     )

@@ -4,38 +4,28 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from foretrain.errors import argument_error
-from foretrain.plans.blocks import Training
+from foretrain.plans.blocks import DescentOrFlow
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
 from foretrain.tasks.domains import Task, digits_task
-from foretrain.training.routing import LAYERS, Items, Routes, check_routes, items_task
+from foretrain.training.routing import LAYERS, Images, Items, Routes, check_routes, items_task
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "15 s"
 REFERENCES = ("saxe2022",)
-PRESETS = {
-    "paper": {
-        "loss_function": "authors",
-        "learning_rate": 0.02,
-        "steps": 700,
-        "observe_every": 4,
-    },
-    "digits": {"data": "digits"},
-}
+_PAPER = {"loss_function": "authors", "learning_rate": 0.02, "steps": 700, "observe_every": 4}
+PRESETS = {"paper": _PAPER, "digits": {"data": "digits"}}
 CONDITIONAL_DEFAULTS = {
     ("data", "digits"): {"learning_rate": 0.2, "steps": 2500, "observe_every": 25},
 }
 
 
 @dataclass(frozen=True)
-class Parameters(Items, Routes, Training):
+class Parameters(Items, Images, Routes, DescentOrFlow):
     """Parameters of the routing study; each field's rule says what it may be."""
 
-    hidden_width: int = parameter(
-        64, "width of both hidden layers", minimum=1, maximum=4096, static=True
-    )
-    init_scale: float = parameter(0.2, "sigma_0, scale of the initial weights", above=0)
+    init_scale: float = default(0.2, "sigma_0, scale of the initial weights")
     init_law: str = parameter(
         "orthogonal",
         "law of the initial weights; decoupled: the submanifold of the reduction",
@@ -48,11 +38,9 @@ class Parameters(Items, Routes, Training):
         choices=("hierarchy", "digits"),
         static=True,
     )
-    transform: str = parameter(
+    transform: str = default(
         "permutation",
         "digits: what makes a domain, a pixel permutation or a rotation by 180 i/M degrees",
-        choices=("permutation", "rotation"),
-        static=True,
     )
     scaling: str = parameter(
         "whitened",
@@ -60,16 +48,7 @@ class Parameters(Items, Routes, Training):
         choices=("whitened", "raw"),
         static=True,
     )
-    heldout_fraction: float = parameter(
-        0.2, "digits: fraction held out for testing", minimum=0.05, maximum=0.9, static=True
-    )
-    dynamics: str = parameter(
-        "descent",
-        "gradient descent, or gradient flow by Tsitouras' 5th-order method with the same step",
-        choices=("descent", "flow"),
-        static=True,
-    )
-    learning_rate: float = default(0.04, "step of descent or of the flow's solver")
+    learning_rate: float = default(0.04)
     loss_function: str = parameter(
         "paper",
         "paper: mean over items and trained routes of 1/2 |error|^2; authors: their code's sum over routes",
@@ -133,9 +112,8 @@ declare(
 def check(p: Parameters) -> None:
     """Refuse combinations of parameters that make no network."""
     check_routes(p)
-    modes = 4 if p.data == "hierarchy" else 10
-    if p.hidden_width < modes:
-        rule = f"be at least {modes}, the number of modes of the data"
+    if p.data == "digits" and p.hidden_width < 10:
+        rule = "be at least 10, the number of modes of the data"
         raise argument_error("hidden_width", rule, f"is {p.hidden_width}")
 
 
@@ -153,15 +131,12 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 def variants(p: Parameters) -> dict[str, dict]:
     """The decoupled start and the flow, both in float64, and a network with one output per input, where none can share."""
+    half = max(
+        1, p.steps // 2
+    )  # a flow's step costs seven gradients; most modes are learned by then
     return {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
-        # A flow step costs seven gradients; half of the time is enough to see most modes learned.
-        "flow": {
-            "dynamics": "flow",
-            "precision": "float64",
-            "steps": max(1, p.steps // 2),
-            "seeds": 2,
-        },
+        "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
         "one-output": {"trained_outputs": 1, "mask": "circulant", "seeds": 5},
     }
 

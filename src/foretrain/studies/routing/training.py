@@ -8,7 +8,7 @@ from foretrain.dynamics.program import Program
 from foretrain.streams import Seed, key
 from foretrain.studies.routing.study import Parameters, task
 from foretrain.tasks.domains import Task
-from foretrain.training.routing import gradient_gap, mask, paper_rate
+from foretrain.training.routing import item_ends, mask, paper_rate
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
@@ -26,6 +26,7 @@ def program(p: Parameters) -> Program:
     import jax
     import jax.numpy as jnp
 
+    from foretrain.dynamics.direction import gradient_gap
     from foretrain.dynamics.flow import fixed_step
     from foretrain.networks import routing as network
 
@@ -74,36 +75,20 @@ def program(p: Parameters) -> Program:
         weights, start, _ = state
         task, trained = _unpack(inputs), inputs["trained_pairs"]
         error = errors(weights, task)
-        singular = lambda matrix: jnp.linalg.svd(matrix, compute_uv=False)  # noqa: E731
-        modes = task.singular_values.shape[0]
-        layers = [
-            singular(weights.encoders)[:, :modes].mean(0),
-            singular(weights.hidden)[:modes],
-            singular(weights.decoders)[:, :modes].mean(0),
-        ]
-        whole = jnp.einsum(
-            "jog,gh,ihd,om,idn->ijmn",
-            weights.decoders,
-            weights.hidden,
-            weights.encoders,
-            task.output_modes,
-            jnp.broadcast_to(task.input_modes, (p.domains, *task.input_modes.shape[1:])),
-        )
+        whole = network.in_modes(weights, task.output_modes, task.input_modes)
         # A tolerance well above rounding and far below any gap between distinct modes of these data.
         strengths = task.singular_values
         block = jnp.abs(strengths[:, None] - strengths[None]) <= 1e-4 * strengths[0]
         mass = (whole**2).sum((2, 3))
         outside = jnp.where(block, 0, whole**2).sum((2, 3))
-        drift = [q - q0 for q, q0 in zip(network.conserved(weights), start, strict=True)]
+        own = (jnp.einsum("ijmm->ijm", whole) * trained[:, :, None]).sum((0, 1))
         observed = {
             "loss": network.mean_over(trained, error),
             "untrained_error": network.mean_over(1 - trained, error),
-            "singular_values": jnp.stack(layers),
-            "mode_strength": (jnp.einsum("ijmm->ijm", whole) * trained[:, :, None]).sum((0, 1))
-            / trained.sum(),
+            "singular_values": network.singular_values(weights, len(strengths)),
+            "mode_strength": own / trained.sum(),
             "off_diagonal_mass": (outside * trained).sum() / (mass * trained).sum(),
-            "conserved_drift": jnp.sqrt(sum((d**2).sum() for d in drift))
-            / (weights.hidden**2).sum(),
+            "conserved_drift": network.drift(weights, start),
         }
         if p.data == "digits":
             _, error = _heldout(weights, task)
@@ -131,13 +116,7 @@ def program(p: Parameters) -> Program:
             result, _ = _heldout(weights, task)
             right = result.argmax(2) == task.heldout_targets.argmax(1)
             return {**finals, "heldout_accuracy": right.mean(-1).astype(dtype)}
-        items = jnp.broadcast_to(jnp.eye(task.inputs.shape[1], dtype=dtype), (1, 4, 4))
-        hidden = weights.encoders.transpose(0, 2, 1).reshape(-1, p.hidden_width)
-        return {
-            **finals,
-            "outputs": network.outputs(weights, items),
-            "similarity": hidden @ hidden.T,
-        }
+        return {**finals, **item_ends(weights)}
 
     return Program(init, step, observe, finish=finish)
 

@@ -30,13 +30,13 @@ ALONG = {"over": ("trained_outputs",), "at_end": True}
     **ALONG,
 )
 def trained(cell):
-    data = cell.simulation
-    worst = data["converged_loss"].max("trained_outputs", skipna=False) / zero_error(
-        cell.parameters
+    data, worst = (
+        cell.simulation,
+        cell.simulation["converged_loss"].max("trained_outputs", skipna=False),
     )
     stuck = int((data["outcome"] != CONVERGED).sum())
     return PerSeed(
-        worst.values,
+        (worst / zero_error(cell.parameters)).values,
         f"Largest final training loss over K, in units of the error of answering zero; {stuck} of {data['outcome'].size} runs "
         f"ended above loss {cell.parameters.loss_tolerance:g}.",
     )

@@ -7,10 +7,10 @@ from foretrain.measures.curve_deviation import mean_deviation
 from foretrain.measures.gates import angle_clusters
 from foretrain.measures.learning_time import crossing_time
 from foretrain.studies.xor.gatings import SINGLE
-from foretrain.studies.xor.study import decoupled_strength
-from foretrain.studies.xor.theory import SINGULAR_VALUE, VARIANCE, descend
+from foretrain.studies.xor.study import decoupled_strength, natural_strength
 from foretrain.studies.xor.training import start_weights
 from foretrain.tasks.logic import xor
+from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descend
 from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units
 from foretrain.training.pathways import FASTEST, by_gating, describe, lead
 
@@ -18,12 +18,6 @@ PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/xor.md"
 GATED = "docs/theory/gated-networks.md"
 DEVIATION = "Mean |difference of loss| over the run, over its start."
-LEARNED = SINGULAR_VALUE / VARIANCE  # the end of every a(t)
-
-
-def natural(cell) -> float:
-    """N_h sigma_0^2, the unit of a_0."""
-    return cell.parameters.hidden_width * cell.parameters.init_scale**2
 
 
 def curves(data, name="loss") -> np.ndarray:
@@ -63,7 +57,7 @@ MEAN_START = (
 def relu_tracks_closed_form(cell):
     if not rectified(cell):
         return None
-    fitted = cell.fits["fitted_strength"].values / natural(cell)
+    fitted = cell.fits["fitted_strength"].values / natural_strength(cell.parameters)
     fitted = fitted[np.isfinite(fitted)]
     words = f"{fitted.mean():.3f} ± {fitted.std():.3f}" if fitted.size else "none"
     deviation = mean_deviation(
@@ -84,13 +78,15 @@ def while_learning(cell) -> float:
     source=OURS,
     predicted=lambda cell: mean_rectified_start(),
     allowed=lambda cell: mean_start(cell, mean_rectified_start(), rectified_variance(cell)),
-    why=MEAN_START
-    + "N_h/4 units, of relative SD 1.2 each. One number for four unequal ones lies below their mean by half "
-    "of their relative variance; twice that.",
+    why=MEAN_START + "N_h/4 units, of relative SD 1.2 each.",
     note="a_0 / (N_h sigma_0^2), fitted by descent of the reduction at the run's own step.",
 )
 def relu_start(cell):
-    return cell.fits["fitted_descent_strength"].values / natural(cell) if rectified(cell) else None
+    return (
+        cell.fits["fitted_descent_strength"].values / natural_strength(cell.parameters)
+        if rectified(cell)
+        else None
+    )
 
 
 def rectified_variance(cell) -> float:
@@ -127,15 +123,13 @@ def relu_unfitted(cell):
     return mean_deviation(curves(run), curves(cell.theory)) if rectified(cell) else None
 
 
-def trained_units(cell):
-    """Input weights of every seed's units at the end, shape (unit, input) each; None for a seed that diverged."""
+def of_units(cell, measure) -> np.ndarray | None:
+    """``measure(weights, number)`` of the input weights of every seed's ReLU units at the end; nan for one that diverged."""
+    if not rectified(cell):
+        return None
     weights = cell.simulation["input_weights"].transpose("seed", "unit", "input").values
-    return [one if np.isfinite(one).all() else None for one in weights]
-
-
-def centres(cell):
-    """Mean directions in degrees of every seed's groups of units; None for a seed that diverged."""
-    return [None if one is None else angle_clusters(one)[1] for one in trained_units(cell)]
+    whole = np.isfinite(weights).all((1, 2))
+    return np.array([measure(one, n) if whole[n] else np.nan for n, one in enumerate(weights)])
 
 
 @sentence(
@@ -148,9 +142,7 @@ def centres(cell):
     note="Groups of input weights by direction, parted by more than 45 degrees.",
 )
 def cell_types(cell):
-    if not rectified(cell):
-        return None
-    return np.array([np.nan if one is None else len(one) for one in centres(cell)])
+    return of_units(cell, lambda weights, _: len(angle_clusters(weights)[1]))
 
 
 @sentence(
@@ -164,10 +156,7 @@ def cell_types(cell):
     note="Largest angle between a type's mean direction and the nearest example.",
 )
 def cell_directions(cell):
-    if not rectified(cell):
-        return None
-    off = lambda one: np.abs(one % 90 - 45).max()  # noqa: E731
-    return np.array([np.nan if one is None else off(one) for one in centres(cell)])
+    return of_units(cell, lambda weights, _: np.abs(angle_clusters(weights)[1] % 90 - 45).max())
 
 
 @sentence(
@@ -180,15 +169,14 @@ def cell_directions(cell):
     note="Fraction of units whose type is the one derived from the initial weights.",
 )
 def cell_types_foreseen(cell):
-    if not rectified(cell):
-        return None
-    x, found = xor(1).inputs["x"], []
-    for number, weights in enumerate(trained_units(cell)):
+    x = xor(1).inputs["x"]
+
+    def as_foreseen(weights, number):
         start = start_weights(cell.parameters, cell.seed(number))
         foreseen, _ = sort_rectified_units(start["in1"], start["out1"][0])
-        answered = None if weights is None else x[(weights @ x.T).argmax(1)]
-        found.append(np.nan if answered is None else (answered == foreseen).all(1).mean())
-    return np.array(found)
+        return (x[(weights @ x.T).argmax(1)] == foreseen).all(1).mean()
+
+    return of_units(cell, as_foreseen)
 
 
 @sentence(
@@ -201,7 +189,8 @@ def cell_types_foreseen(cell):
 )
 def decoupled(cell):
     p, run = cell.parameters, cell.variants["decoupled"].isel(seed=0)
-    predicted = descend(np.full(4, decoupled_strength(p) ** 2), p)
+    start = np.full(4, decoupled_strength(p) ** 2)
+    predicted = descend(start, p.learning_rate, p.steps, p.observe_every)
     measured = run["example_strength"].transpose("step", "example").values
     with np.errstate(invalid="ignore"):
         deviation = np.abs(measured - predicted[: len(measured)]).max() / LEARNED
@@ -252,14 +241,17 @@ def gating_time(cell):
     note="a_0 / (N_h sigma_0^2), one number fitted per seed by descent of the reduction.",
 )
 def gated_start(cell):
-    return cell.fits["fitted_gated_strength"].values / natural(cell)
+    return cell.fits["fitted_gated_strength"].values / natural_strength(cell.parameters)
 
 
 @sentence(
     "The loss of the gated network is predicted from its initial weights, with nothing fitted.",
     source=GATED,
     predicted=0,
-    allowed=lambda cell: (0, natural(cell) / 4 + float(np.finfo(cell.parameters.precision).eps)),
+    allowed=lambda cell: (
+        0,
+        natural_strength(cell.parameters) / 4 + float(np.finfo(cell.parameters.precision).eps),
+    ),
     why="What decays of the initial weights and is left out is a loss of order N_h sigma_0^2, for a part of the run.",
     of="gated",
     note=DEVIATION,
@@ -296,6 +288,5 @@ def gates_fastest(cell):
     corrects="gates-fastest",
 )
 def gates_fastest_corrected(cell):
-    if not rectified(cell):
-        return None
-    return lead(cell, by_gating(cell, "gating_consistent").astype(bool))
+    consistent = by_gating(cell, "gating_consistent").astype(bool)
+    return lead(cell, consistent) if rectified(cell) else None

@@ -5,11 +5,11 @@ import functools
 import numpy as np
 import xarray as xr
 
-from foretrain.forecast.prediction import Prediction
+from foretrain.forecast.gatings import rank_gatings
 from foretrain.measures.gates import gate_agreement
 from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import xor
-from foretrain.training.pathways import rank_gatings
+from foretrain.theory.rectified_start import self_consistent
 
 # A unit is open on an example where it answers at least a tenth as much as on its best one: units slide along the
 # border of two further examples and flicker there by a learning rate's worth of angle.
@@ -36,23 +36,13 @@ def candidates(init_scale: float) -> dict[str, np.ndarray]:
         init_scale: Strength of every edge at the start.
     """
     data = xor(1)
-    table, predictions = rank_gatings(data.inputs["x"], data.targets["y"], gatings(), init_scale)
-    fits = [self_consistent(predictions[name], gates) for name, gates in gatings().items()]
+    x, y = data.inputs["x"], data.targets["y"]
+    table, predictions = rank_gatings(x, y, gatings(), init_scale)
+    fits = [
+        self_consistent(predictions[name].reduction, x, gates, OPEN)
+        for name, gates in gatings().items()
+    ]
     return {**table, "gating_consistent": np.array(fits)}
-
-
-def self_consistent(prediction: Prediction, gates: np.ndarray) -> bool:
-    """Whether rectified units along every pathway's learned input weights would open just where the pathway does."""
-    x = xor(1).inputs["x"]
-    for number, group in enumerate(prediction.reduction.groups):
-        # Pathways that divide the examples are groups of their own, with one mode each, since there is one output.
-        (pathway,) = group.bundles
-        along = x @ group.frames["x"][:, 0]
-        learns = abs(prediction.reduction.singular_values[number, 0]) > 1e-9
-        fits = [((sign * along > OPEN) == (gates[pathway] > 0)).all() for sign in (1, -1)]
-        if not (learns and any(fits)):
-            return False
-    return True
 
 
 def agreement(run: xr.Dataset) -> np.ndarray:

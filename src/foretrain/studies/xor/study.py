@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.errors import argument_error
+from foretrain.plans.blocks import DescentOrFlow
 from foretrain.plans.parameters import default, parameter
 from foretrain.studies.xor.gatings import gatings
 from foretrain.tasks.logic import xor
@@ -19,27 +20,17 @@ PRESETS = {"paper": {"learning_rate": 0.005, "steps": 8000, "observe_every": 20}
 
 
 @dataclass(frozen=True)
-class Parameters(Pathways):
+class Parameters(Pathways, DescentOrFlow):
     """Parameters of the study; each field's rule says what it may be."""
 
-    network: str = parameter(
-        "relu",
-        "a two-layer ReLU network, or four linear pathways each open on one example",
-        choices=("relu", "gated"),
-        static=True,
+    network: str = default(
+        "relu", "a two-layer ReLU network, or four linear pathways each open on one example"
     )
     init_law: str = parameter(
         "normal",
         "law of the initial weights; decoupled (gated only): the submanifold of the reduction",
         choices=("normal", "decoupled"),
     )
-    dynamics: str = parameter(
-        "descent",
-        "gradient descent, or gradient flow by Tsitouras' 5th-order method with the same step",
-        choices=("descent", "flow"),
-        static=True,
-    )
-    learning_rate: float = default(0.01, "step of descent or of the flow's solver")
     time_constant: float = parameter(
         2.5, "tau: the paper's time is tau times step x learning rate", above=0
     )
@@ -114,6 +105,11 @@ def check(p: Parameters) -> None:
             "is `decoupled`",
             "Try --network gated.",
         )
+
+
+def natural_strength(p: Parameters) -> float:
+    """N_h sigma_0^2, the unit of a_0."""
+    return p.hidden_width * p.init_scale**2
 
 
 def decoupled_strength(p: Parameters) -> float:

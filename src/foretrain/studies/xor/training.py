@@ -37,30 +37,22 @@ def program(p: Parameters) -> Program:
     """The program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax.numpy as jnp
 
-    from foretrain.networks import gated, rectified
-
     dtype, data, shape = jnp.dtype(p.precision), xor(1), network(p)
-    # Kept as NumPy until traced: outside the run's own context float64 would be lost.
-    x, y = data.inputs["x"], data.targets["y"]
-    gates = {name: value.astype(dtype) for name, value in data.gates.items()}
 
-    def answer(weights):
-        if p.network == "relu":
-            return rectified.forward(weights, x.astype(dtype))
-        return gated.forward(shape, weights, {"x": x.astype(dtype)}, gates)["y"]
+    def task(_):
+        # Kept as NumPy until traced: outside the run's own context float64 would be lost.
+        gates = {name: value.astype(dtype) for name, value in data.gates.items()}
+        return data.inputs["x"].astype(dtype), data.targets["y"].astype(dtype), gates
 
-    def loss(weights, inputs):
-        return 0.5 * ((y.astype(dtype) - answer(weights)) ** 2).mean()
+    def observe(answer, y):
+        return {"example_strength": (answer * y)[:, 0] / np.sqrt(2).astype(dtype)}
 
-    def observe(inputs, weights):
-        strength = (answer(weights) * y.astype(dtype))[:, 0] / np.sqrt(2).astype(dtype)
-        return {"loss": loss(weights, inputs), "example_strength": strength}
-
-    def finish(inputs, weights):
+    def finish(weights, x):
         pathways = range(1, len(shape.hidden) + 1)
         return {
             "input_weights": jnp.concatenate([weights[f"in{k}"] for k in pathways]),
             "output_weights": jnp.concatenate([weights[f"out{k}"][0] for k in pathways]),
         }
 
-    return descent(shape, loss, observe, finish, flow=p.dynamics == "flow")
+    relu, flow = p.network == "relu", p.dynamics == "flow"
+    return descent(shape, task, observe, finish, relu=relu, flow=flow)

@@ -1,0 +1,1 @@
+"""The study ``adiabatic-limit``; see ``study.py``."""

@@ -1,0 +1,45 @@
+"""Figures of ``adiabatic-limit``."""
+
+import numpy as np
+
+from foretrain.figures import Drawing
+from foretrain.figures.style import (
+    legend_below,
+    panels,
+    seed_band,
+    shades,
+    simulation_line,
+    theory_line,
+)
+
+from .claims import deviation_error
+
+
+def draw(grid):
+    """Energy of pairs over time, beside that of the effective loss; the frozen map's error against the ratio."""
+    kept = ("rate_ratio",)
+    figure, (left, right) = panels(1, 2, height=4.6)
+    cell, words = grid.first(kept)
+    cell = cell.along(*kept)
+    ratios = np.array(cell.values("rate_ratio"))
+    for number, colour in enumerate(shades(len(ratios))):
+        energy = cell.simulation["pair_energy"].isel(rate_ratio=number, seed=0)
+        words_of = f"ratio {ratios[number]:g}"
+        left.semilogy(energy["time"], energy / energy[0], **simulation_line(colour, label=words_of))
+    effective = cell.theory["pair_energy"].isel(rate_ratio=0, seed=0)
+    left.semilogy(
+        effective["time"], effective / effective[0], **theory_line(label="effective loss")
+    )
+    left.set(xlabel=r"time ($1/\eta_x$)", ylabel="energy of pairs")
+    if len(ratios) > 1 and ratios[0] > 0:
+        for part in grid.cells(keep=kept):
+            error = deviation_error(part.along(*kept))
+            name = ", ".join(f"{axis} {value}" for axis, value in part.cell.items())
+            seed_band(right, ratios, error.T, name.replace("output_dim", "k ="))
+        right.set(xlabel=r"$\eta_A/\eta_x$", ylabel="error, map frozen", xscale="log", yscale="log")
+    legend_below(figure)
+    caption = (
+        "Left: one seed, and exp(-2 t), what the effective loss of pairs says. Right: largest distance over time between "
+        "deviations and those under the map of the start, relative to the start." + words
+    )
+    return {"ratio": Drawing(figure, "Effective and real", caption)}

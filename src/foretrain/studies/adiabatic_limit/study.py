@@ -1,0 +1,115 @@
+"""The adiabatic limit: how a linear model whose inputs learn faster than its weights comes to attract pairs of one label."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import Variable, default, parameter
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix L"
+COST = "15 s"
+REFERENCES = ("liu2022",)
+AXES = {"rate_ratio": (0.01, 0.003, 0.03, 0.1, 1.0), "output_dim": (128, 32, 512)}
+PRESETS = {"paper": {"seeds": 50, "rate_ratio": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)}}
+lab.declare(
+    Variable(
+        "deviations",
+        ("step", "sample", "coordinate"),
+        meaning="Inputs less their mean; in theory with weights frozen at their start.",
+    ),
+    Variable(
+        "pair_energy",
+        ("step",),
+        meaning="Sum over inputs of squared deviations, the loss of pairs.",
+    ),
+    Variable("learned_bias", ("step",), meaning="b . y / |y|²; in theory with weights frozen."),
+    Variable(
+        "pair_gap",
+        ("step",),
+        meaning="Deviations less those that A'A along the run gives, relative.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Inputs of one label y, the map A x + b, and the rates at which they learn; time is in units of 1/eta_x."""
+
+    rate_ratio: float = parameter(0.01, "eta_A/eta_x, learning rate of map over inputs", minimum=0)
+    samples: int = parameter(6, "inputs of the label", minimum=2, static=True)
+    dimension: int = parameter(4, "d, of an input", minimum=1, static=True)
+    output_dim: int = parameter(128, "k, of label and output", minimum=1, static=True)
+    init_scale: float = parameter(1.0, "standard deviation of an input's entries", above=0)
+    label_scale: float = parameter(1.0, "length of a typical label", above=0)
+    weight_decay: float = parameter(0.0, "gamma, decay of A", minimum=0)
+    learning_rate: float = parameter(0.05, "step of the flow's solver", above=0, maximum=1)
+    steps: int = default(100)
+    observe_every: int = default(5)
+    precision: str = default("float64")
+
+
+def inputs(p, seed):
+    """Label, inputs, and a map of independent entries of variance 1/k, so that A'A is about the identity."""
+    weights = lab.generator(seed, "weights").standard_normal((p.output_dim, p.dimension))
+    data = lab.generator(seed, "data")
+    points = p.init_scale * data.standard_normal((p.samples, p.dimension))
+    label = p.label_scale * data.standard_normal(p.output_dim)
+    root = np.sqrt(p.output_dim)
+    return {"map": weights / root, "points": points, "label": label / root}
+
+
+def program(p):
+    """The flow of all on |A x + b - y|²/2 + gamma/2 |A|², the mean over inputs for map and bias, and of the propagator."""
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import flow
+
+    def velocity(state, inputs):
+        weights, bias, points, propagator = state
+        error = points @ weights.T + bias - inputs["label"]
+        slope = error.T @ points / p.samples + inputs["weight_decay"] * weights
+        ratio = inputs["rate_ratio"]
+        pulled = weights.T @ weights @ propagator
+        return -ratio * slope, -ratio * error.mean(0), -error @ weights, -pulled
+
+    def init(inputs):
+        still = jnp.zeros(p.output_dim)
+        return (inputs["map"], still, inputs["points"], jnp.eye(p.dimension)), jnp.zeros(())
+
+    def step(inputs, state):
+        later = flow.fixed_step(velocity, state[0], inputs, inputs["learning_rate"])
+        return later, state[1] + 1
+
+    def observe(inputs, state):
+        weights, bias, points, propagator = state[0]
+        apart, before = (x - x.mean(0) for x in (points, inputs["points"]))
+        error, label = points @ weights.T + bias - inputs["label"], inputs["label"]
+        gap = jnp.abs(apart - before @ propagator.T).max() / jnp.abs(before).max()
+        return {
+            "loss": (error**2).sum(1).mean() / 2 + inputs["weight_decay"] / 2 * (weights**2).sum(),
+            "deviations": apart,
+            "pair_energy": (apart**2).sum(),
+            "learned_bias": bias @ label / (label @ label),
+            "pair_gap": gap,
+        }
+
+    return lab.Program(init, step, observe)
+
+
+def predict(p, step, seed):
+    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves."""
+    drawn, time = inputs(p, seed), step * p.learning_rate
+    weights, points, label = drawn["map"], drawn["points"], drawn["label"]
+    left, singular, right = np.linalg.svd(weights, full_matrices=False)
+    rates, mean = singular**2, points.mean(0)
+    decayed = np.exp(-rates * time[:, None])[:, None] * ((points - mean) @ right.T)
+    within = left.T @ (label - weights @ mean)
+    outside = label - left @ (left.T @ label)
+    integral = -np.expm1(-rates * time[:, None]) / rates * within @ left.T
+    bias = p.rate_ratio * (integral + time[:, None] * outside)
+    return {
+        "deviations": decayed @ right,
+        "pair_energy": np.exp(-2 * time) * ((points - mean) ** 2).sum(),
+        "learned_bias": bias @ label / (label @ label),
+    }

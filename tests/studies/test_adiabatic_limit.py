@@ -1,0 +1,122 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+from scipy.integrate import solve_ivp
+
+import foretrain
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.adiabatic_limit import study
+
+SMALL = {"samples": 3, "dimension": 2, "output_dim": 5, "steps": 40}
+
+
+def test_a_run_is_the_flow_of_the_loss_whatever_the_ratio(tmp_path):
+    result = foretrain.run(
+        "adiabatic-limit",
+        **SMALL,
+        rate_ratio=[0.0, 0.5],
+        weight_decay=0.1,
+        seeds=1,
+        out=tmp_path / "a",
+        quiet=True,
+        workers=1,
+    )
+    drawn = study.inputs(study.Parameters(**SMALL), Seed(0, 0))
+    shapes = (5, 2), (5,), (3, 2)
+
+    def velocity(time, flat, ratio):
+        weights, bias, points = (
+            part.reshape(shape)
+            for part, shape in zip(np.split(flat, (10, 15)), shapes, strict=True)
+        )
+        error = points @ weights.T + bias - drawn["label"]
+        slope = -ratio * (error.T @ points / 3 + 0.1 * weights), -ratio * error.mean(0)
+        return np.concatenate([part.ravel() for part in (*slope, -error @ weights)])
+
+    start = np.concatenate([drawn["map"].ravel(), np.zeros(5), drawn["points"].ravel()])
+    for ratio in (0.0, 0.5):
+        solved = solve_ivp(velocity, (0, 2), start, args=(ratio,), rtol=1e-10, atol=1e-12)
+        points = solved.y[15:, -1].reshape(3, 2)
+        run = result.simulation.sel(rate_ratio=ratio).isel(seed=0, step=-1)
+        np.testing.assert_allclose(run["deviations"], points - points.mean(0), atol=1e-7)
+    still = result.simulation.sel(rate_ratio=0.0).isel(seed=0)
+    said = result.theory.sel(rate_ratio=0.0).isel(seed=0)
+    np.testing.assert_allclose(still["deviations"], said["deviations"], atol=1e-8)
+
+
+def test_shared_embeddings_do_not_follow_the_energy_of_pairs():
+    """Symbols 0 to 3 under addition, map frozen and isotropic: a pair that shares no symbol is moved by other samples."""
+    random = np.random.default_rng(0)
+    samples = np.array([(i, j) for i in range(4) for j in range(i, 4)])
+    counts = np.array([np.bincount(pair, minlength=4) for pair in samples])
+    labels = random.standard_normal((7, 3))[samples.sum(1)]
+    embedding = random.standard_normal((4, 3))
+    moved = counts @ -(counts.T @ (counts @ embedding - labels))
+    first, second = (samples.tolist().index(list(pair)) for pair in ((0, 3), (1, 2)))
+    points = counts @ embedding
+    apart, velocity = points[first] - points[second], moved[first] - moved[second]
+    alone = -2 * apart  # what these two samples do to each other: each holds two symbols
+    assert np.linalg.norm(velocity - alone) > np.linalg.norm(alone) / 2
+    # The labels of other samples enter: the difference does not even vanish with itself.
+    other = labels + random.standard_normal((7, 3))[samples.sum(1)]
+    again = counts @ -(counts.T @ (points - other))
+    assert np.linalg.norm(again[first] - again[second] - velocity) > 0.1
+
+
+AXES = {"rate_ratio": (0.003, 0.01, 0.03), "output_dim": (32, 128, 512)}
+SEEDS, STEP = 10, np.arange(0, 101, 5)
+
+
+def grid(ratio_power=1.0, width_power=-0.5, gap=0.0, bias=None, bias_power=1.0):
+    """Runs that err from theory as powers of ratio and width; b as the document says where `bias` is so."""
+    p, time = study.Parameters(), STEP * 0.05
+    random = np.random.default_rng(0)
+    start = random.standard_normal((SEEDS, 6, 4))
+    start -= start.mean(1, keepdims=True)
+    spread = np.linspace(0.95, 1.05, SEEDS)
+    first = np.exp(-time)[:, None, None] * start[:, None]
+    curve = (time * np.exp(-time))[:, None, None] * start[:, None] * spread[:, None, None, None]
+    found, said, learned, told = [], [], [], []
+    for ratio in AXES["rate_ratio"]:
+        for width in AXES["output_dim"]:
+            said.append(first + 0.5 * width**width_power * curve)
+            found.append(said[-1] + 0.01 * ratio**ratio_power * curve)
+            document = -np.expm1(-ratio * time)
+            told.append(np.broadcast_to(document if bias else 1.3 * document, (SEEDS, time.size)))
+            learned.append(told[-1] * (1 + ratio**bias_power * spread[:, None] / 100))
+    laid = lambda parts: np.array(parts).reshape(3, 3, SEEDS, *np.shape(parts[0])[1:])  # noqa: E731
+    simulation = {"deviations": laid(found), "learned_bias": laid(learned)}
+    simulation["pair_gap"] = np.full(STEP.size, gap)
+    theory = {"deviations": laid(said), "learned_bias": laid(told)}
+    given = {"step": STEP, "labels": {"time": ("step", time)}}
+    return Grid(
+        dataclasses.replace(p, rate_ratio=0.003, output_dim=32),
+        AXES,
+        SEEDS,
+        simulation=runs(AXES, SEEDS, simulation, **given),
+        theory=runs(AXES, SEEDS, theory, outcome=None, **given),
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    good = dict.fromkeys(("pairs", "bias.corrected", "frozen", "isotropic"), grid)
+    check(
+        "adiabatic-limit",
+        good | {"bias": lambda: grid(bias=True)},
+        {
+            "pairs": lambda: grid(gap=1e-6),
+            "bias": grid,
+            "bias.corrected": lambda: grid(bias_power=0.5),
+            "frozen": lambda: grid(ratio_power=2.0),
+            "isotropic": lambda: grid(width_power=-1.0),
+        },
+    )
+
+
+@pytest.mark.parametrize("power", [0.5, 1.5])
+def test_an_error_of_another_order_is_noticed(power):
+    found = verdicts("adiabatic-limit", grid(ratio_power=power), "frozen")["frozen"]
+    assert {claim.verdict for claim in found} == {"fails"}

@@ -35,7 +35,7 @@ ALL: dict[str, Any] = {"over": ("optimizer", "init_scale", "relative_rate"), **S
 theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=cells.OURS)
 
 
-def _sides(cell: Grid, **wanted) -> tuple[np.ndarray, np.ndarray, str] | None:
+def _sides(cell: Grid, **wanted) -> Any:
     """Bumps per component of descent and of Adam, per seed, with a note; None if one of them is not in the grid."""
     if not {"sgd", "adam"} <= set(cell.values("optimizer")):
         return None
@@ -66,7 +66,7 @@ def adam_more_bumps(cell):
 @ours(
     "With many components and a start smaller than the target descent makes more.",
     corrects="adam-more-bumps",
-    **MORE | {"allowed": NEGATIVE},
+    **dict(MORE, allowed=NEGATIVE),
 )
 def adam_more_bumps_corrected(cell):
     p = cell.parameters
@@ -97,7 +97,7 @@ def adam_more_bumps_reference(cell):
     predicted=0,
     corrects="adam-more-bumps-reference",
     id="adam-more-bumps-reference.rank-2",
-    **MORE | {"allowed": (-0.15, 0.15), "why": "As many: within a third of their number, .45."},
+    **dict(MORE, allowed=(-0.15, 0.15), why="As many: within a third of their number, .45."),
 )
 def adam_more_bumps_reference_rank_2(cell):
     return _adam_more(cell, relative_rate=1.0) if cell.parameters.rank == 2 else None

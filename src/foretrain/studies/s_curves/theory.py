@@ -45,7 +45,8 @@ def rank_one_loss(p: Parameters, seed: Seed) -> np.ndarray:
 
 def direct_loss(p: Parameters, seed: Seed) -> np.ndarray:
     """Loss where the logits are trained, from the product of the run's start, shape (stored step,); its time is another."""
-    return known.direct_loss(*_products(p, seed), p.steps, p.observe_every)
+    target, start = _products(p, seed)
+    return known.direct_loss(target, start, p.steps, p.observe_every)
 
 
 def decayed_loss(p: Parameters, seed: Seed) -> float:

@@ -57,7 +57,8 @@ declare(
     Variable("ideal_rqi", meaning="Share of all parallelograms that the training samples imply."),
     Variable(
         "lambda_3",
-        meaning="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not.",
+        meaning="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
+        "for matrices.",
     ),
 )
 
@@ -114,7 +115,7 @@ class Toy(Run):
     rqi_threshold: float = parameter(0.95, "RQI above which the representation is learned")
     parallelogram_tolerance: float = parameter(
         0.1,
-        "delta, root mean square over dimensions below which a normalised parallelogram is closed",
+        "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
         above=0,
     )
     stop: str = parameter(
@@ -170,20 +171,22 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
     task = operation(p)
     given = start(p, task, seed)
     training = given.pop("training")
-    ideal = parallelograms.ideal(task, training)
-    accuracy = parallelograms.predicted_accuracy(task, training, ideal)
+    accuracy, rqi = training.mean(), 1.0
+    if len(parallelograms.parallelograms(task)[1]):
+        ideal = parallelograms.ideal(task, training)
+        accuracy, rqi = parallelograms.predicted_accuracy(task, training, ideal), ideal.mean()
     return {
         **given,
         "training": training.astype(float),
         "ideal_accuracy": np.float64(accuracy),
-        "ideal_rqi": np.float64(ideal.mean() if ideal.size else 1.0),
+        "ideal_rqi": np.float64(rqi),
         "lambda_3": np.float64(_lambda_3(p, task, training)),
     }
 
 
 def _lambda_3(p, task, training):
-    """Of embeddings with unbiased variance 1 in each dimension; nan for matrices, of which the theory says nothing."""
-    if not task.commutative:
+    """Of unbiased variance 1 in each dimension; nan for matrices, and for two numbers, on which no sample ever acts."""
+    if not task.commutative or parallelograms.least_degrees_of_freedom(task) == task.symbols:
         return np.nan
     return effective_loss.grokking_rate(task, training, p.embedding_dim * (task.symbols - 1))
 
@@ -229,12 +232,8 @@ def program(p: Toy) -> Program:
     def closed(embedding, inputs):
         """Which parallelograms the embeddings have, bool (parallelogram,)."""
         first, second = inputs["pair_first"], inputs["pair_second"]
-        if task.commutative:
-            entries = joined(embedding, inputs)
-            scale = embedding.var(0, ddof=1)
-        else:
-            entries = joined(embedding, inputs)
-            scale = (embedding**2).mean() ** 2
+        entries = joined(embedding, inputs)
+        scale = embedding.var(0, ddof=1) if task.commutative else (embedding**2).mean() ** 2
         gap = ((entries[first] - entries[second]) ** 2 / scale).mean(1)
         return gap < inputs["parallelogram_tolerance"] ** 2
 

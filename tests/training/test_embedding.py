@@ -1,0 +1,314 @@
+"""The toy model: its loss, its gradient and its steps against direct formulas, and what must not change a run."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small_toy import SEED, SMALL, given
+
+import foretrain
+from foretrain.errors import ArgumentError
+from foretrain.networks import embedding as network
+from foretrain.plans.study import define
+from foretrain.streams import Seed
+from foretrain.theory import parallelograms
+from foretrain.training import embedding as toy
+
+SINGLE = replace(SMALL, precision="float32")
+CASES = {
+    "regression": SMALL,
+    "classification": replace(SMALL, objective="classification"),
+    "two dimensions": replace(SMALL, embedding_dim=2, parallelogram_tolerance=0.4),
+    "modulo": replace(SMALL, operation="cyclic", symbols=7, training_size=15, embedding_dim=2),
+    "matrices": replace(
+        SMALL,
+        operation="symmetric",
+        symbols=6,
+        embedding_dim=2,
+        training_size=24,
+        parallelogram_tolerance=0.5**0.5,
+    ),
+}
+THRESHOLDS = ("train_accuracy", "validation_accuracy", "rqi")
+FIRST = ("train_step", "validation_step", "rqi_step")
+
+
+def trained(p, steps, inputs):
+    """State after so many steps."""
+    program = toy.program(p)
+    walk = jax.jit(lambda s: jax.lax.fori_loop(0, steps, lambda _, s: program.step(inputs, s), s))
+    return walk(program.init(inputs))
+
+
+def direct_outputs(p, state):
+    """Outputs for all samples, one after the other."""
+    task, (w1, b1, w2, b2, w3, b3) = toy.operation(p), map(np.asarray, state.decoder)
+    embedding, side, outputs = np.asarray(state.embedding), p.embedding_dim, []
+    for a, b in task.samples:
+        if task.commutative:
+            joined = embedding[a] + embedding[b]
+        else:
+            joined = (embedding[a].reshape(side, side) @ embedding[b].reshape(side, side)).ravel()
+        outputs.append(np.tanh(np.tanh(joined @ w1 + b1) @ w2 + b2) @ w3 + b3)
+    return np.array(outputs)
+
+
+def direct(p, inputs, state):
+    """Loss, both accuracies and RQI of a state, by their definitions."""
+    task, outputs = toy.operation(p), direct_outputs(p, state)
+    training, targets = np.asarray(inputs["training"]) > 0, np.asarray(inputs["targets"])
+    if p.objective == "regression":
+        loss = ((outputs - targets[task.labels]) ** 2)[training].mean()
+        answers = ((outputs[:, None] - targets) ** 2).sum(2).argmin(1)
+    else:
+        odds = np.exp(outputs) / np.exp(outputs).sum(1, keepdims=True)
+        loss = -np.log(odds[np.arange(len(outputs)), task.labels])[training].mean()
+        answers = outputs.argmax(1)
+    right, embedding = answers == task.labels, np.asarray(state.embedding)
+    if task.commutative:
+        held = parallelograms.held(task, embedding, p.parallelogram_tolerance)
+    else:
+        matrices = embedding.reshape(-1, p.embedding_dim, p.embedding_dim)
+        held = parallelograms.held_by_matrices(task, matrices, p.parallelogram_tolerance**2)
+    return {
+        "loss": loss,
+        "train_accuracy": right[training].mean(),
+        "validation_accuracy": right[~training].mean(),
+        "rqi": held.mean(),
+        "predicted_accuracy": parallelograms.predicted_accuracy(task, training, held),
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_observed_is_what_its_definitions_say(name, x64):
+    p = replace(CASES[name], decoder_learning_rate=3e-3)
+    inputs = given(p)
+    for steps in (0, 60):
+        state = trained(p, steps, inputs)
+        observed = toy.program(p).observe(inputs, state)
+        for variable, expected in direct(p, inputs, state).items():
+            assert float(observed[variable]) == pytest.approx(expected, rel=1e-12), variable
+        np.testing.assert_array_equal(observed["embedding"], state.embedding)
+
+
+def test_parallelograms_that_the_decoder_closes_are_pairs_of_like_outputs(x64):
+    p = replace(SMALL, parallelogram_tolerance=0.5)
+    inputs = given(p)
+    state = trained(p, 30, inputs)
+    outputs = direct_outputs(p, state)
+    first, second = parallelograms.parallelograms(toy.operation(p))[1].T
+    gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
+    expected = (gap < 0.25 * outputs.var(0).mean()).mean()
+    assert 0.1 < expected < 0.9
+    found = toy.program(p).observe(inputs, state)["decoder_rqi"]
+    assert float(found) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
+    p = CASES[name]
+    inputs = given(p)
+    state, moved = toy.program(p).init(inputs), trained(p, 1, inputs)
+    random, size = np.random.default_rng(0), 1e-6
+    for field in ("embedding", "decoder"):
+        weights, memory = getattr(state, field), getattr(moved, f"{field}_memory")
+        # After one step Adam's first moment is a tenth of the gradient.
+        slope = jax.tree.map(lambda m: 10 * np.asarray(m), memory[0].mu)
+        way = jax.tree.map(lambda w: random.standard_normal(w.shape), weights)
+        ends = [
+            direct(
+                p,
+                inputs,
+                state._replace(**{field: jax.tree.map(lambda w, v, k=k: w + k * v, weights, way)}),
+            )["loss"]
+            for k in (size, -size)
+        ]
+        pairs = zip(jax.tree.leaves(slope), jax.tree.leaves(way), strict=True)
+        along = sum((s * v).sum() for s, v in pairs)
+        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(along, rel=1e-5)
+
+
+@pytest.mark.parametrize("still", ["decoder", "embedding"])
+def test_what_has_no_rate_never_moves(still):
+    p = replace(SINGLE, **{f"{still}_learning_rate": 0.0})
+    inputs = given(p)
+    start, end = trained(p, 0, inputs), trained(p, 20, inputs)
+    for field in ("decoder", "embedding"):
+        before, after = (jax.tree.leaves(getattr(state, field)) for state in (start, end))
+        same = [bool((a == b).all()) for a, b in zip(before, after, strict=True)]
+        assert same == [field == still] * len(same)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phase(name, x64):
+    p = replace(CASES[name], decoder_learning_rate=0.01, embedding_learning_rate=0.01)
+    inputs = given(p)
+    program = toy.program(p)
+    at_first = program.observe(inputs, program.init(inputs))
+    # Thresholds that every case reaches on its way.
+    inputs["accuracy_threshold"] = at_first["train_accuracy"] + 0.01
+    inputs["rqi_threshold"] = at_first["rqi"]
+    order = np.random.default_rng(1).permutation(p.symbols)
+    back = np.argsort(order)  # symbol k is called order[k]; samples stay in their order
+    other = {
+        **inputs,
+        "embedding": inputs["embedding"][back],
+        "left": inputs["left"][:, back],
+        "right": inputs["right"][:, back],
+    }
+    one, two = trained(p, 150, inputs), trained(p, 150, other)
+    np.testing.assert_allclose(two.embedding[order], one.embedding, rtol=1e-8, atol=1e-10)
+    first, second = program.finish(inputs, one), program.finish(other, two)
+    for variable in (*FIRST, "phase"):
+        np.testing.assert_array_equal(first[variable], second[variable])
+    assert 0 < float(first["train_step"]) < 150, "it reached something on its way"
+
+
+def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
+    p = replace(CASES["classification"], accuracy_threshold=0.5, rqi_threshold=0.4)
+    p = replace(p, decoder_learning_rate=0.01, embedding_learning_rate=0.01)
+    inputs = given(p)
+    program = toy.program(p)
+    step, observe = jax.jit(program.step), jax.jit(program.observe)
+    state, seen = program.init(inputs), []
+    for _ in range(120):
+        observed = observe(inputs, state)
+        train, validation, rqi = (float(observed[name]) for name in THRESHOLDS)
+        seen.append([train >= 0.5, validation >= 0.5, rqi > 0.4])
+        state = step(inputs, state)
+    assert all(any(column) and not column[0] for column in zip(*seen, strict=True))
+    expected = np.argmax(seen, axis=0)
+    final = program.finish(inputs, state)
+    np.testing.assert_array_equal([final[name] for name in FIRST], expected)
+    # A threshold that is reached by the last step counts, one reached by the next does not.
+    reached = int(expected[0])
+    assert float(program.finish(inputs, trained(p, reached, inputs))["train_step"]) == reached
+    assert np.isnan(program.finish(inputs, trained(p, reached - 1, inputs))["train_step"])
+
+
+@pytest.mark.parametrize(
+    ("first", "phase"),
+    [
+        ((10, 1009, 5), "comprehension"),
+        ((10, 1010, 5), "grokking"),
+        ((3000, 10, 5), "comprehension"),
+        ((10, -1, -1), "memorization"),
+        ((-1, -1, 7), "confusion"),
+    ],
+)
+def test_the_phase_is_that_of_the_table(first, phase):
+    inputs, program = given(SINGLE), toy.program(SINGLE)
+    state = program.init(inputs)._replace(first=jnp.asarray(first, jnp.int32))
+    assert toy.PHASES[int(program.finish(inputs, state)["phase"])] == phase
+
+
+def test_a_batch_of_all_training_samples_is_the_full_batch_and_a_smaller_one_is_not():
+    inputs = given(SINGLE)
+    whole, same, other = (
+        trained(replace(SINGLE, batch_size=n), 30, inputs).embedding for n in (0, 45, 20)
+    )
+    np.testing.assert_allclose(same, whole, rtol=1e-5)
+    assert np.abs(other - whole).max() > 1e-4
+
+
+def test_a_batch_holds_so_many_training_samples_and_each_as_often(x64):
+    p = replace(SMALL, training_size=6, batch_size=2, symbols=4)
+    inputs = given(p)
+
+    def slope(p):
+        program = toy.program(p)
+        step = jax.jit(lambda inputs: program.step(inputs, program.init(inputs)))
+        return lambda **other: np.ravel(step({**inputs, **other}).embedding_memory[0].mu)
+
+    alone = np.eye(10)[np.flatnonzero(inputs["training"])]
+    full, drawn = slope(replace(p, batch_size=0)), slope(p)
+    of_one = np.array([full(training=who) for who in alone])
+    pairs = [(a, b) for a in range(6) for b in range(a)]
+    of_pairs = np.array([of_one[list(pair)].mean(0) for pair in pairs])
+    counts = np.zeros(6)
+    for seed in range(60):
+        gap = np.abs(of_pairs - drawn(seed=np.uint32(seed))).max(1)
+        assert gap.min() < 1e-15, "the gradient is the mean of those of two training samples"
+        counts[list(pairs[gap.argmin()])] += 1
+    # 60 batches of 2 out of 6: 20 each, with standard deviation 3.7.
+    assert np.abs(counts - 20).max() < 15
+
+
+def study():
+    parts = {
+        name: getattr(toy, name) for name in ("program", "inputs", "shared", "check", "labels")
+    }
+    return define("toy", Parameters=toy.Toy, **parts)
+
+
+def test_runs_end_when_both_accuracies_are_reached_and_go_on_if_asked_to(tmp_path):
+    values = {
+        "seeds": 2,
+        "steps": 400,
+        "hidden_width": 24,
+        "decoder_learning_rate": 0.01,
+        "accuracy_threshold": 0.3,
+        "observe_every": 50,
+        "workers": 0,
+        "quiet": True,
+    }
+    early = foretrain.run(study(), **values, out=tmp_path / "a").simulation
+    whole = foretrain.run(study(), **values, stop="never", out=tmp_path / "b").simulation
+    latest = early[["train_step", "validation_step"]].to_array().max("variable")
+    assert (latest < 350).all()
+    np.testing.assert_array_equal(early["steps_taken"], np.maximum(np.ceil(latest / 50), 1) * 50)
+    assert (whole["steps_taken"] == 400).all()
+    for name in ("train_step", "validation_step", "phase", "ideal_accuracy", "lambda_3"):
+        np.testing.assert_array_equal(early[name], whole[name])
+    assert whole["embedding"].dims == ("seed", "step", "symbol", "coordinate")
+    assert (early["ideal_accuracy"] > 0.9).all()
+
+
+def test_one_seed_has_one_start_and_its_training_sets_are_nested():
+    small, large = (toy.inputs(replace(SMALL, training_size=n), SEED) for n in (10, 40))
+    assert small["training"].sum() == 10
+    assert large["training"].sum() == 40
+    assert (small["training"] <= large["training"]).all()
+    scaled = toy.inputs(replace(SMALL, init_scale=3.0), SEED)
+    np.testing.assert_array_equal(scaled["embedding"], 3 * small["embedding"])
+    for name in ("weight_2", "targets"):
+        np.testing.assert_array_equal(small[name], large[name])
+    assert np.abs(toy.inputs(SMALL, Seed(0, 2))["embedding"] - small["embedding"]).max() > 0.01
+    for name, fan in (("weight_1", 1), ("bias_2", 12), ("weight_3", 12)):
+        assert 0.8 < np.abs(small[name]).max() * fan**0.5 <= 1
+
+
+@pytest.mark.parametrize(
+    ("values", "match"),
+    [
+        ({"training_size": 56}, "`training_size` must be between 1 and 55, but is 56"),
+        ({"training_size": 0}, "`training_size` must be at least 1, but is 0"),
+        ({"symbols": 1}, "`symbols` must be between 2 and 1000, but is 1"),
+        ({"batch_size": 46}, "`batch_size` must be 0, or at most `training_size` = 45, but is 46"),
+        ({"batch_size": -1}, "`batch_size` must be 0"),
+        ({"operation": "symmetric"}, "`symbols` must be 2, 6, 24 or 120 for `symmetric`"),
+        ({"ordered": True}, "`ordered` must go with operation `cyclic`, but that is `addition`"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_by_name(values, match, tmp_path):
+    with pytest.raises(ArgumentError, match=match):
+        foretrain.run(study(), **values, seeds=1, workers=0, quiet=True, out=tmp_path / "a")
+
+
+@pytest.mark.parametrize("values", [{"training_size": 55}, {"symbols": 2, "training_size": 2}])
+def test_without_validation_samples_or_parallelograms_all_of_them_are_right(values):
+    p = replace(SINGLE, **values)
+    inputs = given(p)
+    observed = toy.program(p).observe(inputs, trained(p, 3, inputs))
+    assert all(np.isfinite(value).all() for value in observed.values())
+    name = "validation_accuracy" if p.symbols == 10 else "rqi"
+    assert float(observed[name]) == 1
+
+
+def test_a_tie_is_no_right_answer_and_the_nearest_target_need_not_be_the_longest(x64):
+    targets = np.array([[1.0, 0.0], [3.0, 0.0]])
+    chosen = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1]])
+    outputs = np.array([[1.9, 5.0], [2.0, 0.0], [2.1, 0.0], [-9.0, 0.0]])
+    np.testing.assert_array_equal(network.right_answers(outputs, targets, chosen), [1, 0, 1, 0])

@@ -1,0 +1,134 @@
+"""Runs of the toy model from arrays made elsewhere, step by step as PyTorch takes them."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from small_toy import SEED, SMALL, given
+
+from foretrain.errors import ArgumentError, StoreError
+from foretrain.streams import Seed
+from foretrain.training import embedding as toy
+
+
+def file(tmp_path, p, **changed):
+    """A start in a file, as PyTorch's layers have it; returns its arrays and parameters that read it."""
+    random, task = np.random.default_rng(5), toy.operation(p)
+    entries = p.embedding_dim if task.commutative else p.embedding_dim**2
+    outputs = p.target_dim if p.objective == "regression" else task.outcomes
+    width, layer = p.hidden_width, random.standard_normal
+    arrays = {
+        "embedding": layer((p.symbols, entries)),
+        "weight_1": layer((width, entries)),
+        "bias_1": layer(width),
+        "weight_2": layer((width, width)) / width**0.5,
+        "bias_2": layer(width),
+        "weight_3": layer((outputs, width)) / width**0.5,
+        "bias_3": layer(outputs),
+        "training_samples": random.permutation(task.samples)[: p.training_size][:, ::-1].copy(),
+        **({"targets": layer((task.outcomes, outputs))} if p.objective == "regression" else {}),
+        **changed,
+    }
+    np.savez(tmp_path / "start-1.npz", **arrays)
+    return arrays, replace(p, start_file=str(tmp_path / "start-{seed}.npz"))
+
+
+def test_a_start_from_a_file_is_that_of_the_file(tmp_path, monkeypatch):
+    arrays, p = file(tmp_path, SMALL)
+    found = toy.inputs(p, SEED)
+    for name in ("embedding", "bias_2", "targets"):
+        np.testing.assert_array_equal(found[name], arrays[name])
+    np.testing.assert_array_equal(found["weight_3"], arrays["weight_3"].T)
+    chosen = toy.operation(p).samples[found["training"] > 0]
+    assert {tuple(s) for s in chosen} == {tuple(sorted(s)) for s in arrays["training_samples"]}
+    monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
+    again = toy.inputs(replace(p, start_file="start-1.npz"), SEED)
+    np.testing.assert_array_equal(again["embedding"], found["embedding"])
+    with pytest.raises(StoreError, match=r"start-7.npz` does not exist"):
+        toy.inputs(p, Seed(0, 7))
+
+
+def test_what_the_file_leaves_out_is_drawn(tmp_path):
+    np.savez(tmp_path / "a.npz", embedding=np.ones((10, 1)))
+    found = toy.inputs(replace(SMALL, start_file=str(tmp_path / "a.npz")), SEED)
+    drawn = toy.inputs(SMALL, SEED)
+    assert (found.pop("embedding") == 1).all()
+    assert all((found[name] == drawn[name]).all() for name in found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"embeddings": np.zeros(3)}, "`start_file` must hold arrays among bias_1, .*`embeddings`"),
+        ({"weight_1": np.zeros((1, 12))}, r"`weight_1` must have shape \(12, 1\), but has .*1, 12"),
+        ({"bias_1": np.full(12, np.nan)}, "`bias_1` must hold finite numbers"),
+        ({"training_samples": np.zeros((4, 2), int)}, "must hold `training_size` = 45 pairs"),
+        ({"training_samples": np.full((45, 2), 10)}, r"must be samples of .*holds \(10, 10\)"),
+        ({"training_samples": np.zeros((45, 2), int)}, "must be distinct samples"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_by_name(tmp_path, changed, match):
+    with pytest.raises(ArgumentError, match=match):
+        toy.inputs(file(tmp_path, SMALL, **changed)[1], SEED)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"decoder_decay": 0.5, "embedding_decay": 0.1},
+        {"objective": "classification", "embedding_dim": 3},
+        {"operation": "symmetric", "symbols": 6, "embedding_dim": 3, "training_size": 24},
+    ],
+)
+def test_pytorch_takes_the_same_hundred_steps_from_the_same_arrays(changed, tmp_path, x64):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    p = replace(SMALL, hidden_width=20, decoder_learning_rate=1e-2, **changed)
+    arrays, p = file(tmp_path, p)
+    inputs, program, task = given(p), toy.program(p), toy.operation(p)
+    pairs = torch.tensor(arrays["training_samples"])
+    label = torch.tensor(task.table[tuple(arrays["training_samples"].T)])
+    embedding = torch.nn.Parameter(torch.tensor(arrays["embedding"]))
+    layers = []
+    for number in (1, 2, 3):
+        weight, bias = (torch.tensor(arrays[f"{name}_{number}"]) for name in ("weight", "bias"))
+        layers.append(torch.nn.Linear(*weight.shape[::-1]).double())
+        layers[-1].weight.data, layers[-1].bias.data = weight, bias
+    tanh = torch.nn.Tanh()
+    decoder = torch.nn.Sequential(layers[0], tanh, layers[1], tanh, layers[2])
+    rules = [
+        torch.optim.AdamW(weights, lr=rate, weight_decay=decay)
+        for weights, rate, decay in (
+            ([embedding], p.embedding_learning_rate, p.embedding_decay),
+            (decoder.parameters(), p.decoder_learning_rate, p.decoder_decay),
+        )
+    ]
+
+    def torch_loss():
+        first, second = embedding[pairs[:, 0]], embedding[pairs[:, 1]]
+        if task.commutative:
+            joined = first + second
+        else:
+            joined = (first.reshape(-1, 3, 3) @ second.reshape(-1, 3, 3)).reshape(-1, 9)
+        if p.objective == "classification":
+            return torch.nn.functional.cross_entropy(decoder(joined), label)
+        return torch.nn.functional.mse_loss(decoder(joined), torch.tensor(arrays["targets"])[label])
+
+    step, observe, state = jax.jit(program.step), jax.jit(program.observe), program.init(inputs)
+    for _ in range(100):
+        value = torch_loss()
+        assert float(observe(inputs, state)["loss"]) == pytest.approx(value.item(), rel=1e-8)
+        for rule in rules:
+            rule.zero_grad()
+        value.backward()
+        for rule in rules:
+            rule.step()
+        state = step(inputs, state)
+    ends = [(state.embedding, embedding)]
+    for number, layer in enumerate(layers, 1):
+        ends.append((getattr(state.decoder, f"weight_{number}").T, layer.weight))
+        ends.append((getattr(state.decoder, f"bias_{number}"), layer.bias))
+    for ours, theirs in ends:
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=0, atol=1e-8)
+    assert np.abs(state.embedding - arrays["embedding"]).max() > 0.01

@@ -79,3 +79,22 @@ def gate_agreement(
     unit_gates, pathway_gates = np.asarray(unit_gates, bool), np.asarray(pathway_gates, bool)
     agree = (unit_gates[:, None, :] == pathway_gates[None]).mean(axis=2)
     return float(np.average(agree.max(axis=1), weights=contribution))
+
+
+def lead_of_fastest(times: np.ndarray, agreement: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """How much better trained gates agree with the fastest gating than with the best of the others.
+
+    Args:
+        times: When a network with each gating learns, shape (..., gating); infinite for what is not asked about.
+        agreement: Of trained gates with each gating, shape (..., gating); nan for a network that diverged.
+        others: Which gatings count among the others, shape (..., gating).
+
+    Returns:
+        Shape (...).
+    """
+    # Gatings that are mirror images of each other are equally fast but for rounding.
+    fastest = times <= times.min(-1, keepdims=True) * (1 + 1e-6)
+    best, other = (
+        np.where(chosen, agreement, -np.inf).max(-1) for chosen in (fastest, others & ~fastest)
+    )
+    return np.where(np.isfinite(agreement).all(-1), best - other, np.nan)

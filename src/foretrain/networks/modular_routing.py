@@ -132,3 +132,29 @@ def loss(parts: tuple[Modules, ...], inputs, targets) -> tuple[jax.Array, tuple[
     each = tuple(outputs(part, inputs) for part in parts)
     error = targets - sum(each)
     return 0.5 * (error**2).sum((2, 3)).mean(), each
+
+
+def strengths(each, output_modes, probe):
+    """u^T W v of every part, route and mode, shape (part, output_domain, input_domain, mode).
+
+    Args:
+        each: Outputs of every part, as `loss` gives them.
+        output_modes: U, shape (output, mode).
+        probe: What makes V of the effective samples, shape (effective, mode).
+    """
+    return jnp.stack([jnp.einsum("jioe,om,em->jim", out, output_modes, probe) for out in each])
+
+
+def outer_power(part: Modules, output_modes, input_modes):
+    """Product of the lengths of the encoder and the decoder vectors of every mode, mean over modules, shape (mode,).
+
+    The vectors are what the domains of a module have in common of W1 v and W3^T u: the mean leaves out what their starts
+    do not share.
+    """
+    first = (part.encoders @ input_modes).mean(2)
+    third = jnp.einsum("bajoh,om->bahm", part.decoders, output_modes) / part.decoders.shape[2]
+    return _length(first) * _length(third)
+
+
+def _length(vectors):
+    return jnp.sqrt((vectors**2).sum(2)).mean((0, 1))

@@ -127,3 +127,20 @@ def euler(
     return RoutingReduction(
         encoders, hidden, decoders, input_kind, output_kind, share, singular_values=s, variances=d
     )
+
+
+def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
+    """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains.
+
+    Args:
+        input_modes: V of every domain, shape (item, mode).
+        power: B1^2, shape (mode,).
+        cosine: Between the encoder vectors of two domains, shape (mode,) or a number.
+        domains: M.
+
+    Returns:
+        Shape (domains x item, domains x item), ordered by domain, then item.
+    """
+    within, across = ((input_modes * values) @ input_modes.T for values in (power, power * cosine))
+    same = np.eye(domains)
+    return np.kron(same, within) + np.kron(1 - same, across)

@@ -9,6 +9,7 @@ import numpy as np
 from foretrain.claims.allowed import POSITIVE
 from foretrain.dynamics.program import Program
 from foretrain.graph import Graph
+from foretrain.measures.gates import lead_of_fastest
 from foretrain.networks.gated import initial_weights
 from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
@@ -115,13 +116,7 @@ def lead(cell: Grid, among: np.ndarray | bool = True) -> np.ndarray:
     """
     solves = by_gating(cell, "gating_final_loss") < SOLVED
     times = np.where(solves & among, by_gating(cell, "gating_time"), np.inf)
-    # Gatings that are mirror images of each other are equally fast but for rounding.
-    fastest = times <= times.min(1, keepdims=True) * (1 + 1e-6)
-    agreement = by_gating(cell, "gating_agreement")
-    best, other = (
-        np.where(chosen, agreement, -np.inf).max(1) for chosen in (fastest, solves & ~fastest)
-    )
-    return np.where(np.isfinite(agreement).all(1), best - other, np.nan)
+    return lead_of_fastest(times, by_gating(cell, "gating_agreement"), solves)
 
 
 def describe(cell: Grid) -> str:

@@ -82,9 +82,7 @@ def program(p: Parameters) -> Program:
         return network.loss(weights, inputs["task_inputs"], inputs["task_targets"])
 
     def strengths(each, inputs):
-        # u^T W v of every part, route and mode.
-        both = inputs["output_modes"], inputs["probe"]
-        return jnp.stack([jnp.einsum("jioe,om,em->jim", out, *both) for out in each])
+        return network.strengths(each, inputs["output_modes"], inputs["probe"])
 
     def step_size(inputs, routes):
         s, d = inputs["singular_values"], inputs["variances"]
@@ -113,18 +111,8 @@ def program(p: Parameters) -> Program:
         weights, _ = state
         _, each = loss(weights, inputs)
         gain = strengths(each, inputs).mean((1, 2))
-        # What the domains of a module have in common of W1 v and W3^T u: the mean leaves out what their starts do not.
-        first = [(part.encoders @ inputs["input_modes"]).mean(2) for part in weights]
-        third = [
-            jnp.einsum("bajoh,om->bahm", part.decoders, inputs["output_modes"]) for part in weights
-        ]
-        third = [
-            vectors / part.decoders.shape[2] for vectors, part in zip(third, weights, strict=True)
-        ]
-        outer = jnp.stack([length(v) * length(w) for v, w in zip(first, third, strict=True)])
+        both = inputs["output_modes"], inputs["input_modes"]
+        outer = jnp.stack([network.outer_power(part, *both) for part in weights])
         return {"weight_ratio": gain / outer**1.5}
-
-    def length(vectors):
-        return jnp.sqrt((vectors**2).sum(2)).mean((0, 1))
 
     return Program(init, step, observe, finish=finish)

@@ -9,7 +9,7 @@ from foretrain.streams import Seed
 from foretrain.studies.routing.study import Parameters, task
 from foretrain.tasks.masks import is_biregular, is_connected
 from foretrain.theory.routing_from_random import FromRandom, from_random, race_loss
-from foretrain.theory.routing_reduction import euler
+from foretrain.theory.routing_reduction import euler, similarity
 from foretrain.training.routing import mask, paper_rate
 
 
@@ -32,7 +32,9 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         if is_connected(mask(p, seed)):
             found["untrained_error"] = loss if p.trained_outputs < p.domains else 0 * loss
         if "similarity" in reduction:
-            found["similarity"] = _similarity(data, race.outer[-1] ** 2, race.cosine[-1], p.domains)
+            found["similarity"] = similarity(
+                data.input_modes[0], race.outer[-1] ** 2, race.cosine[-1], p.domains
+            )
     return {**reduction, **found}
 
 
@@ -88,13 +90,5 @@ def _reduction(p, seed):
         "reduction_singular_values": layers,
     }
     if p.data == "hierarchy":
-        found["similarity"] = _similarity(data, layers[-1, 0] ** 2, 1.0, p.domains)
+        found["similarity"] = similarity(data.input_modes[0], layers[-1, 0] ** 2, 1.0, p.domains)
     return found
-
-
-def _similarity(data, power, cosine, domains):
-    """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains."""
-    v = data.input_modes[0]
-    within, across = ((v * values) @ v.T for values in (power, power * cosine))
-    same = np.eye(domains)
-    return np.kron(same, within) + np.kron(1 - same, across)

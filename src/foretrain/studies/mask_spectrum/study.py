@@ -15,13 +15,7 @@ COST = "30 s"
 REFERENCES = ("saxe2022", "benaych2012", "johnstone2001")
 SEEDS = 40
 AXES = {"mask_size": (100, 200, 400, 800)}
-PRESETS = {
-    "paper": {
-        "mask_size": (100, 200, 400, 800, 1200, 2000),
-        "density": (0.1, 0.3, 0.5),
-        "seeds": 40,
-    }
-}
+PRESETS = {"paper": {"mask_size": (*AXES["mask_size"], 1200, 2000), "density": (0.1, 0.3, 0.5)}}
 
 TRAINED_SIZE = 64
 PLACES = np.linspace(0, 1.1, 201)  # of the bulk, in units of its edge

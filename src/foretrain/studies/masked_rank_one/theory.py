@@ -42,10 +42,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     at_stages = np.full((len(names), seeds, stages), np.nan)
     drawn = [sample(p.domains, p.trained_fraction, cell.seed(seed)) for seed in range(seeds)]
     for seed, one in enumerate(drawn[:FOLLOWED]):
-        sigma = p.init_scale
-        early = early_flow(
-            one.trained_pairs, sigma * one.left, sigma * one.right, sigma * one.scale
-        )
+        start = (p.init_scale * weights for weights in (one.left, one.right, one.scale))
+        early = early_flow(one.trained_pairs, *start)
         run = data.isel(seed=seed)
         before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
         for step in np.flatnonzero(before):

@@ -9,7 +9,7 @@ from foretrain.study import Variable, parameter
 from foretrain.theory import ridge
 
 SOURCE = "docs/theory/ridge-grokking.md"
-COST = "30 s"
+COST = "40 s"
 REFERENCES = ("liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}

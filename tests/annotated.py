@@ -7,11 +7,18 @@ whose annotations are jaxtyping's; others are beartype's alone, and those withou
 
 import functools
 import inspect
+import random
 from dataclasses import is_dataclass
 from typing import Any
 
 import jaxtyping
-from beartype import BeartypeConf, beartype
+
+# Of a list one entry is checked, drawn at random: not from where Hypothesis, and tests, draw.
+_shared, random.getrandbits = random.getrandbits, random.Random(0).getrandbits
+try:
+    from beartype import BeartypeConf, beartype
+finally:
+    random.getrandbits = _shared
 
 # Whole numbers pass for floats, as everywhere in Python.
 check = beartype(conf=BeartypeConf(is_pep484_tower=True))
@@ -21,13 +28,18 @@ _REFUSE_THEMSELVES = {
     "foretrain.claims.sentence.Exact.__init__",
     "foretrain.claims.sentence.sentence",
     "foretrain.graph.Edge.__init__",
+    "foretrain.laboratory.conduct.conduct",
+    "foretrain.laboratory.conduct.data_from",
+    "foretrain.laboratory.conduct.folder_of",
     "foretrain.laboratory.conduct.run",
     "foretrain.laboratory.train.train",
     "foretrain.plans.plan.make_plan",
     "foretrain.plans.study.Card.__init__",
+    "foretrain.plans.study.Study.draw",
     "foretrain.results.manifest.claim_folder",
     "foretrain.results.result.open_result",
 }
+_LOOK_AT_THEIR_CALLER = {"foretrain.vocabulary.declare"}
 
 
 def install() -> None:
@@ -48,7 +60,7 @@ def _held(part=None, *, typechecker):
         return _jaxtyped(part, typechecker=typechecker)
     if not part.__annotations__ or "<locals>" in part.__qualname__:
         return part
-    if f"{part.__module__}.{part.__qualname__}" in _REFUSE_THEMSELVES:
+    if f"{part.__module__}.{part.__qualname__}" in _REFUSE_THEMSELVES | _LOOK_AT_THEIR_CALLER:
         return part
     part.__annotations__ = {
         name: _resolved(hint, part) for name, hint in part.__annotations__.items()

@@ -290,8 +290,8 @@ class Study:
         found = self._find("theory", "predict")
         return found is not None and len(inspect.signature(found).parameters) > 2
 
-    def predict(self, p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
-        """The theory of one cell (of one seed, where it takes one): name to array with the dims of the vocabulary."""
+    def predict(self, p: Any, step: np.ndarray, seed: Seed | None) -> dict[str, Any]:
+        """The theory of one cell: name to array with the dims of the vocabulary. `seed` is looked at where it takes one."""
         found = self._find("theory", "predict")
         if found is None:
             return {}

@@ -1,0 +1,1 @@
+"""The study ``modular-transformer``; see ``study.py``."""

@@ -1,0 +1,84 @@
+"""A transformer learns addition modulo p: it memorises first, and generalises when its embeddings form circles."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from foretrain.plans.parameters import default, parameter
+from foretrain.training import transformer
+from foretrain.training.transformer import Modular
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, section 4.2 and appendix K"
+COST = "4 min"
+REFERENCES = ("liu2022",)
+SEEDS = 6
+AXES = {
+    "decoder_learning_rate": (0.003, 0.001, 0.01),
+    "decoder_decay": (1.0, 0.0, 0.3, 3.0),
+}
+_PAPER = {
+    "symbols": 53,
+    "embedding_dim": 256,
+    "hidden_width": 256,
+    "layers": 2,
+    "embedding_learning_rate": 0.001,
+    "steps": 100_000,
+    "observe_every": 500,
+    "snapshots": 30,
+    "decoder_learning_rate": (0.001, 0.0003, 0.003),
+    "compared_rate": 0.001,
+    "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
+}
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {},
+    "grok": {
+        "seeds": 2,
+        "symbols": 31,
+        "embedding_dim": 64,
+        "hidden_width": 128,
+        "decoder_learning_rate": 0.003,
+        "decoder_decay": 1.0,
+        "compared": False,
+        "steps": 20_000,
+        "observe_every": 100,
+        "snapshots": 26,
+    },
+    "paper": _PAPER,
+}
+labels, check = transformer.labels, transformer.check
+program, inputs, shared = transformer.program, transformer.inputs, transformer.shared
+
+
+@dataclass(frozen=True)
+class Parameters(Modular):
+    """The transformer, and whether others are trained beside it."""
+
+    symbols: int = default(19)
+    embedding_learning_rate: float = default(0.01)
+    steps: int = default(4000)
+    snapshots: int = default(20)
+    compared: bool = parameter(
+        True, "whether dropout, few dimensions and the toy model are trained, too", sweepable=False
+    )
+    compared_rate: float = parameter(
+        0.003, "rate of the decoder at which they are", above=0, sweepable=False
+    )
+    compared_dropout: float = parameter(
+        0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
+    )
+    compared_dim: int = parameter(
+        4, "dimension of embeddings there", minimum=1, maximum=10**4, sweepable=False
+    )
+
+
+def variants(p):
+    """Dropout, few dimensions, and the toy model on sums without a modulus with one dimension and with as many."""
+    plain = p.architecture == "transformer" and not p.dropout
+    if not (p.compared and plain and p.decoder_learning_rate == p.compared_rate):
+        return {}
+    toy = {"architecture": "toy", "operation": "addition", "symbols": 10, "init_scale": 0.3}
+    return {
+        "dropout": {"dropout": p.compared_dropout},
+        "narrow": {"embedding_dim": p.compared_dim},
+        "toy": toy | {"embedding_dim": 1},
+        "wide_toy": toy,
+    }

@@ -1,0 +1,346 @@
+"""Modular addition learned by a transformer of two tokens, or by the toy model's decoder of a sum of two embeddings."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program
+from foretrain.errors import argument_error
+from foretrain.networks.drawn import check_drawn
+from foretrain.networks.embedding import draw_decoder
+from foretrain.networks.transformer import draw
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, generator, key
+from foretrain.training.embedding import PHASES
+from foretrain.vocabulary import Variable, declare
+
+AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
+_PROJECTED = ("snapshot", "axes_of", "rank")
+
+declare(
+    Variable(
+        "effective_dimension",
+        ("step",),
+        meaning="Exponential of the entropy of the shares of variance along the embeddings' principal axes.",
+    ),
+    Variable(
+        "snapshot_step",
+        ("snapshot",),
+        unit="step",
+        meaning="Step of each snapshot, the last being the end.",
+    ),
+    Variable(
+        "snapshot_embedding",
+        ("snapshot", "symbol", "coordinate"),
+        meaning="Embedding of every symbol at each snapshot.",
+    ),
+    Variable(
+        "projected_accuracy",
+        _PROJECTED,
+        meaning="Share of validation samples answered right when embeddings keep their mean and so many axes only.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Modular(Run):
+    """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
+
+    symbols: int = parameter(17, "p, number of symbols", minimum=2, maximum=1000, static=True)
+    architecture: str = parameter(
+        "transformer",
+        "two tokens, all ordered pairs; or the toy model, a perceptron of the sum of two embeddings, pairs a <= b",
+        choices=("transformer", "toy"),
+        static=True,
+        sweepable=False,
+    )
+    operation: str = parameter(
+        "cyclic",
+        "addition modulo p, or without a modulus",
+        choices=("cyclic", "addition"),
+        static=True,
+    )
+    embedding_dim: int = parameter(
+        32, "d, dimension of an embedding", minimum=1, maximum=10**4, static=True
+    )
+    hidden_width: int = parameter(
+        64,
+        "width of the perceptron in a layer, or of the toy model's",
+        minimum=1,
+        maximum=10**5,
+        static=True,
+    )
+    layers: int = parameter(1, "layers of the transformer", minimum=1, maximum=100, static=True)
+    training_share: float = parameter(
+        0.8, "share of all pairs that are trained", above=0, maximum=1
+    )
+    init_scale: float = parameter(
+        1.0, "standard deviation of the initial embeddings", minimum=0, maximum=1e6
+    )
+    embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
+    decoder_learning_rate: float = parameter(1e-3, "rate of all else, AdamW", minimum=0)
+    embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
+    decoder_decay: float = parameter(0.0, "decoupled weight decay of all else", minimum=0)
+    dropout: float = parameter(
+        0.0, "share dropped in every layer", minimum=0, maximum=0.95, static=True
+    )
+    accuracy_threshold: float = parameter(
+        0.9, "accuracy, on training and on validation samples, that counts as reached", maximum=1
+    )
+    delay: int = parameter(
+        1000, "steps from training to validation from which on it is grokking", minimum=0
+    )
+    further: float = parameter(
+        1.0,
+        "a run goes on for this times the step at which it generalised; below 0 to the last step",
+        maximum=1e6,
+    )
+    snapshots: int = parameter(
+        24,
+        "most snapshots of a run: at step 0, then at 8 times powers of the square root of 2",
+        minimum=2,
+        maximum=64,
+        static=True,
+    )
+    circles: int = parameter(
+        4,
+        "snapshots are projected on 2, 4, ... up to twice so many axes",
+        minimum=1,
+        maximum=100,
+        static=True,
+    )
+    steps: int = default(20_000)
+    observe_every: int = default(50)
+
+
+def check(p: Modular) -> None:
+    """Refuse a training set without samples, and a toy model with what it has not."""
+    if not round(p.training_share * p.symbols**2):
+        raise argument_error("training_share", "leave a training sample", f"is {p.training_share}")
+    if p.architecture == "toy" and p.dropout:
+        raise argument_error("dropout", "be 0 in the toy model", f"is {p.dropout}")
+
+
+def outcomes(p: Modular) -> int:
+    """Number of labels."""
+    return p.symbols if p.operation == "cyclic" else 2 * p.symbols - 1
+
+
+def ranks(p: Modular) -> np.ndarray:
+    """Numbers of axes that snapshots are projected on."""
+    return 2 * np.arange(1, min(p.circles, axes(p) // 2) + 1) if axes(p) > 1 else np.ones(1, int)
+
+
+def axes(p: Modular) -> int:
+    """Number of principal axes that embeddings can have."""
+    return min(p.symbols - 1, p.embedding_dim)
+
+
+def snapshot_steps(p: Modular) -> np.ndarray:
+    """Steps of the snapshots of a run that lasts long enough."""
+    return np.round(8 * 2 ** (np.arange(-1, p.snapshots - 1) / 2)).astype(np.int32) * (
+        np.arange(p.snapshots) > 0
+    )
+
+
+def labels(p: Modular) -> dict[str, Any]:
+    """Symbols, ranks of projections, and what their axes are of."""
+    return {"symbol": np.arange(p.symbols), "rank": ranks(p), "axes_of": np.array(AXES_OF)}
+
+
+def shared(p: Modular) -> dict[str, np.ndarray]:
+    """The operation: 1 at the label of every pair, (symbol, symbol, label), and pairs that are samples."""
+    number = np.arange(p.symbols)
+    label = number[:, None] + number
+    label = label % p.symbols if p.operation == "cyclic" else label
+    samples = np.ones_like(label) if p.architecture == "transformer" else number[:, None] <= number
+    return {"chosen": np.eye(outcomes(p))[label], "samples": samples.astype(float)}
+
+
+def inputs(p: Modular, seed: Seed) -> dict[str, Any]:
+    """Start and training set of one run; training sets are nested, and the scale only multiplies the embedding."""
+    sizes = p.symbols, p.embedding_dim
+    check_drawn([sizes, (p.embedding_dim, p.hidden_width), (p.symbols, p.symbols, outcomes(p))])
+    random = generator(seed, "weights")
+    if p.architecture == "toy":
+        decoder = draw_decoder(random, p.embedding_dim, p.hidden_width, outcomes(p))
+    else:
+        decoder = draw(random, p.embedding_dim, p.hidden_width, p.layers, outcomes(p))
+    order = generator(seed, "data").random((p.symbols, p.symbols))
+    samples = shared(p)["samples"] > 0
+    size = max(1, round(p.training_share * samples.sum()))
+    last = np.sort(order[samples])[size - 1]
+    return {
+        "embedding": p.init_scale * generator(seed, "embedding").standard_normal(sizes),
+        **decoder._asdict(),
+        "training": (samples & (order <= last)).astype(float),
+    }
+
+
+class State(NamedTuple):
+    """A run: weights, what the optimizers remember, steps taken, the first step at each threshold (-1: not yet), snapshots."""
+
+    embedding: Any
+    decoder: Any
+    embedding_memory: Any
+    decoder_memory: Any
+    taken: Any
+    first: Any
+    held: Any
+
+
+def program(p: Modular) -> Program:
+    """The network under AdamW, with every threshold looked at in every step and without dropout."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent
+    from foretrain.networks import embedding as toy
+    from foretrain.networks import transformer
+
+    kind = transformer.Transformer if p.architecture == "transformer" else toy.Decoder
+    times = snapshot_steps(p)
+    numbers = ranks(p)
+
+    def answers(embedding, decoder, random=None):
+        if p.architecture == "transformer":
+            return transformer.logits(decoder, embedding, p.dropout, random)
+        joined = (embedding[:, None] + embedding).reshape(-1, p.embedding_dim)
+        return toy.decode(decoder, joined).reshape(p.symbols, p.symbols, -1)
+
+    def loss(weights, inputs, random=None):
+        """Mean cross-entropy over training samples, and the answers to all."""
+        found = answers(*weights, random)
+        each = jax.nn.logsumexp(found, axis=-1) - (found * inputs["chosen"]).sum(-1)
+        return (each * inputs["training"]).sum() / inputs["training"].sum(), found
+
+    def accuracies(found, inputs):
+        """In training and validation; a tie is no right answer, and where nothing is to be validated it is 1."""
+        own = (found * inputs["chosen"]).sum(-1)
+        others = jnp.where(inputs["chosen"] > 0, -jnp.inf, found).max(-1)
+        right = (own > others).astype(found.dtype)
+        train, rest = inputs["training"], inputs["samples"] - inputs["training"]
+        validation = (right * rest).sum() / jnp.maximum(rest.sum(), 1)
+        validation = jnp.where(rest.sum() > 0, validation, 1)
+        return jnp.stack([(right * train).sum() / train.sum(), validation])
+
+    def marked(state, found, inputs):
+        """First steps at the thresholds, this one included."""
+        now = accuracies(found, inputs) >= inputs["accuracy_threshold"]
+        return jnp.where((state.first < 0) & now, state.taken, state.first)
+
+    def snapshot(state):
+        return jnp.minimum(jnp.searchsorted(jnp.asarray(times), state.taken), p.snapshots - 1)
+
+    def hold(state):
+        """Keep these weights in the first snapshot whose step is not over, until it is."""
+        weights = state.embedding, state.decoder
+        place = snapshot(state)
+        return jax.tree.map(lambda every, one: every.at[place].set(one), state.held, weights)
+
+    def init(inputs):
+        weights = inputs["embedding"], kind(*(inputs[name] for name in kind._fields))
+        memories = (descent.start("adamw", part) for part in weights)
+        held = jax.tree.map(lambda one: jnp.zeros((p.snapshots, *one.shape), one.dtype), weights)
+        state = State(*weights, *memories, jnp.int32(0), jnp.full(2, -1, jnp.int32), held)
+        return state._replace(held=hold(state))
+
+    def step(inputs, state):
+        weights = state.embedding, state.decoder
+        random = None
+        if p.dropout:
+            random = jax.random.fold_in(
+                key(inputs["root_seed"], inputs["seed"], "dropout"), state.taken
+            )
+        (_, found), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
+        if p.dropout:
+            found = answers(*weights)
+        first = marked(state, found, inputs)
+        embedding, embedding_memory = descent.step(
+            "adamw", state.embedding, slope[0], state.embedding_memory,
+            inputs["embedding_learning_rate"], inputs["embedding_decay"],
+        )  # fmt: skip
+        decoder, decoder_memory = descent.step(
+            "adamw", state.decoder, slope[1], state.decoder_memory,
+            inputs["decoder_learning_rate"], inputs["decoder_decay"],
+        )  # fmt: skip
+        moved = State(
+            embedding, decoder, embedding_memory, decoder_memory, state.taken + 1, first, state.held
+        )
+        return moved._replace(held=hold(moved))
+
+    def observe(inputs, state):
+        value, found = loss((state.embedding, state.decoder), inputs)
+        train, validation = accuracies(found, inputs)
+        centred = state.embedding - state.embedding.mean(0)
+        gram = centred @ centred.T if p.symbols <= p.embedding_dim else centred.T @ centred
+        shares = jnp.maximum(jnp.linalg.eigvalsh(gram), 0)
+        shares = shares / jnp.maximum(shares.sum(), jnp.finfo(shares.dtype).tiny)
+        return {
+            "loss": value,
+            "train_accuracy": train,
+            "validation_accuracy": validation,
+            "effective_dimension": jnp.exp(jax.scipy.special.entr(shares).sum()),
+        }
+
+    def done(inputs, state, observed):
+        generalised = state.first[1]
+        end = (1 + inputs["further"]) * generalised
+        ended = (inputs["further"] >= 0) & (state.first >= 0).all() & (state.taken >= end)
+        return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
+
+    def principal(embedding):
+        """Principal axes, (axis, coordinate), the largest first."""
+        centred = embedding - embedding.mean(0)
+        return jnp.linalg.svd(centred, full_matrices=False)[2][: numbers[-1]]
+
+    def projected(inputs, weights, bases):
+        """Validation accuracy of these weights with embeddings on the first axes of every basis, (basis, rank)."""
+        embedding, decoder = weights
+        mean = embedding.mean(0)
+
+        def one(choice):
+            basis, number = choice
+            kept = bases[basis] * (jnp.arange(numbers[-1]) < number)[:, None]
+            flat = mean + (embedding - mean) @ kept.T @ kept
+            return accuracies(answers(flat, decoder), inputs)[1]
+
+        which = np.indices((len(AXES_OF), len(numbers))).reshape(2, -1)
+        pairs = jnp.asarray(which[0]), jnp.asarray(numbers[which[1]])
+        return jax.lax.map(one, pairs).reshape(len(AXES_OF), len(numbers))
+
+    def finish(inputs, state):
+        found = answers(state.embedding, state.decoder)
+        first = marked(state, found, inputs)
+        train, validation = first
+        late = validation - train >= inputs["delay"]
+        learned = jnp.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
+        failed = jnp.where(train < 0, PHASES.index("confusion"), PHASES.index("memorization"))
+        phase = jnp.where((train >= 0) & (validation >= 0), learned, failed)
+        final = principal(state.embedding)
+        normal = jax.random.normal(
+            key(inputs["root_seed"], inputs["seed"], "axes"), final.T.shape, final.dtype
+        )
+        random = jnp.linalg.qr(normal)[0].T
+
+        def at(weights):
+            bases = jnp.stack([final, principal(weights[0]), random])
+            return projected(inputs, weights, bases)
+
+        accuracy = jax.lax.map(at, state.held)
+        number, place = jnp.arange(p.snapshots), snapshot(state)
+        reached = number <= place
+        step = jnp.where(number < place, times, state.taken).astype(accuracy.dtype)
+        nan = jnp.asarray(jnp.nan, accuracy.dtype)
+        return {
+            "train_step": jnp.where(train < 0, nan, train.astype(nan.dtype)),
+            "validation_step": jnp.where(validation < 0, nan, validation.astype(nan.dtype)),
+            "phase": phase.astype(jnp.int32),
+            "snapshot_step": jnp.where(reached, step, nan),
+            "snapshot_embedding": jnp.where(reached[:, None, None], state.held[0], nan),
+            "projected_accuracy": jnp.where(reached[:, None, None], accuracy, nan),
+        }
+
+    return Program(init, step, observe, done, finish)

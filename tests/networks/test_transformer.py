@@ -1,0 +1,113 @@
+"""The transformer of two tokens against a transcription that takes one pair after the other."""
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.networks import transformer
+from foretrain.networks.transformer import Transformer
+
+SYMBOLS, DIM, HIDDEN, LAYERS, OUTPUTS = 5, 6, 7, 2, 4
+
+
+@pytest.fixture
+def weights():
+    """Weights of which none is as it starts, and embeddings."""
+    random = np.random.default_rng(0)
+    drawn = transformer.draw(random, DIM, HIDDEN, LAYERS, OUTPUTS)
+    moved = (one + 0.3 * random.standard_normal(one.shape) for one in drawn)
+    return Transformer(*moved), random.standard_normal((SYMBOLS, DIM))
+
+
+def softmax(scores):
+    odds = np.exp(scores - scores.max(-1, keepdims=True))
+    return odds / odds.sum(-1, keepdims=True)
+
+
+def normal(x, scale, shift):
+    return (x - x.mean(-1, keepdims=True)) / np.sqrt(
+        x.var(-1, keepdims=True) + 1e-5
+    ) * scale + shift
+
+
+def pair(weights, embedding, a, b):
+    """Answer to one pair, as its definition says: a sequence of two tokens goes through every layer."""
+    tokens = embedding[[a, b]]
+    for layer in range(LAYERS):
+        w = Transformer(*(np.asarray(one)[layer] for one in weights[:-3]), *weights[-3:])
+        inward = normal(tokens, w.scale_1, w.shift_1) @ w.inward + w.inward_bias
+        query, key, value = np.split(inward, 3, axis=1)
+        attention = softmax(query @ key.T / np.sqrt(DIM))
+        tokens = tokens + (attention @ value) @ w.outward + w.outward_bias
+        hidden = np.maximum(normal(tokens, w.scale_2, w.shift_2) @ w.widen + w.widen_bias, 0)
+        tokens = tokens + hidden @ w.narrow + w.narrow_bias
+    return tokens.ravel() @ np.concatenate([weights.first, weights.second]) + weights.bias
+
+
+def test_every_pair_is_answered_as_a_sequence_of_two_tokens(weights, x64):
+    found = transformer.logits(*weights)
+    expected = [[pair(*weights, a, b) for b in range(SYMBOLS)] for a in range(SYMBOLS)]
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_relabelled_symbols_give_the_relabelled_answers(weights, x64):
+    order = np.random.default_rng(1).permutation(SYMBOLS)
+    found = transformer.logits(weights[0], weights[1][order])
+    np.testing.assert_allclose(found, transformer.logits(*weights)[order][:, order], rtol=1e-11)
+
+
+def test_the_order_of_tokens_matters_in_the_last_layer_only(weights, x64):
+    whole, embedding = weights
+    swapped = whole._replace(first=whole.second, second=whole.first)
+    answers = np.asarray(transformer.logits(whole, embedding))
+    np.testing.assert_allclose(
+        transformer.logits(swapped, embedding), answers.swapaxes(0, 1), rtol=1e-11
+    )
+    alike = whole._replace(second=whole.first)
+    symmetric = np.asarray(transformer.logits(alike, embedding))
+    np.testing.assert_allclose(symmetric, symmetric.swapaxes(0, 1), rtol=1e-11)
+    assert np.abs(answers - answers.swapaxes(0, 1)).max() > 0.1
+
+
+def test_the_mean_of_an_embedding_is_seen_by_no_layer_but_the_last(weights, x64):
+    """Normalisation takes off what all coordinates share, which so reaches the answers along the stream alone."""
+    whole, embedding = weights
+    lifted = np.asarray(transformer.logits(whole, embedding + 2.0))
+    told = 2.0 * (whole.first.sum(0) + whole.second.sum(0))
+    np.testing.assert_allclose(lifted, transformer.logits(whole, embedding) + told, rtol=1e-11)
+
+
+def test_the_start_has_the_law_of_pytorch():
+    random = np.random.default_rng(0)
+    drawn = transformer.draw(random, 64, 100, 3, 50)
+    bounds = {"inward": (6 / 256) ** 0.5, "outward": 1 / 8, "widen": 1 / 8, "widen_bias": 1 / 8}
+    bounds |= {"narrow": 0.1, "narrow_bias": 0.1, "first": 128**-0.5, "second": 128**-0.5}
+    for name, bound in bounds.items():
+        values = np.abs(getattr(drawn, name))
+        assert 0.9 * bound < values.max() <= bound, name
+        assert values.mean() == pytest.approx(bound / 2, rel=0.1), name
+    for name in ("inward_bias", "outward_bias", "shift_1", "shift_2"):
+        assert (getattr(drawn, name) == 0).all(), name
+    assert (drawn.scale_1 == 1).all()
+    assert (drawn.scale_2 == 1).all()
+    assert tuple(one.shape for one in drawn) == tuple(transformer.shapes(64, 100, 3, 50))
+
+
+def test_without_a_share_or_a_key_nothing_is_dropped(weights, x64):
+    plain = np.asarray(transformer.logits(*weights))
+    key = jax.random.key(0)
+    np.testing.assert_array_equal(transformer.logits(*weights, 0.0, key), plain)
+    np.testing.assert_array_equal(transformer.logits(*weights, 0.5), plain)
+    assert np.abs(np.asarray(transformer.logits(*weights, 0.5, key)) - plain).max() > 0.1
+
+
+def test_a_little_dropout_is_a_little_noise_of_the_same_mean(weights, x64):
+    """Answers move by the order of the share on average, as drops are scaled to keep every mean."""
+    plain = np.asarray(transformer.logits(*weights))
+    keys = jax.random.split(jax.random.key(1), 4000)
+    noisy = np.asarray(jax.vmap(lambda key: transformer.logits(*weights, 0.02, key))(keys))
+    error = noisy.std(0) / len(keys) ** 0.5
+    assert (error > 0).all()
+    assert np.abs(noisy.mean(0) - plain).max() < 0.1 * noisy.std(0).max()
+    unscaled = np.abs(noisy - plain).max(0)
+    assert (unscaled > 10 * error).all()

@@ -1,0 +1,254 @@
+"""Training of the transformer: gradient, steps, thresholds, snapshots and what must not change a run."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.networks import embedding as perceptron
+from foretrain.networks import transformer as network
+from foretrain.plans.study import traced
+from foretrain.streams import Seed
+from foretrain.training import transformer as modular
+
+SMALL = modular.Modular(
+    symbols=5,
+    embedding_dim=6,
+    hidden_width=7,
+    embedding_learning_rate=0.01,
+    decoder_learning_rate=0.01,
+    training_share=0.6,
+    circles=2,
+    snapshots=8,
+    precision="float64",
+)
+CASES = {
+    "one layer": SMALL,
+    "two layers": replace(SMALL, layers=2),
+    "no modulus": replace(SMALL, operation="addition"),
+    "toy": replace(SMALL, architecture="toy"),
+    "toy of one dimension": replace(
+        SMALL, architecture="toy", operation="addition", embedding_dim=1
+    ),
+}
+
+
+def given(p, number=1, **changed):
+    """Inputs of a run as its program gets them."""
+    own = {"root_seed": np.uint32(0), "seed": np.uint32(number)}
+    values = {**traced(p), **modular.shared(p), **modular.inputs(p, Seed(0, number)), **own}
+    return {name: jnp.asarray(value) for name, value in (values | changed).items()}
+
+
+def trained(p, steps, inputs):
+    """State after so many steps."""
+    program = modular.program(p)
+    walk = jax.jit(lambda s: jax.lax.fori_loop(0, steps, lambda _, s: program.step(inputs, s), s))
+    return walk(program.init(inputs))
+
+
+def direct(p, inputs, embedding, decoder):
+    """Loss and both accuracies, by their definitions."""
+    embedding, found = np.asarray(embedding), {True: [], False: []}
+    if p.architecture == "transformer":
+        answers = np.asarray(network.logits(decoder, embedding))
+    for a in range(p.symbols):
+        for b in range(p.symbols):
+            if p.architecture == "transformer":
+                answer = answers[a, b]
+            elif a <= b:
+                answer = np.asarray(
+                    perceptron.decode(decoder, (embedding[a] + embedding[b])[None])
+                )[0]
+            else:
+                continue
+            label = (a + b) % p.symbols if p.operation == "cyclic" else a + b
+            odds = np.exp(answer) / np.exp(answer).sum()
+            seen = bool(inputs["training"][a, b])
+            found[seen].append((-np.log(odds[label]), answer.argmax() == label))
+    loss, right = np.mean(found[True], axis=0)
+    return {
+        "loss": loss,
+        "train_accuracy": right,
+        "validation_accuracy": np.mean(found[False], axis=0)[1],
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_observed_is_what_its_definitions_say(name, x64):
+    p = CASES[name]
+    inputs = given(p)
+    for steps in (0, 40):
+        state = trained(p, steps, inputs)
+        observed = modular.program(p).observe(inputs, state)
+        expected = direct(p, inputs, state.embedding, state.decoder)
+        centred = np.asarray(state.embedding) - np.asarray(state.embedding).mean(0)
+        shares = np.linalg.svd(centred)[1] ** 2 / (centred**2).sum()
+        shares = shares[shares > 1e-12]
+        expected["effective_dimension"] = np.exp(-(shares * np.log(shares)).sum())
+        assert observed.keys() == expected.keys()
+        for variable, value in expected.items():
+            assert float(observed[variable]) == pytest.approx(value, rel=1e-9), variable
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
+    p = CASES[name]
+    inputs = given(p)
+    state, moved = modular.program(p).init(inputs), trained(p, 1, inputs)
+    random, size = np.random.default_rng(0), 1e-6
+    for field in ("embedding", "decoder"):
+        weights, memory = getattr(state, field), getattr(moved, f"{field}_memory")
+        # After one step Adam's first moment is a tenth of the gradient.
+        slope = jax.tree.map(lambda m: 10 * np.asarray(m), memory[0].mu)
+        way = jax.tree.map(lambda w: random.standard_normal(w.shape), weights)
+        ends = []
+        for k in (size, -size):
+            there = jax.tree.map(lambda w, v, k=k: w + k * v, weights, way)
+            both = {"embedding": state.embedding, "decoder": state.decoder, field: there}
+            ends.append(direct(p, inputs, **both)["loss"])
+        pairs = zip(jax.tree.leaves(slope), jax.tree.leaves(way), strict=True)
+        along = sum((s * v).sum() for s, v in pairs)
+        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(along, rel=1e-5)
+
+
+def test_relabelled_symbols_make_the_relabelled_run(x64):
+    """Labels are permuted along, since the task is another: the network knows symbols by their embeddings alone."""
+    p = SMALL
+    inputs, order = given(p), np.random.default_rng(2).permutation(p.symbols)
+    both = np.ix_(order, order)
+    changed = {name: inputs[name][both] for name in ("training", "samples", "chosen")}
+    other = inputs | changed | {"embedding": inputs["embedding"][order]}
+    one, two = (trained(p, 60, start) for start in (inputs, other))
+    np.testing.assert_allclose(one.embedding[order], two.embedding, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(one.decoder.inward, two.decoder.inward, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(one.first, two.first)
+
+
+@pytest.mark.parametrize("part", ["embedding", "decoder"])
+def test_decay_is_decoupled_and_of_its_own_part(part, x64):
+    """The first step with decay differs from that without by rate x decay x weight, and nowhere else."""
+    inputs = given(SMALL)
+    with_decay = trained(SMALL, 1, inputs | {f"{part}_decay": jnp.asarray(0.5)})
+    start, plain = trained(SMALL, 0, inputs), trained(SMALL, 1, inputs)
+    for field in ("embedding", "decoder"):
+        share = 0.01 * 0.5 if field == part else 0.0
+        leaves = (jax.tree.leaves(getattr(state, field)) for state in (start, plain, with_decay))
+        for first, without, decayed in zip(*leaves, strict=True):
+            np.testing.assert_allclose(decayed, without - share * first, rtol=1e-12, atol=1e-14)
+
+
+def test_first_steps_are_those_of_a_walk_that_looks_at_every_step(x64):
+    p = replace(SMALL, accuracy_threshold=0.6, embedding_learning_rate=0.03, decoder_decay=1.0)
+    inputs, program = given(p), modular.program(p)
+    step, state = jax.jit(program.step), program.init(inputs)
+    levels = []
+    for _ in range(300):
+        observed = program.observe(inputs, state)
+        levels.append([float(observed[f"{name}_accuracy"]) for name in ("train", "validation")])
+        state = step(inputs, state)
+    above = np.array(levels) >= 0.6
+    first = np.where(above.any(0), above.argmax(0), -1)
+    np.testing.assert_array_equal(state.first, first)
+    assert 0 < first[0]
+
+
+def test_dropout_of_zero_is_the_plain_run_and_thresholds_are_looked_at_without_it(x64):
+    dropped = replace(SMALL, dropout=0.3)
+    inputs = given(SMALL)
+    plain, noisy = (trained(p, 30, inputs) for p in (SMALL, dropped))
+    assert float(jnp.abs(plain.embedding - noisy.embedding).max()) > 1e-3
+    again = trained(dropped, 30, inputs)
+    np.testing.assert_array_equal(noisy.embedding, again.embedding)
+    other = trained(dropped, 30, inputs | {"seed": jnp.uint32(7)})
+    assert float(jnp.abs(other.embedding - noisy.embedding).max()) > 1e-3
+    expected = direct(dropped, inputs, noisy.embedding, noisy.decoder)
+    found = modular.program(dropped).observe(inputs, noisy)
+    assert float(found["loss"]) == pytest.approx(expected["loss"], rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [0, 8, 20, 150])
+def test_snapshots_are_the_run_at_their_steps_and_at_its_end(steps, x64):
+    inputs, program = given(SMALL), modular.program(SMALL)
+    found = program.finish(inputs, trained(SMALL, steps, inputs))
+    times = np.asarray(found["snapshot_step"])
+    due = [step for step in (0, 8, 11, 16, 23, 32, 45) if step < steps]
+    np.testing.assert_array_equal(times[np.isfinite(times)], [*due, steps])
+    for time, embedding in zip(times, found["snapshot_embedding"], strict=True):
+        if np.isnan(time):
+            assert np.isnan(embedding).all()
+        else:
+            expected = trained(SMALL, int(time), inputs).embedding
+            np.testing.assert_allclose(embedding, expected, rtol=1e-9)
+
+
+def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
+    inputs, program = given(SMALL), modular.program(SMALL)
+    final, early = trained(SMALL, 60, inputs), trained(SMALL, 23, inputs)
+    found = program.finish(inputs, final)["projected_accuracy"]
+    assert found.shape == (8, 3, 2)
+    mean = np.asarray(early.embedding).mean(0)
+    for place, of in enumerate((final, early)):
+        whole = np.asarray(of.embedding) - np.asarray(of.embedding).mean(0)
+        axes = np.linalg.svd(whole)[2]
+        for rank in (2, 4):
+            kept = axes[:rank].T @ axes[:rank]
+            flat = mean + (np.asarray(early.embedding) - mean) @ kept
+            expected = direct(SMALL, inputs, flat, early.decoder)["validation_accuracy"]
+            assert float(found[4, place, rank // 2 - 1]) == pytest.approx(expected)
+    # Four axes are all that five symbols have: nothing is lost on them.
+    expected = direct(SMALL, inputs, early.embedding, early.decoder)["validation_accuracy"]
+    assert float(found[4, 1, 1]) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "phase"),
+    [((5, 20), 1), ((5, 14), 0), ((20, 5), 0), ((5, -1), 2), ((-1, 5), 3), ((-1, -1), 3)],
+)
+def test_the_phase_follows_from_the_first_steps(first, phase):
+    p = replace(SMALL, delay=15, accuracy_threshold=1.0, precision="float32")
+    inputs = given(p)
+    state = trained(p, 0, inputs)._replace(first=jnp.asarray(first, jnp.int32))
+    found = modular.program(p).finish(inputs, state)
+    assert int(found["phase"]) == phase
+    for name, step in zip(("train_step", "validation_step"), first, strict=True):
+        assert float(found[name]) == step or (step < 0 and np.isnan(found[name]))
+
+
+def test_a_run_ends_so_long_after_it_has_generalised():
+    p = replace(SMALL, further=0.5, precision="float32")
+    inputs, program = given(p), modular.program(p)
+    state = trained(p, 0, inputs)._replace(first=jnp.asarray((3, 40), jnp.int32))
+    for taken, ended in ((40, False), (59, False), (60, True)):
+        now = state._replace(taken=jnp.int32(taken))
+        assert bool(program.done(inputs, now, {})) == ended
+        assert not program.done(inputs | {"further": jnp.float32(-1)}, now, {})
+    state = state._replace(taken=jnp.int32(10**6), first=jnp.asarray((3, -1), jnp.int32))
+    assert not program.done(inputs, state, {})
+
+
+def test_training_sets_are_nested_and_of_the_size_asked_for():
+    few, many = (
+        modular.inputs(replace(SMALL, training_share=share), Seed(0, 3))["training"]
+        for share in (0.3, 0.8)
+    )
+    assert (few.sum(), many.sum()) == (round(0.3 * 25), 20)
+    assert (few <= many).all()
+    toy = modular.inputs(replace(SMALL, architecture="toy"), Seed(0, 3))["training"]
+    assert toy.sum() == round(0.6 * 15)
+    assert not np.tril(toy, -1).any()
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"training_share": 0.01}, "training_share"),
+        ({"architecture": "toy", "dropout": 0.1}, "dropout"),
+    ],
+)
+def test_what_cannot_be_is_refused(changed, named):
+    with pytest.raises(ArgumentError, match=f"Argument `{named}` must"):
+        modular.check(replace(SMALL, **changed))

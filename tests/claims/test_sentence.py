@@ -81,6 +81,14 @@ def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
         larger_first.corrected("D.", allowed=(-math.inf, math.inf))
 
 
+def test_a_sentence_speaks_of_the_cells_it_names_and_sees_nothing_trained_when_it_names_them():
+    small = {"where": lambda cell: cell.parameters.init_scale < 0.5}
+    assert judged(lambda cell: spread(1.0), **small).verdict == "holds"
+    assert judged(lambda cell: spread(1.0), where=lambda cell: False) is None
+    with pytest.raises(WithheldError):
+        judged(lambda cell: spread(1.0), where=lambda cell: cell.simulation["loss"].min() < 1)
+
+
 def test_one_seed_proves_nothing_and_none_less():
     assert (
         judged(lambda cell: spread(1.0, 1), cell(1)).reason == "one seed says nothing of the spread"

@@ -77,6 +77,7 @@ class Sentence:
         among: Of which runs it speaks, in words, where it leaves some out on purpose; "" for all.
         of: Networks it looks at: "" is the study's own, other names are variants. Their runs must all be there.
         at_end: Whether it speaks of the end of training, so that runs cut off before they settled carry no verdict.
+        where: Of which cells it speaks, a function of the cell without what was trained; None for all.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Sentence:
     at_end: bool = False
     note: str = ""
     unit: str = "1"
+    where: Callable[[Any], Any] | None = None
 
     def fixed(self, blind: Any) -> tuple[float, tuple[float, float]]:
         """What it predicts and allows in a cell of which nothing trained is seen; raises `SentenceError`."""
@@ -121,7 +123,7 @@ class Sentence:
         """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures."""
         parts = [self.id, self.statement, self.source, self.why, self.note, self.unit, self.among]
         parts += [self.statistic, self.corrects, repr((self.over, self.of, self.at_end))]
-        parts += [_text(self.allowed), _text(self.predicted), _text(self.measure)]
+        parts += [_text(part) for part in (self.allowed, self.predicted, self.measure, self.where)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -140,6 +142,7 @@ def sentence(
     at_end: bool = False,
     note: str = "",
     unit: str = "1",
+    where: Callable[[Any], Any] | None = None,
     id: str = "",
 ) -> Callable[[Callable[[Any], Any]], Sentence]:
     """Make a `Sentence` of a measuring function; for the arguments see there.
@@ -182,6 +185,7 @@ def sentence(
             at_end=at_end,
             note=note,
             unit=unit,
+            where=where,
         )
 
     return made
@@ -237,7 +241,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         interval,  # its tables take longer to load than a list of sentences
     )
 
-    found = said.measure(cell)
+    found = said.measure(cell) if said.where is None or said.where(cell.blind()) else None
     if found is None:
         return None
     predicted, allowed = said.fixed(cell.blind())

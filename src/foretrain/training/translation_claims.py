@@ -91,10 +91,9 @@ def exactness(cell) -> tuple[float, float]:
     allowed=exactness,
     why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
     among=CONVERGE,
+    where=is_square,
 )
 def square_exact(cell):
-    if not is_square(cell):
-        return None
     data = cell.simulation
     error = data["pair_error"].where(within(data, cell.theory) & converged(data))
     runs, pairs = int(converged(data).sum()), int(error.notnull().sum())

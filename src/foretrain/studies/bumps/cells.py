@@ -32,6 +32,11 @@ def stable(cell: Grid) -> bool:
     return bool(there.any() and not diverged) and is_stable(curves[there])
 
 
+def starts_small(cell: Grid) -> bool:
+    """Whether the start is smaller than the target."""
+    return cell.parameters.init_scale < 1
+
+
 def calm(cell: Grid, **wanted) -> list[Grid]:
     """The cells along the axes that are left in which training was stable and parameters are these."""
     return [

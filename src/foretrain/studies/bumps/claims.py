@@ -240,16 +240,12 @@ def which_target_start(cell):
     return proportion(cells.of_rank(cell, 2), as_predicted)
 
 
-@sentence(
+which_target_start_corrected = which_target_start.corrected(
     "Under Adam, too, the start decides more often than chance would.",
     allowed=(0.625, np.inf),
     why="Nearer to three in four than to chance, one half.",
-    corrects="which-target-start",
-    **START,
+    where=lambda cell: cell.parameters.optimizer.startswith("adam"),
 )
-def which_target_start_corrected(cell):
-    adam = cell.parameters.optimizer.startswith("adam")
-    return which_target_start.measure(cell) if adam else None
 
 
 @theirs(
@@ -320,15 +316,13 @@ def competition_makes_bumps(cell):
     return proportion(cells.of_rank(cell, 2, 10), backed)
 
 
-@ours(
+competition_makes_bumps_corrected = competition_makes_bumps.corrected(
     "If two components grow from small starts towards the same target, one of them usually backs off.",
+    source=cells.OURS,
     allowed=(0.5, np.inf),
     why="Usually: more often than not.",
-    corrects="competition-makes-bumps",
-    **BACKED,
+    where=cells.starts_small,
 )
-def competition_makes_bumps_corrected(cell):
-    return competition_makes_bumps.measure(cell) if cell.parameters.init_scale < 1 else None
 
 
 @theirs(

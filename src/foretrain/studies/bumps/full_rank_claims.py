@@ -1,7 +1,6 @@
 """What the thread says of plateaus and bumps at full rank, and whether it is so."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from foretrain.claims.allowed import NO_PLATEAU, PLATEAU, POSITIVE, by_strength
 from foretrain.claims.sentence import sentence
 from foretrain.measures.plateaus import formed_on_plateaus, plateau_strengths, plateaus_of_runs
 from foretrain.plans.grid import Grid
-from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable
+from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable, starts_small
 from foretrain.training.factorization import THREAD
 
 FLOOR = 1e-4  # of the first loss: runs end there
@@ -44,12 +43,11 @@ def low_rank_needed(cell):
     return strengths(cell) if full(cell, "sgd") and stable(cell) else None
 
 
-@sentence(
+low_rank_needed_corrected = low_rank_needed.corrected(
     "From starts smaller than the target descent has a plateau at full rank, too.",
-    **by_strength(OURS, PLATEAU, corrects="low-rank-needed", **STABLE),
+    where=starts_small,
+    **by_strength(OURS, PLATEAU),
 )
-def low_rank_needed_corrected(cell):
-    return low_rank_needed.measure(cell) if cell.parameters.init_scale < 1 else None
 
 
 @sentence("Under Adam the full-rank case regains a plateau.", **by_strength(THREAD, PLATEAU))
@@ -59,26 +57,21 @@ def adam_full_rank_plateau(cell):
 
 @sentence(
     "From a start of the target's size Adam has no plateau at full rank above a tenth of the loss.",
+    where=lambda cell: full(cell, "adam") and not starts_small(cell),
     **by_strength(OURS, NO_PLATEAU, corrects="adam-full-rank-plateau"),
 )
 def adam_full_rank_plateau_corrected(cell):
-    large = full(cell, "adam") and cell.parameters.init_scale >= 1
-    return strengths(cell, 0.1) if large else None
+    return strengths(cell, 0.1)
 
 
-@sentence(
+adam_full_rank_plateau_small_start = adam_full_rank_plateau_corrected.corrected(
     "From a start smaller than the target Adam has a weak plateau at full rank above a tenth of the loss.",
-    **by_strength(
-        OURS,
-        (1.5, 5),
-        corrects="adam-full-rank-plateau",
-        id="adam-full-rank-plateau.small-start",
-        why="Weak: it is found at some settings of a counter (1.5 to 4) and hardly at the strictest.",
-    ),
+    allowed=(1.5, 5),
+    why="Weak: it is found at some settings of a counter (1.5 to 4) and hardly at the strictest.",
+    where=lambda cell: full(cell, "adam") and starts_small(cell),
+    corrects="adam-full-rank-plateau",
+    id="adam-full-rank-plateau.small-start",
 )
-def adam_full_rank_plateau_small_start(cell):
-    small = full(cell, "adam") and cell.parameters.init_scale < 1
-    return strengths(cell, 0.1) if small else None
 
 
 @ours(
@@ -98,41 +91,31 @@ def adam_plateau_late(cell):
     return np.array(highest) * losses(cell, "relative_loss")[:, 0] / losses(cell)[:, 0]
 
 
-ON_ADAM: dict[str, Any] = {"note": "Bumps per component at full rank under Adam."}
-
-
 @theirs(
     "The plateau at full rank corresponds to a period with a lot of bump formation.",
     allowed=(0.5, np.inf),
     why="A lot: a bump for every second component.",
-    **ON_ADAM,
+    note="Bumps per component at full rank under Adam.",
 )
 def adam_full_rank_bumps(cell):
     return bumps(cell) if full(cell, "adam") else None
 
 
-@ours(
+adam_full_rank_bumps_corrected = adam_full_rank_bumps.corrected(
     "Next to nothing bumps at full rank under Adam where it does not jump up again.",
+    source=OURS,
     allowed=(-np.inf, 0.1),
     why="Next to nothing is less than one component in ten.",
-    corrects="adam-full-rank-bumps",
-    **ON_ADAM,
+    where=lambda cell: cell.parameters.relative_rate <= FAST,
 )
-def adam_full_rank_bumps_corrected(cell):
-    slow = cell.parameters.relative_rate <= FAST
-    return adam_full_rank_bumps.measure(cell) if slow else None
-
-
-@ours(
+adam_full_rank_bumps_fast = adam_full_rank_bumps.corrected(
     "Where Adam jumps up again bumps form, fewer than one for every second component.",
+    source=OURS,
     allowed=(0.1, 0.5),
     why='Some, but less than "a lot".',
+    where=lambda cell: cell.parameters.relative_rate > FAST,
     id="adam-full-rank-bumps.fast",
-    corrects="adam-full-rank-bumps",
-    **ON_ADAM,
 )
-def adam_full_rank_bumps_fast(cell):
-    return adam_full_rank_bumps.measure(cell) if cell.parameters.relative_rate > FAST else None
 
 
 @theirs(

@@ -155,9 +155,10 @@ def few_stuck(cell):
     why="A difference that the seeds establish.",
     among="seeds whose runs all are done",
     note="Fraction of stuck runs at the largest minus that at the smallest scale.",
+    where=is_square,
 )
 def stuck_falls(cell):
-    if not is_square(cell) or len(cell.values("init_scale")) < 2:
+    if len(cell.values("init_scale")) < 2:
         return None
     held = stuck(cell.simulation).mean(MASKS)
     fall = held.isel(init_scale=-1) - held.isel(init_scale=0)
@@ -200,10 +201,9 @@ def across_spread(cell):
     allowed=lambda cell: (0, 4 * cell.values("init_scale")[0]),
     why="The start leaves a part of the order of its scale in every map.",
     note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr O/D.",
+    where=is_square,
 )
 def across_reverse(cell):
-    if not is_square(cell):
-        return None
     data, theory, _ = at_smallest(cell)
     rho = theory["across_scale"]
     trace = (((1 + rho**2) / 2 - errors_of(cell, 1)) / rho).transpose(..., *PAIR)

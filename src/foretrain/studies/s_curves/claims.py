@@ -72,18 +72,13 @@ def low_rank_plateau(cell):
     return strengths(own(cell, "mse", ["sgd"], cell.parameters.rank < cell.parameters.dimension))
 
 
-@sentence(
+low_rank_plateau_corrected = low_rank_plateau.corrected(
     "From a tenth of the full rank on a plateau is left on which the loss falls half as fast as beside it or slower.",
-    **by_strength(
-        OURS,
-        (2, np.inf),
-        corrects="low-rank-plateau",
-        why="Half as fast is seen by eye; it is not found at every setting of a counter.",
-    ),
+    source=OURS,
+    allowed=(2, np.inf),
+    why="Half as fast is seen by eye; it is not found at every setting of a counter.",
+    where=lambda cell: 10 * cell.parameters.rank >= cell.parameters.dimension,
 )
-def low_rank_plateau_corrected(cell):
-    p = cell.parameters
-    return low_rank_plateau.measure(cell) if 10 * p.rank >= p.dimension else None
 
 
 @sentence(
@@ -99,13 +94,11 @@ def adam_full_rank_plateau(cell):
     return strengths(own(cell, "mse", ["adam"], full(cell)))
 
 
-@sentence(
+adam_full_rank_plateau_corrected = adam_full_rank_plateau.corrected(
     "At the reference rate and sigma = 1 Adam has no plateau at full rank.",
-    **by_strength(OURS, NO_PLATEAU, corrects="adam-full-rank-plateau"),
+    where=lambda cell: cell.parameters.init_scale == cell.parameters.relative_rate == 1,
+    **by_strength(OURS, NO_PLATEAU),
 )
-def adam_full_rank_plateau_corrected(cell):
-    reference = cell.parameters.init_scale == cell.parameters.relative_rate == 1
-    return adam_full_rank_plateau.measure(cell) if reference else None
 
 
 def _rank_two(cell):
@@ -261,15 +254,12 @@ def large_logits_rank_10(cell):
     return _left(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 10))
 
 
-@ours(
+large_logits_rank_10_corrected = large_logits_rank_10.corrected(
     "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
+    source=OURS,
     allowed=NEVER,
-    of="large_logits",
-    corrects="large-logits-rank-10",
-    **LEFT,
+    where=lambda cell: cell.parameters.optimizer == "adam",
 )
-def large_logits_rank_10_corrected(cell):
-    return large_logits_rank_10.measure(cell) if cell.parameters.optimizer == "adam" else None
 
 
 @sentence(

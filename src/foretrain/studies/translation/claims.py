@@ -128,9 +128,10 @@ def threshold_falls(cell):
     "At H = D the threshold is that of the graph at any scale, of the runs that converge: the scale decides which do.",
     corrects="threshold-falls",
     note="Threshold minus that predicted for the same runs, mean over scales.",
+    where=is_square,
 )
 def threshold_at_any_scale(cell):
-    found = measured_thresholds(cell) if is_square(cell) else None
+    found = measured_thresholds(cell)
     if found is None:
         return None
     return (found["measured"] - found["predicted"]).mean("init_scale", skipna=False).values
@@ -166,10 +167,9 @@ across = threshold_zero.corrected(
     allowed=(0, 0.05),
     why="None, but for one in twenty that may be caught on its way down.",
     note=f"Fraction of runs with an untrained error within components above {SPIKE:g} that did reach the loss.",
+    where=is_square,
 )
 def spikes_stuck(cell):
-    if not is_square(cell):
-        return None
     held = stuck(cell.simulation).where(spikes(cell.simulation, cell.theory) == 1)
     return Exact(float(1 - held.mean()), f"Of {int(held.count())} runs.")
 
@@ -186,9 +186,10 @@ square_exact = replace(common.square_exact, over=OVER)
     at_end=True,
     among="seeds with a spike",
     note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
+    where=is_square,
 )
 def spikes_numerical(cell):
-    if "precise" not in cell.variants or not is_square(cell):
+    if "precise" not in cell.variants:
         return None
     first, again = (
         spikes(data, cell.theory) for data in (cell.simulation, cell.variants["precise"])
@@ -211,9 +212,10 @@ spikes_real = spikes_numerical.corrected(
     allowed=(0.01, 1),
     why="More than a rare accident: one run in a hundred.",
     note="Fraction of runs that did not reach the loss in the steps allowed.",
+    where=is_square,
 )
 def square_stuck(cell):
-    return stuck(cell.simulation).mean(OVER).values if is_square(cell) else None
+    return stuck(cell.simulation).mean(OVER).values
 
 
 @ours(
@@ -222,10 +224,9 @@ def square_stuck(cell):
     allowed=(0.95, 1),
     why="An 'if and only if', allowing one run in twenty that is merely slow.",
     note="Fraction of runs at H = D in which the two agree.",
+    where=is_square,
 )
 def determinants(cell):
-    if not is_square(cell):
-        return None
     held = stuck(cell.simulation)
     agree = (held == (frustrated(cell.simulation) > 0)).astype(float).where(held.notnull())
     return agree.mean(OVER).values
@@ -238,10 +239,9 @@ def determinants(cell):
     allowed=(0, 1e-4),
     why="Exact; single precision rounds a mean of about |T| D^2 squares.",
     note="Largest relative shortfall, 0 where every loss lies above its bound.",
+    where=is_square,
 )
 def determinant_bound(cell):
-    if not is_square(cell):
-        return None
     ratio = cell.simulation["converged_loss"] / bounds(cell.simulation, cell.parameters.words)
     return Exact(max(0.0, 1 - float(ratio.min())) if ratio.notnull().any() else np.nan)
 
@@ -253,10 +253,9 @@ def determinant_bound(cell):
     why="The bound is reached only at infinity, where weights diverge; within a quarter of it says one mode, not two.",
     among="seeds with a stuck run",
     note="Loss of stuck runs over their bound, median over the runs of a seed; runs without such pairs left out.",
+    where=is_square,
 )
 def stuck_loss(cell):
-    if not is_square(cell):
-        return None
     data = cell.simulation
     ratio = data["converged_loss"] / bounds(data, cell.parameters.words)
     return ratio.where(stuck(data) == 1).median(OVER).values
@@ -270,9 +269,10 @@ def stuck_loss(cell):
     source=OURS,
     among=CONVERGE,
     note="Fraction of trained pairs with a negative determinant at the start, H = D.",
+    where=is_square,
 )
 def start_signs(cell):
-    if not is_square(cell) or cell.parameters.start_orientation != "random":
+    if cell.parameters.start_orientation != "random":
         return None
     data = cell.simulation
     turned = (data["initial_orientation"] < 0).astype(float).where(data["trained_pairs"] > 0)
@@ -355,8 +355,9 @@ def all_ones(cell):
     why="Some hundreds of steps with a thirtieth of that as relative error each, which add up at random: sqrt(900)/30.",
     of="precise",
     note="Largest |Q(end) - Q(0)| over the squared norm of the hidden matrix, double precision, H = D.",
+    where=is_square,
 )
 def conserved(cell):
-    if "precise" not in cell.variants or not is_square(cell):
+    if "precise" not in cell.variants:
         return None
     return Exact(float(cell.variants["precise"]["final_drift"].max(skipna=False)))

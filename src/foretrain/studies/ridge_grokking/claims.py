@@ -38,9 +38,9 @@ def predicted_steps(cell):
 
 
 def bounded(cell):
-    """Of the runs whose bounds are finite and above zero: which, and lower bound, law and upper bound, shape (3, run)."""
+    """Of the runs with bounds above zero and within all steps: which, and lower bound, law, upper bound, shape (3, run)."""
     found = np.array([cell.theory[name].values for name in ("law_low", "law", "law_high")])
-    told = np.isfinite(found).all(0) & (found[0] > 0)
+    told = (found[2] + 2 < cell.parameters.steps) & (found[0] > 0)
     return told, found[:, told]
 
 
@@ -78,7 +78,7 @@ def law(cell):
 def decay_slope(cell):
     decays = np.array(cell.values("weight_decay"))
     kept = decays > 0
-    if kept.sum() < 3 or np.isinf(typical(cell, decay=decays.max())):
+    if kept.sum() < 3 or not 0 < typical(cell, decay=decays.max()) < np.inf:
         return None
     steps = cell.simulation["generalisation_step"].values[kept]
     return slope(np.log(decays[kept]), np.log(steps))
@@ -96,7 +96,7 @@ def decay_slope(cell):
 )
 def samples_slope(cell):
     steps = np.array([typical(cell, n) for n in cell.values("samples")])
-    kept = np.isfinite(steps)
+    kept = np.isfinite(steps) & (steps > 0)
     if kept.sum() < 3:
         return None
     return slope(steps[kept], cell.simulation["generalisation_step"].values[kept])

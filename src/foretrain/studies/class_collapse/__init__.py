@@ -1,0 +1,1 @@
+"""The study ``class-collapse``; see ``study.py``."""

@@ -1,0 +1,191 @@
+"""What is claimed of class collapse; the corrected forms are derived in ``docs/studies/class-collapse.md``."""
+
+import numpy as np
+
+from foretrain.study import Exact, at_end, sentence
+
+from .study import FLOW_STEP, SOURCE, closed_form
+
+OWN = "docs/studies/class-collapse.md"
+SOLVER = "What a fifth-order solver leaves with steps of a tenth of the time constant."
+
+
+def end_over_start(cell, name, network=""):
+    """A curve's last value over its first, shape (seed,); None where the network was not trained."""
+    runs = cell.network(network)
+    if name not in runs:
+        return None
+    return (at_end(runs[name]) / runs[name].isel(step=0, drop=True)).values
+
+
+def documented(cell):
+    """Whether the study's own network is that of the document."""
+    p = cell.parameters
+    return p.normalised and p.trained == "points" and not p.repulsion and not p.centred
+
+
+@sentence(
+    "Images of the same class collapse to their class means.",
+    source=SOURCE,
+    predicted=0,
+    allowed=(0, 0.05),
+    why="Adam ends with steps of its learning rate, which keep some percent of the spread; without a pull it would be 1.",
+    statistic="median",
+    note="Squared distances to class means, end over start.",
+)
+def same_class(cell):
+    return end_over_start(cell, "within") if documented(cell) else None
+
+
+@sentence(
+    "Means of different classes do not collapse.",
+    source=SOURCE,
+    allowed=(0.5, np.inf),
+    why="Less than half of the squared distances lost; the flow only ever widens them.",
+    note="Squared distances between class means, end over start.",
+)
+def different_classes(cell):
+    return end_over_start(cell, "between") if documented(cell) else None
+
+
+@sentence(
+    "The flow of the normalised loss preserves Z.",
+    source=f"{SOURCE}, eq. (33)",
+    predicted=0,
+    allowed=(0, 1e-6),
+    why=SOLVER,
+    of="flow",
+    note="Largest relative change.",
+)
+def conserved(cell):
+    if "flow" not in cell.variants:
+        return None
+    size = cell.variants["flow"]["squared_norm"]
+    return Exact(float(np.abs(size / size.isel(step=0, drop=True) - 1).max(skipna=False)))
+
+
+@sentence(
+    "Under the flow points go to their class means exponentially; the normalised loss rescales all to the Z of the start.",
+    source=OWN,
+    predicted=0,
+    allowed=(0, 1e-6),
+    why=SOLVER,
+    of=("flow", "flow_control"),
+    note="Largest distance from the closed form over the largest coordinate, of both losses.",
+)
+def flow(cell):
+    worst = 0.0
+    for name, normalised in (("flow", True), ("flow_control", False)):
+        if name not in cell.variants:
+            return None
+        runs = cell.variants[name]
+        decayed = np.exp(-FLOW_STEP * runs["step"].values)
+        for points in runs["points"].transpose("seed", "step", "sample", "coordinate").values:
+            gap = np.abs(points - closed_form(points[0], decayed, normalised)).max()
+            worst = max(worst, float(gap / np.abs(points).max()))
+    return Exact(worst)
+
+
+@sentence(
+    "The flow of the loss that is not normalised collapses all points to zero.",
+    source=SOURCE,
+    predicted=0,
+    allowed=(0, 0.1),
+    why="A third of the length may be left.",
+    of="flow_control",
+    note="Z, end over start.",
+)
+def control(cell):
+    return end_over_start(cell, "squared_norm", "flow_control")
+
+
+@sentence(
+    "The flow of the loss that is not normalised collapses each class to a mean that stays where it was.",
+    source=OWN,
+    predicted=1,
+    allowed=(0.999, 1.001),
+    why="After ten time constants e^-20 of the deviations are left.",
+    of="flow_control",
+    note="Z at the end over that of the class means at the start.",
+    corrects="control",
+)
+def control_corrected(cell):
+    if "flow_control" not in cell.variants:
+        return None
+    runs = cell.variants["flow_control"]
+    first = runs.isel(step=0, drop=True)
+    return (at_end(runs["squared_norm"]) / (first["squared_norm"] - first["within"])).values
+
+
+@sentence(
+    "A trained encoder collapses all images to nearly a point if the loss is not normalised.",
+    source=SOURCE,
+    predicted=0,
+    allowed=(0, 0.1),
+    why="A third of the length may be left.",
+    of="encoder_control",
+    statistic="median",
+    note="Z, end over start.",
+)
+def encoder_control(cell):
+    return end_over_start(cell, "squared_norm", "encoder_control")
+
+
+def told_apart(cell, network):
+    """Share of Z that tells classes apart, end over start, shape (seed,); None where the network was not trained."""
+    between, size = (end_over_start(cell, name, network) for name in ("between", "squared_norm"))
+    return None if between is None else between / size
+
+
+@sentence(
+    "A trained encoder does not collapse globally if the loss is normalised.",
+    source=SOURCE,
+    allowed=(0.5, np.inf),
+    why="Half of what tells classes apart lost; to join all points of a class only adds to the share.",
+    of="encoder",
+    note="Share of Z between class means, end over start.",
+)
+def encoder(cell):
+    return told_apart(cell, "encoder")
+
+
+@sentence(
+    "A trained encoder does not collapse globally if the loss is divided by a Z about the mean of all points.",
+    source=OWN,
+    allowed=(0.5, np.inf),
+    why="As of the sentence that it corrects.",
+    of="encoder_centred",
+    note="Share of Z between class means, end over start.",
+    corrects="encoder",
+)
+def encoder_corrected(cell):
+    return told_apart(cell, "encoder_centred")
+
+
+@sentence(
+    "Without repulsion class means do not go to an equiangular tight frame, even where dimensions allow.",
+    source=SOURCE,
+    allowed=(0.2, np.inf),
+    why="Cosines between means that the loss leaves alone; in a frame of ten all are -1/9.",
+    of="wide",
+    note="Largest |cos + 1/9| between class means at the end.",
+)
+def no_frame(cell):
+    return at_end(cell.variants["wide"]["frame_gap"]).values if "wide" in cell.variants else None
+
+
+@sentence(
+    "With a little repulsion class means go to an equiangular tight frame.",
+    source=SOURCE,
+    predicted=0,
+    allowed=(0, 0.01),
+    why="A degree, which is what Adam leaves.",
+    of="repelled",
+    note="Largest |cos + 1/9| between class means at the end, in nine dimensions.",
+)
+def frame(cell):
+    return (
+        at_end(cell.variants["repelled"]["frame_gap"]).values
+        if "repelled" in cell.variants
+        else None
+    )

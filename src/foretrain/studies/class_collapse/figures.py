@@ -1,0 +1,33 @@
+"""Figures of ``class-collapse``."""
+
+import matplotlib as mpl
+
+from foretrain.figures import Drawing
+from foretrain.figures.style import titled_panels
+from foretrain.study import at_end
+
+from .study import CLASSES
+
+
+def draw(grid):
+    """Points of the first seed before and after, and after the flow of the loss that is not normalised."""
+    cell, words = grid.first()
+    runs = cell.simulation["points"].isel(seed=0)
+    if runs.sizes["coordinate"] < 2:
+        return {}
+    shown = {"At the start": runs.isel(step=0), "Loss over Z": runs.isel(step=-1)}
+    if "flow_control" in cell.variants:
+        shown["Not over Z"] = at_end(cell.variants["flow_control"]["points"].isel(seed=0))
+    figure, axes = titled_panels(tuple(shown), 2.9, "second coordinate", xlabel="first coordinate")
+    colours = mpl.colormaps["tab10"](range(CLASSES)).repeat(runs.sizes["sample"] // CLASSES, axis=0)
+    for ax, points in zip(axes, shown.values(), strict=True):
+        first, second = points.transpose("coordinate", "sample").values[:2]
+        ax.scatter(first, second, c=colours, s=9, alpha=0.7, linewidths=0)
+        ax.axhline(0, color="#c5c9cd", linewidth=0.8)
+        ax.axvline(0, color="#c5c9cd", linewidth=0.8)
+        ax.sharex(axes[0])
+    caption = (
+        "Images of ten classes (colours) as points of the plane, first seed: as a random encoder puts them, after Adam on the "
+        "normalised loss, and after the flow of the loss that is not normalised." + words
+    )
+    return {"points": Drawing(figure, "Points of images", caption)}

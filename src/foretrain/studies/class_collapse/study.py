@@ -1,0 +1,194 @@
+"""Class collapse: an effective loss of same-label pairs draws images of one class together, and nothing else."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import Variable, parameter
+from foretrain.tasks import images
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix I"
+COST = "1 min"
+REFERENCES = ("liu2022",)
+PRESETS = {"paper": {"seeds": 20, "per_class": 100}}
+CLASSES = 10
+FLOW_STEP = 0.1  # of the time in which deviations fall to 1/e
+_CURVES = {
+    "within": "Sum over points of the squared distance to the mean of their class.",
+    "between": "Sum over points of the squared distance of their class's mean to the mean of all.",
+    "squared_norm": "Z, the sum over points of |f|².",
+    "frame_gap": "Largest |cos + 1/(classes - 1)| over pairs of centred class means; 0 of a simplex frame.",
+}
+lab.declare(
+    Variable("points", ("step", "sample", "coordinate"), meaning="Representation of each image."),
+    *(Variable(name, ("step",), meaning=text) for name, text in _CURVES.items()),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Images, where a random encoder puts them, and what is trained then."""
+
+    data: str = parameter(
+        "digits", "8 x 8 digits, or random vectors", choices=("digits", "normal"), sweepable=False
+    )
+    per_class: int = parameter(20, "images of each class", minimum=2, maximum=170, static=True)
+    output_dim: int = parameter(2, "dimension of a point", minimum=1, maximum=1000, static=True)
+    hidden_width: int = parameter(200, "width of the encoder", minimum=1, static=True)
+    trained: str = parameter(
+        "points",
+        "the points themselves or the encoder",
+        choices=("points", "encoder"),
+        static=True,
+        sweepable=False,
+    )
+    normalised: bool = parameter(
+        True, "whether the loss is divided by Z", static=True, sweepable=False
+    )
+    centred: bool = parameter(
+        False, "whether that Z is taken about the mean of all points", static=True, sweepable=False
+    )
+    repulsion: float = parameter(0.0, "strength of Coulomb forces between class means", minimum=0)
+    dynamics: str = parameter(
+        "adam",
+        "Adam, or the flow of points, which then forget their deviations at rate 1",
+        choices=("adam", "flow"),
+        static=True,
+        sweepable=False,
+    )
+    learning_rate: float = parameter(0.01, "step of Adam or of the flow's solver", above=0)
+    steps: int = lab.default(100)
+    observe_every: int = lab.default(5)
+    precision: str = lab.default("float64")
+
+
+def check(p):
+    """Refuse a flow of anything but free points under the plain loss, of which its unit of time is."""
+    if p.dynamics == "flow" and (p.trained == "encoder" or p.repulsion or p.centred):
+        rule = "be `adam` where `trained` is `encoder`, or with `repulsion` or `centred`"
+        raise lab.argument_error("dynamics", rule, "is `flow`")
+
+
+def variants(p):
+    """The flow, a trained encoder, both without normalisation, and as many dimensions as a frame needs, with repulsion."""
+    if (
+        p.dynamics == "flow"
+        or p.trained == "encoder"
+        or p.repulsion
+        or not p.normalised
+        or p.centred
+    ):
+        return {}
+    flow = {"dynamics": "flow", "learning_rate": FLOW_STEP}
+    encoder = {"trained": "encoder", "steps": 400, "observe_every": 20, "learning_rate": 0.002}
+    wide, control = {"output_dim": CLASSES - 1}, {"normalised": False}
+    repelled = wide | {"repulsion": 1.0, "learning_rate": 0.03, "steps": 4000, "observe_every": 100}
+    return {
+        "flow": flow,
+        "flow_control": flow | control,
+        "encoder": encoder,
+        "encoder_control": encoder | control,
+        "encoder_centred": encoder | {"centred": True},
+        "wide": wide,
+        "repelled": repelled,
+    }
+
+
+def inputs(p, seed):
+    """As many images of each class, in order of classes, and an encoder of random weights; points are what it gives."""
+    draw = lab.generator(seed, "data")
+    if p.data == "digits":
+        found = images.digits(0.0, draw)
+        chosen = [np.flatnonzero(found.train_labels == c)[: p.per_class] for c in range(CLASSES)]
+        pixels = images.flatten(found.train_images)[np.concatenate(chosen)]
+    else:
+        pixels = draw.standard_normal((CLASSES * p.per_class, 64))
+    widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
+    weights = lab.generator(seed, "weights")
+    layers = {
+        f"layer_{number}": weights.standard_normal(shape) * np.sqrt(2 / shape[0])
+        for number, shape in enumerate(pairwise(widths))
+    }
+    return {"pixels": pixels, **layers}
+
+
+def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):
+    """Points of images, shape (sample, output_dim), by two ReLU layers and a linear one; NumPy in, NumPy out."""
+    first, second = ((layers[n], biases[n]) for n in (0, 1))
+    hidden = pixels @ first[0] + first[1]
+    hidden = (hidden * (hidden > 0)) @ second[0] + second[1]
+    return (hidden * (hidden > 0)) @ layers[2] + biases[2]
+
+
+def energies(points):
+    """Within, between and Z of points in order of classes, and the class means less the mean of all; any array library."""
+    grouped = points.reshape(CLASSES, -1, points.shape[1])
+    means = grouped.mean(1)
+    within = ((grouped - means[:, None]) ** 2).sum()
+    centred = means - means.mean(0)
+    return within, (centred**2).sum() * grouped.shape[1], (points**2).sum(), centred
+
+
+def program(p):
+    """Training of points or encoder on l_0, or l_0/Z, and repulsion."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent, flow
+
+    pairs = np.triu_indices(CLASSES, 1)
+
+    def embed(inputs, weights):
+        return weights if p.trained == "points" else encode(inputs["pixels"], *weights)
+
+    def loss(weights, inputs):
+        points = embed(inputs, weights)
+        within, between, size, means = energies(points)
+        size = within + between if p.centred else size
+        value = p.per_class * within  # the sum over pairs of one class is the sum about its mean
+        apart = jnp.sqrt(((means[pairs[0]] - means[pairs[1]]) ** 2).sum(1))
+        coulomb = (jnp.sqrt(size / len(points)) / apart).mean()
+        return (value / size if p.normalised else value) + inputs["repulsion"] * coulomb
+
+    def init(inputs):
+        layers = [inputs[f"layer_{number}"] for number in range(3)]
+        weights = layers, [jnp.zeros(layer.shape[1]) for layer in layers]
+        if p.trained == "points":
+            weights = encode(inputs["pixels"], *weights)
+        unit = energies(weights)[2] if p.trained == "points" and p.normalised else jnp.ones(())
+        return weights, descent.start("adam", weights), unit / (2 * p.per_class)
+
+    def step(inputs, state):
+        weights, memory, unit = state
+        if p.dynamics == "flow":
+            downhill = lambda x, inputs: -jax.grad(loss)(x, inputs)  # noqa: E731
+            size = inputs["learning_rate"] * unit
+            return flow.fixed_step(downhill, weights, inputs, size), memory, unit
+        slope = jax.grad(loss)(weights, inputs)
+        return *descent.step("adam", weights, slope, memory, inputs["learning_rate"]), unit
+
+    def observe(inputs, state):
+        points = embed(inputs, state[0])
+        *sums, means = energies(points)
+        unit = means / jnp.sqrt((means**2).sum(1, keepdims=True))
+        gap = jnp.abs((unit @ unit.T)[pairs] + 1 / (CLASSES - 1)).max()
+        curves = dict(zip(_CURVES, (*sums, gap), strict=True))
+        return {"loss": loss(state[0], inputs), "points": points, **curves}
+
+    return lab.Program(init, step, observe)
+
+
+def closed_form(start, decayed, normalised):
+    """Points under the flow once deviations from class means have fallen to a share `decayed`, shape (..., sample, 2).
+
+    Means of classes stay; under l_0/Z all points are then rescaled to the Z of the start.
+    """
+    grouped = start.reshape(CLASSES, -1, start.shape[1])
+    means = grouped.mean(1, keepdims=True)
+    points = (means + np.asarray(decayed)[..., None, None, None] * (grouped - means)).reshape(
+        *np.shape(decayed), *start.shape
+    )
+    size = (points**2).sum((-2, -1), keepdims=True)
+    return points * np.sqrt((start**2).sum() / size) if normalised else points

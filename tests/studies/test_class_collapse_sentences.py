@@ -1,0 +1,70 @@
+import numpy as np
+from made_up import check, runs
+
+from foretrain.plans.grid import Grid
+from foretrain.studies.class_collapse import study
+
+SEEDS, STEP = 10, np.array([0, 50, 100])
+
+
+def curves(within=0.01, between=1.2, squared_norm=0.9, frame_gap=0.6):
+    """Two sums that go from 1, or near it, to what is given, and how far from a frame it ends; ten seeds."""
+    spread = np.linspace(0.95, 1.05, SEEDS)[:, None]
+    path = np.linspace(0, 1, STEP.size)
+    made = {"within": within, "between": between, "squared_norm": squared_norm}
+    found = {name: (1 + path * (spread * end - 1)) for name, end in made.items()}
+    return runs({}, SEEDS, found | {"frame_gap": spread * frame_gap * np.ones(3)}, step=STEP)
+
+
+def flow(normalised, pull=1.0, drift=0.0, shrink=0.0):
+    """Points under the closed form, their pull changed, swollen towards the end, or shrunk by a share."""
+    random = np.random.default_rng(0)
+    starts = random.standard_normal((SEEDS, study.CLASSES * 4, 2)) + 0.5
+    decayed = np.exp(-study.FLOW_STEP * pull * STEP)
+    points = np.array([study.closed_form(start, decayed, normalised) for start in starts])
+    path = np.linspace(0, 1, STEP.size)[:, None, None]
+    points = points * (1 + drift * path) * (1 - shrink * path)
+    sums = np.array([[study.energies(one)[:3] for one in run] for run in points])
+    names = ("within", "between", "squared_norm")
+    found = {name: sums[..., number] for number, name in enumerate(names)}
+    return runs({}, SEEDS, found | {"points": points}, step=STEP)
+
+
+def grid(**changed):
+    """Networks that do as every sentence says, two of them as their corrected forms say."""
+    made = {
+        "": curves(),
+        "flow": flow(True),
+        "flow_control": flow(False),
+        "encoder": curves(squared_norm=20.0),
+        "encoder_centred": curves(),
+        "encoder_control": curves(squared_norm=0.02),
+        "wide": curves(),
+        "repelled": curves(frame_gap=0.001),
+    } | changed
+    own = made.pop("")
+    return Grid(study.Parameters(), {}, SEEDS, simulation=own, variants=made)
+
+
+def test_every_sentence_can_hold_and_fail():
+    ids = "same-class different-classes conserved flow control.corrected encoder-control"
+    good = dict.fromkeys((*ids.split(), "encoder.corrected", "no-frame", "frame"), grid)
+    good["encoder"] = lambda: grid(encoder=curves())
+    good["control"] = lambda: grid(flow_control=flow(False, shrink=0.9))
+    check(
+        "class-collapse",
+        good,
+        {
+            "same-class": lambda: grid(**{"": curves(within=0.1)}),
+            "different-classes": lambda: grid(**{"": curves(between=0.3)}),
+            "conserved": lambda: grid(flow=flow(True, drift=1e-4)),
+            "flow": lambda: grid(flow=flow(True, pull=1.001)),
+            "control": grid,
+            "control.corrected": lambda: grid(flow_control=flow(False, drift=0.01)),
+            "encoder-control": lambda: grid(encoder_control=curves(squared_norm=0.3)),
+            "encoder": grid,
+            "encoder.corrected": lambda: grid(encoder_centred=curves(between=0.1)),
+            "no-frame": lambda: grid(wide=curves(frame_gap=0.01)),
+            "frame": lambda: grid(repelled=curves(frame_gap=0.1)),
+        },
+    )

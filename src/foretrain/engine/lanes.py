@@ -159,7 +159,7 @@ class Lanes:
             InFlight(
                 seat.identity,
                 int(self._step[lane]),
-                tuple(leaf[lane].copy() for leaf in leaves),
+                tuple(np.array(leaf[lane]) for leaf in leaves),
                 seat.curves(),
             )
             for lane, seat in enumerate(self._seats)
@@ -326,7 +326,7 @@ class Lanes:
                         steps_taken=int(step),
                         steps=np.arange(count, dtype=np.int64) * self.program.observe_every,
                         curves=curves,
-                        finals={name: value[row].copy() for name, value in finals.items()},
+                        finals={name: np.array(value[row]) for name, value in finals.items()},
                     )
                 )
         return done

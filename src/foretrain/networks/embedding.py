@@ -4,6 +4,7 @@ A sample (a, b) reaches the decoder as E_a + E_b, or, where the order of its sym
 of matrices E_a E_b.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,21 +21,27 @@ class Decoder(NamedTuple):
     bias_3: np.ndarray
 
 
-def decoder_shapes(inputs: int, hidden: int, outputs: int) -> Decoder:
-    """Shape of every array."""
-    return Decoder(  # pyright: ignore[reportArgumentType]
-        (inputs, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, outputs), (outputs,)
-    )
+def decoder_shapes(inputs: int, hidden: int, outputs: int) -> dict[str, tuple[int, ...]]:
+    """Shape of every array by name."""
+    sizes = inputs, hidden, hidden, outputs
+    pairs = enumerate(pairwise(sizes), 1)
+    return {
+        name: shape
+        for number, (fan_in, fan_out) in pairs
+        for name, shape in (
+            (f"weight_{number}", (fan_in, fan_out)),
+            (f"bias_{number}", (fan_out,)),
+        )
+    }
 
 
 def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs: int) -> Decoder:
     """PyTorch's law of linear layers: weights and biases uniform within 1 / sqrt(fan in)."""
-    shapes = decoder_shapes(inputs, hidden, outputs)
     fans = (inputs, inputs, hidden, hidden, hidden, hidden)
-    draws = (
-        random.uniform(-1, 1, shape) / np.sqrt(fan) for shape, fan in zip(shapes, fans, strict=True)
+    shapes = decoder_shapes(inputs, hidden, outputs).values()
+    return Decoder(
+        *(random.uniform(-1, 1, s) / np.sqrt(fan) for s, fan in zip(shapes, fans, strict=True))
     )
-    return Decoder(*draws)
 
 
 def decode(decoder: Decoder, joined):

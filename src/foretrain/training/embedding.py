@@ -259,9 +259,15 @@ def program(p: Toy) -> Program:
         batches = ()
         if p.batch_size:
             batches = key(inputs["root_seed"], inputs["seed"], "batch")
-        zero = jnp.zeros((), jnp.int32)
-        memories = (descent.start("adamw", weights) for weights in (embedding, decoder))
-        return State(embedding, decoder, *memories, zero, jnp.full(3, -1, jnp.int32), batches)
+        return State(
+            embedding,
+            decoder,
+            descent.start("adamw", embedding),
+            descent.start("adamw", decoder),
+            taken=jnp.zeros((), jnp.int32),
+            first=jnp.full(3, -1, jnp.int32),
+            batches=batches,
+        )
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""
@@ -278,15 +284,16 @@ def program(p: Toy) -> Program:
         (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, part)
         now = reached(levels(state.embedding, outputs, inputs), inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
+
+        def moved(name, part, memory, slope):
+            rate, decay = inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"]
+            return descent.step("adamw", part, slope, memory, rate, decay)
+
         memories = state.embedding_memory, state.decoder_memory
-        moved = [
-            descent.step("adamw", *of, inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"])
-            for name, *of in zip(("embedding", "decoder"), weights, slope, memories, strict=True)
-        ]
-        (embedding, memory), (decoder, decoder_memory) = moved
-        return State(
-            embedding, decoder, memory, decoder_memory, state.taken + 1, first, state.batches
-        )
+        embedding, memory = moved("embedding", weights[0], memories[0], slope[0])
+        decoder, decoder_memory = moved("decoder", weights[1], memories[1], slope[1])
+        taken = state.taken + 1
+        return State(embedding, decoder, memory, decoder_memory, taken, first, state.batches)
 
     def look(inputs, state):
         value, outputs = loss((state.embedding, state.decoder), inputs, inputs["training"])

@@ -28,7 +28,7 @@ def shapes(p: Any, operation: Operation) -> dict[str, tuple[int, ...]]:
     outputs = p.target_dim if p.objective == "regression" else operation.outcomes
     return {
         "embedding": (operation.symbols, entries),
-        **decoder_shapes(entries, p.hidden_width, outputs)._asdict(),
+        **decoder_shapes(entries, p.hidden_width, outputs),
         "targets": (operation.outcomes, outputs),
     }
 

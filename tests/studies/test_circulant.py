@@ -116,6 +116,7 @@ def test_drawn_circulants_are_circulant_and_some_fall_into_components():
     assert seen == {1, 2, 5}
 
 
+@pytest.mark.slow
 def test_small_study_separates_stuck_runs_and_draws(tmp_path):
     result = foretrain.run(
         "circulant",

@@ -70,6 +70,7 @@ def test_bad_input_is_refused(given, message):
         make_plan("connectivity", given)
 
 
+@pytest.mark.slow
 def test_small_weights_generalise_exactly_within_components(tmp_path):
     result = foretrain.run("connectivity", out=tmp_path / "run", workers=0, quiet=True, **SMALL)
     found = {claim.id: claim for claim in result.claims}
@@ -82,6 +83,7 @@ def test_small_weights_generalise_exactly_within_components(tmp_path):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 
+@pytest.mark.slow
 def test_training_on_the_transposed_mask_is_noticed(tmp_path, monkeypatch):
     given = network.negative_gradient
 

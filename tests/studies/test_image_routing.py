@@ -55,6 +55,7 @@ def test_the_flow_ends_at_least_squares_and_only_goes_down():
         )
 
 
+@pytest.mark.slow
 def test_flow_by_statistics_and_small_steps_of_all_images_agree():
     # One batch of all images, no momentum: descent, which follows the flow up to the size of its step.
     rate, steps = 0.05, 300

@@ -65,6 +65,7 @@ def test_figures_are_drawn_from_the_result(result):
     assert {"learning", "weight-decay"} <= drawn
 
 
+@pytest.mark.slow
 def test_runs_that_diverge_are_a_result(tmp_path):
     options = {"seeds": 2, "out": tmp_path / "run", "workers": 0, "quiet": True, **SMALL}
     result = foretrain.run("rank-one", **{**options, "learning_rate": [0.03, 100.0]})

@@ -206,6 +206,23 @@ def in_modes(weights: Weights, output_modes, input_modes) -> jax.Array:
     return jnp.einsum("jog,gh,ihd,om,idn->ijmn", *layers, output_modes, own)
 
 
+def mode_strength(whole, pairs) -> jax.Array:
+    """Strength u^T W v of every mode of what `in_modes` gives, mean over the pairs marked 1, shape (mode,)."""
+    return (jnp.einsum("ijmm->ijm", whole) * pairs[:, :, None]).sum((0, 1)) / pairs.sum()
+
+
+def off_diagonal_mass(whole, pairs, strengths) -> jax.Array:
+    """Share of the squared norm of what `in_modes` gives, over the pairs marked 1, that lies off the diagonal.
+
+    Modes of equal `strengths`, shape (mode,), descending, count as one block.
+    """
+    # A tolerance well above rounding and far below any gap between distinct modes of these data.
+    block = jnp.abs(strengths[:, None] - strengths[None]) <= 1e-4 * strengths[0]
+    mass = (whole**2).sum((2, 3))
+    outside = jnp.where(block, 0, whole**2).sum((2, 3))
+    return (outside * pairs).sum() / (mass * pairs).sum()
+
+
 def singular_values(weights: Weights, modes: int) -> jax.Array:
     """The largest of every layer, encoders first, mean over the domains of a layer, shape (3, mode)."""
     each = [jnp.linalg.svd(matrix, compute_uv=False)[..., :modes] for matrix in weights]

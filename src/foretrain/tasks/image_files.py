@@ -50,7 +50,6 @@ def load(
     data: str,
     heldout_fraction: float,
     generator: np.random.Generator,
-    *,
     data_dir: str | Path | None = None,
     features_file: str = "",
 ) -> LabelledImages:

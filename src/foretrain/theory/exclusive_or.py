@@ -13,11 +13,11 @@ SINGULAR_VALUE, VARIANCE = np.sqrt(2) / 4, 0.5  # of every pathway, appendix A.1
 LEARNED = SINGULAR_VALUE / VARIANCE  # the end of every a(t)
 
 
-def loss_of(strengths: np.ndarray) -> np.ndarray | np.float64:
+def loss_of(strengths: np.ndarray) -> np.ndarray:
     """Loss of four pathways of strengths of shape (..., 4): eq. (22), each with its own a."""
     with np.errstate(over="ignore", invalid="ignore"):  # of a descent that diverged
         terms = 1 / 8 - SINGULAR_VALUE * strengths + VARIANCE / 2 * strengths**2
-        return terms.sum(-1)
+        return np.asarray(terms.sum(-1))
 
 
 def descend(start: np.ndarray, rate: float, steps: int, every: int = 1) -> np.ndarray:
@@ -36,7 +36,7 @@ def descend(start: np.ndarray, rate: float, steps: int, every: int = 1) -> np.nd
     return np.array(strengths)
 
 
-def closed_form(times: np.ndarray, start: np.ndarray) -> np.ndarray | np.float64:
+def closed_form(times: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Eqs. (21)-(23): loss at times of shape (time,) from starts of shape (start,), shape (time, start)."""
     values = np.full(len(start), SINGULAR_VALUE)
     strengths = mode_strength(times, values, start, input_variances=VARIANCE)

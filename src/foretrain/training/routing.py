@@ -108,14 +108,16 @@ class Images:
     )
 
 
+def labels(p: Any) -> dict:
+    """Names of the layers."""
+    return {"layer": LAYERS}
+
+
 def check_routes(p: Any) -> None:
     """Refuse more trained outputs than there are domains."""
     if p.trained_outputs > p.domains:
-        raise argument_error(
-            "trained_outputs",
-            f"be between 1 and `domains` = {p.domains}",
-            f"is {p.trained_outputs}",
-        )
+        rule = f"be between 1 and `domains` = {p.domains}"
+        raise argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
 
 
 def mask(p: Any, seed: Seed) -> np.ndarray:

@@ -11,7 +11,6 @@ from foretrain.plans.blocks import Training
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
 from foretrain.training.routing import (
-    LAYERS,
     Items,
     Routes,
     item_ends,
@@ -64,11 +63,6 @@ def start(p: Any, seed: Seed) -> Weights:
 def zero_error(p: Any) -> float:
     """The error of answering zero, <|y|^2>/2, in units of which errors are judged."""
     return items_task(p.level_weights).output_power / 2
-
-
-def labels(p: Any) -> dict:
-    """Names of the layers."""
-    return {"layer": LAYERS}
 
 
 def inputs(p: Any, seed: Seed) -> dict[str, Any]:
@@ -134,14 +128,14 @@ def program(p: Any) -> Program:
 
     def finish(inputs, state):
         weights, _, gap = state
-        error, trained = errors(weights, inputs), inputs["trained_pairs"]
-        untrained = network.mean_over(1 - trained, error)
+        trained, last = inputs["trained_pairs"], observe(inputs, state)
+        some = (1 - trained).sum() > 0
         size = lambda a: jnp.sqrt((a**2).sum())  # noqa: E731
         change = [size(w - w0) / size(w0) for w, w0 in zip(weights, first(inputs), strict=True)]
         return {
-            "converged_loss": network.mean_over(trained, error),
-            "converged_untrained_error": jnp.where((1 - trained).sum() > 0, untrained, jnp.nan),
-            "pair_error": error,
+            "converged_loss": last["loss"],
+            "converged_untrained_error": jnp.where(some, last["untrained_error"], jnp.nan),
+            "pair_error": errors(weights, inputs),
             "trained_pairs": trained,
             "weight_change": jnp.stack(change),
             "gradient_gap": gap,

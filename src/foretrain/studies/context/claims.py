@@ -152,7 +152,7 @@ def curve_always_on(cell):
     return curve(cell, "always-on")
 
 
-SAMPLED = CURVE | {
+SAMPLED: dict[str, Any] = CURVE | {
     "why": EULER
     + "; and twice the square of the residual, the part that the reduction leaves out: loss is quadratic in what it misses. "
     "At most a line's width in a figure, a hundredth of its height.",

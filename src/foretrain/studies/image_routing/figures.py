@@ -75,10 +75,7 @@ def _scale(cell, where):
     within = np.flatnonzero((outputs > 1) & (outputs <= domains / 2))
     shown = _spread(within if within.size else range(outputs.size), 3)
     titles = [f"K = {outputs[number]}" for number in shown]
-    labels = {
-        "ylabel": "Classification error",
-        "xlabel": "Factor on the initial weights (init_scale)",
-    }
+    labels = {"ylabel": "Classification error", "xlabel": "Initial scale"}
     figure, axes = titled_panels(titles, 3.6, **labels, xscale="log", ylim=(0, 1))
     for ax, number in zip(axes, shown, strict=True):
         _errors(ax, cell.values("init_scale"), cell, {"trained_outputs": number})

@@ -21,10 +21,9 @@ AXES = {
 
 _K40 = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40)
 _SCALES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
+_MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases": True}
 _TABLE_1 = {
-    "training": "minibatch",
-    "loss_function": "cross_entropy",
-    "biases": True,
+    **_MINIBATCH,
     "init_law": "authors",
     "hidden_width": 128,
     "batch_size": 8,
@@ -37,13 +36,6 @@ _TABLE_1 = {
     "init_scale": _SCALES,
 }
 _MNIST_40 = {**_TABLE_1, "data": "mnist", "domains": 40, "trained_outputs": _K40}
-_MINIBATCH = {
-    "training": "minibatch",
-    "loss_function": "cross_entropy",
-    "biases": True,
-    "init_scale": 0.1,
-    "steps": 40_000,
-}
 PRESETS = {
     # Tables 1 and 2: permuted in, permuted out; 1000 epochs of 7500 batches.
     "paper": _MNIST_40,
@@ -78,6 +70,8 @@ PRESETS = {
     # Figs 8 and 9 in small: the same networks with and without the leaky ReLU.
     "leaky": {
         **_MINIBATCH,
+        "init_scale": 0.1,
+        "steps": 40_000,
         "negative_slope": (1.0, 0.01),
         "trained_outputs": (1, 2, 3, 4, 5, 7),
         "seeds": 3,

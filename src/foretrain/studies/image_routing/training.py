@@ -2,7 +2,6 @@
 
 import functools
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,30 +13,20 @@ from foretrain.tasks import image_domains, image_files
 from foretrain.tasks.image_domains import Domains, Statistics
 from foretrain.training.routing import mask
 
-_DATA_FIELDS = (
-    "data",
-    "features_file",
-    "resnet_weights",
-    "transform",
-    "rotation_degrees",
-    "heldout_fraction",
-)
-
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
     """Images of all domains and their statistics (None for minibatches); the split is the same in all runs."""
     domains = p.domains if p.transform == "rotation" else 1
-    fields = tuple(getattr(p, name) for name in _DATA_FIELDS)
-    folder = os.environ.get(image_files.VARIABLE, "")
-    return _domain_data(fields, folder, domains, p.training == "statistics")
+    source = p.data, p.heldout_fraction, os.environ.get(image_files.VARIABLE, ""), p.features_file
+    division = domains, p.transform, p.rotation_degrees, p.resnet_weights
+    return _domain_data(source, division, p.training == "statistics")
 
 
 @functools.lru_cache(maxsize=2)
-def _domain_data(fields, folder, domains, with_statistics):
-    p = replace(Parameters(), **dict(zip(_DATA_FIELDS, fields, strict=True)))
-    split = p.heldout_fraction, generator(Seed(0, 0), "data")
-    data = image_files.load(p.data, *split, data_dir=folder, features_file=p.features_file)
-    found = image_domains.divided(data, domains, p.transform, p.rotation_degrees, p.resnet_weights)
+def _domain_data(source, division, with_statistics):
+    data, heldout, *places = source
+    images = image_files.load(data, heldout, generator(Seed(0, 0), "data"), *places)
+    found = image_domains.divided(images, *division)
     return found, image_domains.statistics(found) if with_statistics else None
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from foretrain.errors import argument_error
 from foretrain.plans.parameters import default
-from foretrain.training.routing import check_routes
-from foretrain.training.routing_to_loss import ToLoss, inputs, labels, program  # noqa: F401
+from foretrain.training.routing import check_routes, labels  # noqa: F401
+from foretrain.training.routing_to_loss import ToLoss, inputs, program  # noqa: F401
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 6"
@@ -15,13 +15,8 @@ COST = "1 min"
 REFERENCES = ("saxe2022", "jacot2018", "chizat2019")
 SEEDS = 5
 AXES = {"init_scale": (0.05, 0.1, 0.2, 0.66, 1.12, 1.58, 2.04, 2.5)}
-PRESETS = {
-    "paper": {
-        "init_scale": (0.05, 0.1, 0.2, 0.4, 0.66, 1.12, 1.58, 2.04, 2.5, 3.5, 5.0),
-        "seeds": 10,
-        "steps": 100000,
-    }
-}
+_SCALES = (0.05, 0.1, 0.2, 0.4, 0.66, 1.12, 1.58, 2.04, 2.5, 3.5, 5.0)
+PRESETS = {"paper": {"init_scale": _SCALES, "seeds": 10, "steps": 100000}}
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,8 @@ REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}
 CONDITIONAL_DEFAULTS = {("domains", m): {"paths": admissible_paths(m)} for m in range(1, 101)}
-PRESETS = {
-    "paper": {
-        "domains": 10,
-        "paths": admissible_paths(10),
-        "seeds": 10,
-        "step_fraction": 0.01,
-        "loss_tolerance": 1e-4,
-    }
-}
+_FINER = {"seeds": 10, "step_fraction": 0.01, "loss_tolerance": 1e-4}
+PRESETS = {"paper": {"domains": 10, "paths": admissible_paths(10), **_FINER}}
 
 
 @dataclass(frozen=True)

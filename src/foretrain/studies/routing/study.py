@@ -8,7 +8,7 @@ from foretrain.plans.blocks import DescentOrFlow
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
 from foretrain.tasks.domains import Task, digits_task
-from foretrain.training.routing import LAYERS, Images, Items, Routes, check_routes, items_task
+from foretrain.training.routing import Images, Items, Routes, check_routes, items_task, labels  # noqa: F401
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
@@ -139,8 +139,3 @@ def variants(p: Parameters) -> dict[str, dict]:
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
         "one-output": {"trained_outputs": 1, "mask": "circulant", "seeds": 5},
     }
-
-
-def labels(p: Parameters) -> dict:
-    """Names of the layers."""
-    return {"layer": LAYERS}

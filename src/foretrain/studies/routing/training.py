@@ -76,18 +76,12 @@ def program(p: Parameters) -> Program:
         task, trained = _unpack(inputs), inputs["trained_pairs"]
         error = errors(weights, task)
         whole = network.in_modes(weights, task.output_modes, task.input_modes)
-        # A tolerance well above rounding and far below any gap between distinct modes of these data.
-        strengths = task.singular_values
-        block = jnp.abs(strengths[:, None] - strengths[None]) <= 1e-4 * strengths[0]
-        mass = (whole**2).sum((2, 3))
-        outside = jnp.where(block, 0, whole**2).sum((2, 3))
-        own = (jnp.einsum("ijmm->ijm", whole) * trained[:, :, None]).sum((0, 1))
         observed = {
             "loss": network.mean_over(trained, error),
             "untrained_error": network.mean_over(1 - trained, error),
-            "singular_values": network.singular_values(weights, len(strengths)),
-            "mode_strength": own / trained.sum(),
-            "off_diagonal_mass": (outside * trained).sum() / (mass * trained).sum(),
+            "singular_values": network.singular_values(weights, whole.shape[-1]),
+            "mode_strength": network.mode_strength(whole, trained),
+            "off_diagonal_mass": network.off_diagonal_mass(whole, trained, task.singular_values),
             "conserved_drift": network.drift(weights, start),
         }
         if p.data == "digits":

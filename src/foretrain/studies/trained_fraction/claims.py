@@ -3,6 +3,7 @@
 import numpy as np
 
 from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.measures.agreement import balanced_agreement
 from foretrain.measures.representation import domain_cosine
 from foretrain.measures.threshold import lasting_threshold
 from foretrain.studies.trained_fraction.study import SMALLER
@@ -114,24 +115,16 @@ def generalises(cell):
 
 
 def agreement(cell, data) -> np.ndarray | None:
-    """How well the graph tells right untrained pairs from wrong ones, by seed; None if no pair of a seed is untrained.
-
-    Mean of two fractions over all K: of the right pairs those predicted right, of the wrong ones those predicted wrong. A
-    prediction by which all pairs, or none, are right has 1/2.
-    """
+    """How well the graph tells right untrained pairs from wrong ones over all K, by seed; None if no pair is untrained."""
     level = GENERALISES * zero_error(cell.parameters)
     order = ("seed", "trained_outputs", "input_domain", "output_domain")
     routes, errors = (
         data[name].transpose(*order).values for name in ("trained_pairs", "pair_error")
     )
     predicted = cell.theory["pair_error"].transpose(*order).values[: len(errors)] < level
-    found = []
-    for pairs, error, right in zip(routes, errors, predicted, strict=True):
-        untrained = pairs == 0
-        low, told = (error < level)[untrained], right[untrained]
-        parts = [kind.mean() for kind in (told[low], ~told[~low]) if kind.size]
-        known = parts and np.isfinite(error).all()
-        found.append(np.mean(parts) if known else np.nan)
+    low = np.where(np.isfinite(errors).all((1, 2, 3), keepdims=True), errors < level, np.nan)
+    each = zip(routes == 0, low, predicted, strict=True)
+    found = [balanced_agreement(found[some], told[some]) for some, found, told in each]
     return np.array(found) if (routes == 0).any() else None
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from foretrain.plans.parameters import default
 from foretrain.training import routing_to_loss
 from foretrain.training.routing import check_routes as check  # noqa: F401
-from foretrain.training.routing_to_loss import inputs, labels, program  # noqa: F401
+from foretrain.training.routing import labels  # noqa: F401
+from foretrain.training.routing_to_loss import inputs, program  # noqa: F401
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
@@ -16,14 +17,8 @@ AXES = {
     "mask": ("circulant", "random_rows", "biregular"),
     "trained_outputs": (1, 2, 3, 4, 5, 7, 10),
 }
-PRESETS = {
-    "paper": {
-        "trained_outputs": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
-        "seeds": 10,
-        "steps": 40000,
-        "loss_tolerance": 1e-5,
-    }
-}
+_LONGER = {"seeds": 10, "steps": 40000, "loss_tolerance": 1e-5}
+PRESETS = {"paper": {"trained_outputs": (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), **_LONGER}}
 SMALLER = 8  # how much smaller the weights of `small-init` are
 
 

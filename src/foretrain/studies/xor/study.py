@@ -99,12 +99,8 @@ declare(
 def check(p: Parameters) -> None:
     """Refuse a decoupled ReLU network, which does not exist."""
     if p.network == "relu" and p.init_law == "decoupled":
-        raise argument_error(
-            "init_law",
-            "be `normal` with `network` = relu",
-            "is `decoupled`",
-            "Try --network gated.",
-        )
+        rule = "be `normal` with `network` = relu"
+        raise argument_error("init_law", rule, "is `decoupled`", "Try --network gated.")
 
 
 def natural_strength(p: Parameters) -> float:

@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.measures.curve_deviation import largest_deviation, largest_difference, mean_deviation
+from foretrain.measures.curve_deviation import (
+    deviation_while_learning,
+    largest_deviation,
+    largest_difference,
+    mean_deviation,
+)
 
 
 def test_deviation_is_a_share_of_the_start():
@@ -37,3 +42,10 @@ def test_curves_of_two_lengths_are_compared_as_far_as_both_go():
     one, other = np.array([1.0, 0.5, 0.25]), np.array([1.0, 0.75])
     assert largest_difference(one, other) == largest_difference(other, one) == 0.25
     assert np.isnan(largest_difference(one, other[:0]))
+
+
+def test_a_deviation_while_learning_leaves_out_the_flat_end():
+    measured = np.array([5.0, 3.0, 1.0, 1.0, 1.0])
+    assert deviation_while_learning(measured, np.array([5.0, 4.0, 9.0, 9.0, 9.0, 9.0])) == 0.125
+    assert np.isnan(deviation_while_learning(np.full(5, np.nan), measured))
+    assert np.isnan(deviation_while_learning(np.ones(5), measured))

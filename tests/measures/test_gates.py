@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.measures.gates import angle_clusters, gate_agreement
+from foretrain.measures.gates import angle_clusters, gate_agreement, lead_of_fastest
 
 
 def directions(*degrees):
@@ -46,3 +46,10 @@ def test_agreement_is_one_for_a_gating_s_own_gates_and_counts_examples_otherwise
     assert gate_agreement(own[[1]], np.ones(1), pathways) == 0.75
     assert gate_agreement(own[:2], np.array([3.0, 1.0]), pathways) == 0.9375
     assert gate_agreement(own[[2]], np.ones(1), pathways) == 0.5
+
+
+def test_the_lead_of_the_fastest_counts_its_mirror_images_as_one():
+    times = np.array([[1.0, 1.0 + 1e-9, 2.0, np.inf]] * 3)
+    agreement = np.array([[0.7, 0.9, 0.6, 1.0], [0.5, 0.6, 0.8, 1.0], [np.nan, 0.9, 0.6, 1.0]])
+    solves = np.isfinite(times)
+    np.testing.assert_allclose(lead_of_fastest(times, agreement, solves), [0.3, -0.2, np.nan])

@@ -1,0 +1,1 @@
+"""The study ``grokking-phases``; see ``study.py``."""

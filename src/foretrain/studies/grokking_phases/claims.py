@@ -1,0 +1,276 @@
+"""What is claimed of phases, their causes and their times; what is predicted is in ``theory.py``."""
+
+import numpy as np
+
+from foretrain.claims.allowed import ALWAYS, POSITIVE, SOME
+from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.rank_correlation import rank_correlation, ranks
+
+from .reading import (
+    RATES,
+    board,
+    by_seed,
+    foretold,
+    generalised,
+    good_failures,
+    is_map,
+    learned,
+    learners,
+    log_ratio,
+    measured_boundary,
+    off,
+    predicted_boundary,
+    shares,
+    spacing,
+)
+
+PAPER = "Liu et al. (2022), "
+OURS = "docs/studies/grokking-phases.md"
+MAP = {"over": RATES}
+LEARNERS = {**MAP, "among": "seeds whose training set tells enough"}
+
+
+def lost(cell, found, known):
+    """Share foretold by the ratio of rates alone, less the share foretold by both rates, (seed,), with its note."""
+    ratio = log_ratio(cell)
+    by_ratio = foretold(ratio, found, known)
+    by_both = foretold(np.arange(ratio.size).reshape(ratio.shape), found, known)
+    note = f"By the ratio {np.nanmean(by_ratio):.2f}, by both rates {np.nanmean(by_both):.2f}, of runs of one seed by others."
+    return by_ratio - by_both, note
+
+
+NEARLY = {
+    "predicted": 0,
+    "allowed": (-0.1, 0.1),
+    "why": "'Nearly' as one run in ten. Where nothing depends on the ratio it would be the whole share.",
+    "note": "Share of phases foretold by the ratio less that foretold by both rates.",
+}
+
+
+@sentence(
+    "The phase depends on the ratio of the two rates only.",
+    source=PAPER + "Fig. 6a",
+    **NEARLY,
+    **MAP,
+)
+def one_dimensional(cell):
+    if not is_map(cell) or cell.seeds < 2:
+        return None
+    found = board(cell.simulation, "phase")
+    return PerSeed(*lost(cell, found, np.ones(found.shape, bool)))
+
+
+@sentence(
+    "Whether a network that fits generalises depends on the ratio of the two rates only.",
+    source=OURS,
+    corrects="one-dimensional",
+    **NEARLY,
+    **LEARNERS,
+)
+def one_dimensional_corrected(cell):
+    if not is_map(cell) or cell.seeds < 2:
+        return None
+    good, fit = learned(cell.simulation)
+    which = learners(cell)
+    values, note = lost(cell, good.astype(int), fit & which)
+    return PerSeed(np.where(which, values, np.nan), note)
+
+
+@sentence(
+    "One seed tells the phase of a cell.",
+    source=PAPER + "Figs 6, 13-15, one seed each",
+    predicted=1,
+    allowed=ALWAYS,
+    why="In all cells but one of ten.",
+    note="Share of cells with the phase of most other seeds.",
+    **MAP,
+)
+def one_seed(cell):
+    if cell.seeds < 3 or min(len(cell.values(name)) for name in RATES) < 2:
+        return None
+    found = board(cell.simulation, "phase")
+    groups = np.arange(found[..., 0].size).reshape(found.shape[:2])
+    return foretold(groups, found, np.ones(found.shape, bool))
+
+
+def boundary_gap(cell, name):
+    """Predicted less measured boundary, decades, (seed,)."""
+    if not is_map(cell) or name not in cell.theory:
+        return None
+    which = learners(cell)
+    found, told = measured_boundary(cell), predicted_boundary(cell, name)
+    note = f"Measured at {np.nanmean(np.where(which, found, np.nan)):.2f} decades of embedding over decoder rate."
+    return PerSeed(np.where(which, told - found, np.nan), note)
+
+
+def within_two(cell):
+    """A factor of two, and half of the distance of neighbouring ratios."""
+    reach = np.log10(2) + spacing(cell) / 2
+    return -reach, reach
+
+
+EQUAL_TIMES = {
+    "predicted": 0,
+    "allowed": within_two,
+    "why": "Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
+    "unit": "decades",
+    "note": "Predicted over measured ratio of rates; no constant is fitted.",
+    **LEARNERS,
+}
+
+
+@sentence(
+    "Grokking ends, and memorization begins, where representation and decoder take equally long.",
+    source=OURS,
+    **EQUAL_TIMES,
+)
+def boundary(cell):
+    return boundary_gap(cell, "rqi_step")
+
+
+@sentence(
+    "The same with the time of Adam on the effective loss instead of its flow.",
+    source=OURS,
+    id="boundary-by-adam",
+    **EQUAL_TIMES,
+)
+def boundary_by_adam(cell):
+    return boundary_gap(cell, "adam_step")
+
+
+@sentence(
+    "Networks that do not generalise do so for both causes: a bad representation, and a good one that is not used.",
+    source=OURS,
+    predicted=0.25,
+    allowed=SOME,
+    why="Neither is rarer than one in ten; a quarter is what others have seen.",
+    note="Share of failures with the RQI wanted.",
+    **MAP,
+    among="seeds with failures",
+)
+def both_causes(cell):
+    share, told, count = good_failures(cell)
+    note = f"Of {count} runs. Where training sets tell enough: {told:.2f}."
+    return PerSeed(share, note) if count else None
+
+
+@sentence(
+    "A network that memorises lacks the representation.",
+    source=PAPER + "section 4.2",
+    predicted=1,
+    allowed=ALWAYS,
+    why="All but one in ten.",
+    note="Share of memorising runs whose RQI stays at or below its threshold.",
+    **LEARNERS,
+)
+def memorization_is_of_representation(cell):
+    found, count = shares(cell, "representation", (2,))
+    return PerSeed(found, f"Of {count} runs.") if count else None
+
+
+@sentence(
+    "Where the training set does not tell enough, networks generalise at no rates.",
+    source=PAPER + "appendix E",
+    predicted=0,
+    allowed=(0, 0),
+    why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
+    note="Runs that generalise although the ideal model does not.",
+    **MAP,
+)
+def data_bound(cell):
+    which = ~learners(cell)
+    if not which.any():
+        return None
+    good = learned(cell.simulation)[0][..., which]
+    return Exact(int(good.sum()), f"Of {good.size} runs.", int(which.sum()))
+
+
+TOGETHER = {**MAP, "among": "seeds that generalise in enough cells"}
+
+
+@sentence(
+    "Generalisation takes the time of the representation and that of the decoder, one after the other.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.5, 2),
+    why="Were both learned at the same time, the sum would be at most twice the longer one; a factor of two the other way.",
+    note="Median over cells of predicted over measured step; no constant is fitted, all cells are held out.",
+    **TOGETHER,
+)
+def delay_ratio(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    return by_seed(*both, lambda told, found: np.median(told / found))
+
+
+@sentence(
+    "The sum of both times orders the cells of a map by when they generalise.",
+    source=OURS,
+    predicted=1,
+    allowed=(0.8, 1),
+    why="Steps differ by a hundred between cells, the error of a factor of two swaps neighbours: ranks of 10 cells with such "
+    "errors still have .8.",
+    note="Rank correlation over cells.",
+    **TOGETHER,
+)
+def delay_order(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    return by_seed(*both, lambda told, found: rank_correlation(told, found), fewest=5)
+
+
+@sentence(
+    "At given rates, the sum of both times tells which starts and training sets generalise sooner.",
+    source=PAPER + "section 3.2",
+    predicted=1,
+    allowed=POSITIVE,
+    why="A correlation that the seeds establish.",
+    note="Rank correlation over seeds, mean over the cells in which all of them generalise.",
+    **TOGETHER,
+)
+def seed_order(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    which = learners(cell)
+    told, found = (one[:, which] for one in both)
+    told, found = (one[~np.isnan(told).any(1)] for one in (told, found))
+    if which.sum() < 4 or not len(told):
+        return None
+    parts = [ranks(one) - ranks(one).mean(1, keepdims=True) for one in (told, found)]
+    size = [np.sqrt((part**2).mean(1, keepdims=True)) for part in parts]
+    values = np.full(cell.seeds, np.nan)
+    values[which] = (parts[0] * parts[1] / np.maximum(size[0] * size[1], 1e-12)).mean(0)
+    return PerSeed(values, f"{len(told)} cells.")
+
+
+@sentence(
+    "The sum tells the step of generalisation better than the grokking time of the training set alone.",
+    source=PAPER + "eq. (12)",
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Median |log2 (predicted / measured)| of 1 / (lambda_3 rate), less that of the sum.",
+    **TOGETHER,
+)
+def decoder_counts(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    rates = np.array(cell.values(RATES[1]))[None, :, None]
+    with np.errstate(divide="ignore"):
+        alone = 1 / (board(cell.simulation, "lambda_3") * rates)
+    alone = np.where(np.isnan(both[0]), np.nan, alone.reshape(both[0].shape))
+    values = by_seed(alone, both[1], off)
+    return np.where(np.isinf(values), np.nan, values) - by_seed(*both, off)
+
+
+@sentence(
+    "Adam on the effective loss tells the step of generalisation better than its flow.",
+    source=OURS,
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Median |log2 (predicted / measured)| of the sum with the flow's time, less that with Adam's.",
+    **TOGETHER,
+)
+def adam_is_better(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    return by_seed(*both, off) - by_seed(*generalised(cell, "adam_step"), off)

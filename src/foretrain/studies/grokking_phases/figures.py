@@ -1,0 +1,129 @@
+"""Figures of ``grokking-phases``, after Liu et al. (2022), Figs 6 and 13-15."""
+
+import numpy as np
+
+from foretrain.figures import finished
+from foretrain.figures.style import INK, PALETTE, panels, theory_line
+from foretrain.training.embedding import PHASES
+
+from .reading import (
+    CAUSES,
+    RATES,
+    causes,
+    entropy,
+    generalised,
+    is_map,
+    learners,
+    predicted_boundary,
+)
+
+_COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
+_NAMES = {
+    "decoder_learning_rate": "rate of the decoder",
+    "embedding_learning_rate": "rate of the embeddings",
+    "decoder_decay": "decay of the decoder",
+    "embedding_decay": "decay of the embeddings",
+    "batch_size": "batch size (0: all)",
+    "init_scale": "scale of the initial embeddings",
+}
+
+
+def draw(grid):
+    """The map of phases over two axes, and times and causes of all its runs."""
+    several = [name for name, values in grid.axes.items() if len(values) > 1]
+    numbers = [name for name in several if not isinstance(grid.values(name)[0], str)]
+    axes = (*[name for name in numbers if name in _NAMES], *numbers)
+    axes = tuple(dict.fromkeys((*axes, *RATES)))[:2]
+    cell, where = grid.first(axes)
+    cell = cell.along(*axes)
+    drawings = {"phases": _phases(cell, axes, where)}
+    cell, where = grid.first(RATES)
+    cell = cell.along(*RATES)
+    if (both := generalised(cell)) is not None:
+        drawings["times"] = _times(cell, both, where)
+    return drawings
+
+
+def _phases(cell, axes, where):
+    phase = cell.simulation["phase"].transpose(*axes, "seed").values
+    share = np.stack([(phase == code).mean(2) for code in range(len(PHASES))], -1)
+    figure, (left, right) = panels(1, 2, height=4.4, sharey=True)
+    for x, y in np.ndindex(*share.shape[:2]):
+        edges = x - 0.5 + np.append(0, np.cumsum(share[x, y]))
+        for begin, end, colour in zip(edges, edges[1:], _COLOURS, strict=False):
+            left.fill_between([begin, end], y - 0.5, y + 0.5, color=colour, linewidth=0)
+    for edge in range(share.shape[0] + 1):
+        left.axvline(edge - 0.5, color="white", linewidth=1.5)
+    for edge in range(share.shape[1] + 1):
+        left.axhline(edge - 0.5, color="white", linewidth=1.5)
+    for name, colour in zip(PHASES, _COLOURS, strict=True):
+        left.plot([], [], "s", color=colour, label=name)
+    bits = entropy(share)
+    picture = right.imshow(bits.T, origin="lower", aspect="auto", vmin=0, vmax=2)
+    figure.colorbar(picture, ax=right, label="entropy of the phase, bits")
+    for place in np.ndindex(*bits.shape):
+        middle = np.quantile(_steps(cell, axes)[place], 0.5, method="higher")
+        words = "never" if np.isinf(middle) else f"{middle:,.0f}"
+        ink = "white" if bits[place] < 1.2 else INK
+        right.text(*place, words, ha="center", va="center", color=ink, fontsize=8)
+    for ax in (left, right):
+        for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
+            values = cell.values(name)
+            every = max(1, len(values) // 5)
+            places, words = range(0, len(values), every), [f"{one:.1g}" for one in values[::every]]
+            axis.set_ticks(places, words, fontsize=9.5)
+            if ax is left or axis is ax.xaxis:
+                axis.set_label_text(_NAMES.get(name, name.replace("_", " ")))
+        ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
+    caption = (
+        "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
+        "Right: entropy of the phase, and the median step of validation."
+    )
+    if axes == RATES and is_map(cell) and "decoder_step" in cell.theory:
+        _boundaries(cell, left)
+        caption += " Dashed: representation and decoder take equally long, a line for each seed."
+    left.set_title("Probability of phases", loc="left")
+    right.set_title("Entropy, median step", loc="left")
+    return finished(figure, "Phases and how sure they are", caption + where, 3)
+
+
+def _steps(cell, axes):
+    """Steps of validation, infinity = never, (axis, axis, seed)."""
+    return cell.simulation["validation_step"].transpose(*axes, "seed").fillna(np.inf).values
+
+
+def _boundaries(cell, ax):
+    decoder, embedding = (np.log10(cell.values(name)) for name in RATES)
+    place = np.linspace(-0.5, len(decoder) - 0.5, 100)
+    rate = decoder[0] + place * np.diff(decoder).mean()
+    label = "predicted boundary"
+    for told in predicted_boundary(cell, "rqi_step")[learners(cell)]:
+        y = (rate + told - embedding[0]) / np.diff(embedding).mean()
+        ax.plot(place, y, **theory_line(color=None, label=label, linewidth=1))
+        label = None
+
+
+def _times(cell, both, where):
+    told, found = both
+    figure, (left, right) = panels(1, 2, height=3.8)
+    left.plot(told, found, "o", color=PALETTE["blue"], markersize=4, alpha=0.5)
+    ends = np.array([np.nanmin(found), np.nanmax(told)])
+    left.plot(ends, ends, **theory_line(label="equal"))
+    left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
+    left.set(xscale="log", yscale="log", xlabel="predicted step", ylabel="step of validation")
+    left.set_title("Representation + decoder", loc="left")
+    data = cell.simulation
+    why, phase = causes(cell.parameters, data), data["phase"].values
+    colours = [PALETTE[name] for name in ("purple", "blue", "green")]
+    base = np.zeros(2)
+    for number, (name, colour) in enumerate(zip(CAUSES, colours, strict=True)):
+        counts = np.array([((why == number) & (phase == code)).mean() for code in (2, 3)])
+        right.bar(PHASES[2:], counts, bottom=base, color=colour, label=f"{name} at fault")
+        base = base + counts
+    right.set(ylabel="share of all runs")
+    right.set_title("Why runs do not generalise", loc="left")
+    caption = (
+        "Left: every run that generalises; the prediction is made before the run. Right: data, where the ideal model of the "
+        "training set does not generalise; representation, where RQI is not reached; decoder, where it is."
+    )
+    return finished(figure, "When runs generalise, and why others do not", caption + where)

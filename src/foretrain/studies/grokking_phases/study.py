@@ -1,0 +1,45 @@
+"""Grokking phases: which of four phases does a network end in, how surely, why, and when?"""
+
+from dataclasses import dataclass
+
+from foretrain import study as lab
+from foretrain.study import Variable
+from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
+COST = "4 min"
+REFERENCES = ("liu2022",)
+SEEDS = 12
+_COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
+AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
+_RATES = tuple(float(f"{10 ** (-5 + n / 4):.3g}") for n in range(13))
+PRESETS = {
+    "paper": {
+        "seeds": 8,
+        "decoder_learning_rate": _RATES,
+        "embedding_learning_rate": _RATES,
+        "hidden_width": 200,
+        "steps": 100_000,
+    }
+}
+lab.declare(
+    Variable(
+        "adam_step",
+        unit="step",
+        meaning="Step at which Adam on the effective loss has the RQI; infinity = never.",
+    ),
+    Variable(
+        "decoder_step",
+        unit="step",
+        meaning="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(Toy):
+    """Parameters of the toy model; a run ends when both accuracies are reached, or the budget is spent."""
+
+    hidden_width: int = lab.default(50)
+    steps: int = lab.default(20_000)
+    observe_every: int = lab.default(500)

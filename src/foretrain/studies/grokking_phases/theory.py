@@ -1,0 +1,111 @@
+"""What can be said of a run before it is trained: how long its representation and its decoder take, each alone.
+
+Both times are computed once for a start and go as one over a rate; nothing in them is fitted to the runs. The decoder's is
+that of the decoder alone under Adam, on embeddings that do not move, at one rate: in small steps Adam's path does not depend
+on its rate.
+"""
+
+import dataclasses
+from functools import lru_cache
+
+import numpy as np
+
+from foretrain.networks.embedding import Decoder
+from foretrain.streams import Seed
+from foretrain.theory.grokking_time import adam_path, first_step, flow_time
+from foretrain.training.embedding import Toy, inputs, operation
+from foretrain.training.embedding_start import decoder_of
+
+RATE, PATH = (
+    1e-3,
+    3.0,
+)  # of the decoder alone: its rate, and rate times steps after which it counts as never
+
+
+def predict(p, step, seed):
+    """First steps of a run whose representation and decoder are learned one after the other; infinity = never."""
+    task = operation(p)
+    if not task.commutative or p.symbols < 3:
+        return {}
+    flow, adam, decoder = times(_plain(p), seed)
+    with np.errstate(divide="ignore"):
+        flow, adam = np.array([flow, adam]) / p.embedding_learning_rate
+        decoder = np.float64(decoder) / p.decoder_learning_rate
+    names = ("rqi_step", "adam_step", "decoder_step", "validation_step")
+    return dict(zip(names, (flow, adam, decoder, flow + decoder), strict=True))
+
+
+def _plain(p):
+    """Parameters that differ in what times do not depend on, made equal; of the toy model only."""
+    names = [field.name for field in dataclasses.fields(Toy)]
+    toy = Toy(**{name: getattr(p, name) for name in names})
+    free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
+    return dataclasses.replace(toy, batch_size=0, steps=1, observe_every=1, stop="never", **free)
+
+
+@lru_cache(maxsize=1024)
+def times(p: Toy, seed: Seed) -> tuple[float, float, float]:
+    """Rate times steps of: the flow of the effective loss, Adam on it, and the decoder on a line."""
+    task, given = operation(p), inputs(p, seed)
+    start, training = given["embedding"], given["training"] > 0
+    flow = flow_time(task, training, start, p.rqi_threshold, p.parallelogram_tolerance)
+    path = adam_path(task, training, start, RATE, int(PATH / RATE))
+    adam = RATE * first_step(task, path, p.rqi_threshold, p.parallelogram_tolerance)
+    number = np.arange(p.symbols) - (p.symbols - 1) / 2
+    line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
+    return flow, adam, decoder_time(p, given, line)
+
+
+def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
+    """Rate times steps after which the decoder alone has the accuracy wanted, in training and in validation.
+
+    Args:
+        p: Parameters.
+        given: Inputs of the run.
+        embedding: (symbol, coordinate), which do not move.
+    """
+    task = operation(p)
+    first, second = task.samples.T
+    joined, targets = embedding[first] + embedding[second], given["targets"]
+    training = given["training"] > 0
+    decoder = decoder_of(given)
+    mean, square = (Decoder(*(np.zeros_like(part) for part in decoder)) for _ in range(2))
+    weight = training[:, None] / training.sum()
+    for step in range(int(PATH / RATE)):
+        w1, b1, w2, b2, w3, b3 = decoder
+        one = np.tanh(joined @ w1 + b1)
+        two = np.tanh(one @ w2 + b2)
+        out = two @ w3 + b3
+        nearness = out @ targets.T - 0.5 * (targets**2).sum(1)
+        right = nearness.argmax(1) == task.labels
+        if all(
+            right[part].mean() >= p.accuracy_threshold
+            for part in (training, ~training)
+            if part.any()
+        ):
+            return step * RATE
+        slope = _slope(p, out, targets[task.labels]) * weight
+        back = (slope @ w3.T) * (1 - two**2)
+        first_back = (back @ w2.T) * (1 - one**2)
+        slopes = (
+            *(joined.T @ first_back, first_back.sum(0)),
+            *(one.T @ back, back.sum(0)),
+            *(two.T @ slope, slope.sum(0)),
+        )
+        mean = [0.9 * m + 0.1 * g for m, g in zip(mean, slopes, strict=True)]
+        square = [0.999 * s + 0.001 * g**2 for s, g in zip(square, slopes, strict=True)]
+        scale = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
+        decoder = [
+            part * (1 - RATE * p.decoder_decay)
+            - RATE * m / scale[0] / (np.sqrt(s / scale[1]) + 1e-8)
+            for part, m, s in zip(decoder, mean, square, strict=True)
+        ]
+    return np.inf
+
+
+def _slope(p, out, targets):
+    """Gradient of the loss of each sample in the outputs."""
+    if p.objective == "regression":
+        return 2 * (out - targets) / out.shape[1]
+    odds = np.exp(out - out.max(1, keepdims=True))
+    return odds / odds.sum(1, keepdims=True) - targets

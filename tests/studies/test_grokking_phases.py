@@ -1,0 +1,119 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import xarray as xr
+from made_phases import AXES, made
+
+import foretrain
+from foretrain.streams import Seed
+from foretrain.studies.grokking_phases import reading, study, theory
+from foretrain.training import embedding as toy
+
+KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
+
+
+def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(tmp_path):
+    p = study.Parameters(**KEPT, accuracy_threshold=0.4)
+    for objective in ("regression", "classification"):
+        one = dataclasses.replace(p, objective=objective, decoder_decay=0.5)
+        given = toy.inputs(one, Seed(0, 0))
+        line = np.linspace(-1, 1, 10)[:, None]
+        predicted = theory.decoder_time(one, given, line) / theory.RATE
+        np.savez(tmp_path / "line.npz", embedding=line)
+        data = foretrain.run(
+            "grokking-phases",
+            **KEPT,
+            objective=objective,
+            decoder_decay=0.5,
+            stop="never",
+            decoder_learning_rate=theory.RATE,
+            embedding_learning_rate=0.0,
+            start_file=str(tmp_path / "line.npz"),
+            steps=int(predicted) + 20,
+            observe_every=1,
+            seeds=1,
+            workers=0,
+            out=tmp_path / objective,
+            quiet=True,
+        ).simulation.isel(seed=0)
+        levels = np.minimum(data["train_accuracy"], data["validation_accuracy"]).values
+        assert 0 < predicted == np.flatnonzero(levels >= 0.4)[0]
+
+
+def test_predicted_times_go_as_one_over_their_rates():
+    p = study.Parameters(**KEPT, accuracy_threshold=0.5)
+    whole = theory.predict(p, np.arange(2), Seed(0, 1))
+    faster = dataclasses.replace(p, embedding_learning_rate=2e-3, decoder_learning_rate=4e-4)
+    quick = theory.predict(faster, np.arange(2), Seed(0, 1))
+    assert np.isfinite(list(whole.values())).all()
+    ratios = {name: whole[name] / quick[name] for name in ("rqi_step", "adam_step", "decoder_step")}
+    assert ratios == pytest.approx({"rqi_step": 2, "adam_step": 2, "decoder_step": 4})
+    assert whole["validation_step"] == whole["rqi_step"] + whole["decoder_step"]
+    still = dataclasses.replace(p, embedding_learning_rate=0.0)
+    assert theory.predict(still, np.arange(2), Seed(0, 1))["validation_step"] == np.inf
+
+
+def test_a_set_without_the_only_samples_of_two_labels_does_not_tell_enough():
+    task = toy.operation(study.Parameters())
+    for missing, told in (((), True), ((0,), True), ((0, 18), False)):
+        # 45 of 55 samples, without those of the labels that have one sample only.
+        free = [n for n in range(55) if task.labels[n] not in (0, 1, 17, 18)]
+        alone = [n for n in range(55) if task.labels[n] in missing]
+        out = alone + free[:: len(free) // (10 - len(alone))][: 10 - len(alone)]
+        training = ~np.isin(np.arange(55), out)
+        ideal = theory_of(task, training)
+        data = xr.Dataset({"ideal_accuracy": ((), ideal)})
+        assert bool(reading.tells_enough(study.Parameters(), data)) is told
+
+
+def theory_of(task, training):
+    """Accuracy of the ideal model."""
+    from foretrain.theory import parallelograms
+
+    return parallelograms.predicted_accuracy(task, training, parallelograms.ideal(task, training))
+
+
+def test_causes_boundary_and_probabilities_of_a_made_up_map():
+    grid = made().along(*AXES)
+    why = reading.causes(grid.parameters, grid.simulation)
+    failed = reading.board(grid.simulation, "phase") >= 2
+    assert ((why >= 0) == failed).all()
+    assert (why[..., -2:][failed[..., -2:]] == 0).all()
+    good = grid.simulation["rqi"].values[..., :-2, 0] == 1
+    assert ((why[..., :-2] == 2) == (failed[..., :-2] & good)).all()
+    assert {1, 2} <= set(why[..., :-2].ravel())
+    # Neighbouring ratios are .75 decades apart: the boundary is known to half of that.
+    told = reading.predicted_boundary(grid, "rqi_step")[:-2]
+    assert (np.abs(reading.measured_boundary(grid)[:-2] - told) <= 0.375).all()
+    share = reading.probabilities(grid.simulation)
+    assert share.sum(-1) == pytest.approx(1)
+    assert reading.entropy(np.eye(4)) == pytest.approx(0)
+    assert reading.entropy(np.full(4, 0.25)) == 2
+
+
+def test_what_other_seeds_foretell():
+    groups = np.zeros((1, 1), int)
+    found = np.array([[[0, 0, 0, 1]]])
+    known = np.ones(found.shape, bool)
+    assert reading.foretold(groups, found, known).tolist() == [1, 1, 1, 0]
+    tied = np.array([[[0, 1, 0]]])  # of the others of the first seed one says 1 and one says 0
+    assert reading.foretold(groups, tied, known[..., :3]).tolist() == [0.5, 0, 0.5]
+
+
+def test_other_knobs_are_axes_of_the_same_study(tmp_path):
+    axes = {"objective": ["regression", "classification"], "decoder_decay": [0.0, 1.0]}
+    result = foretrain.run(
+        "grokking-phases",
+        **KEPT,
+        **axes,
+        **{name: 1e-3 for name in AXES},
+        steps=40,
+        observe_every=20,
+        seeds=2,
+        workers=0,
+        out=tmp_path / "a",
+        quiet=True,
+    )
+    assert result.simulation["phase"].sizes == {"objective": 2, "decoder_decay": 2, "seed": 2}
+    assert (tmp_path / "a" / "figures" / "phases.png").exists()

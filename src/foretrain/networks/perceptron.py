@@ -1,0 +1,17 @@
+"""A perceptron with two hidden layers of rectified units, in the weights of `foretrain.networks.embedding.Decoder`."""
+
+from foretrain.networks.embedding import Decoder
+
+
+def layers(weights: Decoder, images) -> tuple:
+    """Activities of both hidden layers and the outputs, (sample, unit) and (sample, output).
+
+    Args:
+        weights: Weights (in, out), biases (out,), of NumPy or JAX, which is what comes back.
+        images: (sample, pixel).
+    """
+    first = images @ weights.weight_1 + weights.bias_1
+    first = first * (first > 0)
+    second = first @ weights.weight_2 + weights.bias_2
+    second = second * (second > 0)
+    return first, second, second @ weights.weight_3 + weights.bias_3

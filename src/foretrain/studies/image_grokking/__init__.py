@@ -1,0 +1,1 @@
+"""The study ``image-grokking``; see ``study.py``."""

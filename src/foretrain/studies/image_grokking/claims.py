@@ -1,0 +1,232 @@
+"""What is claimed of grokking on images; "never" is a step of its own, infinity."""
+
+import numpy as np
+
+from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.theory.lazy_perceptron import shrinking
+from foretrain.training.embedding import PHASES
+from foretrain.training.image_perceptron import first_steps, phase
+
+from .study import SIZES, STARTS, compared
+
+PAPER = "Liu et al. (2022), appendix J, "
+OMNIGROK = "Liu, Michaud & Tegmark (2023), section 3"
+PAGE = "docs/studies/image-grokking.md"
+MAP = ("weight_decay", "last_learning_rate")
+MOST = "In most runs: six that all agree show a share of at least .54."
+TWICE = "A factor of two to either side."
+
+
+def phases(cell):
+    """Phase of every run, (axes..., seed)."""
+    data = cell.simulation
+    return phase(*first_steps(data, cell.parameters), cell.parameters.delay)
+
+
+def generalised(cell, names):
+    """First steps of generalisation of the study's network ("") and of variants, (name, seed)."""
+    return np.array([first_steps(cell.network(name), cell.parameters)[1] for name in names])
+
+
+def late(steps, p):
+    """Steps with ten budgets for never: an order statistic needs a number that is larger than all others."""
+    return np.where(np.isinf(steps), 10.0 * p.steps, steps)
+
+
+@sentence(
+    "All four phases appear: comprehension, grokking, memorization and confusion.",
+    source=PAPER + "Fig. 8",
+    predicted=1,
+    allowed=(0.5, 1),
+    why=MOST,
+    over=MAP,
+    statistic="fraction",
+    among="all runs; those that diverge are in confusion unless they had fitted before",
+    note="Seeds with each phase in some cell of the map.",
+)
+def four_phases(cell):
+    if any(len(cell.values(name)) < 2 for name in MAP):
+        return None
+    found = phases(cell)
+    shares = [(found == number).mean(-1) for number in range(len(PHASES))]
+    told = ", ".join(
+        f"{name} {share.mean():.2f} ({share.max():.2f})"
+        for name, share in zip(PHASES, shares, strict=True)
+    )
+    seen = [
+        np.any(found == number, axis=tuple(range(found.ndim - 1))) for number in range(len(PHASES))
+    ]
+    return PerSeed(np.all(seen, axis=0), f"Mean probability (largest of a cell): {told}.")
+
+
+def beside(cell):
+    """Whether other networks were trained beside those of this cell, with any decay."""
+    return compared(cell.parameters) and cell.parameters.weight_decay > 0
+
+
+def typical(cell, name):
+    """Median over seeds of a predicted step."""
+    return float(np.median(cell.theory[name].values))
+
+
+@sentence(
+    "Where decay would need more than twice the budget to forget the start, runs memorise.",
+    source=PAGE,
+    predicted=1,
+    allowed=(0.5, 1),
+    why=MOST,
+    where=lambda cell: typical(cell, "lazy_step") > 2 * cell.parameters.steps,
+    note="Predicted by the tangent kernel of the shrunk start.",
+)
+def memorises(cell):
+    return phases(cell) == PHASES.index("memorization")
+
+
+@sentence(
+    "A larger start delays generalisation.",
+    source=PAPER + "Fig. 8",
+    predicted=1,
+    allowed=(0.5, 1),
+    why=MOST,
+    of=("", *STARTS),
+    where=beside,
+    note="Seeds whose step rises with alpha at every size of the start.",
+)
+def larger_start(cell):
+    steps = generalised(cell, ("usual", "smaller", "", "larger"))
+    return (steps[1:] > steps[:-1]).all(0)
+
+
+@sentence(
+    "From the usual start there is no delay.",
+    source=OMNIGROK,
+    predicted=1,
+    allowed=(0.5, 1),
+    why=MOST,
+    of="usual",
+    where=beside,
+    note="Seeds that comprehend at alpha = 1.",
+)
+def usual_start(cell):
+    p = cell.parameters
+    steps = first_steps(cell.variants["usual"], p)
+    return phase(*steps, p.delay) == PHASES.index("comprehension")
+
+
+@sentence(
+    "Between two large starts the delay grows by the logarithm of their ratio over rate times decay.",
+    source=PAGE,
+    predicted=1,
+    allowed=(0.5, 2),
+    why="Where the kernel generalises does not depend on alpha, so that it drops out. " + TWICE,
+    of=("", "larger"),
+    where=beside,
+    statistic="median",
+    note="Measured over predicted difference.",
+)
+def logarithm(cell):
+    p, steps = cell.parameters, generalised(cell, ("", "larger"))
+    per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
+    grown = late(steps[1], p) - late(steps[0], p)
+    return grown * per_step / np.log(STARTS["larger"])
+
+
+@sentence(
+    "Time to generalise falls with the number of training images.",
+    source=PAPER + "Fig. 20",
+    predicted=1,
+    allowed=(0.5, 1),
+    why=MOST,
+    of=("", *SIZES),
+    where=beside,
+    note="Seeds whose step falls whenever the training set is doubled.",
+)
+def more_images(cell):
+    steps = generalised(cell, ("fewer", "", "more"))
+    return (steps[1:] < steps[:-1]).all(0)
+
+
+def told(cell):
+    """Whether decay is what a typical run of a cell waits for, and within the budget."""
+    p = cell.parameters
+    return 2 * p.delay <= typical(cell, "lazy_step") <= 0.8 * p.steps
+
+
+def over(cell, name):
+    """Measured over predicted step, (seed,)."""
+    return late(generalised(cell, ("",))[0], cell.parameters) / cell.theory[name].values
+
+
+@sentence(
+    "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
+    source=OMNIGROK,
+    predicted=1,
+    allowed=(0.5, 2),
+    why=TWICE,
+    statistic="median",
+    where=told,
+    note="Measured over predicted step; of two rates the mean over layers.",
+)
+def forgotten(cell):
+    return over(cell, "forgetting_step")
+
+
+@sentence(
+    "A run generalises when decay has taken the start to where its tangent kernel generalises.",
+    source=PAGE,
+    predicted=1,
+    allowed=(0.5, 2),
+    why=TWICE
+    + " Left out are the time to fit, of which cells are chosen to be free, and features.",
+    statistic="median",
+    where=told,
+    corrects="forgotten",
+    note="Measured over predicted step.",
+)
+def forgotten_corrected(cell):
+    return over(cell, "lazy_step")
+
+
+def decay_slope(cell, delayed):
+    """Slope in logarithms of the step, or of the delay after the fit, along those decays that are waited for, (seed,)."""
+    p, decays = cell.parameters, np.array(cell.values("weight_decay"))
+    waits = np.median(cell.theory["lazy_step"].transpose("weight_decay", "seed").values, axis=1)
+    kept = (2 * p.delay <= waits) & (waits <= 0.8 * p.steps)
+    if kept.sum() < 3:
+        return None
+    fitted, steps = (found[kept] for found in first_steps(cell.simulation, p))
+    with np.errstate(invalid="ignore"):
+        steps = np.where(np.isinf(steps), np.nan, steps - fitted if delayed else steps)
+    x = np.log(decays[kept]) - np.log(decays[kept]).mean()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return x @ np.log(np.where(steps > 0, steps, np.nan)) / (x @ x)
+
+
+@sentence(
+    "The step of generalisation is inversely proportional to the decay.",
+    source=OMNIGROK,
+    predicted=-1,
+    allowed=(-1.2, -0.8),
+    why="A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
+    over="weight_decay",
+    among="runs that generalise at every decay for which the kernel's law is between two delays and four fifths of the budget",
+    note="Slope of logarithms.",
+)
+def inverse_decay(cell):
+    return decay_slope(cell, delayed=False)
+
+
+@sentence(
+    "The delay after the fit is inversely proportional to the decay.",
+    source=PAGE,
+    predicted=-1,
+    allowed=(-1.2, -0.8),
+    why="As of the step.",
+    over="weight_decay",
+    among="runs that generalise, after the fit, at every decay for which the kernel's law is between two delays and four "
+    "fifths of the budget",
+    corrects="inverse-decay",
+    note="Slope of logarithms.",
+)
+def inverse_decay_corrected(cell):
+    return decay_slope(cell, delayed=True)

@@ -1,0 +1,108 @@
+"""Grokking on images: from a large start a perceptron fits first, and generalises once weight decay has forgotten it."""
+
+from dataclasses import dataclass
+
+from foretrain.plans.parameters import parameter
+from foretrain.theory.lazy_perceptron import Layers, lazy_step, shrinking
+from foretrain.training import image_perceptron
+from foretrain.training.image_perceptron import ImagePerceptron
+from foretrain.vocabulary import Variable, declare
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix J, Figs 8 and 20"
+COST = "2 min"
+REFERENCES = ("liu2022", "liu2022omnigrok")
+SEEDS = 6
+AXES = {
+    "weight_decay": (0.1, 0.0, 0.005, 0.03, 0.05, 0.3, 1.0, 10.0),
+    "last_learning_rate": (0.003, 0.0003, 0.03),
+}
+PRESETS = {
+    "quick": {},
+    "paper": {
+        "data": "mnist",
+        "hidden_width": 200,
+        "training_size": 1000,
+        "validation_size": 1000,
+        "init_scale": 9.0,
+        "learning_rate": 0.001,
+        "batch_size": 200,
+        "delay": 1000,
+        "steps": 100_000,
+        "observe_every": 100,
+        "weight_decay": tuple(10.0**power for power in range(-5, 3)),
+        "last_learning_rate": tuple(10.0**power for power in range(-6, 2)),
+        "compared_rate": 0.001,
+        "compared_decay": 0.1,
+    },
+}
+STARTS = {"usual": None, "smaller": 2 / 3, "larger": 4 / 3}  # times alpha; None is alpha = 1
+SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
+
+declare(
+    Variable(
+        "forgetting_step",
+        unit="step",
+        meaning="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
+    ),
+    Variable(
+        "lazy_step",
+        unit="step",
+        meaning="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
+        "of decay overshoots.",
+    ),
+)
+check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
+
+
+@dataclass(frozen=True)
+class Parameters(ImagePerceptron):
+    """The perceptron, and where others are trained beside it."""
+
+    compared_decay: float = parameter(
+        0.1, "decay at which other starts and training sets are trained, too", sweepable=False
+    )
+    compared_rate: float = parameter(
+        0.003, "rate of the last layer at which they are", sweepable=False
+    )
+
+
+def compared(p):
+    """Whether other sizes of the start and of the training set are trained beside it: in one cell of the map."""
+    here = (p.weight_decay, p.last_learning_rate) == (p.compared_decay, p.compared_rate)
+    return here and p.init_scale >= 3 and p.training_size >= 2
+
+
+def variants(p):
+    """Other sizes of the start and of the training set."""
+    if not compared(p):
+        return {}
+    starts = {
+        name: {"init_scale": 1.0 if factor is None else p.init_scale * factor}
+        for name, factor in STARTS.items()
+    }
+    sizes = {
+        name: {"training_size": round(p.training_size * factor)} for name, factor in SIZES.items()
+    }
+    return starts | sizes
+
+
+def predict(p, step, seed):
+    """What decay alone, and what decay and the tangent kernel say of the step of generalisation."""
+    import numpy as np
+
+    given = inputs(p, seed)
+    per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
+    with np.errstate(divide="ignore"):
+        forgotten = max(np.log(p.init_scale), 0.0) / np.float64(per_step)
+    lazy = lazy_step(
+        Layers(*(given[name] for name in Layers._fields)),
+        given["images"],
+        given["labels"],
+        given["validation_images"],
+        given["validation_labels"],
+        body_rate=p.learning_rate,
+        last_rate=p.last_learning_rate,
+        decay=p.weight_decay,
+        threshold=p.validation_threshold,
+    )
+    return {"forgetting_step": np.float64(forgotten), "lazy_step": np.float64(lazy)}

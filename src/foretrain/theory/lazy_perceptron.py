@@ -1,0 +1,126 @@
+"""When a perceptron from a large start generalises, if weight decay shrinks the start and its tangent kernel does the rest.
+
+A large start is a random function that training cancels on the training images alone. Decay takes weights w of rate eta to
+w (1 - eta lambda)^k after k steps. The perceptron linearised there and fitted by least change answers other images by
+
+    f(x) + K(x, X) K(X, X)^-1 (Y - f(X)),
+
+K the tangent kernel, mean over outputs. Small starts leave the kernel's own answer, large ones their noise. See
+docs/theory/lazy-perceptron.md.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_STRIDE, _FURTHEST, _HALVINGS = 0.05, 5.0, 4  # of the mean logarithm by which weights have shrunk
+_ROUNDING = 1e-12  # of the mean of the kernel's diagonal
+
+
+class Layers(NamedTuple):
+    """Weights (in, out) and biases (out,) of two rectified layers and a linear one."""
+
+    weight_1: np.ndarray
+    bias_1: np.ndarray
+    weight_2: np.ndarray
+    bias_2: np.ndarray
+    weight_3: np.ndarray
+    bias_3: np.ndarray
+
+
+def shrunk(start: Layers, body: float, last: float) -> Layers:
+    """The start with the two hidden layers, and the last one, multiplied by these."""
+    return Layers(*(body * part for part in start[:4]), *(last * part for part in start[4:]))
+
+
+def activities(weights: Layers, images: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Activities of both hidden layers and outputs, (sample, unit) and (sample, output)."""
+    first = np.maximum(images @ weights.weight_1 + weights.bias_1, 0)
+    second = np.maximum(first @ weights.weight_2 + weights.bias_2, 0)
+    return first, second, second @ weights.weight_3 + weights.bias_3
+
+
+def kernel(weights: Layers, images: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tangent kernel, mean over outputs, (sample, other): weights and biases of every layer count."""
+    sides = []
+    for part in (images, others):
+        first, second, _ = activities(weights, part)
+        sides.append((part, first, second, first > 0, (second > 0).astype(float)))
+    (x, h, g, on, up), (y, h_, g_, on_, up_) = sides
+    outputs = weights.weight_3.shape[1]
+    total = g @ g_.T + 1
+    total += (h @ h_.T + 1) * ((up * (weights.weight_3**2).mean(1)) @ up_.T)
+    below = np.zeros_like(total)
+    for column in weights.weight_3.T:
+        back, back_ = ((s * column) @ weights.weight_2.T for s in (up, up_))
+        below += (back * on) @ (back_ * on_).T
+    return total + (x @ y.T + 1) * below / outputs
+
+
+def lazy_answers(weights: Layers, images, targets, others) -> np.ndarray:
+    """Outputs for other images of the linearised perceptron that has fitted targets (sample, output) by least change."""
+    within = kernel(weights, images, images)
+    within[np.diag_indices_from(within)] += _ROUNDING * np.trace(within) / len(within)
+    wrong = targets - activities(weights, images)[2]
+    return activities(weights, others)[2] + kernel(weights, others, images) @ np.linalg.solve(
+        within, wrong
+    )
+
+
+def shrinking(body_rate: float, last_rate: float, decay: float) -> float:
+    """By how much the mean over the three layers of the logarithm of weights falls in a step; nan where a step overshoots."""
+    rates = np.array([body_rate, body_rate, last_rate]) * decay
+    return float(abs(np.log1p(-rates).mean())) if rates.max() < 1 else np.nan
+
+
+def lazy_step(
+    start: Layers,
+    images: np.ndarray,
+    labels: np.ndarray,
+    others: np.ndarray,
+    other_labels: np.ndarray,
+    *,
+    body_rate: float,
+    last_rate: float,
+    decay: float,
+    threshold: float,
+) -> float:
+    """First step at which the linearised perceptron answers a share `threshold` of other images right.
+
+    Args:
+        start: Weights at step 0.
+        images: Training set, (sample, pixel).
+        labels: Of these, (sample,).
+        others: Images that are not trained, (other, pixel).
+        other_labels: Of these, (other,).
+        body_rate: Learning rate of the hidden layers.
+        last_rate: That of the last one.
+        decay: Decoupled weight decay of all.
+        threshold: Accuracy that counts as generalised.
+
+    Returns:
+        The step, where weights are known to .3%; infinity for never, nan where decay overshoots.
+    """
+    targets = np.eye(start.bias_3.size)[labels]
+    per_step = shrinking(body_rate, last_rate, decay)
+    if np.isnan(per_step):
+        return np.nan
+
+    def enough(depth):
+        step = depth / per_step if per_step > 0 else 0.0
+        weights = shrunk(start, *((1 - rate * decay) ** step for rate in (body_rate, last_rate)))
+        answers = lazy_answers(weights, images, targets, others)
+        return (answers.argmax(1) == other_labels).mean() >= threshold
+
+    if enough(0.0):
+        return 0.0
+    if per_step == 0:
+        return np.inf
+    for above in np.arange(_STRIDE, _FURTHEST, _STRIDE):
+        if enough(above):
+            below = above - _STRIDE
+            for _ in range(_HALVINGS):
+                middle = (below + above) / 2
+                below, above = (below, middle) if enough(middle) else (middle, above)
+            return float(above / per_step)
+    return np.inf

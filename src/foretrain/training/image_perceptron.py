@@ -1,0 +1,211 @@
+"""A rectified perceptron from a start of any size learns few images: what several numbers make of grokking."""
+
+import functools
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretrain.dynamics.program import CONVERGED, RUNNING, Program
+from foretrain.errors import argument_error
+from foretrain.networks.embedding import Decoder, draw_decoder
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import default, parameter
+from foretrain.streams import Seed, generator, key
+from foretrain.tasks import image_files
+from foretrain.tasks.images import LabelledImages, flatten
+from foretrain.training.embedding import PHASES
+
+CURVES = ("train_accuracy", "validation_accuracy")
+_HELD_OUT = 0.25  # of data that come without a split
+
+
+@dataclass(frozen=True)
+class ImagePerceptron(Run):
+    """Parameters of the perceptron; the steps are the budget within which a threshold counts as reached."""
+
+    data: str = parameter(
+        "digits",
+        "scikit-learn's 1,797 digits, or MNIST from files",
+        choices=("digits", "mnist"),
+        static=True,
+    )
+    training_size: int = parameter(100, "training images", minimum=1, maximum=10**6, static=True)
+    validation_size: int = parameter(
+        400,
+        "held-out images on which generalisation is looked for",
+        minimum=1,
+        maximum=10**6,
+        static=True,
+    )
+    hidden_width: int = parameter(
+        50, "width of both hidden layers", minimum=1, maximum=10**4, static=True
+    )
+    init_scale: float = parameter(
+        6.0, "alpha, factor on all parameters of PyTorch's start", above=0, maximum=1e6
+    )
+    learning_rate: float = parameter(0.003, "rate of the hidden layers, AdamW", minimum=0)
+    last_learning_rate: float = parameter(0.003, "rate of the last layer, AdamW", minimum=0)
+    weight_decay: float = parameter(0.1, "decoupled weight decay of all parameters", minimum=0)
+    batch_size: int = parameter(
+        0,
+        "training images of a step, drawn anew without repetition; 0 is all",
+        minimum=0,
+        static=True,
+    )
+    train_threshold: float = parameter(0.9, "accuracy that counts as fitted", minimum=0, maximum=1)
+    validation_threshold: float = parameter(
+        0.6, "accuracy that counts as generalised", minimum=0, maximum=1
+    )
+    delay: int = parameter(
+        500, "steps from fitted to generalised from which on it is grokking", minimum=1
+    )
+    steps: int = default(8000)
+    observe_every: int = default(
+        20, "stride in steps of what is stored, and the fineness of both first steps"
+    )
+
+
+def check(p: ImagePerceptron) -> None:
+    """Refuse batches larger than the training set, and of bundled data more images than there are."""
+    if p.batch_size > p.training_size:
+        rule = f"be 0, or at most `training_size` = {p.training_size}"
+        raise argument_error("batch_size", rule, f"is {p.batch_size}")
+    if p.data == "digits":
+        _enough(p, _images(p.data, ""))
+
+
+def _enough(p, images):
+    for name, there in (
+        ("training_size", images.train_labels),
+        ("validation_size", images.heldout_labels),
+    ):
+        if vars(p)[name] > len(there):
+            raise argument_error(
+                name, f"be at most {len(there)} for `{p.data}`", f"is {vars(p)[name]}"
+            )
+
+
+@functools.lru_cache(maxsize=1)
+def _images(data: str, folder: str) -> LabelledImages:
+    """All images; where they come without a split it is the same in all runs."""
+    return image_files.load(data, _HELD_OUT, generator(Seed(0, 0), "data"), folder)
+
+
+def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
+    """Images of one run and its start; smaller training sets are the first of larger ones, and alpha only multiplies."""
+    found = _images(p.data, os.environ.get(image_files.VARIABLE, "") if p.data != "digits" else "")
+    _enough(p, found)
+    draw = generator(seed, "data")
+    kept = draw.permutation(len(found.train_labels))[: p.training_size]
+    held = draw.permutation(len(found.heldout_labels))[: p.validation_size]
+    images = flatten(found.train_images[kept])
+    start = draw_decoder(generator(seed, "weights"), images.shape[1], p.hidden_width, found.classes)
+    return {
+        "images": images,
+        "labels": found.train_labels[kept].astype(np.int32),
+        "validation_images": flatten(found.heldout_images[held]),
+        "validation_labels": found.heldout_labels[held].astype(np.int32),
+        **{name: p.init_scale * part for name, part in start._asdict().items()},
+    }
+
+
+class State(NamedTuple):
+    """A run: weights, what AdamW remembers of the hidden layers and of the last one, steps taken, and its own stream."""
+
+    weights: Any
+    memory: Any
+    last_memory: Any
+    taken: Any
+    batches: Any
+
+
+def program(p: ImagePerceptron) -> Program:
+    """Mean squared error to one-hot labels under AdamW, whose last layer has a rate of its own."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.dynamics import descent
+    from foretrain.networks import perceptron
+
+    def loss(weights, images, labels):
+        """Mean over images and outputs, and the share answered right."""
+        outputs = perceptron.layers(weights, images)[-1]
+        wanted = jax.nn.one_hot(labels, outputs.shape[1], dtype=outputs.dtype)
+        right = (outputs.argmax(1) == labels).astype(outputs.dtype).mean()
+        return ((outputs - wanted) ** 2).mean(), right
+
+    def init(inputs):
+        weights = Decoder(*(inputs[name] for name in Decoder._fields))
+        memory, last_memory = (
+            descent.start("adamw", tuple(part)) for part in (weights[:4], weights[4:])
+        )
+        batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
+        return State(weights, memory, last_memory, jnp.zeros((), jnp.int32), batches)
+
+    def step(inputs, state):
+        images, labels = inputs["images"], inputs["labels"]
+        if p.batch_size:
+            random = jax.random.fold_in(state.batches, state.taken)
+            chosen = jax.random.permutation(random, p.training_size)[: p.batch_size]
+            images, labels = images[chosen], labels[chosen]
+        slope = jax.grad(lambda w: loss(w, images, labels)[0])(state.weights)
+        decay = inputs["weight_decay"]
+        body, memory = descent.step(
+            "adamw",
+            tuple(state.weights[:4]),
+            tuple(slope[:4]),
+            state.memory,
+            inputs["learning_rate"],
+            decay,
+        )
+        last, last_memory = descent.step(
+            "adamw",
+            tuple(state.weights[4:]),
+            tuple(slope[4:]),
+            state.last_memory,
+            inputs["last_learning_rate"],
+            decay,
+        )
+        return State(Decoder(*body, *last), memory, last_memory, state.taken + 1, state.batches)
+
+    def observe(inputs, state):
+        value, train = loss(state.weights, inputs["images"], inputs["labels"])
+        held = loss(state.weights, inputs["validation_images"], inputs["validation_labels"])[1]
+        return {"loss": value, "train_accuracy": train, "validation_accuracy": held}
+
+    def done(inputs, state, observed):
+        fitted = observed["train_accuracy"] >= inputs["train_threshold"]
+        both = fitted & (observed["validation_accuracy"] >= inputs["validation_threshold"])
+        return jnp.where(both, CONVERGED, RUNNING).astype(jnp.int8)
+
+    return Program(init, step, observe, done)
+
+
+def first_steps(data, p: ImagePerceptron) -> tuple[np.ndarray, np.ndarray]:
+    """First stored steps at which runs have fitted and generalised, infinity for never.
+
+    Args:
+        data: Runs with both accuracies along ``step``.
+        p: Their parameters, of which the thresholds are read.
+
+    Returns:
+        Two arrays with the dims of the runs but ``step``.
+    """
+    found = []
+    for name, level in zip(CURVES, (p.train_threshold, p.validation_threshold), strict=True):
+        curve = data[name].transpose(..., "step")
+        # Accuracies are shares in single precision.
+        there = curve.values >= np.float32(level)
+        steps = curve["step"].values.astype(float)
+        found.append(np.where(there.any(-1), steps[there.argmax(-1)], np.inf))
+    return found[0], found[1]
+
+
+def phase(fitted: np.ndarray, generalised: np.ndarray, delay: int) -> np.ndarray:
+    """Number of the phase among `PHASES` of runs with these first steps, infinity for never."""
+    never, late = np.isinf(generalised), generalised >= fitted + delay
+    learned = np.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
+    found = np.where(never, PHASES.index("memorization"), learned)
+    return np.where(np.isinf(fitted), PHASES.index("confusion"), found)

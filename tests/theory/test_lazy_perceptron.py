@@ -1,0 +1,67 @@
+"""The tangent kernel of a perceptron against its definition by automatic derivatives, and what must follow from it."""
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.networks import perceptron
+from foretrain.networks.embedding import Decoder, draw_decoder
+from foretrain.theory import lazy_perceptron as lazy
+
+RANDOM = np.random.default_rng(0)
+START = lazy.Layers(*draw_decoder(RANDOM, 6, 9, 3))
+IMAGES, OTHERS = RANDOM.random((5, 6)), RANDOM.random((4, 6))
+RATES = {"body_rate": 0.01, "last_rate": 0.01, "threshold": 1.0}
+
+
+def test_the_kernel_is_that_of_automatic_derivatives():
+    with jax.enable_x64(True):
+
+        def outputs(weights, images):
+            return perceptron.layers(Decoder(*weights), images)[-1]
+
+        def flat(images):
+            slopes = jax.jacobian(outputs)(tuple(START), images)
+            return np.concatenate(
+                [np.asarray(one).reshape(len(images), 3, -1) for one in slopes], 2
+            )
+
+        wanted = np.einsum("xkw,ykw->xy", flat(OTHERS), flat(IMAGES)) / 3
+        np.testing.assert_allclose(outputs(tuple(START), IMAGES), lazy.activities(START, IMAGES)[2])
+    np.testing.assert_allclose(lazy.kernel(START, OTHERS, IMAGES), wanted, rtol=1e-12)
+
+
+def test_what_is_trained_is_answered_as_wanted_and_noise_of_the_start_goes_with_its_scale():
+    targets = np.eye(3)[[0, 1, 2, 0, 1]]
+    np.testing.assert_allclose(
+        lazy.lazy_answers(START, IMAGES, targets, IMAGES), targets, atol=1e-8
+    )
+    # A last layer of zeros is no function at all: then the answer is that of the last layer's kernel alone.
+    bare = lazy.shrunk(START, 1.0, 0.0)
+    features = [
+        np.column_stack([lazy.activities(START, x)[1], np.ones(len(x))]) for x in (IMAGES, OTHERS)
+    ]
+    wanted = features[1] @ np.linalg.lstsq(features[0], targets, rcond=None)[0]
+    np.testing.assert_allclose(lazy.lazy_answers(bare, IMAGES, targets, OTHERS), wanted, atol=1e-8)
+
+
+def test_steps_go_as_the_inverse_decay_and_do_not_depend_on_decay_where_the_start_generalises():
+    # Two heaps of images, which every kernel tells apart; a start of a hundred is noise.
+    images = np.repeat(np.eye(6)[:2], 10, axis=0) + 0.05 * RANDOM.random((20, 6))
+    labels = np.repeat([0, 1], 10)
+    kept = np.arange(20) % 10 < 2
+    data = images[kept], labels[kept], images[~kept], labels[~kept]
+    assert lazy.lazy_step(START, *data, decay=0.0, **RATES) == 0
+    large = lazy.shrunk(START, 100.0, 100.0)
+    slow, fast = (lazy.lazy_step(large, *data, decay=decay, **RATES) for decay in (0.1, 1.0))
+    assert 0 < fast < np.inf
+    assert slow == pytest.approx(fast * np.log1p(-0.01) / np.log1p(-0.001), rel=1e-9)
+    assert np.isinf(lazy.lazy_step(large, *data, decay=0.0, **RATES))
+    assert np.isnan(lazy.lazy_step(large, *data, decay=100.0, **RATES))
+
+
+def test_layers_of_two_rates_shrink_together_by_their_mean():
+    per_step = lazy.shrinking(0.1, 0.4, 0.5)
+    assert 3 * per_step == pytest.approx(-2 * np.log(0.95) - np.log(0.8))
+    # Not minus zero, over which a step would be minus infinity.
+    assert not np.signbit(lazy.shrinking(0.1, 0.4, 0.0))

@@ -1,0 +1,157 @@
+"""The perceptron on images: its steps against AdamW written out, what a start is, and what is refused."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+from foretrain.errors import ArgumentError
+from foretrain.networks.embedding import Decoder
+from foretrain.plans.study import traced
+from foretrain.streams import Seed
+from foretrain.tasks import image_files
+from foretrain.training import image_perceptron as trained
+from foretrain.training.embedding import PHASES
+
+SEED = Seed(0, 1)
+SMALL = trained.ImagePerceptron(
+    training_size=12,
+    validation_size=30,
+    hidden_width=7,
+    last_learning_rate=0.02,
+    precision="float64",
+)
+
+
+def given(p):
+    own = {"root_seed": np.uint32(SEED.root), "seed": np.uint32(SEED.number)}
+    values = {**traced(p), **trained.inputs(p, SEED), **own}
+    return {name: jnp.asarray(value) for name, value in values.items()}
+
+
+def written_out(p, steps):
+    """Weights after so many steps of AdamW, in NumPy: decay first, 0.9, 0.999, 1e-8, two rates."""
+    data = trained.inputs(p, SEED)
+    weights = [np.array(data[name]) for name in Decoder._fields]
+    x, y = data["images"], np.eye(10)[data["labels"]]
+    first, second = ([np.zeros_like(w) for w in weights] for _ in range(2))
+    for step in range(1, steps + 1):
+        w1, b1, w2, b2, w3, b3 = weights
+        h = np.maximum(x @ w1 + b1, 0)
+        g = np.maximum(h @ w2 + b2, 0)
+        back = 2 * (g @ w3 + b3 - y) / y.size
+        down = (back @ w3.T) * (g > 0)
+        lower = (down @ w2.T) * (h > 0)
+        slopes = [x.T @ lower, lower.sum(0), h.T @ down, down.sum(0), g.T @ back, back.sum(0)]
+        for n, slope in enumerate(slopes):
+            rate = p.learning_rate if n < 4 else p.last_learning_rate
+            first[n] = 0.9 * first[n] + 0.1 * slope
+            second[n] = 0.999 * second[n] + 0.001 * slope**2
+            move = first[n] / (1 - 0.9**step) / (np.sqrt(second[n] / (1 - 0.999**step)) + 1e-8)
+            weights[n] = weights[n] * (1 - rate * p.weight_decay) - rate * move
+    return weights
+
+
+@pytest.mark.parametrize("batch_size", [0, 12])
+def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size):
+    p = replace(SMALL, weight_decay=0.5, batch_size=batch_size)
+    with jax.enable_x64(True):
+        program, inputs = trained.program(p), given(p)
+        state = program.init(inputs)
+        for _ in range(30):
+            state = jax.jit(program.step)(inputs, state)
+        for found, wanted in zip(state.weights, written_out(p, 30), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-10)
+        # What is observed is what stands in the definitions.
+        observed = program.observe(inputs, state)
+    w1, b1, w2, b2, w3, b3 = map(np.asarray, state.weights)
+    data = trained.inputs(p, SEED)
+    for part, name in (("", "train_accuracy"), ("validation_", "validation_accuracy")):
+        h = np.maximum(np.maximum(data[f"{part}images"] @ w1 + b1, 0) @ w2 + b2, 0)
+        share = np.mean((h @ w3 + b3).argmax(1) == data[f"{part}labels"])
+        assert float(observed[name]) == pytest.approx(share)
+
+
+def test_a_batch_is_drawn_without_repetition_and_differs_from_step_to_step():
+    p = replace(SMALL, batch_size=4)
+    with jax.enable_x64(True):
+        program, inputs = trained.program(p), given(p)
+        first = program.step(inputs, program.init(inputs))
+        whole = trained.program(SMALL).step(inputs, trained.program(SMALL).init(given(SMALL)))
+    assert not np.allclose(first.weights.weight_1, whole.weights.weight_1)
+
+
+def test_alpha_multiplies_all_parameters_and_training_sets_are_nested():
+    one, many = (trained.inputs(replace(SMALL, init_scale=scale), SEED) for scale in (1.0, 4.0))
+    for name in Decoder._fields:
+        np.testing.assert_allclose(many[name], 4 * one[name])
+    larger = trained.inputs(replace(SMALL, training_size=40), SEED)
+    np.testing.assert_array_equal(larger["images"][:12], one["images"])
+    np.testing.assert_array_equal(larger["validation_images"], one["validation_images"])
+    # No image is both trained and looked at; the digits hold none twice.
+    seen = {image.tobytes() for image in larger["images"]}
+    assert not seen & {image.tobytes() for image in larger["validation_images"]}
+
+
+def test_first_steps_and_phases():
+    p = trained.ImagePerceptron(train_threshold=0.9, validation_threshold=0.6, delay=20)
+    low, fit, well = (0.5, 0.1), (0.9, 0.2), (0.8, 0.6)
+    rows = [[low, fit, fit, well], [fit, well, well, well], [low, fit, fit, fit], [low] * 4]
+    train, held = np.moveaxis(np.array(rows, np.float32), -1, 0)
+    data = xr.Dataset(
+        {
+            "train_accuracy": (("seed", "step"), train),
+            "validation_accuracy": (("seed", "step"), held),
+        },
+        {"step": [0, 10, 20, 30]},
+    )
+    fitted, generalised = trained.first_steps(data, p)
+    np.testing.assert_array_equal(fitted, [10, 0, 10, np.inf])
+    np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])
+    names = [PHASES[n] for n in trained.phase(fitted, generalised, p.delay)]
+    assert names == ["grokking", "comprehension", "memorization", "confusion"]
+    assert PHASES[int(trained.phase(np.array(np.inf), np.array(5.0), 20))] == "confusion"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"batch_size": 13}, "`batch_size` must be 0, or at most `training_size` = 12"),
+        ({"training_size": 1349}, "`training_size` must be at most 1348 for `digits`"),
+        ({"validation_size": 450}, "`validation_size` must be at most 449 for `digits`"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(changed, words):
+    with pytest.raises(ArgumentError, match=words):
+        trained.check(replace(SMALL, **changed))
+
+
+def test_files_that_are_missing_or_corrupt_end_in_one_line(tmp_path, monkeypatch):
+    p = replace(SMALL, data="mnist")
+    trained.check(p)
+    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
+    with pytest.raises(ArgumentError, match="`data_dir` must name the folder with the mnist files"):
+        trained.inputs(p, SEED)
+    for name in ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"):
+        (tmp_path / name).write_bytes(b"no digits")
+    with pytest.raises(ArgumentError, match="train-images-idx3-ubyte is no IDX file"):
+        trained.inputs(p, SEED)
+
+
+def test_idx_files_are_trained_on_and_too_few_are_refused(tmp_path, monkeypatch):
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (40, 28, 28), np.uint8)
+    labels = np.arange(40, dtype=np.uint8) % 10
+    for name, array in (("images-idx3", images), ("labels-idx1", labels)):
+        head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
+        (tmp_path / f"train-{name}-ubyte").write_bytes(head + array.tobytes())
+    monkeypatch.setenv(image_files.VARIABLE, str(tmp_path))
+    p = replace(SMALL, data="mnist", validation_size=10)
+    found = trained.inputs(p, SEED)
+    assert found["images"].shape == (12, 784)
+    assert found["weight_1"].shape == (784, 7)
+    with pytest.raises(ArgumentError, match="`training_size` must be at most 30 for `mnist`"):
+        trained.inputs(replace(p, training_size=31), SEED)

@@ -285,7 +285,7 @@ def _missing(plan: Plan, held: Scan) -> int:
     return sum(run.identity not in done for run in runs(plan))
 
 
-def _shard(given: str | tuple[int, int] | None) -> tuple[int, int]:
+def _shard(given: Any) -> tuple[int, int]:
     if given is None:
         return 1, 1
     try:

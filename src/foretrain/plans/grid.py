@@ -120,8 +120,8 @@ class Grid:
         return values if isinstance(values[0], str) else tuple(sorted(values))
 
     def first(self, keep: Collection[str] = ()) -> tuple["Grid", str]:
-        """The part at the first value of every axis but those in `keep`, with the words for a caption ("" if none)."""
-        cell = next(self.cells(keep))
+        """The part at the first value of every axis but `keep`, laid along these, with words for a caption ("" if none)."""
+        cell = next(self.cells(keep)).along(*keep)
         chosen = {name: cell.cell[name] for name in self.axes if name in cell.cell}
         return cell, f" Drawn at {cell_label(chosen)}." if chosen else ""
 

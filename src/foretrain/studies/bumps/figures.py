@@ -23,7 +23,6 @@ from foretrain.studies.bumps.study import AXES
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, and the loss at full rank."""
     part, words = grid.first(tuple(AXES))
-    part = part.along(*AXES)
     drawings = {"bumps": _bumps(part, words)}
     if 2 in part.values("rank"):
         drawings["competition"] = _competition(part, words)

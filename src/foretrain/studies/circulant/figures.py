@@ -17,7 +17,6 @@ _COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Misalignment and generalisation against the initial scale, and against each other."""
     part, where = grid.first(("width", "init_scale"))
-    part = part.along("width", "init_scale")
     return {
         "misalignment": _misalignment(part, where),
         "generalisation": _generalisation(part, where),

@@ -19,7 +19,6 @@ _KINDS = (
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Measured over predicted threshold, distributions of errors, precision and recall."""
     part, words = grid.first(_AXES)
-    part = part.along(*_AXES)
     counts = outcomes(part)
     return {
         "threshold": _threshold(part, counts, words),

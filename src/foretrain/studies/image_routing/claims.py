@@ -1,5 +1,7 @@
 """What the paper says of routing on images, and whether it is so."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.claims.sentence import Exact, PerSeed, sentence
@@ -16,6 +18,7 @@ from foretrain.training.routing_claims import (
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/image-routing.md"
+ours = partial(sentence, source=OURS)
 NEAR = 0.02
 WHY_NEAR = (
     '"As good as the training performance", "near-perfect": two points of accuracy are what the '
@@ -50,9 +53,8 @@ def _of(cell, name) -> float:
     return float(cell.theory[name].max())
 
 
-@sentence(
+@ours(
     "The routes that were trained are those of the mask; accuracy on trained routes is the mean over just these.",
-    source=OURS,
     predicted=0,
     allowed=(0, 1e-5),
     over=AXES,
@@ -83,9 +85,8 @@ def trained_high(cell):
     return PerSeed((trained - best).min((1, 2)), note)
 
 
-@sentence(
+@ours(
     "Trained routes end as good as least squares.",
-    source=OURS,
     predicted=0,
     allowed=(-NEAR, NEAR),
     why="What is left to learn when a run ends is a fiftieth of all there was; " + WHY_NEAR,
@@ -99,9 +100,8 @@ def least_squares(cell):
     return (_ends(cell, "trained_accuracy") - limit).mean((1, 2))
 
 
-@sentence(
+@ours(
     "The loss of every run ends between that of least squares and the excess at which the run is stopped.",
-    source=OURS,
     predicted=lambda cell: cell.parameters.excess_tolerance / 2,
     allowed=lambda cell: (-1e-5, cell.parameters.excess_tolerance + 1e-5),
     why="A run ends when it could still learn `excess_tolerance` of all there was; rounding of a loss in single precision.",
@@ -120,9 +120,8 @@ def least_squares_loss(cell):
     return Exact(float(excess[far.argmax()]) if excess.size else np.nan)
 
 
-@sentence(
+@ours(
     "From small starts the time to learn goes as the inverse of their size, as in a linear network of three layers.",
-    source=OURS,
     predicted=-1,
     allowed=(-1.15, -0.85),
     over=AXES,
@@ -217,9 +216,8 @@ def small_start(cell):
     return _small_gap(cell, _quarter(cell))
 
 
-@sentence(
+@ours(
     "From the smallest start, untrained routes are as good as trained ones once half of the routes are trained.",
-    source=OURS,
     corrects="small-start",
     **SMALL,
     **ALONG,
@@ -259,9 +257,8 @@ def _of_band(cell, outputs):
     return PerSeed(_untrained(cell)[:, known.index(outputs), 0], note)
 
 
-@sentence(
+@ours(
     "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
-    source=OURS,
     predicted=lambda cell: _chance(cell, 1),
     allowed=lambda cell: (_chance(cell, 0.5), _chance(cell, 1.5)),
     why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
@@ -271,9 +268,8 @@ def disconnected(cell):
     return _of_band(cell, 1)
 
 
-@sentence(
+@ours(
     "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
-    source=OURS,
     allowed=lambda cell: (_chance(cell, 1.5), 1),
     why="Above what counts as chance at K = 1.",
     **ALONG,

@@ -1,6 +1,7 @@
 """What Fig. 6 says of the scale of the initial weights, and whether it is so."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from foretrain.training.routing_to_loss import zero_error
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
 OURS = "docs/studies/initialization.md"
+ours = partial(sentence, source=OURS)
 RACE = "docs/studies/pathway-race.md"
 CLOSE = 0.05  # of a loss curve: "a good approximation" in a figure is within 5% of its height
 LIMIT = (0.8, 1.25)
@@ -187,9 +189,8 @@ def exponential(cell):
     return _deviation(cell, -1, "lazy_deviation")
 
 
-@sentence(
+@ours(
     "At large initialisations the untrained error is that of the network linearised at its start.",
-    source=OURS,
     predicted=1,
     allowed=LIMIT,
     why="The linearisation leaves out terms of the order of the change of the weights, squared in the error.",
@@ -200,9 +201,8 @@ def lazy_untrained(cell):
     return _at(cell, -1, ratio, "Measured over predicted") if _some_untrained(cell) else None
 
 
-@sentence(
+@ours(
     "The untrained error grows smoothly with the scale, near its sixth power for small ones: no sharp transition.",
-    source=OURS,
     predicted=6,
     allowed=(3, 9),
     why="What the start leaves in the untrained routes is a product of three layers, sigma^3 in the map and sigma^6 in the "
@@ -223,9 +223,8 @@ def smooth(cell):
     )
 
 
-@sentence(
+@ours(
     "Between the two ends lies a range of scales that neither theory describes.",
-    source=OURS,
     allowed=(1, np.inf),
     why="At least one scale of the grid, of which neither the race nor the linearised network says what is learned.",
     note="Number of scales at which both fail. A theory holds where its loss curve is within 5% and its untrained error, zero "
@@ -274,9 +273,8 @@ LAZY = {
 }
 
 
-@sentence(
+@ours(
     "With scale and width the untrained error becomes that of the network linearised at its start.",
-    source=OURS,
     corrects="lazy-untrained",
     note="Measured over predicted, at init_scale 5 and four times the width.",
     **LAZY,
@@ -289,9 +287,8 @@ def lazy_untrained_corrected(cell):
     return data["converged_untrained_error"].values / np.array(limits)
 
 
-@sentence(
+@ours(
     "With scale and width the loss falls when the network linearised at its start says.",
-    source=OURS,
     note="Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, at init_scale 5 and four times the "
     "width.",
     **LAZY,
@@ -306,9 +303,8 @@ def lazy_times(cell):
     return np.array(ratios)
 
 
-@sentence(
+@ours(
     "With scale and width the random initial connectivity persists throughout learning.",
-    source=OURS,
     of="lazy",
     corrects="connectivity-persists",
     note="Change of the encoders over their initial size, at init_scale 5 and four times the width.",

@@ -22,7 +22,6 @@ _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion")
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss curves with both theories, errors and change of weights against the scale, representations and outputs."""
     cells, where = grid.first(("init_scale",))
-    cells = cells.along("init_scale")
     scales = cells.values("init_scale")
     three = list(dict.fromkeys((scales[0], scales[len(scales) // 2], scales[-1])))
     drawings = {"loss": _loss(cells, three, where)}

@@ -11,7 +11,7 @@ from foretrain.training.masked_rank_one_claims import flown
 def draw(grid: Grid) -> dict[str, Drawing]:
     """The bulk with its law, both edges against size, and mode amplitudes while the rank-one model trains."""
     part, where = grid.first(("mask_size",))
-    part, drawings = part.along("mask_size"), {}
+    drawings = {}
     if "mask_singular_values" in part.simulation:
         drawings = {"bulk": _bulk(part, where), "sizes": _sizes(part, where)}
     trained = flown(part).isel(mask_size=-1, missing_dims="ignore")

@@ -16,7 +16,6 @@ _SHOWN_SCALE = 1e-4
 def draw(grid: Grid) -> dict[str, Drawing]:
     """One escape, escape times, alignment, and how runs end, along the initial scales."""
     part, where = grid.first(("init_scale",))
-    part = part.along("init_scale")
     sigma = np.array(part.values("init_scale"))
     drawings = {"escape": _escape(part, sigma, where)} if part.fits.data_vars else {}
     if sigma.size > 1:

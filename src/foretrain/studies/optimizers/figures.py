@@ -11,11 +11,10 @@ _MOST = 10  # seeds drawn; more would hide each other
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss against steps as they are, and against steps in units of each run's own time to half the target."""
-    return {"rescaled": _rescaled(*grid.first(("optimizer", "init_scale")))}
+    return {"rescaled": _rescaled(*grid.first(("init_scale", "optimizer")))}
 
 
 def _rescaled(cells, words):
-    cells = cells.along("init_scale", "optimizer")
     scales, names = cells.values("init_scale"), cells.values("optimizer")
     figure, axes = panels(len(scales), 2, squeeze=False)
     for row, scale in zip(axes, scales, strict=True):

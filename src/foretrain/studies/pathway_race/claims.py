@@ -1,6 +1,7 @@
 """What section 4.2 says of the race, and whether it is so."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from foretrain.training.routing import items_task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 OURS = "docs/studies/pathway-race.md"
+ours = partial(sentence, source=OURS)
 
 
 def _times(cell) -> np.ndarray:
@@ -51,14 +53,16 @@ def _ends_within(cell, name) -> tuple[float, float]:
     return _ends(cell, name) / reach, _ends(cell, name) * reach
 
 
-SPEED_UP = {
-    "over": ("paths",),
-    "why": "What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
+@sentence(
+    "The speed-up by sharing is that of the reduction from equal starts.",
+    source=PAPER + "eqs. (16)-(17), Fig. 5b",
+    predicted=lambda cell: _ends(cell, "equal_start_half_time"),
+    allowed=lambda cell: _ends_within(cell, "equal_start_half_time"),
+    why="What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
     "1/sqrt(N_h) averaged over the modules; two networks are compared.",
-}
-
-
-def _speed_up(cell):
+    over="paths",
+)
+def speed_up(cell):
     p, paths = cell.parameters, cell.values("paths")
     if len(paths) == 1 or p.against_full_sharing or p.init_law == "decoupled":
         return None
@@ -73,27 +77,13 @@ def _speed_up(cell):
     )
 
 
-@sentence(
-    "The speed-up by sharing is that of the reduction from equal starts.",
-    source=PAPER + "eqs. (16)-(17), Fig. 5b",
-    predicted=lambda cell: _ends(cell, "equal_start_half_time"),
-    allowed=lambda cell: _ends_within(cell, "equal_start_half_time"),
-    **SPEED_UP,
-)
-def speed_up(cell):
-    return _speed_up(cell)
-
-
-@sentence(
+speed_up_corrected = speed_up.corrected(
     "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
     source=OURS,
     predicted=lambda cell: _ends(cell, "half_learning_time"),
     allowed=lambda cell: _ends_within(cell, "half_learning_time"),
-    corrects="speed-up",
-    **SPEED_UP,
+    where=lambda cell: not cell.parameters.shared_encoders,
 )
-def speed_up_corrected(cell):
-    return None if cell.parameters.shared_encoders else _speed_up(cell)
 
 
 def _alone(p) -> bool:
@@ -107,9 +97,8 @@ def _half_time_within(cell) -> tuple[float, float]:
     return time * (1 - reach), time * (1 + reach + late)
 
 
-@sentence(
+@ours(
     "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
-    source=OURS,
     predicted=lambda cell: float(cell.theory["half_learning_time"].isel(mode=0)),
     allowed=_half_time_within,
     why="The limit of many hidden units leaves out overlaps of 1/sqrt(N_h), averaged over the modules; Euler's steps are late "
@@ -216,9 +205,8 @@ def full_sharing_wins(cell):
     return _share(cell.variants["mixed"]).mean(1)
 
 
-@sentence(
+@ours(
     "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
-    source=OURS,
     predicted=lambda cell: float(cell.theory["handicapped_share"].mean()),
     allowed=(-0.05, 0.05),
     why="At half the scale of a tie little is left to the loser; a twentieth allows for single modules.",

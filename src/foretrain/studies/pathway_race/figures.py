@@ -23,7 +23,7 @@ _TIME = "Time (step × learning rate)"
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Strengths while learning for every P, half-learning times, and who wins in one network."""
     cells, where = grid.first(("paths",))
-    cells, p = cells.along("paths"), cells.parameters
+    p = cells.parameters
     drawings = {"strengths": _strengths(cells, where)}
     if len(cells.values("paths")) > 1:
         drawings["half-times"] = _half_times(cells, where)

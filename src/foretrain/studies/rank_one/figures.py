@@ -17,7 +17,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     if "weight_decay" in grid.axes:
         drawings["weight-decay"] = _weight_decay(*grid.first(("weight_decay",)))
     if "dimension" in grid.axes and "plateau_length" in grid.theory:
-        drawings["plateaus"] = _plateaus(*grid.first(("dimension", "init_scale")))
+        drawings["plateaus"] = _plateaus(*grid.first(("init_scale", "dimension")))
     return drawings
 
 
@@ -86,9 +86,8 @@ def _weight_decay(cells, words):
     )
 
 
-def _plateaus(cells, words):
+def _plateaus(laid, words):
     figure, ax = panels()
-    laid = cells.along("init_scale", "dimension")
     sizes = laid.values("dimension")
     for colour, scale in zip(cycle(_COLOURS), laid.values("init_scale"), strict=False):
         cell = laid.theory.sel(init_scale=scale)

@@ -1,5 +1,7 @@
 """What the paper says of the routing network, and whether it is so."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.claims.allowed import around
@@ -17,6 +19,7 @@ from foretrain.training.routing_claims import same_mask, trained_routes_alone  #
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"
+ours = partial(sentence, source=OURS)
 EYE = "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show."
 
 
@@ -65,9 +68,8 @@ def decoupled(cell):
     return Exact(max(_worst(run[name], theory[f"reduction_{name}"]) for name in names), seeds=1)
 
 
-@sentence(
+@ours(
     "Gradient flow conserves Q at both hidden layers: incoming minus outgoing weight covariance.",
-    source=OURS,
     predicted=0,
     allowed=(0, 1e-6),
     of="flow",
@@ -127,9 +129,8 @@ def _strength(data) -> np.ndarray:
     return data["mode_strength"].transpose("seed", "step", "mode").values
 
 
-@sentence(
+@ours(
     "Modes are half learned when the closed form for wide random weights says.",
-    source=OURS,
     predicted=1,
     allowed=lambda cell: around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
     why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of that; "
@@ -286,9 +287,8 @@ def _of_root(cell) -> float:
     return float(np.abs(1 - _ratio(cell.theory) / np.sqrt(cell.parameters.domains)).mean())
 
 
-@sentence(
+@ours(
     "The ratio stays below sqrt(M) by what the start leaves in the layers and each domain makes of its own part of it.",
-    source=OURS,
     allowed=lambda cell: around(1, _of_root(cell) / 4),
     why="A quarter of what separates the prediction from sqrt(M): less than what the parts of single domains add to it where "
     "not all routes are trained.",
@@ -308,9 +308,8 @@ def _decoupled_end(cell) -> np.ndarray:
     return hidden_weight_at(gain, conserved, routing_factors(p.domains))
 
 
-@sentence(
+@ours(
     "Final singular values of the hidden matrix are those of the race from wide random weights.",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (
         -np.inf,
@@ -354,9 +353,8 @@ def _foreseen(cell, which) -> float:
     return float(_alike(cell.theory, which).mean())
 
 
-@sentence(
+@ours(
     "An item's representations differ across domains by what each domain makes of its own part of the start.",
-    source=OURS,
     predicted=lambda cell: _foreseen(cell, 0),
     allowed=lambda cell: around(_foreseen(cell, 0), (1 - _foreseen(cell, 0)) / 4),
     why="A quarter of what is predicted to be missing to a cosine of 1.",
@@ -367,9 +365,8 @@ def shared_corrected(cell):
     return _alike(cell.simulation, 0) if _foretold(cell) else None
 
 
-@sentence(
+@ours(
     "Different items are as alike across domains as V B1^2 V^T says.",
-    source=OURS,
     predicted=lambda cell: _foreseen(cell, 1),
     allowed=lambda cell: around(_foreseen(cell, 1), 0.05),
     why="A cosine within .05 of its prediction, as for the same item.",

@@ -13,7 +13,6 @@ _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 def draw(grid: Grid) -> dict[str, Drawing]:
     """One grid of panels per loss, and one for cross-entropy of large logits."""
     part, words = grid.first(tuple(AXES))
-    part = part.along(*AXES)
     drawings = {}
     for kind in part.values("loss_function"):
         data, predicted = (one.sel(loss_function=kind) for one in (part.simulation, part.theory))

@@ -26,7 +26,6 @@ _TITLES = {
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Errors against the fraction of trained outputs, connected components, and errors pair by pair."""
     cells, where = grid.first(("mask", "trained_outputs"))
-    cells = cells.along("mask", "trained_outputs")
     fractions = np.array(cells.values("trained_outputs")) / cells.parameters.domains
     drawings = {}
     if fractions.size > 1:

@@ -16,7 +16,6 @@ _NOTHING = {"color": "#8a9096", "linewidth": 1, "label": "answering nothing"}
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Untrained error against the trained fraction, errors of pairs, stuck losses, and the note's loss mask."""
     part, words = grid.first(_AXES)
-    part = part.along(*_AXES)
     drawings = {"untrained-error": _untrained(part, words), "pairs": _pairs(part, words)}
     if part.parameters.words in part.values("hidden_width"):
         drawings["stuck-loss"] = _stuck(part, words)

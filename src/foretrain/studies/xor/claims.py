@@ -1,5 +1,7 @@
 """What the paper says of exclusive-or, and whether it is so."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.claims.sentence import Exact, PerSeed, sentence
@@ -16,6 +18,7 @@ from foretrain.training.pathways import FASTEST, by_gating, describe, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/xor.md"
+ours = partial(sentence, source=OURS)
 GATED = "docs/theory/gated-networks.md"
 DEVIATION = "Mean |difference of loss| over the run, over its start."
 
@@ -72,9 +75,8 @@ def while_learning(cell) -> float:
     return float(((share < 0.99) & (share > 0.01)).mean())
 
 
-@sentence(
+@ours(
     "The fitted a_0 of the ReLU network is what small rectified units bring to each pathway, about 0.165 N_h sigma_0^2.",
-    source=OURS,
     predicted=lambda cell: mean_rectified_start(),
     allowed=lambda cell: mean_start(cell, mean_rectified_start(), rectified_variance(cell)),
     why=MEAN_START + "N_h/4 units, of relative SD 1.2 each.",
@@ -93,9 +95,8 @@ def rectified_variance(cell) -> float:
     return 1.2**2 / (cell.parameters.hidden_width / 4)
 
 
-@sentence(
+@ours(
     "The start derived from a network's own initial weights is the one its loss curve shows.",
-    source=OURS,
     predicted=1,
     allowed=lambda cell: tuple(1 + 2 * cell.parameters.learning_rate * np.array([-1, 1])),
     why="Units turn for a time of order one at a rate of order one: steps of a finite size move what comes of that, and the "
@@ -108,9 +109,8 @@ def relu_start_derived(cell):
     return (cell.fits["fitted_descent_strength"] / cell.fits["derived_descent_strength"]).values
 
 
-@sentence(
+@ours(
     "The loss of a ReLU network is predicted from its initial weights, with nothing fitted.",
-    source=OURS,
     predicted=0,
     allowed=lambda cell: (0, 1 / (SINGULAR_VALUE * cell.parameters.steps)),
     why="A start that is off by a share of 2 x learning rate, as above, makes the curve early or late by "
@@ -158,9 +158,8 @@ def cell_directions(cell):
     return of_units(cell, lambda weights, _: np.abs(angle_clusters(weights)[1] % 90 - 45).max())
 
 
-@sentence(
+@ours(
     "Which example a unit comes to answer is decided by its initial weights.",
-    source=OURS,
     predicted=1,
     allowed=(0.99, 1),
     why="Units on the edge between two fates may be turned by the finite step: one in a hundred.",

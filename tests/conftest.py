@@ -56,5 +56,8 @@ def routing_folder(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     assert "claims:" in done.stdout
     assert str(path / "report.html") in done.stdout
-    assert not done.stderr, "nothing but the table when the output is no terminal"
+    # What takes long says so, and on a busy machine everything may.
+    slow = ("Judging: ", "Drawing: ")
+    said = [line for line in done.stderr.splitlines() if not line.startswith(slow)]
+    assert not said, "nothing but the table when the output is no terminal"
     return path

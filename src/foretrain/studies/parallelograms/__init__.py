@@ -1,0 +1,1 @@
+"""The study ``parallelograms``; see ``study.py``."""

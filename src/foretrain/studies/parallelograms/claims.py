@@ -1,0 +1,240 @@
+"""What is claimed of parallelograms and accuracy; for the definitions see ``docs/theory/grokking.md``."""
+
+import numpy as np
+
+from foretrain.claims.allowed import MOST, POSITIVE
+from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.rank_correlation import rank_correlation
+from foretrain.measures.trajectory import at_end
+from foretrain.theory import parallelograms
+from foretrain.training.embedding import operation
+
+PAPER = "Liu et al. (2022), "
+OURS = "docs/studies/parallelograms.md"
+LUCKY = 20 / 55  # share of samples up to which luck beats the ideal model, as others have seen
+ALONG = {"over": "training_size"}
+
+
+def ends(data, p):
+    """All that a run has at its end, and `accuracy`, the share of all samples that is answered right."""
+    found = at_end(data)
+    trained = data["training_size"] / len(operation(p).samples)
+    train, rest = found["train_accuracy"], found["validation_accuracy"]
+    return found.assign(accuracy=trained * train + (1 - trained) * rest)
+
+
+def by_size(values):
+    """Array (size, seed)."""
+    return values.transpose("training_size", "seed").values
+
+
+@sentence(
+    "The accuracy that a representation predicts is the real one.",
+    source=PAPER + "section 3.1, Fig. 3c",
+    predicted=0,
+    allowed=lambda cell: (0, 1 / operation(cell.parameters).outcomes),
+    why="Samples that no parallelogram reaches are answered by chance: at most one in as many as there are labels is right.",
+    note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
+    **ALONG,
+)
+def predicted_accuracy(cell):
+    end = ends(cell.simulation, cell.parameters)
+    return by_size(abs(end["predicted_accuracy"] - end["accuracy"])).mean(0)
+
+
+def above_ideal(cell, name, above=0.0):
+    """By how much the best run beats the ideal model, of all with more than this share of samples; None if there are none."""
+    end = ends(cell.simulation, cell.parameters)
+    few = np.array(cell.values("training_size")) <= above * len(operation(cell.parameters).samples)
+    if few.all():
+        return None
+    gap = by_size(end[name] - end[f"ideal_{name}"])[~few]
+    worst = np.array(cell.values("training_size"))[~few][gap.max(1).argmax()]
+    lucky = int((gap > SLACK).any(1).sum())
+    note = f"Largest excess, at {worst} samples; {int((gap > SLACK).sum())} of {gap.size} runs, at {lucky} sizes."
+    return Exact(max(float(gap.max()), 0), note)
+
+
+SLACK = 1e-6  # rounding of shares in float32
+BOUND = {"predicted": 0, "allowed": (0, SLACK), "why": "A bound; rounding of shares.", **ALONG}
+
+
+@sentence(
+    "No network is more accurate than the ideal model.",
+    source=PAPER + "appendix E, eq. (17)",
+    **BOUND,
+)
+def ideal_accuracy(cell):
+    return above_ideal(cell, "accuracy")
+
+
+@sentence(
+    "No network has more parallelograms than the ideal model.",
+    source=PAPER + "appendix E, eq. (16)",
+    **BOUND,
+)
+def ideal_rqi(cell):
+    return above_ideal(cell, "rqi")
+
+
+@sentence(
+    "With more than 20 of 55 samples no network is more accurate than the ideal model.",
+    source=OURS,
+    corrects="ideal-accuracy",
+    **BOUND,
+)
+def ideal_accuracy_corrected(cell):
+    return above_ideal(cell, "accuracy", LUCKY)
+
+
+@sentence(
+    "With more than 20 of 55 samples no network has more parallelograms than the ideal model.",
+    source=OURS,
+    corrects="ideal-rqi",
+    **BOUND,
+)
+def ideal_rqi_corrected(cell):
+    return above_ideal(cell, "rqi", LUCKY)
+
+
+@sentence(
+    "More samples make better representations.",
+    source=PAPER + "Fig. 3b",
+    predicted=1,
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Rank correlation of RQI with the training size.",
+    **ALONG,
+)
+def grows(cell):
+    sizes = np.array(cell.values("training_size"), float)
+    if sizes.size < 3:
+        return None
+    return rank_correlation(by_size(ends(cell.simulation, cell.parameters)["rqi"]).T, sizes)
+
+
+def four(cell, name):
+    """Which parallelograms of four numbers are there at the end, bool (seed, 3); None where they were not trained."""
+    if name not in cell.variants:
+        return None
+    task = operation(type(cell.parameters)(symbols=4, training_size=10))
+    p, data = cell.parameters, at_end(cell.variants[name])["embedding"]
+    data = data.isel(training_size=0).transpose("seed", "symbol", "coordinate")
+    return parallelograms.held(task, data.values[:, :4], p.parallelogram_tolerance), task
+
+
+LATTICE = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}
+
+
+@sentence(
+    "A representation has all parallelograms that follow from those it has: it is on the lattice.",
+    of=("slow", "fast"),
+    predicted=1,
+    allowed=MOST,
+    why="In most pairs of a slow and a fast run: two within delta imply a third only within twice that.",
+    **LATTICE,
+)
+def on_lattice(cell):
+    if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
+        return None
+    closed = [(parallelograms.implied(task, held) == held).all(1) for held, task in found]
+    return np.logical_and.reduce(closed)
+
+
+@sentence(
+    "With every sample trained, networks still end in all five representations of four numbers.",
+    of=("slow", "fast"),
+    predicted=0,
+    allowed=(0, 0),
+    why="A count.",
+    **LATTICE,
+)
+def whole_lattice(cell):
+    if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
+        return None
+    kinds = {tuple(row) for held, task in found for row in parallelograms.implied(task, held)}
+    return Exact(5 - len(kinds), f"Representations not found, by {len(found[0][0])} seeds of each.")
+
+
+@sentence(
+    "A slow decoder makes better representations than a fast one.",
+    of=("slow", "fast"),
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="RQI of four numbers with all ten samples, slow minus ten times as fast, same start.",
+    **LATTICE,
+)
+def slow_is_better(cell):
+    slow, fast = four(cell, "slow"), four(cell, "fast")
+    return slow[0].mean(1) - fast[0].mean(1) if slow and fast else None
+
+
+@sentence(
+    "In the plane accuracy is above what the parallelograms predict.",
+    source=PAPER + "appendix D",
+    of="plane",
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Mean over training sizes of real - predicted accuracy.",
+    **ALONG,
+)
+def too_restrictive(cell):
+    if "plane" not in cell.variants:
+        return None
+    end = ends(cell.variants["plane"], cell.parameters)
+    return by_size(end["accuracy"] - end["predicted_accuracy"]).mean(0)
+
+
+@sentence(
+    "In the plane validation accuracy goes with the parallelograms after the decoder rather than with those before it.",
+    source=PAPER + "appendix D; " + OURS,
+    of="plane",
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    **ALONG,
+)
+def after_decoder(cell):
+    if "plane" not in cell.variants or len(cell.values("training_size")) < 3:
+        return None
+    end = ends(cell.variants["plane"], cell.parameters)
+    after, before, real = (
+        by_size(end[name]).T for name in ("decoder_rqi", "rqi", "validation_accuracy")
+    )
+    after, before = (rank_correlation(one, real) for one in (after, before))
+    # An RQI that is the same at every size tells nothing: no correlation.
+    after, before = np.nan_to_num(after), np.nan_to_num(before)
+    note = f"Rank correlations over training sizes: {after.mean():.2f} after, {before.mean():.2f} before."
+    return PerSeed(after - before, note)
+
+
+def shares(embedding) -> np.ndarray:
+    """Share of the variance of points in the plane, (..., symbol, 2), in frequency nu and -nu, nu = 1, 2, ...; (..., nu)."""
+    spectrum = np.abs(np.fft.fft(embedding[..., 0] + 1j * embedding[..., 1])) ** 2
+    half = np.arange(1, spectrum.shape[-1] // 2 + 1)
+    both = spectrum[..., half] + np.where(2 * half == spectrum.shape[-1], 0, spectrum[..., -half])
+    return both / spectrum[..., 1:].sum(-1, keepdims=True)
+
+
+def circles(cell):
+    """Runs of addition modulo p in the plane at their end, the same for every training size; None without any."""
+    if "circle" not in cell.variants:
+        return None
+    return at_end(cell.variants["circle"].isel(training_size=0))
+
+
+@sentence(
+    "Embeddings of addition modulo p lie on a circle.",
+    source=PAPER + "Fig. 2d",
+    predicted=1,
+    allowed=(0.8, 1),
+    why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
+    of="circle",
+    **ALONG,
+)
+def circle(cell):
+    if (end := circles(cell)) is None:
+        return None
+    place = end["embedding"].transpose("seed", "symbol", "coordinate").values
+    right = int((end["validation_accuracy"].values >= cell.parameters.accuracy_threshold).sum())
+    note = f"Largest share of variance in one frequency; {right} of {len(place)} runs generalise."
+    return PerSeed(shares(place).max(1), note)

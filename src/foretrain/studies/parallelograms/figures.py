@@ -1,0 +1,161 @@
+"""Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3, 10 and 12."""
+
+import numpy as np
+
+from foretrain.figures import finished
+from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+from foretrain.theory.parallelograms import implied
+from foretrain.training.embedding import operation
+
+from .claims import by_size, ends, four, shares
+
+_GREY = "#9aa0a6"
+_NODES = {  # places of the five representations of four numbers, by what they have
+    (False, False, False): (1, 0),
+    (True, False, False): (0, 1),
+    (False, True, False): (1, 1),
+    (False, False, True): (2, 1),
+    (True, True, True): (1, 2),
+}
+_NAMES = ("none", "$E_0+E_2=2E_1$", "$E_0+E_3=E_1+E_2$", "$E_1+E_3=2E_2$", "all three")
+
+
+def draw(grid):
+    """Accuracy and RQI against the training size, and the variants that there are."""
+    cell, where = grid.first(("training_size",))
+    cell = cell.along("training_size")
+    drawings = {"accuracy": _accuracy(cell, where)}
+    if "slow" in cell.variants and "fast" in cell.variants:
+        drawings["lattice"] = _lattice(cell, where)
+    if "plane" in cell.variants:
+        drawings["predictors"] = _predictors(cell, where)
+        drawings["plane"] = _plane(cell, where)
+    return drawings
+
+
+def _accuracy(cell, where):
+    p, end = cell.parameters, ends(cell.simulation, cell.parameters)
+    total = len(operation(p).samples)
+    share = np.array(cell.values("training_size")) / total
+    figure, board = panels(2, 2, height=6.6)
+    rows = (("accuracy", "Accuracy"), ("rqi", "RQI"))
+    for (name, words), ax in zip(rows, board[:, 0], strict=True):
+        seed_band(ax, share, by_size(end[name]).T, "network", color=PALETTE["blue"])
+        spread = np.broadcast_to(share[:, None], by_size(end[name]).shape)
+        ax.plot(spread, by_size(end[name]), "o", color=PALETTE["blue"], markersize=3, alpha=0.35)
+        ideal = by_size(end[f"ideal_{name}"]).mean(1)
+        ax.plot(share, ideal, **theory_line(label="ideal model, mean"))
+        ax.set(xlabel="share of samples trained", ylabel=words, ylim=(-0.03, 1.03))
+    board[0, 0].plot([0, 1], [0, 1], ":", color=_GREY, label="memorised only")
+    against = (
+        ("predicted_accuracy", "accuracy", "predicted accuracy", "real accuracy"),
+        ("ideal_accuracy", "accuracy", "ideal accuracy", "real accuracy"),
+    )
+    for (x, y, xlabel, ylabel), ax in zip(against, board[:, 1], strict=True):
+        picture = ax.scatter(
+            by_size(end[x]), by_size(end[y]), c=np.broadcast_to(share[:, None], end[x].shape), s=16
+        )
+        ax.plot([0, 1], [0, 1], **theory_line())
+        ax.set(xlabel=xlabel, ylabel=ylabel)
+        figure.colorbar(picture, ax=ax, label="share trained")
+    return finished(
+        figure,
+        "Accuracy and parallelograms against the number of training samples",
+        f"Every run after {p.steps:,} steps; accuracy counts all {total} samples. Upper right: what the parallelograms "
+        "of a representation predict. Lower right: what the ideal model would reach; runs above the diagonal beat it by luck."
+        + where,
+    )
+
+
+def _lattice(cell, where):
+    figure, board = panels(1, 2, height=3.6)
+    for name, ax in zip(("slow", "fast"), board, strict=True):
+        held, task = four(cell, name)
+        kinds = [tuple(bool(one) for one in row) for row in implied(task, held)]
+        for below, (x, y) in _NODES.items():
+            for above, (x2, y2) in _NODES.items():
+                if y2 == y + 1 and all(b <= a for b, a in zip(below, above, strict=True)):
+                    ax.plot([x, x2], [y, y2], color=_GREY, linewidth=1, zorder=1)
+        for (kind, (x, y)), words in zip(_NODES.items(), _NAMES, strict=True):
+            share = kinds.count(kind) / len(kinds)
+            ax.scatter(x, y, s=150 + 1500 * share, color=PALETTE["sky"], zorder=2)
+            ax.text(x, y, kinds.count(kind), ha="center", va="center", fontsize=11)
+            place = {0: y - 0.32, 1: y - 0.3, 2: y + 0.36}[y]
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            ax.text(x, place, words, ha="center", va="center", fontsize=9, bbox=box, zorder=3)
+        rate = cell.parameters.decoder_learning_rate * (1 if name == "slow" else 10)
+        ax.set_title(f"decoder's rate {rate:g}", loc="left")
+        ax.set(xlim=(-0.6, 2.6), ylim=(-0.5, 2.5))
+        ax.set_axis_off()
+    runs = len(kinds)
+    return finished(
+        figure,
+        "Representations that networks end with, four numbers",
+        f"Number of runs, of {runs}, that end with each of the five representations that four numbers can have, although "
+        "all ten samples are trained, so that the ideal model has all three parallelograms. Any two imply the third."
+        + where,
+    )
+
+
+def _predictors(cell, where):
+    end = ends(cell.variants["plane"], cell.parameters)
+    figure, board = panels(1, 2, height=3.4, sharey=True)
+    names = (("rqi", "RQI"), ("decoder_rqi", "RQI after the decoder"))
+    share = np.array(cell.values("training_size")) / len(operation(cell.parameters).samples)
+    for (name, words), ax in zip(names, board, strict=True):
+        x, y = by_size(end[name]), by_size(end["validation_accuracy"])
+        picture = ax.scatter(x, y, c=np.broadcast_to(share[:, None], x.shape), s=20)
+        ax.set(xlabel=words, xlim=(-0.03, 1.03))
+    board[0].set_ylabel("Validation accuracy")
+    figure.colorbar(picture, ax=board, label="share trained")
+    return finished(
+        figure,
+        "Which RQI tells validation accuracy in the plane",
+        "Every run of embeddings of two dimensions: parallelograms of the embeddings, and pairs of samples that "
+        "the decoder answers alike." + where,
+    )
+
+
+def _best(data):
+    """Embeddings of the run with the best validation accuracy: when training was learned, and at the end."""
+    reached = data["validation_accuracy"].isel(step=-1)
+    run = data.isel(seed=int(reached.values.argmax()))
+    first = int((run["train_accuracy"].values >= 0.9).argmax())
+    for place in (first, -1):
+        one = run.isel(step=place)
+        train, rest = (float(one[f"{name}_accuracy"]) for name in ("train", "validation"))
+        title = f"step {int(one['step']):,}: {train:.2f}, {rest:.2f}"
+        yield one["embedding"].transpose("symbol", "coordinate").dropna("symbol").values, title
+
+
+def _plane(cell, where):
+    sizes = np.array(cell.values("training_size"))
+    chosen = int(np.abs(sizes - 45 / 55 * len(operation(cell.parameters).samples)).argmin())
+    rows = [("addition", cell.variants["plane"].isel(training_size=chosen))]
+    if "circle" in cell.variants:
+        rows.append(("addition modulo 11", cell.variants["circle"].isel(training_size=0)))
+    figure, board = panels(len(rows), 2, height=3.5 * len(rows), squeeze=False)
+    for (name, data), axes in zip(rows, board, strict=True):
+        turn = 1
+        pair = list(_best(data))
+        if name != "addition":
+            turn = int(shares(pair[1][0]).argmax()) + 1
+        for (place, title), ax in zip(pair, axes, strict=True):
+            count = len(place)
+            # Neighbours on the circle of frequency nu differ by the inverse of nu.
+            stride = pow(turn, -1, count) if name != "addition" else 1
+            order = np.arange(count + (name != "addition")) * stride % count
+            ax.plot(*place[order].T, color=_GREY, linewidth=1)
+            ax.scatter(*place.T, s=170, color=PALETTE["sky"], zorder=3)
+            for symbol, (x, y) in enumerate(place):
+                ax.text(x, y, symbol, ha="center", va="center", fontsize=9, zorder=4)
+            ax.set_title(f"{name}\n{title}", loc="left")
+            ax.set_aspect("equal", "datalim")
+    return finished(
+        figure,
+        "Embeddings in the plane, before and after generalisation",
+        "The run with the best validation accuracy; above each panel accuracy in training and in validation. Left: "
+        "when training accuracy reaches 0.9; right: at the end. "
+        f"Addition with {sizes[chosen]} training samples: lines join consecutive numbers. Addition modulo 11: lines "
+        "join the neighbours of the frequency that is largest at the end." + where,
+    )

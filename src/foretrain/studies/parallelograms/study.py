@@ -1,0 +1,44 @@
+"""Parallelograms of embeddings: do they tell what a network that learned addition from some samples answers to the rest?"""
+
+from dataclasses import dataclass
+
+from foretrain import study as lab
+from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 2, 3, 10-12"
+COST = "3 min"
+REFERENCES = ("liu2022",)
+SEEDS = 10
+AXES = {"training_size": (10, 15, 20, 25, 30, 38, 46, 54)}
+PRESETS = {
+    "paper": {"seeds": 20, "training_size": (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 54)},
+}
+CIRCLE = {  # of the settings that were tried the one with the largest circles
+    "operation": "cyclic",
+    "symbols": 11,
+    "training_size": 55,
+    "embedding_dim": 2,
+    "decoder_decay": 10.0,
+}
+
+
+@dataclass(frozen=True)
+class Parameters(Toy):
+    """Parameters of the toy model, for a fixed number of steps whatever is reached."""
+
+    steps: int = lab.default(5000)
+    observe_every: int = lab.default(500)
+    stop: str = lab.default("never")
+
+
+def variants(p):
+    """Beside the line: four numbers under a slow and a fast decoder, and embeddings in the plane."""
+    if p.operation != "addition" or p.embedding_dim > 1 or p.start_file:
+        return {}
+    four = {"symbols": 4, "training_size": 10, "steps": min(2000, p.steps)}
+    return {
+        "slow": four,
+        "fast": {**four, "decoder_learning_rate": 10 * p.decoder_learning_rate},
+        "plane": {"embedding_dim": 2, "steps": min(2500, p.steps), "seeds": 5},
+        "circle": CIRCLE,
+    }

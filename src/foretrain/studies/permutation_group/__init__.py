@@ -1,0 +1,1 @@
+"""The study ``permutation-group``; see ``study.py``."""

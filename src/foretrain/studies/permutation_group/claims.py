@@ -1,0 +1,246 @@
+"""What is claimed of matrices of a group; for the definitions see ``docs/theory/grokking.md``."""
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from foretrain.claims.allowed import ALWAYS, MOST, NEGATIVE, POSITIVE
+from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.measures.rank_correlation import rank_correlation
+from foretrain.measures.trajectory import at_end
+from foretrain.tasks.groups import permutation_matrices
+from foretrain.training.embedding import operation
+
+PAPER = "Liu et al. (2022), appendix H, "
+OURS = "docs/studies/permutation-group.md"
+ALONG = {"over": "training_size"}
+SLACK = 1e-6  # rounding of shares in float32
+
+
+def ends(cell):
+    """All that a run has at its end, and `accuracy`, the share of all samples that is answered right."""
+    found = at_end(cell.simulation)
+    trained = found["training_size"] / len(operation(cell.parameters).samples)
+    train, rest = found["train_accuracy"], found["validation_accuracy"]
+    return found.assign(accuracy=trained * train + (1 - trained) * rest)
+
+
+def by_size(values):
+    """Array (size, seed)."""
+    return values.transpose("training_size", "seed").values
+
+
+def sizes(cell):
+    """Training sizes if there are enough for a trend, else None."""
+    values = np.array(cell.values("training_size"), float)
+    return values if values.size > 2 else None
+
+
+def fraction_from(cell, good):
+    """Smallest share of samples trained from which on runs of every larger size are good, (seed,); infinity = never."""
+    shares = np.append(np.array(sizes(cell)) / len(operation(cell.parameters).samples), np.inf)
+    last_bad = np.where(good.all(0), -1, len(good) - 1 - (~good[::-1]).argmax(0))
+    return shares[last_bad + 1]
+
+
+@sentence(
+    "The accuracy that parallelograms predict is a lower bound of the real one.",
+    source=PAPER + "Fig. 18",
+    predicted=1,
+    allowed=ALWAYS,
+    why="In all runs but one of ten.",
+    note="Share of training sizes at which a run is at least as accurate as predicted.",
+    **ALONG,
+)
+def lower_bound(cell):
+    end = ends(cell)
+    gap = by_size(end["accuracy"] - end["predicted_accuracy"])
+    return PerSeed((gap >= -SLACK).mean(0), f"Mean of real less predicted: {gap.mean():.3f}.")
+
+
+@sentence(
+    "No network has more parallelograms than can be deduced from its training set.",
+    source=PAPER + "generalised parallelograms",
+    predicted=0,
+    allowed=(0, SLACK),
+    why="A bound; rounding of shares.",
+    **ALONG,
+)
+def deduced_only(cell):
+    end = ends(cell)
+    gap = by_size(end["rqi"] - end["ideal_rqi"])
+    note = f"Largest excess; {int((gap > SLACK).sum())} of {gap.size} runs."
+    return Exact(max(float(gap.max()), 0.0), note)
+
+
+@sentence(
+    "More samples make better representations.",
+    source=PAPER + "Fig. 17",
+    predicted=1,
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Rank correlation of RQI with the training size.",
+    **ALONG,
+)
+def grows(cell):
+    if sizes(cell) is None:
+        return None
+    # An RQI that is the same at every size shows no growth.
+    return np.nan_to_num(rank_correlation(by_size(ends(cell)["rqi"]).T, sizes(cell)))
+
+
+@sentence(
+    "More samples make the representation sooner.",
+    source=PAPER + "Fig. 17",
+    predicted=-1,
+    allowed=NEGATIVE,
+    why="A difference that the seeds establish.",
+    note="Rank correlation of the step to the RQI with the training size; never is last.",
+    **ALONG,
+)
+def sooner(cell):
+    if sizes(cell) is None:
+        return None
+    steps = by_size(cell.simulation["rqi_step"].fillna(np.inf))
+    return np.nan_to_num(rank_correlation(steps.T, sizes(cell)))
+
+
+def deduction(cell):
+    """Share of samples from which on all can be deduced, as theory says; nan without theory."""
+    if "deduction_size" not in cell.theory:
+        return np.nan
+    size = float(np.ravel(cell.theory["deduction_size"].values)[0])
+    return size / len(operation(cell.parameters).samples)
+
+
+def about_deduction(cell):
+    """An eighth of all samples on both sides."""
+    middle = deduction(cell)
+    return (0, 1) if np.isnan(middle) else (middle - 0.125, middle + 0.125)
+
+
+TRANSITION = {
+    "predicted": deduction,
+    "allowed": about_deduction,
+    "why": "An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
+    "statistic": "median",
+    **ALONG,
+}
+
+
+@sentence(
+    "The representation is learned from the share of samples on from which all can be deduced.",
+    source=PAPER + "Fig. 17",
+    note="Share from which on a run reaches the RQI; never is infinity.",
+    **TRANSITION,
+)
+def transition(cell):
+    if sizes(cell) is None or np.isnan(deduction(cell)):
+        return None
+    steps = by_size(cell.simulation["rqi_step"])
+    return _finite(fraction_from(cell, ~np.isnan(steps)))
+
+
+@sentence(
+    "Networks generalise from the share of samples on from which all can be deduced.",
+    source=OURS,
+    corrects="transition",
+    note="Share from which on a run reaches the accuracy on validation samples; never is infinity.",
+    **TRANSITION,
+)
+def transition_corrected(cell):
+    if sizes(cell) is None or np.isnan(deduction(cell)):
+        return None
+    steps = by_size(cell.simulation["validation_step"])
+    return _finite(fraction_from(cell, ~np.isnan(steps)))
+
+
+def _finite(shares):
+    """Twice all samples for never: no order statistic tells it from infinity."""
+    return np.where(np.isinf(shares), 2.0, shares)
+
+
+@sentence(
+    "Validation accuracy goes with the parallelograms after the decoder rather than with those of the matrices.",
+    source=OURS,
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    **ALONG,
+)
+def after_decoder(cell):
+    if sizes(cell) is None:
+        return None
+    end = ends(cell)
+    after, before, real = (
+        by_size(end[name]).T for name in ("decoder_rqi", "rqi", "validation_accuracy")
+    )
+    after, before = (np.nan_to_num(rank_correlation(one, real)) for one in (after, before))
+    note = f"Rank correlations over training sizes: {after.mean():.2f} after, {before.mean():.2f} before."
+    return PerSeed(after - before, note)
+
+
+def plane(matrices) -> np.ndarray:
+    """Symbols, (symbol, entry), in their first two principal components, (symbol, 2)."""
+    centred = matrices - matrices.mean(0)
+    left, size, _ = np.linalg.svd(centred, full_matrices=False)
+    return left[:, :2] * size[:2]
+
+
+def convex(points) -> bool:
+    """Whether all points, (point, 2), are corners of their convex hull."""
+    try:
+        return len(ConvexHull(points).vertices) == len(points)
+    except QhullError:
+        return False
+
+
+def in_plane(cell, measure):
+    """Share of the learned representations of three things with a property in two components, (seed,), with their number."""
+    if cell.parameters.operation != "symmetric" or cell.parameters.symbols != 6:
+        return None
+    end = ends(cell)
+    good = by_size(end["rqi"]) > cell.parameters.rqi_threshold
+    place = end["embedding"].transpose("training_size", "seed", "symbol", "coordinate").values
+    found = np.zeros(good.shape)
+    for index in zip(*np.nonzero(good), strict=True):
+        found[index] = measure(plane(place[index]))
+    with np.errstate(invalid="ignore"):
+        return PerSeed(found.sum(0) / good.sum(0), f"{good.sum()} runs.")
+
+
+IN_PLANE = {
+    "predicted": 1,
+    "allowed": MOST,
+    "among": "seeds that learn the representation at some size",
+    **ALONG,
+}
+
+
+@sentence(
+    "In the first two principal components the six permutations are the corners of a convex hexagon.",
+    source=PAPER + "Fig. 16",
+    why="In most runs; six random points of the plane do so in fewer than one run of ten.",
+    note="Share of the learned representations in which they are.",
+    **IN_PLANE,
+)
+def hexagon(cell):
+    return in_plane(cell, convex)
+
+
+def alternate(points) -> bool:
+    """Whether even and odd permutations of three take turns around the middle; points (symbol, 2)."""
+    middle = points - points.mean(0)
+    odd = np.linalg.det(permutation_matrices(3)) < 0
+    around = odd[np.argsort(np.arctan2(middle[:, 1], middle[:, 0]))]
+    return bool((around != np.roll(around, 1)).all())
+
+
+@sentence(
+    "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
+    source="docs/theory/grokking.md: matrices of S_3 are two triangles, of rotations and of reflections",
+    corrects="hexagon",
+    why="In most runs; random orders do so in one of ten.",
+    note="Share of the learned representations in which they do.",
+    **IN_PLANE,
+)
+def hexagon_corrected(cell):
+    return in_plane(cell, alternate)

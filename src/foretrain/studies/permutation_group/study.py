@@ -1,0 +1,45 @@
+"""Permutation group: when are matrices of a non-abelian group learned from some of its products?"""
+
+from dataclasses import dataclass
+
+from foretrain import study as lab
+from foretrain.study import Variable
+from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix H, Figs 16-18"
+COST = "1 min"
+REFERENCES = ("liu2022",)
+SEEDS = 12
+AXES = {"training_size": (9, 12, 15, 18, 21, 24, 27, 30, 33)}
+PRESETS = {
+    "paper": {
+        "seeds": 20,
+        "training_size": (6, 9, 12, 14, 16, 18, 20, 22, 24, 27, 30, 33, 35),
+        "hidden_width": 200,
+        "steps": 50_000,
+    }
+}
+lab.declare(
+    Variable(
+        "deduction_size",
+        meaning="Median number of samples, in random order, from which on all parallelograms can be deduced.",
+    )
+)
+
+
+@dataclass(frozen=True)
+class Parameters(Toy):
+    """Parameters of the toy model, by default for the permutations of three as matrices."""
+
+    operation: str = lab.default("symmetric")
+    symbols: int = lab.default(6)
+    embedding_dim: int = lab.default(3)
+    parallelogram_tolerance: float = lab.default(0.71)
+    training_size: int = lab.default(24)
+    hidden_width: int = lab.default(50)
+    embedding_learning_rate: float = lab.default(3e-3)
+    decoder_learning_rate: float = lab.default(1e-3)
+    decoder_decay: float = lab.default(30.0)
+    steps: int = lab.default(12_000)
+    observe_every: int = lab.default(500)
+    stop: str = lab.default("representation")

@@ -41,7 +41,7 @@ def test_jackknifed_values_of_a_mean_are_the_samples_and_of_a_correlation_spread
         [jackknifed(rank_correlation, *pair) for pair in zip(x[:100], y[:100], strict=True)]
     )
     claimed = np.sqrt((values.var(1, ddof=1) / 30).mean())
-    assert claimed == pytest.approx(rank_correlation(x, y).std(), rel=0.15)
+    assert claimed == pytest.approx(rank_correlation(x, y).std(), rel=0.2)
 
 
 def test_concordance_is_somers_d_of_all_groups_together():

@@ -1,5 +1,7 @@
 """What is claimed of parallelograms and accuracy; for the definitions see ``docs/theory/grokking.md``."""
 
+from typing import Any
+
 import numpy as np
 
 from foretrain.claims.allowed import MOST, POSITIVE
@@ -12,7 +14,7 @@ from foretrain.training.embedding import operation
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"
 LUCKY = 20 / 55  # share of samples up to which luck beats the ideal model, as others have seen
-ALONG = {"over": "training_size"}
+ALONG: dict[str, Any] = {"over": "training_size"}
 
 
 def ends(data, p):
@@ -56,7 +58,12 @@ def above_ideal(cell, name, above=0.0):
 
 
 SLACK = 1e-6  # rounding of shares in float32
-BOUND = {"predicted": 0, "allowed": (0, SLACK), "why": "A bound; rounding of shares.", **ALONG}
+BOUND: dict[str, Any] = {
+    "predicted": 0,
+    "allowed": (0, SLACK),
+    "why": "A bound; rounding of shares.",
+    **ALONG,
+}
 
 
 @sentence(
@@ -123,7 +130,7 @@ def four(cell, name):
     return parallelograms.held(task, data.values[:, :4], p.parallelogram_tolerance), task
 
 
-LATTICE = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}
+LATTICE: dict[str, Any] = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}
 
 
 @sentence(

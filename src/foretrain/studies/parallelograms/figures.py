@@ -69,8 +69,12 @@ def _accuracy(cell, where):
 
 def _lattice(cell, where):
     figure, board = panels(1, 2, height=3.6)
+    runs = 0
     for name, ax in zip(("slow", "fast"), board, strict=True):
-        held, task = four(cell, name)
+        if (found := four(cell, name)) is None:
+            continue
+        held, task = found
+        runs = len(held)
         kinds = [tuple(bool(one) for one in row) for row in implied(task, held)]
         for below, (x, y) in _NODES.items():
             for above, (x2, y2) in _NODES.items():
@@ -87,7 +91,6 @@ def _lattice(cell, where):
         ax.set_title(f"decoder's rate {rate:g}", loc="left")
         ax.set(xlim=(-0.6, 2.6), ylim=(-0.5, 2.5))
         ax.set_axis_off()
-    runs = len(kinds)
     return finished(
         figure,
         "Representations that networks end with, four numbers",
@@ -104,10 +107,10 @@ def _predictors(cell, where):
     share = np.array(cell.values("training_size")) / len(operation(cell.parameters).samples)
     for (name, words), ax in zip(names, board, strict=True):
         x, y = by_size(end[name]), by_size(end["validation_accuracy"])
-        picture = ax.scatter(x, y, c=np.broadcast_to(share[:, None], x.shape), s=20)
+        ax.scatter(x, y, c=np.broadcast_to(share[:, None], x.shape), s=20)
         ax.set(xlabel=words, xlim=(-0.03, 1.03))
     board[0].set_ylabel("Validation accuracy")
-    figure.colorbar(picture, ax=board, label="share trained")
+    figure.colorbar(board[0].collections[0], ax=board, label="share trained")
     return finished(
         figure,
         "Which RQI tells validation accuracy in the plane",

@@ -1,0 +1,1 @@
+"""The study ``critical-fraction``; see ``study.py``."""

@@ -1,0 +1,50 @@
+"""Critical fraction: how many samples determine a representation, and when do networks learn it?"""
+
+from dataclasses import dataclass
+
+from foretrain import study as lab
+from foretrain.study import Variable
+from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
+
+SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 4, 5"
+COST = "2 min"
+REFERENCES = ("liu2022",)
+SEEDS = 16
+AXES = {"training_size": (16, 22, 28, 34, 40, 46, 52)}
+PRESETS = {
+    "paper": {
+        "seeds": 40,
+        "steps": 20000,
+        "training_size": (10, 14, 18, 20, 22, 24, 26, 28, 30, 35, 40, 45, 50, 54),
+    }
+}
+lab.declare(
+    Variable(
+        "unique_probability",
+        meaning="Share of random training sets of this size that determine the representation.",
+    ),
+    Variable("theory_step", unit="step", meaning="1 / (lambda_3 eta); infinity = never."),
+    Variable(
+        "flow_step",
+        unit="step",
+        meaning="Step from which on the flow of the effective loss from the same start has the RQI; infinity = never.",
+    ),
+    Variable(
+        "flow_embedding",
+        ("step", "symbol", "coordinate"),
+        meaning="Normalised embeddings along that flow.",
+    ),
+    Variable(
+        "adam_step",
+        unit="step",
+        meaning="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(Toy):
+    """Parameters of the toy model, whose runs end when accuracies and RQI are reached."""
+
+    steps: int = lab.default(3000)
+    stop: str = lab.default("representation")

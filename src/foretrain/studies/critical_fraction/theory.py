@@ -1,0 +1,44 @@
+"""What can be said before a run is trained."""
+
+from functools import cache
+
+import numpy as np
+
+from foretrain.streams import Seed, generator
+from foretrain.theory import effective_loss, grokking_time, parallelograms
+from foretrain.training.embedding import inputs, operation
+from foretrain.training.embedding_start import operation_of
+
+DRAWS = 10_000
+ADAM_STEPS = 5000  # after which Adam on the effective loss counts as one that never gets there
+
+
+@cache
+def critical_sizes(name: str, symbols: int) -> np.ndarray:
+    """Samples in random order after which the representation is unique, int (draw,)."""
+    task = operation_of(name, symbols, False)
+    return parallelograms.critical_sizes(task, DRAWS, generator(Seed(0, 0), "critical"))
+
+
+def predict(p, step, seed):
+    """Probability of a unique representation, the flow of the effective loss from the run's start, and Adam on it.
+
+    Along the flow a step is so much time as the embeddings' learning rate, and embeddings are normalised.
+    """
+    task, rate = operation(p), p.embedding_learning_rate
+    if not task.commutative or not rate or p.symbols < 3:
+        return {}
+    start = inputs(p, seed)
+    training, place = start["training"] > 0, start["embedding"]
+    wanted = p.rqi_threshold, p.parallelogram_tolerance
+    normalised = parallelograms.normalised(place)
+    path = effective_loss.exact_flow(task, training, normalised, rate * step)
+    adam = grokking_time.adam_path(task, training, place, rate, ADAM_STEPS)
+    return {
+        "unique_probability": (critical_sizes(p.operation, p.symbols) <= p.training_size).mean(),
+        "theory_step": effective_loss.grokking_time(start["lambda_3"], rate),
+        "flow_step": grokking_time.flow_time(task, training, place, *wanted) / rate,
+        "adam_step": grokking_time.first_step(task, adam, *wanted),
+        "flow_embedding": path,
+        "rqi": parallelograms.rqi(task, path, p.parallelogram_tolerance),
+    }

@@ -1,0 +1,65 @@
+"""When the representation of a given start is learned: predictions that can be made before a run is trained.
+
+The paper's is the grokking time 1 / lambda_3 of the training set alone (`foretrain.theory.effective_loss.grokking_time`).
+Those here look at the start, too, and the second at the optimizer. See docs/theory/grokking.md.
+"""
+
+import numpy as np
+
+from foretrain.tasks.groups import Operation
+from foretrain.theory.effective_loss import energy_matrix, hessian, linear_flow
+from foretrain.theory.parallelograms import degrees_of_freedom, normalised, rqi
+
+_TIMES = 400  # at which a flow is looked at, between .01 and 20 of its slowest time
+
+
+def flow_time(operation: Operation, training, start, threshold: float, tolerance: float = 0.1):
+    """Time from which on the flow of the effective loss has an RQI above a threshold, its start at unit variance.
+
+    Args:
+        operation: What is learned.
+        training: bool (sample,), one training set.
+        start: (symbol, dimension).
+        threshold: Of the RQI.
+        tolerance: delta of the parallelograms.
+
+    Returns:
+        Continuous time, to 2%; infinity where the flow does not get there.
+    """
+    start = normalised(start)
+    rates = np.linalg.eigvalsh(hessian(operation, training, (start**2).sum()))
+    free = int(degrees_of_freedom(operation, training))
+    if free == len(rates):
+        return np.inf
+    times = np.append(0, np.geomspace(0.01, 20, _TIMES) / rates[free])
+    below = rqi(operation, linear_flow(operation, training, start, times), tolerance) <= threshold
+    if not below.any():
+        return 0.0
+    return np.append(times, np.inf)[np.flatnonzero(below)[-1] + 1]
+
+
+def adam_path(
+    operation: Operation, training, start, learning_rate: float, steps: int
+) -> np.ndarray:
+    """Embeddings under Adam on the effective loss, (step, symbol, dimension), the start first.
+
+    The loss is l_0 / Z_0 with Z_0 of embeddings less their mean: neither origin nor unit matters to it, and Adam moves each
+    symbol by about the rate in a step. So the time is a distance over the rate, and nothing is left to be normalised.
+    """
+    matrix, place = energy_matrix(operation, training), np.array(start, float)
+    path, mean, square = [place], np.zeros_like(place), np.zeros_like(place)
+    for step in range(1, steps + 1):
+        centred = place - place.mean(0)
+        force, size = matrix @ centred, (centred**2).sum()
+        slope = 2 / size * (force - (centred * force).sum() / size * centred)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        unit = np.sqrt(square / (1 - 0.999**step)) + 1e-8
+        place = place - learning_rate * mean / (1 - 0.9**step) / unit
+        path.append(place)
+    return np.array(path)
+
+
+def first_step(operation: Operation, path, threshold: float, tolerance: float = 0.1) -> float:
+    """First step of a path (step, symbol, dimension) with an RQI above a threshold; infinity where there is none."""
+    reached = rqi(operation, path, tolerance) > threshold
+    return float(reached.argmax()) if reached.any() else np.inf

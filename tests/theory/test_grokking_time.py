@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from foretrain.tasks.groups import addition, training_sets
+from foretrain.theory import effective_loss, grokking_time
+from foretrain.theory.parallelograms import rqi, unique_linear
+
+TEN = addition(10)
+RANDOM = np.random.default_rng(0)
+TRAINING = training_sets(TEN, 45, 1, RANDOM)[0]
+START = RANDOM.uniform(-0.5, 0.5, (10, 1))
+
+
+def test_flow_time_is_when_the_exact_flow_has_the_rqi_for_good():
+    time = grokking_time.flow_time(TEN, TRAINING, START, 0.95)
+    place = (START - START.mean()) / START.std(ddof=1)
+    path = effective_loss.exact_flow(TEN, TRAINING, place, time * np.array([0.97, 1.0, 1.5, 3.0]))
+    assert (rqi(TEN, path) > 0.95).tolist() == [False, True, True, True]
+
+
+def test_flow_time_is_zero_on_the_line_and_infinite_where_the_set_leaves_freedom():
+    assert grokking_time.flow_time(TEN, TRAINING, np.arange(10.0)[:, None], 0.95) == 0
+    few = training_sets(TEN, 9, 1, RANDOM)[0]
+    assert not unique_linear(TEN, few)
+    assert np.isinf(grokking_time.flow_time(TEN, few, START, 0.95))
+
+
+def test_adam_lowers_the_effective_loss_to_the_line_and_moves_by_the_rate_at_first():
+    path = grokking_time.adam_path(TEN, TRAINING, START, 1e-3, 2000)
+    assert path.shape == (2001, 10, 1)
+    np.testing.assert_array_equal(path[0], START)
+    assert np.abs(path[1] - path[0]) == pytest.approx(1e-3, rel=1e-3)
+    loss = effective_loss.effective_loss(TEN, TRAINING, path - path.mean(1, keepdims=True))
+    assert loss[-1] < 1e-4 * loss[0]
+    step = grokking_time.first_step(TEN, path, 0.95)
+    assert rqi(TEN, path[int(step)]) > 0.95 >= rqi(TEN, path[: int(step)]).max()
+
+
+def test_adam_does_not_see_origin_and_its_steps_scale_with_start_over_rate():
+    def step(start, rate):
+        path = grokking_time.adam_path(TEN, TRAINING, start, rate, 3000)
+        return grokking_time.first_step(TEN, path, 0.95)
+
+    once = step(START, 1e-3)
+    assert 100 < once < 3000
+    assert step(START + 7, 1e-3) == once
+    assert step(10 * START, 1e-2) == pytest.approx(once, abs=1)
+    assert step(START, 2e-3) < 0.7 * once
+
+
+def test_the_first_step_of_a_path_that_never_gets_there_is_infinite():
+    assert np.isinf(grokking_time.first_step(TEN, np.tile(START, (3, 1, 1)), 0.95))

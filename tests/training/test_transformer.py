@@ -1,6 +1,7 @@
 """Training of the transformer: gradient, steps, thresholds, snapshots and what must not change a run."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -28,9 +29,7 @@ SMALL = modular.Modular(
 CASES = {
     "one layer": SMALL,
     "two layers": replace(SMALL, layers=2),
-    "no modulus": replace(SMALL, operation="addition"),
-    "toy": replace(SMALL, architecture="toy"),
-    "toy of one dimension": replace(
+    "toy without a modulus": replace(
         SMALL, architecture="toy", operation="addition", embedding_dim=1
     ),
 }
@@ -43,16 +42,39 @@ def given(p, number=1, **changed):
     return {name: jnp.asarray(value) for name, value in (values | changed).items()}
 
 
+@cache
+def compiled(p):
+    """What is stored once of a run, what is observed, and the walk of so many steps, each compiled once."""
+    program = modular.program(p)
+    assert program.finish is not None
+
+    def walk(steps, inputs):
+        return jax.lax.fori_loop(
+            0, steps, lambda _, s: program.step(inputs, s), program.init(inputs)
+        )
+
+    return jax.jit(program.finish), jax.jit(program.observe), jax.jit(walk)
+
+
+def finals(p, inputs, state):
+    """What is stored once of a run that ends here."""
+    return compiled(p)[0](inputs, state)
+
+
+def observed(p, inputs, state):
+    """What is observed of a run."""
+    return compiled(p)[1](inputs, state)
+
+
 def trained(p, steps, inputs):
     """State after so many steps."""
-    program = modular.program(p)
-    walk = jax.jit(lambda s: jax.lax.fori_loop(0, steps, lambda _, s: program.step(inputs, s), s))
-    return walk(program.init(inputs))
+    return compiled(p)[2](steps, inputs)
 
 
 def direct(p, inputs, embedding, decoder):
     """Loss and both accuracies, by their definitions."""
     embedding, found = np.asarray(embedding), {True: [], False: []}
+    answers = np.zeros((p.symbols, p.symbols, 0))
     if p.architecture == "transformer":
         answers = np.asarray(network.logits(decoder, embedding))
     for a in range(p.symbols):
@@ -83,15 +105,15 @@ def test_what_is_observed_is_what_its_definitions_say(name, x64):
     inputs = given(p)
     for steps in (0, 40):
         state = trained(p, steps, inputs)
-        observed = modular.program(p).observe(inputs, state)
+        found = observed(p, inputs, state)
         expected = direct(p, inputs, state.embedding, state.decoder)
         centred = np.asarray(state.embedding) - np.asarray(state.embedding).mean(0)
         shares = np.linalg.svd(centred)[1] ** 2 / (centred**2).sum()
         shares = shares[shares > 1e-12]
         expected["effective_dimension"] = np.exp(-(shares * np.log(shares)).sum())
-        assert observed.keys() == expected.keys()
+        assert found.keys() == expected.keys()
         for variable, value in expected.items():
-            assert float(observed[variable]) == pytest.approx(value, rel=1e-9), variable
+            assert float(found[variable]) == pytest.approx(value, rel=1e-9), variable
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -143,16 +165,16 @@ def test_decay_is_decoupled_and_of_its_own_part(part, x64):
 
 def test_first_steps_are_those_of_a_walk_that_looks_at_every_step(x64):
     p = replace(SMALL, accuracy_threshold=0.6, embedding_learning_rate=0.03, decoder_decay=1.0)
-    inputs, program = given(p), modular.program(p)
-    step, state = jax.jit(program.step), program.init(inputs)
+    inputs, step = given(p), jax.jit(modular.program(p).step)
+    state = trained(p, 0, inputs)
     levels = []
     for _ in range(300):
-        observed = program.observe(inputs, state)
-        levels.append([float(observed[f"{name}_accuracy"]) for name in ("train", "validation")])
+        found = observed(p, inputs, state)
+        levels.append([float(found[f"{name}_accuracy"]) for name in ("train", "validation")])
         state = step(inputs, state)
     above = np.array(levels) >= 0.6
     first = np.where(above.any(0), above.argmax(0), -1)
-    np.testing.assert_array_equal(state.first, first)
+    np.testing.assert_array_equal(trained(p, 300, inputs).first, first)
     assert 0 < first[0]
 
 
@@ -166,14 +188,14 @@ def test_dropout_of_zero_is_the_plain_run_and_thresholds_are_looked_at_without_i
     other = trained(dropped, 30, inputs | {"seed": jnp.uint32(7)})
     assert float(jnp.abs(other.embedding - noisy.embedding).max()) > 1e-3
     expected = direct(dropped, inputs, noisy.embedding, noisy.decoder)
-    found = modular.program(dropped).observe(inputs, noisy)
+    found = observed(dropped, inputs, noisy)
     assert float(found["loss"]) == pytest.approx(expected["loss"], rel=1e-9)
 
 
 @pytest.mark.parametrize("steps", [0, 8, 20, 150])
 def test_snapshots_are_the_run_at_their_steps_and_at_its_end(steps, x64):
-    inputs, program = given(SMALL), modular.program(SMALL)
-    found = program.finish(inputs, trained(SMALL, steps, inputs))
+    inputs = given(SMALL)
+    found = finals(SMALL, inputs, trained(SMALL, steps, inputs))
     times = np.asarray(found["snapshot_step"])
     due = [step for step in (0, 8, 11, 16, 23, 32, 45) if step < steps]
     np.testing.assert_array_equal(times[np.isfinite(times)], [*due, steps])
@@ -186,9 +208,9 @@ def test_snapshots_are_the_run_at_their_steps_and_at_its_end(steps, x64):
 
 
 def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
-    inputs, program = given(SMALL), modular.program(SMALL)
+    inputs = given(SMALL)
     final, early = trained(SMALL, 60, inputs), trained(SMALL, 23, inputs)
-    found = program.finish(inputs, final)["projected_accuracy"]
+    found = finals(SMALL, inputs, final)["projected_accuracy"]
     assert found.shape == (8, 3, 2)
     mean = np.asarray(early.embedding).mean(0)
     for place, of in enumerate((final, early)):
@@ -204,30 +226,31 @@ def test_projected_accuracies_are_those_of_embeddings_put_together_again(x64):
     assert float(found[4, 1, 1]) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    ("first", "phase"),
-    [((5, 20), 1), ((5, 14), 0), ((20, 5), 0), ((5, -1), 2), ((-1, 5), 3), ((-1, -1), 3)],
-)
-def test_the_phase_follows_from_the_first_steps(first, phase):
+def test_the_phase_follows_from_the_first_steps():
     p = replace(SMALL, delay=15, accuracy_threshold=1.0, precision="float32")
     inputs = given(p)
-    state = trained(p, 0, inputs)._replace(first=jnp.asarray(first, jnp.int32))
-    found = modular.program(p).finish(inputs, state)
-    assert int(found["phase"]) == phase
-    for name, step in zip(("train_step", "validation_step"), first, strict=True):
-        assert float(found[name]) == step or (step < 0 and np.isnan(found[name]))
+    start = trained(p, 0, inputs)
+    cases = {(5, 20): 1, (5, 19): 0, (20, 5): 0, (5, -1): 2, (-1, 5): 3, (-1, -1): 3}
+    for first, phase in cases.items():
+        state = start._replace(first=jnp.asarray(first, jnp.int32))
+        found = finals(p, inputs, state)
+        assert int(found["phase"]) == phase, first
+        for name, step in zip(("train_step", "validation_step"), first, strict=True):
+            expected = step if step >= 0 else np.nan
+            np.testing.assert_equal(float(found[name]), expected)
 
 
 def test_a_run_ends_so_long_after_it_has_generalised():
     p = replace(SMALL, further=0.5, precision="float32")
-    inputs, program = given(p), modular.program(p)
+    inputs, done = given(p), modular.program(p).done
+    assert done is not None
     state = trained(p, 0, inputs)._replace(first=jnp.asarray((3, 40), jnp.int32))
     for taken, ended in ((40, False), (59, False), (60, True)):
         now = state._replace(taken=jnp.int32(taken))
-        assert bool(program.done(inputs, now, {})) == ended
-        assert not program.done(inputs | {"further": jnp.float32(-1)}, now, {})
+        assert bool(done(inputs, now, {})) == ended
+        assert not done(inputs | {"further": jnp.float32(-1)}, now, {})
     state = state._replace(taken=jnp.int32(10**6), first=jnp.asarray((3, -1), jnp.int32))
-    assert not program.done(inputs, state, {})
+    assert not done(inputs, state, {})
 
 
 def test_training_sets_are_nested_and_of_the_size_asked_for():

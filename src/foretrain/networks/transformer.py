@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _EPSILON = 1e-5  # of normalisation
+_LAST = ("first", "second", "bias")  # of the last layer
 
 
 class Transformer(NamedTuple):
@@ -42,7 +43,8 @@ def shapes(dim: int, hidden: int, layers: int, outputs: int) -> Transformer:
     attention = (layers, dim, 3 * dim), (layers, 3 * dim), (layers, dim, dim), (layers, dim)
     perceptron = (layers, dim, hidden), (layers, hidden), (layers, hidden, dim), (layers, dim)
     last = (dim, outputs), (dim, outputs), (outputs,)
-    return Transformer(*norm, *attention, *norm, *perceptron, *last)
+    every = *norm, *attention, *norm, *perceptron, *last
+    return Transformer(*every)  # pyright: ignore[reportArgumentType]
 
 
 def draw(
@@ -52,7 +54,7 @@ def draw(
     sizes = shapes(dim, hidden, layers, outputs)
     fans = Transformer(*15 * [dim])._replace(
         **{"inward": 2 * dim / 3, "narrow": hidden, "narrow_bias": hidden},
-        **dict.fromkeys(("first", "second", "bias"), 2 * dim),
+        **dict.fromkeys(_LAST, 2 * dim),
     )
     bounded = (
         random.uniform(-1, 1, size) / fan**0.5 for size, fan in zip(sizes, fans, strict=True)
@@ -79,15 +81,18 @@ def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
     import jax
 
     layers = len(weights.scale_1)
-    drops = dropout > 0 and key is not None
-    keys = iter(jax.random.split(key, 5 * layers) if drops else ())
+    keys = iter(())
+    if dropout > 0 and key is not None:
+        keys = iter(jax.random.split(key, 5 * layers))
 
     def dropped(values):
-        return _dropped(values, dropout, next(keys)) if drops else values
+        one = next(keys, None)
+        return values if one is None else _dropped(values, dropout, one)
 
     token = embedding[:, None]
     for layer in range(layers):
-        of = Transformer(*(one[layer] for one in weights[:-3]), *weights[-3:])
+        here = {n: one[layer] for n, one in weights._asdict().items() if n not in _LAST}
+        of = weights._replace(**here)
         token = token + dropped(_attended(of, token, dropped))
         hidden = _normal(token, of.scale_2, of.shift_2) @ of.widen + of.widen_bias
         hidden = dropped(jax.nn.relu(hidden))

@@ -212,7 +212,7 @@ def program(p: Modular) -> Program:
 
     def loss(weights, inputs, random=None):
         """Mean cross-entropy over training samples, and the answers to all."""
-        found = answers(*weights, random)
+        found = answers(weights[0], weights[1], random)
         each = jax.nn.logsumexp(found, axis=-1) - (found * inputs["chosen"]).sum(-1)
         return (each * inputs["training"]).sum() / inputs["training"].sum(), found
 
@@ -242,9 +242,17 @@ def program(p: Modular) -> Program:
 
     def init(inputs):
         weights = inputs["embedding"], kind(*(inputs[name] for name in kind._fields))
-        memories = (descent.start("adamw", part) for part in weights)
+        memories = [descent.start("adamw", part) for part in weights]
         held = jax.tree.map(lambda one: jnp.zeros((p.snapshots, *one.shape), one.dtype), weights)
-        state = State(*weights, *memories, jnp.int32(0), jnp.full(2, -1, jnp.int32), held)
+        state = State(
+            weights[0],
+            weights[1],
+            memories[0],
+            memories[1],
+            jnp.int32(0),
+            jnp.full(2, -1, jnp.int32),
+            held,
+        )
         return state._replace(held=hold(state))
 
     def step(inputs, state):

@@ -73,6 +73,24 @@ def circle_at_the_end(cell):
 
 
 @sentence(
+    "At the end most of the variance of the embeddings is at three frequencies: several circles, not one.",
+    source=PAGE,
+    predicted=1,
+    allowed=(0.5, 1),
+    why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
+    among=AMONG,
+    corrects="circle-at-the-end",
+    note="Share of the three strongest frequencies, over all coordinates.",
+)
+def circles_at_the_end(cell):
+    which = grokked(cell)
+    if which is None or cell.parameters.symbols < 13:
+        return None
+    end = snapshots(cell.simulation, np.full(which.size, np.inf))
+    return np.where(which, np.sort(frequency_shares(end), axis=-1)[:, -3:].sum(-1), np.nan)
+
+
+@sentence(
     "When the training set is fitted no structure is seen on the first two principal axes.",
     source=PAPER + "section 4.2",
     predicted=1,
@@ -119,7 +137,6 @@ entropy_peaks_corrected = entropy_peaks.corrected(
 @sentence(
     "After generalisation the effective dimension goes down.",
     source=PAPER + "Fig. 7, left",
-    predicted=0,
     allowed=(0, 0.9),
     why="By a tenth at least where training goes on as long again.",
     among=AMONG,
@@ -151,39 +168,39 @@ def structure_at_the_start(cell):
     which = grokked(cell)
     if which is None or cell.parameters.embedding_dim < 2:
         return None
-    found = _start_and_end(cell)[2]
-    return np.where(which, found, np.nan) * (cell.parameters.symbols - 1) / 2
+    return np.where(which, told(*_start_and_end(cell)), np.nan) * (cell.parameters.symbols - 1) / 2
 
 
 @sentence(
-    "It shows no more of it than any other start does on the axes that it would have with the same displacement.",
+    "It shows more of it than other starts would with the same displacement: what is learned follows this start.",
     source=PAGE,
-    predicted=0,
-    allowed=(-0.1, 0.1),
-    why="The end is the start plus what was learned, so that its axes know of the start whatever is learned: a share more.",
+    allowed=(0, 1),
+    why="Above zero. The end is the start plus what was learned, so that its axes know of any start.",
     among=AMONG,
-    corrects="structure-at-the-start",
-    note="Share of the final frequency minus its mean over the starts of all other seeds, each with this one's displacement.",
+    note="Share of the final frequency minus the mean of that of all other seeds' starts, each with this one's displacement.",
 )
-def structure_of_any_start(cell):
+def structure_of_this_start(cell):
     which = grokked(cell)
     if which is None or cell.parameters.embedding_dim < 2:
         return None
-    start, end, found = _start_and_end(cell)
-    frequency = circle(end)[1]
+    start, end = _start_and_end(cell)
+    moved = end - start
     others = np.empty(len(start))
-    for seed, moved in enumerate(end - start):
+    for seed in range(len(start)):
         rest = np.delete(start, seed, axis=0)
-        others[seed] = in_plane(rest, rest + moved)[:, frequency[seed]].mean()
-    return np.where(which, found - others, np.nan)
+        others[seed] = told(rest, rest + moved[seed]).mean()
+    return np.where(which, told(start, end) - others, np.nan)
 
 
 def _start_and_end(cell):
-    """Embeddings at the start and at the end, and the share of the final frequency in the first on the last one's axes."""
+    """Embeddings at the start and at the end, (seed, symbol, coordinate) each."""
     count = cell.simulation.sizes["seed"]
-    start, end = (snapshots(cell.simulation, np.full(count, step)) for step in (0, np.inf))
-    share = in_plane(start, end)[np.arange(count), circle(end)[1]]
-    return start, end, share
+    return [snapshots(cell.simulation, np.full(count, step)) for step in (0, np.inf)]
+
+
+def told(start, end):
+    """Share of the final frequency in starts on the axes of their ends, (seed,)."""
+    return in_plane(start, end)[np.arange(len(start)), circle(end)[1]]
 
 
 def _projected(cell, of):
@@ -262,6 +279,29 @@ def borders(cell):
         counts.append(sum(pair.sum((0, 1)) for pair in pairs))
     total = counts[0] + counts[1]
     return np.where(total > 0, counts[0] / np.maximum(total, 1), np.nan)
+
+
+@sentence(
+    "The step of generalisation goes as one over rate times decay of the decoder: it is what decay needs to forget the start.",
+    source=PAGE,
+    predicted=-1,
+    allowed=(-1.25, -0.75),
+    why="A quarter for the time that Adam takes to fit, which neither sets alone; were it decay or rate alone, a map of "
+    "equal ranges of both would give about -1/2.",
+    over=MAP,
+    among="cells in which every seed generalised",
+    note="Slope of logarithms.",
+)
+def forgetting(cell):
+    rates, decays = (np.array(cell.values(name)) for name in MAP)
+    steps = cell.simulation["validation_step"].transpose(*MAP, "seed").values
+    product = rates[:, None] * decays
+    kept = np.isfinite(steps).all(2) & (product > 0)
+    if len(np.unique(product[kept].round(12))) < 3:
+        return None
+    x = np.log(product[kept])
+    x = x - x.mean()
+    return x @ np.log(np.maximum(steps[kept], 1)) / (x @ x)
 
 
 @sentence(

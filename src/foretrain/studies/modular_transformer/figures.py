@@ -5,18 +5,18 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import PALETTE, legend_below, panels, simulation_line
-from foretrain.measures.frequency import principal_axes
+from foretrain.measures.frequency import frequency_shares, principal_axes
 from foretrain.training.embedding import PHASES
 from foretrain.training.transformer import AXES_OF
 
-from .claims import MAP, circle, snapshots
+from .claims import MAP, snapshots
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LOOKS = {"final": "-", "current": ":", "random": (0, (1, 3))}
 
 
 def draw(grid):
-    """Curves, circles and projections of one run that generalised late, if any; the map of phases."""
+    """Curves, circles and projections of the run of the median delay; the map of phases."""
     drawings = {}
     cell, words = grid.first()
     seed = _late(cell.simulation)
@@ -33,9 +33,10 @@ def draw(grid):
 
 
 def _late(data):
-    """The run whose generalisation came longest after its fit, of those that came at all; else the first."""
+    """The run of the median delay from fit to generalisation, of those that generalised; else the first."""
     delay = (data["validation_step"] - data["train_step"]).values
-    return int(np.argmax(np.where(np.isnan(delay), -1, delay)))
+    order = np.argsort(delay)  # with nan last
+    return int(order[max(0, np.isfinite(delay).sum() - 1) // 2])
 
 
 def _marks(ax, run):
@@ -69,29 +70,30 @@ def _circles(data, seed, words):
         "end": np.full(1, np.inf),
     }
     found = {name: snapshots(one, np.nan_to_num(at))[0] for name, at in times.items()}
-    shown = [(name, values, values) for name, values in found.items()]
-    shown.append(("start, axes of the end", found["start"], found["end"]))
-    figure, axes = panels(2, 3, height=5.6)
-    frequency = circle(found["end"])[1] + 1
-    symbols = len(found["end"])
-    order = (
-        np.arange(symbols + 1) * pow(int(frequency), -1, symbols) % symbols
-        if np.gcd(int(frequency), symbols) == 1
-        else []
-    )
-    for ax, (name, values, of) in zip(axes.flat, shown, strict=False):
-        plane = (values - values.mean(0)) @ principal_axes(of, 2).T
-        if len(order):
-            ax.plot(*plane[order].T, color="#c5c9cd", linewidth=0.8)
+    end, start = found["end"], found["start"]
+    symbols, frequency = len(end), int(frequency_shares(end).argmax()) + 1
+    angle = 2 * np.pi * frequency * np.arange(symbols) / symbols
+    waves = np.stack([np.cos(angle), np.sin(angle)]) @ (end - end.mean(0))
+    along = np.linalg.svd(waves, full_matrices=False)[2]
+    shown = [(name, values, principal_axes(values, 2)) for name, values in found.items()]
+    shown.append((f"end, frequency {frequency}", end, along))
+    shown.append(("start, axes of the end", start, principal_axes(end, 2)))
+    figure, axes = panels(2, 3, height=5.2)
+    order = np.argsort(np.arange(symbols) * frequency % symbols)
+    order = np.append(order, order[0])
+    for ax, (name, values, of) in zip(axes.flat, shown, strict=True):
+        plane = (values - values.mean(0)) @ of.T
+        ax.plot(*plane[order].T, color="#c5c9cd", linewidth=0.8)
         ax.scatter(*plane.T, c=np.arange(symbols), cmap="cividis", s=4)
         for number, place in enumerate(plane):
             ax.annotate(str(number), place, fontsize=8)
-        ax.set(xticks=[], yticks=[], aspect="equal")
+        ax.set(xticks=[], yticks=[])
+        ax.set_aspect("equal", adjustable="datalim")
         ax.set_title(name, loc="left")
-    axes.flat[-1].axis("off")
     caption = (
-        "Embeddings on their first two principal axes, at the last snapshot not after each step; last, those of the start on "
-        f"the axes of the end. Lines join symbols in the order of frequency {int(frequency)}, the strongest at the end."
+        "Embeddings on their first two principal axes, at the last snapshot not after each step; those of the end on the axes "
+        f"of frequency {frequency}, the strongest there; those of the start on the principal axes of the end. Lines join "
+        "symbols in the order of that frequency."
     )
     return Drawing(figure, "Circles", caption + words)
 
@@ -141,13 +143,13 @@ def _phases(grid, words):
     steps = grid.simulation["validation_step"].transpose(*MAP, "seed").values
     middle = np.sort(np.where(np.isnan(steps), np.inf, steps), axis=2)[..., steps.shape[2] // 2]
     picture = axes[1].imshow(np.log10(middle).T, origin="lower", aspect="auto")
-    figure.colorbar(picture, ax=axes[1], label="log10 median step of generalisation")
+    figure.colorbar(picture, ax=axes[1], label="log10 median step")
     for ax in axes:
         ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
         ax.set_yticks(range(len(decays)), [f"{decay:g}" for decay in decays])
         ax.set(xlabel="learning rate of the decoder", ylabel="decay of the decoder")
     axes[0].set_title("Commonest phase", loc="left")
-    axes[1].set_title("Blank: never", loc="left")
+    axes[1].set_title("Generalisation (blank: never)", loc="left")
     legend_below(figure, 4)
     caption = "Left: the commonest phase of each cell and its share of seeds. Right: median step of generalisation."
     return Drawing(figure, "Phases", caption + words)

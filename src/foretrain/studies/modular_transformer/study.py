@@ -31,7 +31,6 @@ _PAPER = {
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
     "grok": {
-        "seeds": 2,
         "symbols": 31,
         "embedding_dim": 64,
         "hidden_width": 128,

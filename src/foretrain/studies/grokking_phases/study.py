@@ -7,7 +7,7 @@ from foretrain.study import Variable
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
-COST = "4 min"
+COST = "3 min"
 REFERENCES = ("liu2022",)
 SEEDS = 12
 _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)

@@ -39,7 +39,7 @@ def _phases(cell, words):
     caption = (
         f"Share of {found.shape[-1]} seeds in each phase, over decay and the last layer's rate."
     )
-    return finished(figure, "Phases", caption + words)
+    return Drawing(figure, "Phases", caption + words)  # letters would not fit beside the names
 
 
 def _delay(grid, cell, words):
@@ -60,12 +60,12 @@ def _delay(grid, cell, words):
         ("lazy_step", PALETTE["vermillion"], "tangent kernel and decay"),
     ):
         told = cell.theory[name].transpose(*MAP, "seed").values.ravel()
-        kept = np.isfinite(told) & (told > 0)
+        kept = np.isfinite(told) & (told > p.delay / 5)
         middle.plot(
             told[kept], np.minimum(steps[kept], 1.15 * p.steps), "o", color=colour, markersize=3,
             alpha=0.6, label=text,
         )  # fmt: skip
-    ends = p.observe_every, 1.15 * p.steps
+    ends = p.delay / 5, 1.15 * p.steps
     middle.plot(ends, ends, color=INK, linewidth=1)
     middle.set(xscale="log", yscale="log", xlabel="predicted step", ylabel="measured step")
     middle.set_title("all runs", loc="left")
@@ -80,7 +80,8 @@ def _delay(grid, cell, words):
     right.set(xlabel="training images", ylabel="measured step")
     right.set_title("every seed", loc="left")
     caption = (
-        "Left: first seed of one cell. Middle: steps of generalisation beside what was predicted before training; at the "
-        "upper edge are runs that never generalise. Right: against the size of the training set."
+        "Left: first seed of one cell. Middle: steps of generalisation beside what was predicted before training, from a "
+        "fifth of the delay that counts; at the upper edge are runs that never generalise. Right: against the size of the "
+        "training set."
     )
     return finished(figure, "What the delay depends on", caption + words)

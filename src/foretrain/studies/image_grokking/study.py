@@ -9,7 +9,7 @@ from foretrain.training.image_perceptron import ImagePerceptron
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix J, Figs 8 and 20"
-COST = "2 min"
+COST = "1 min"
 REFERENCES = ("liu2022", "liu2022omnigrok")
 SEEDS = 6
 AXES = {

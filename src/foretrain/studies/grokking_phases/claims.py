@@ -1,5 +1,7 @@
 """What is claimed of phases, their causes and their times; what is predicted is in ``theory.py``."""
 
+from typing import Any
+
 import numpy as np
 
 from foretrain.claims.allowed import ALWAYS, POSITIVE, SOME
@@ -26,8 +28,8 @@ from .reading import (
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"
-MAP = {"over": RATES}
-LEARNERS = {**MAP, "among": "seeds whose training set tells enough"}
+MAP: dict[str, Any] = {"over": RATES}
+LEARNERS: dict[str, Any] = {**MAP, "among": "seeds whose training set tells enough"}
 
 
 def lost(cell, found, known):
@@ -39,7 +41,7 @@ def lost(cell, found, known):
     return by_ratio - by_both, note
 
 
-NEARLY = {
+NEARLY: dict[str, Any] = {
     "predicted": 0,
     "allowed": (-0.1, 0.1),
     "why": "'Nearly' as one run in ten. Where nothing depends on the ratio it would be the whole share.",
@@ -109,7 +111,7 @@ def within_two(cell):
     return -reach, reach
 
 
-EQUAL_TIMES = {
+EQUAL_TIMES: dict[str, Any] = {
     "predicted": 0,
     "allowed": within_two,
     "why": "Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
@@ -185,7 +187,7 @@ def data_bound(cell):
     return Exact(int(good.sum()), f"Of {good.size} runs.", int(which.sum()))
 
 
-TOGETHER = {**MAP, "among": "seeds that generalise in enough cells"}
+TOGETHER: dict[str, Any] = {**MAP, "among": "seeds that generalise in enough cells"}
 
 
 @sentence(
@@ -271,6 +273,7 @@ def decoder_counts(cell):
     **TOGETHER,
 )
 def adam_is_better(cell):
-    if (both := generalised(cell)) is None:
+    both, adam = generalised(cell), generalised(cell, "adam_step")
+    if both is None or adam is None:
         return None
-    return by_seed(*both, off) - by_seed(*generalised(cell, "adam_step"), off)
+    return by_seed(*both, off) - by_seed(*adam, off)

@@ -53,7 +53,7 @@ def times(p: Toy, seed: Seed) -> tuple[float, float, float]:
     adam = RATE * first_step(task, path, p.rqi_threshold, p.parallelogram_tolerance)
     number = np.arange(p.symbols) - (p.symbols - 1) / 2
     line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
-    return flow, adam, decoder_time(p, given, line)
+    return float(flow), adam, decoder_time(p, given, line)
 
 
 def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:

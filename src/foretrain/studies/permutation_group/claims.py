@@ -1,5 +1,7 @@
 """What is claimed of matrices of a group; for the definitions see ``docs/theory/grokking.md``."""
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
@@ -12,7 +14,7 @@ from foretrain.training.embedding import operation
 
 PAPER = "Liu et al. (2022), appendix H, "
 OURS = "docs/studies/permutation-group.md"
-ALONG = {"over": "training_size"}
+ALONG: dict[str, Any] = {"over": "training_size"}
 SLACK = 1e-6  # rounding of shares in float32
 
 
@@ -118,7 +120,7 @@ def about_deduction(cell):
     return (0, 1) if np.isnan(middle) else (middle - 0.125, middle + 0.125)
 
 
-TRANSITION = {
+TRANSITION: dict[str, Any] = {
     "predicted": deduction,
     "allowed": about_deduction,
     "why": "An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
@@ -207,7 +209,7 @@ def in_plane(cell, measure):
         return PerSeed(found.sum(0) / good.sum(0), f"{good.sum()} runs.")
 
 
-IN_PLANE = {
+IN_PLANE: dict[str, Any] = {
     "predicted": 1,
     "allowed": MOST,
     "among": "seeds that learn the representation at some size",

@@ -34,7 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "symbols": 31,
         "embedding_dim": 64,
         "hidden_width": 128,
-        "decoder_learning_rate": 0.003,
+        "decoder_learning_rate": 0.001,
         "decoder_decay": 1.0,
         "compared": False,
         "steps": 20_000,

@@ -332,6 +332,52 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
     assert main(["show", str(out)]) == 0
 
 
+def contents(folder):
+    """Every file of a folder of results but its locks, to its bytes."""
+    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")
+    return {file.relative_to(folder): file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('SOURCE = "own"', 'SOURCE = "own"\nREVISION = 2', "of revision 1 of the study `tiny`"),
+        (
+            "    learning_rate: float",
+            '    momentum: float = lab.parameter(0.5, "m")\n    learning_rate: float',
+            "before the study `tiny` had the parameter `momentum`",
+        ),
+    ],
+)
+def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by_report(
+    study, tmp_path, capsys, old, new, message
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    before = contents(out)
+    study(old, new)
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    told = capsys.readouterr().err
+    one_line(told, message)
+    assert "another folder" in told
+    assert contents(out) == before
+    assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
+
+
+def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
+    study, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    shutil.rmtree(out / "journal")
+    before = contents(out)
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "holds none of the runs of its plan, but the results")
+    assert contents(out) == before
+
+
 def test_the_folder_of_a_study_of_functions_is_rebuilt_with_the_study(tmp_path, capsys):
     def inputs(p, seed):
         return {"start": 1.0 + seed.number}

@@ -3,7 +3,7 @@
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ import xarray as xr
 
 from foretrain.claims.claim import Claim
 from foretrain.dynamics.program import OUTCOMES
-from foretrain.errors import StoreError
+from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.judge import Problem, any_run, judged, problem, say
 from foretrain.laboratory.page import write_page
@@ -36,7 +36,7 @@ from foretrain.results.summary import (
     versions,
     write_summary,
 )
-from foretrain.vocabulary import VocabularyError, annotate, lookup, own_words
+from foretrain.vocabulary import MISSING, VocabularyError, annotate, lookup, own_words
 
 _ANNOUNCED_S = 10.0
 
@@ -48,10 +48,14 @@ def conclude(
 
     Store and summary are written before anything is judged or drawn. What raises on the way is a line of the page, with
     its traceback in ``log.txt``, and costs nothing else.
+
+    Raises:
+        FolderError: the journal holds none of the plan's runs, while the store that would be replaced holds some.
     """
     problems: list[Problem] = []
     held = scan(folder)
     whole = labelled(folder, plan, problems, held)
+    _refuse_to_lose(folder, whole)
     _protect(whole)
     done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
@@ -66,6 +70,26 @@ def conclude(
         for one in problems:
             append_log(folder, one.trace)
     return result
+
+
+def _refuse_to_lose(folder: Path, whole: Grid) -> None:
+    """Raise `FolderError` where a store that holds runs would be replaced by one that holds none."""
+    if _done((whole.simulation, *whole.variants.values())):
+        return
+    try:
+        stored = open_result(folder)
+    except (FolderError, StoreError):  # there is none that could be read
+        return
+    if lost := _done((stored.simulation, *map(stored.variant, stored.variants))):
+        raise FolderError(
+            f"The journal in {folder} holds none of the runs of its plan, but the results beside it hold {lost}: they stay as "
+            "they are. foretrain show and foretrain.open read them; train anew with foretrain run and another folder as --out."
+        )
+
+
+def _done(networks: Iterable[xr.Dataset]) -> int:
+    """Number of runs, failed ones included, that some networks hold."""
+    return sum(int((data["outcome"] != MISSING).sum()) for data in networks if "outcome" in data)
 
 
 def _protect(whole: Grid) -> None:

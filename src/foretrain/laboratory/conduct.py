@@ -26,7 +26,7 @@ from foretrain.laboratory.page import write_page
 from foretrain.plans.author import loaded
 from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
-from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, runs
+from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
@@ -311,7 +311,8 @@ def rebuild(
         quiet: Say nothing of how far it is.
 
     Raises:
-        FolderError: the folder holds neither a journal with its manifest nor results.
+        FolderError: the folder holds neither a journal with its manifest nor results, or runs of another revision of the
+            study or of one that had fewer parameters.
     """
     folder = path_argument("folder", folder)
     stored = home.stored_plan(folder)
@@ -322,5 +323,8 @@ def rebuild(
         write_page(result, None, None, [])
         return result
     known = None if study is None else loaded(study).named(stored["study"])
+    plan = plan_from_dict(stored, known)
+    if scan(folder).identities:
+        refuse_other_runs(stored, plan.study, folder)
     with data_from(None, folder):
-        return conclude(folder, plan_from_dict(stored, known), "", 0.0, quiet=quiet)
+        return conclude(folder, plan, "", 0.0, quiet=quiet)

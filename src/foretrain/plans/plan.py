@@ -251,6 +251,31 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
         raise StoreError(f"The plan in the folder's manifest cannot be used: {error}") from error
 
 
+def refuse_other_runs(stored: Mapping[str, Any], study: Study, folder: Path) -> None:
+    """Refuse to read a folder's runs by a study whose runs are other ones now, none of which the folder could hold.
+
+    Args:
+        stored: The plan in the folder's manifest, see `Plan.as_dict`.
+        study: The study as it is now.
+        folder: The folder of results, for the message.
+
+    Raises:
+        FolderError: the study has another revision, or a parameter more.
+    """
+    revision = stored.get("revision", study.revision)
+    new = [name for name in rules(study.Parameters) if name not in stored["parameters"]]
+    if revision == study.revision and not new:
+        return
+    why = f"are of revision {revision} of the study `{study.name}`, which is at {study.revision}"
+    if revision == study.revision:
+        names = ", ".join(f"`{name}`" for name in new)
+        why = f"were made before the study `{study.name}` had the parameter {names}"
+    raise FolderError(
+        f"The runs in {folder} {why}, and stay as they are. foretrain show and foretrain.open read them; train anew with "
+        "foretrain run and another folder as --out."
+    )
+
+
 def variants(plan: Plan) -> list[str]:
     """Names of the networks trained in any cell: "" is the study's own, others are kept beside it."""
     return list(dict.fromkeys(name for *_, overrides in _cell_variants(plan) for name in overrides))

@@ -52,6 +52,11 @@ declare(
         "validation_step", unit="step", meaning="First step with the accuracy wanted in validation."
     ),
     Variable("rqi_step", unit="step", meaning="First step with the RQI wanted."),
+    Variable(
+        "adam_step",
+        unit="step",
+        meaning="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
+    ),
     Variable("phase", kind="int", meaning=f"0 to 3: {', '.join(PHASES)}."),
     Variable("ideal_accuracy", meaning="Predicted accuracy of the parallelograms that must hold."),
     Variable("ideal_rqi", meaning="Share of all parallelograms that the training samples imply."),

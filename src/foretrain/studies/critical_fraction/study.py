@@ -34,11 +34,6 @@ lab.declare(
         ("step", "symbol", "coordinate"),
         meaning="Normalised embeddings along that flow.",
     ),
-    Variable(
-        "adam_step",
-        unit="step",
-        meaning="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
-    ),
 )
 
 

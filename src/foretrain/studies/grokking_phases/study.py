@@ -24,11 +24,6 @@ PRESETS = {
 }
 lab.declare(
     Variable(
-        "adam_step",
-        unit="step",
-        meaning="Step at which Adam on the effective loss has the RQI; infinity = never.",
-    ),
-    Variable(
         "decoder_step",
         unit="step",
         meaning="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",

@@ -26,6 +26,7 @@ CIRCLE = {  # of the settings that were tried the one with the largest circles
 class Parameters(Toy):
     """Parameters of the toy model, for a fixed number of steps whatever is reached."""
 
+    operation: str = lab.default("addition", sweepable=False)
     steps: int = lab.default(5000)
     observe_every: int = lab.default(500)
     stop: str = lab.default("never")

@@ -67,4 +67,4 @@ def _end(step, curves) -> float:
     ends = np.fmin.reduce(curves, axis=1, keepdims=True)
     above = curves > ends + 0.01
     late = [step[np.flatnonzero(row)[-1]] if row.any() else step[1] for row in above]
-    return min(1.25 * np.quantile(late, 0.9) + step[1], step[-1])
+    return float(min(1.25 * np.quantile(late, 0.9) + step[1], step[-1]))

@@ -13,17 +13,16 @@ sealed by a hash. `allowed` and `predicted` may be functions of the cell, which 
 """
 
 import hashlib
-import inspect
 import math
-import textwrap
-import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.written import function_of, written
 from foretrain.errors import ForetrainError
 
 STATISTICS = ("mean", "median", "fraction")
@@ -120,10 +119,14 @@ class Sentence:
 
     @property
     def seal(self) -> str:
-        """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures."""
+        """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures.
+
+        The code is that of the study, with the values it uses as they are now, see `foretrain.claims.written`.
+        """
         parts = [self.id, self.statement, self.source, self.why, self.note, self.unit, self.among]
         parts += [self.statistic, self.corrects, repr((self.over, self.of, self.at_end))]
-        parts += [_text(part) for part in (self.allowed, self.predicted, self.measure, self.where)]
+        fixed = (self.allowed, self.predicted, self.measure, self.where)
+        parts += [written(part, self.measure) for part in fixed]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -167,8 +170,12 @@ def sentence(
         check_allowed(allowed, math.nan if callable(predicted) else predicted, statement)
 
     def made(measure: Callable[[Any], Any]) -> Sentence:
-        _refuse_shadowing(measure)
-        own = f"{corrects}.corrected" if corrects else measure.__name__.strip("_").replace("_", "-")
+        function = function_of(measure)
+        if function is None:
+            raise SentenceError(f"A sentence must measure by a function, but has {measure!r}.")
+        _refuse_shadowing(function)
+        own = function.__name__.strip("_").replace("_", "-")
+        own = f"{corrects}.corrected" if corrects else own
         return Sentence(
             id=id or own,
             statement=statement,
@@ -191,13 +198,12 @@ def sentence(
     return made
 
 
-def _refuse_shadowing(measure: Callable[[Any], Any]) -> None:
+def _refuse_shadowing(measure: FunctionType) -> None:
     """Raise where a sentence further up in the same file has the same name: it would be gone."""
-    measure = inspect.unwrap(measure)
-    before = getattr(measure, "__globals__", {}).get(measure.__name__)
+    before = measure.__globals__.get(measure.__name__)
     if not isinstance(before, Sentence):
         return
-    first, second = inspect.unwrap(before.measure).__code__, measure.__code__
+    first, second = _code(before), measure.__code__
     if first.co_filename == second.co_filename and first.co_firstlineno < second.co_firstlineno:
         raise SentenceError(
             f"Sentences must have names of their own, but `{measure.__name__}` is one in line {first.co_firstlineno} already."
@@ -325,9 +331,15 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
     )
 
 
+def _code(said: Sentence) -> CodeType:
+    function = function_of(said.measure)
+    assert function is not None, "`sentence` refuses what is none"
+    return function.__code__
+
+
 def _mistake(said: Sentence, what: str) -> SentenceError:
     """What the author of a sentence has to mend, with the line where its function begins."""
-    code = inspect.unwrap(said.measure).__code__
+    code = _code(said)
     line = f"The sentence `{said.id}` {what}".rstrip(".")
     return SentenceError(f"{code.co_filename}, line {code.co_firstlineno}: {line}.")
 
@@ -339,35 +351,6 @@ def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:
     if high < floor or low > ceiling:
         return FAILS
     return INCONCLUSIVE
-
-
-def _text(part: Any, seen: frozenset = frozenset()) -> str:
-    """Source of a function and of the functions of its own module that it calls; the value itself of anything else."""
-    if not isinstance(part, types.FunctionType):
-        return repr(part)
-    part = inspect.unwrap(part)
-    try:
-        lines = textwrap.dedent(inspect.getsource(part))
-    except (OSError, TypeError):
-        lines = part.__code__.co_code.hex() + repr(part.__code__.co_consts)
-    called = [part.__globals__.get(name) for name in _names(part.__code__)]
-    own = {
-        one.__qualname__: one
-        for one in called
-        if isinstance(one, types.FunctionType) and one.__module__ == part.__module__
-    }
-    seen = seen | {part.__qualname__}
-    further = [_text(own[name], seen | set(own)) for name in sorted(own.keys() - seen)]
-    return "\n".join([lines, *further])
-
-
-def _names(code: types.CodeType) -> set[str]:
-    """Global names that a code object and those within it use."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= _names(constant)
-    return found
 
 
 def seals(sentences: Iterable[Sentence]) -> Mapping[str, str]:

@@ -57,6 +57,7 @@ def small(folder, **given):
     return foretrain.run("bumps", **options, **fixed, **given)
 
 
+@pytest.mark.slow
 def test_from_a_grid_to_claims_and_figures(tmp_path):
     result = small(tmp_path, rank=(2, 12), relative_rate=(1.0, 10.0))
     labels = {claim.label: claim for claim in result.claims}

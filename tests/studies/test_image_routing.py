@@ -195,6 +195,7 @@ def test_thresholds_are_where_the_gap_closes_for_good():
     assert closing_threshold(fractions[:2], gaps[:1, :2], claims.NEAR) == 1.0
 
 
+@pytest.mark.slow
 def test_a_small_run_goes_from_end_to_end(tmp_path):
     result = conduct.run(
         "image-routing", out=tmp_path / "run", workers=0, quiet=True, seeds=2, init_scale=(0.3, 3.0),

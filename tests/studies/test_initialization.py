@@ -46,6 +46,7 @@ def test_curve_is_compared_until_one_percent_is_left_for_good():
     assert falling(np.array([1.0, 1e-9, 1e-9])).size == 2
 
 
+@pytest.mark.slow
 def test_small_study_judges_both_ends_and_draws(tmp_path):
     result = foretrain.run(
         "initialization",

@@ -108,6 +108,7 @@ def test_threshold_is_where_the_error_stays_low():
     np.testing.assert_array_equal(threshold_of(grid, data), [1.0, 0.1, 0.2, np.nan])
 
 
+@pytest.mark.slow
 def test_small_study_judges_every_mask_and_draws(tmp_path):
     result = foretrain.run(
         "trained-fraction",

@@ -100,6 +100,7 @@ def test_stuck_runs_lie_above_their_determinant_bound():
             assert run.finals["converged_loss"] < 1.3 * bound
 
 
+@pytest.mark.slow
 def test_the_same_runs_follow_tsitouras_in_double_precision(x64):
     import jax
     import jax.numpy as jnp
@@ -183,6 +184,7 @@ def test_bad_input_is_refused(given, message):
         make_plan("translation", given)
 
 
+@pytest.mark.slow
 def test_end_to_end(tmp_path):
     result = foretrain.run(
         "translation",

@@ -332,6 +332,49 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
     assert main(["show", str(out)]) == 0
 
 
+KIND = """"scale", above=0)
+    kind: str = lab.parameter("a", "k", choices=("a", "b"))
+    twice = property(lambda self: self.kind * 2)  # here"""
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"        return w * (": "        return w * p.scale * (  # here\n"},
+            '`program` must use inputs["scale"], which is traced; `p.scale` is not that of a run but the default.',
+        ),
+        (
+            {"    def init(inputs):": "    assert p.steps  # here\n    def init(inputs):"},
+            '`program` must use inputs["max_steps"], which is traced',
+        ),
+        (
+            {
+                "def program(p):": "def shared(p):\n    return {'one': p.scale}  # here\ndef program(p):"
+            },
+            '`shared` must make `scale` static=True, or leave it to `program`, which must use inputs["scale"]',
+        ),
+        (
+            {'"scale", above=0)': KIND, "    def init(": "    assert p.twice\n    def init("},
+            "`program` must make `kind` static=True, since text cannot be traced",
+        ),
+    ],
+)
+def test_a_field_that_is_not_static_is_refused_where_runs_that_differ_in_it_share_a_program(
+    study, tmp_path, changes, message
+):
+    file = study()
+    for old, new in changes.items():
+        file.write_text(file.read_text().replace(old, new))
+    lines = file.read_text().splitlines()
+    (number,) = (n for n, line in enumerate(lines, 1) if line.endswith("# here"))
+    (told,) = check(file)
+    assert f"{file}, line {number}: TypeError: {message}" in told
+    main(["run", str(file), *RUN, "--out", str(tmp_path / "out")])
+    failures = json.loads((tmp_path / "out" / "summary.json").read_text())["failures"]
+    assert {one for one in failures.values() if message in one} == set(failures.values()) != set()
+
+
 def contents(folder):
     """Every file of a folder of results but its locks, to its bytes."""
     files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")

@@ -180,6 +180,52 @@ def static_only(parameters):
     return dataclasses.replace(parameters, **traced)
 
 
+def guarded(parameters: Any, part: str) -> Any:
+    """The parameters for a part of a study that many runs share, where a field that is not static is refused when read.
+
+    Such a field has its default there whatever the cell, so that what read it would be wrong without a word.
+
+    Args:
+        parameters: A study's ``Parameters``.
+        part: Name of the part, such as ``program``, for the message.
+
+    Returns:
+        Parameters whose static fields, properties and methods are those given. Reading any other field raises TypeError.
+    """
+    given = _guard(type(parameters), part).__new__(_guard(type(parameters), part))
+    vars(given).update(vars(parameters))
+    return given
+
+
+@cache
+def _guard(parameters_type: type, part: str) -> type:
+    known, kinds = rules(parameters_type), types(parameters_type)
+    refused = {name: kinds[name] for name, rule in known.items() if not rule.static}
+
+    def read(self: Any, name: str) -> Any:
+        if name not in refused:
+            return object.__getattribute__(self, name)
+        static = f"make `{name}` static=True"
+        traced = f'use inputs["{"max_steps" if name == "steps" else name}"], which is traced'
+        if refused[name] is str:
+            use = f"{static}, since text cannot be traced"
+        elif part == "program":
+            use = traced
+        else:
+            use = f"{static}, or leave it to `program`, which must {traced}"
+        raise TypeError(f"`{part}` must {use}; `p.{name}` is not that of a run but the default.")
+
+    names = {
+        "__doc__": parameters_type.__doc__,
+        "__getattribute__": read,
+        "__eq__": lambda self, other: (
+            type(self) is type(other) and static_signature(self) == static_signature(other)
+        ),
+        "__hash__": lambda self: hash(static_signature(self)),
+    }
+    return type(parameters_type.__name__, (parameters_type,), names)
+
+
 def hashed(parameters) -> dict:
     """All fields, as JSON-ready values."""
     return {name: getattr(parameters, name) for name in rules(type(parameters))}

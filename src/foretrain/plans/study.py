@@ -42,7 +42,7 @@ import numpy as np
 
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
-from foretrain.plans.parameters import clean, rules, types
+from foretrain.plans.parameters import clean, guarded, rules, types
 from foretrain.plans.place import place
 from foretrain.references import bibtex
 from foretrain.streams import Seed
@@ -262,8 +262,11 @@ class Study:
         return found
 
     def program(self, p: Any) -> Any:
-        """The jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`."""
-        return self._required("training", "program")(p)
+        """The jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`.
+
+        The study gets no other field of `p` to read, see `foretrain.plans.parameters.guarded`.
+        """
+        return self._required("training", "program")(guarded(p, "program"))
 
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:
         """What one run feeds to the program: what the study draws, and every traced number of `p`."""
@@ -277,7 +280,7 @@ class Study:
     def shared(self, p: Any) -> dict[str, Any]:
         """Large arrays common to all runs of one static signature."""
         found = self._find("training", "shared")
-        return _dictionary("shared", found(p)) if found else {}
+        return _dictionary("shared", found(guarded(p, "shared"))) if found else {}
 
     @cached_property
     def predicts(self) -> bool:

@@ -90,3 +90,29 @@ def test_a_full_disk_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(FolderError, match="is full"):
         export(RESULT, "csv", tmp_path / "tables")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("fmt", ["csv", "parquet"])
+def test_labels_that_differ_from_cell_to_cell_are_a_column_beside_their_position(tmp_path, fmt):
+    pytest.importorskip("pyarrow")
+    simulation = xr.Dataset(
+        {
+            "pair": (("width", "seed", "step", "mode"), np.arange(8.0).reshape(2, 1, 2, 2)),
+            "last": (("width", "seed", "mode"), np.array([[[0.0, np.nan]], [[2.0, 3.0]]])),
+        },
+        {"width": [1, 2], "step": [0, 10], "mode": (("width", "mode"), [["m0", ""], ["m0", "m1"]])},
+    )
+    simulation["pair"][0, :, :, 1] = np.nan
+    export(Result(None, make_tree(simulation=simulation)), fmt, tmp_path / "tables")
+    read = pd.read_csv if fmt == "csv" else pd.read_parquet
+    table = read(tmp_path / "tables" / f"simulation.width-seed-step-mode.{fmt}")
+    rows = table[["width", "step", "mode", "mode_position", "pair"]].values.tolist()
+    assert rows == [
+        [1, 0, "m0", 0, 0.0],
+        [1, 10, "m0", 0, 2.0],
+        [2, 0, "m0", 0, 4.0],
+        [2, 0, "m1", 1, 5.0],
+        [2, 10, "m0", 0, 6.0],
+        [2, 10, "m1", 1, 7.0],
+    ]
+    assert (tmp_path / "tables" / f"simulation.width-seed-mode.{fmt}").exists()

@@ -192,7 +192,7 @@ def guarded(parameters: Any, part: str) -> Any:
     Returns:
         Parameters whose static fields, properties and methods are those given. Reading any other field raises TypeError.
     """
-    given = _guard(type(parameters), part).__new__(_guard(type(parameters), part))
+    given = object.__new__(_guard(type(parameters), part))
     vars(given).update(vars(parameters))
     return given
 

@@ -24,8 +24,9 @@ def export(result: Result, fmt: str, path: Path) -> list[Path]:
     Args:
         result: The result.
         fmt: "netcdf": one file with the same groups; "csv" or "parquet": a folder of long tables, one per group and
-            set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. Rows
-            after the end of a run, where every variable is nan, are left out.
+            set of dims (``simulation.seed-step.csv``), with a column for each dim, label and variable. A
+            dim whose labels differ from cell to cell has two: ``mode``, the label, and ``mode_position``, its place,
+            from 0. Rows after the end of a run, where every variable is nan, are left out.
         path: The file or folder to make.
 
     Returns:
@@ -71,7 +72,11 @@ def _write_tables(result, fmt, folder):
             names = [name for name, v in dataset.data_vars.items() if v.dims == dims]
             part = dataset[names]  # with the labels of these dims alone
             part = part if dims else part.expand_dims("row")
-            frame = part.to_dataframe(dim_order=list(dims or ("row",)))
+            # Labels that differ from cell to cell have the name of their dim, which then counts positions.
+            differing = {d: f"{d}_position" for d in dims if d in part.coords.keys() - part.indexes}
+            part = part.rename_dims(differing)
+            order = [differing.get(dim, dim) for dim in dims or ("row",)]
+            frame = part.to_dataframe(dim_order=order)
             if "step" in dims:
                 frame = frame.dropna(subset=names, how="all")
             group = node.path.strip("/").replace("/", ".")

@@ -53,7 +53,8 @@ def train(
         root_seed: Root of all random streams.
         inputs: ``inputs(p, seed)``: arrays that a run gets besides, `p` holding the numbers of `axes`.
         name: A name, part of the identity of every run.
-        out: Folder of the results, to be gone on with; by default ``runs/<name>-<hash>``.
+        out: Folder of the results, to be gone on with; by default ``runs/<name>-<hash>``. Runs in it of a program that does
+            something else, or holds other values, are trained again.
         workers: Number of processes, one per core by default; 0 trains in this one.
         quiet: Show no progress.
 
@@ -87,7 +88,8 @@ def train(
     study = define(name, Parameters=Parameters, program=lambda p: whole, **parts)
     values = {**given, "steps": steps, "observe_every": observe_every, "precision": precision}
     plan = make_plan(study, values, seeds=seeds, root_seed=root_seed)
-    result = conduct(plan, out, workers=workers, quiet=quiet)
+    # Runs of another program of the same name and numbers are not this one's.
+    result = conduct(plan, out, workers=workers, retrain=True, quiet=quiet)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
     _tell_failures(result.path)

@@ -1,15 +1,19 @@
 """Which code makes the runs of a study: a hash of the sources that decide their numbers.
 
-Those are the files of the study and of foretrain that its parameters, draws and program reach by imports, without
-comments, docstrings, layout, and without what only looks at runs (sentences, theory, figures).
+Of a study's own files those are the functions that make numbers and what these reach by name; of the files of foretrain
+and of the study's folder that they import, everything but comments, docstrings, layout and sentences. A study made from
+functions has no files: there it is the functions themselves and the values that they hold, see
+`foretrain.plans.fingerprint`.
 """
 
 import ast
 import hashlib
-import inspect
+import symtable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from foretrain.plans.fingerprint import fingerprint
 from foretrain.plans.siblings import beside, file_of
 from foretrain.plans.study import Study
 
@@ -17,103 +21,276 @@ _PACKAGE = Path(__file__).parents[1]
 # What an import leads to in other rooms decides where runs are kept and how they are read, not what they are.
 _ROOMS = {"studies", "training", "networks", "dynamics", "measures", "tasks", "theory", "streams"}
 _ALWAYS = ("engine/kernel.py", "engine/lanes.py", "streams.py", "dynamics/program.py")
-_LOOKS = {"check", "predict", "fit", "draw", "labels", "time", "estimate", "sentences"}
+_MAKERS = ("program", "inputs", "shared", "variants", "Parameters")
+_BY_STRING = {
+    "globals",
+    "eval",
+    "exec",
+    "__name__",
+}  # with these a function may reach any name of its file
+_Import = ast.Import | ast.ImportFrom
 
 
 def code_of(study: Study) -> str:
     """Hash (12 hex digits) of the code that makes a study's runs."""
-    roots = [Path(study.files[role]) for role in ("study", "training") if role in study.files]
-    parts = _of_functions(study) if not roots else [_of_files(tuple(roots), _stamp(roots))]
+    if study.files:
+        parts = _of_files({role: Path(file) for role, file in study.files.items()}, ())
+    else:
+        names = study.part("study") or {}
+        held, files = fingerprint({name: names[name] for name in _MAKERS if name in names})
+        parts = [held, *_of_files({}, [file for file in files if _counts(file)])]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 
 
-def _stamp(roots: list[Path]) -> tuple[int, ...]:
-    """When the files of a study were changed last, so that what was read of them once is read anew then."""
-    return tuple(
-        file.stat().st_mtime_ns
-        for folder in {root.parent for root in roots}
-        for file in sorted(folder.glob("*.py"))
-    )
+def _counts(file: Path) -> bool:
+    return file.relative_to(_PACKAGE).with_suffix("").parts[0] in _ROOMS
 
 
-def _of_functions(study: Study) -> list[str]:
-    names = study.part("study") or {}
-    found = []
-    for name in sorted(names.keys() - _LOOKS):
-        value = names[name]
-        if callable(value):
-            try:
-                found.append(f"{name}:{_plain(inspect.getsource(value))}")
-            except (OSError, TypeError, SyntaxError):
-                code = getattr(value, "__code__", None)
-                found.append(f"{name}:{code.co_code.hex() if code else value!r}")
-    return found
+def _of_files(roles: dict[str, Path], others: Iterable[Path]) -> list[str]:
+    """What counts of a study's own files, of others, and of all that they import, sorted.
+
+    Args:
+        roles: Files of the study, of which only what makes numbers counts.
+        others: Files that count as they are.
+    """
+    own = set(roles.values())
+    roots = [roles[role] for role in ("study", "training") if role in roles]
+    bound = any("program" in _read(file) for file in roots)
+    waiting = [(file, name) for file in roots for name in (_MAKERS if bound else ("",))]
+    waiting += [(file, "") for file in (*others, *(_PACKAGE / name for name in _ALWAYS))]
+    seen, kept = set(), set()
+    while waiting:
+        file, name = one = waiting.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        found = [*_read(file).get(name, ()), *_read(file)["*"]] if name else [_whole(file)]
+        folders = {file.parent, *(root.parent for root in roots)}
+        for text, used, imports in found:
+            kept.add(text)
+            waiting += [(file, other) for other in used]
+            for target, wanted in _targets(file, folders, imports):
+                # The names of an own file are followed one by one, those of another file are taken with it.
+                waiting.append((target, wanted if target in own else ""))
+    return sorted(kept)
+
+
+_Found = tuple[str, frozenset[str], tuple[tuple[str, str, int], ...]]  # text, names, imports
+
+
+def _read(file: Path) -> dict[str, list[_Found]]:
+    known = file.stat()
+    return _definitions(file, known.st_mtime_ns, known.st_size)
+
+
+def _whole(file: Path) -> _Found:
+    known = file.stat()
+    return _plain(file, known.st_mtime_ns, known.st_size)
 
 
 @cache
-def _of_files(roots: tuple[Path, ...], stamp: tuple[int, ...]) -> str:
-    waiting = [*roots, *(_PACKAGE / name for name in _ALWAYS)]
-    seen: dict[Path, str] = {}
-    while waiting:
-        file = waiting.pop()
-        if file in seen:
+def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]:
+    """What a study's own file binds, name to all that makes it; under "*" what counts whatever is asked for.
+
+    The latter is what is run for its effect: loops, conditions, calls, imports of everything, or of a module that is used
+    nowhere. Declarations of variables decide no number.
+    """
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    anywhere = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    made = _made(tree)
+    imported = {
+        _bound(one) for node in tree.body if isinstance(node, _Import) for one in node.names
+    }
+    found: dict[str, list[_Found]] = {"*": []}
+    for node in tree.body:
+        if _is_text(node) or _is_declaration(node, made) or _is_not_run(node):
             continue
-        text = file.read_text(encoding="utf-8")
-        seen[file] = _plain(text)
-        waiting += [found for found in _imported(file, ast.parse(text)) if found not in seen]
-    digest = hashlib.sha256()
-    for content in sorted(seen.values()):
-        digest.update(content.encode())
-    return digest.hexdigest()
+        if isinstance(node, _Import):
+            for alias in node.names:
+                name, one = _bound(alias), _copy(node, alias)
+                alone = isinstance(node, ast.Import) and name not in anywhere
+                found.setdefault("*" if alone else name, []).append(_entry(one))
+            continue
+        if isinstance(node, ast.ClassDef):
+            _drop_fields(node, made)
+        names = _binds(node)
+        if not isinstance(node, _DEFINES) and (not names or names & {"_", *imported}):
+            names = {"*"}
+        text, used, imports = _entry(node)
+        for name in names:
+            there = found.setdefault(name, [])
+            there.append((f"{file.name} {name} {len(there)} {text}", used, imports))
+    for name, entries in found.items():
+        if any(_BY_STRING & used for _, used, _ in entries):
+            found[name] = [*entries, _whole(file)]
+    return found
 
 
-def _plain(text: str) -> str:
-    """Source without what does not decide numbers."""
-    tree = ast.parse(inspect.cleandoc(text) if text[:1] in " \t" else text)
+_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def _made(tree: ast.Module) -> set[str]:
+    return {node.name for node in tree.body if isinstance(node, _DEFINES)}
+
+
+def _binds(node: ast.stmt) -> set[str]:
+    """Names of the file that a definition or an assignment makes or changes; none for all other statements."""
+    if isinstance(node, _DEFINES):
+        return {node.name}
+    targets: list[ast.AST] = []
+    if isinstance(node, ast.Assign):
+        targets = [*node.targets]
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
+    found = set()
+    while targets:
+        target = targets.pop()
+        if isinstance(target, ast.Tuple | ast.List):
+            targets += target.elts
+        elif isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+            targets.append(target.value)
+        else:
+            found.add(target.id if isinstance(target, ast.Name) else "_")
+    return found
+
+
+def _bound(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _copy(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> ast.stmt:
+    if isinstance(node, ast.Import):
+        return ast.Import([alias])
+    return ast.ImportFrom(node.module, [alias], node.level)
+
+
+def _is_declaration(node: ast.stmt, made: set[str]) -> bool:
+    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        return False
+    return _last(node.value.func) in {"declare"} - made
+
+
+def _is_not_run(node: ast.stmt) -> bool:
+    """Whether it stands under ``if TYPE_CHECKING`` or ``if __name__ == "__main__"``."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    return _last(node.test) == "TYPE_CHECKING" or ast.unparse(node.test) == "__name__ == '__main__'"
+
+
+def _last(node: ast.AST) -> str:
+    """The name of a function, with or without the module before it."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _drop_fields(node: ast.ClassDef, made: set[str]) -> None:
+    """Leave out what a parameter is by default and what is said of it: its value is part of a run's identity."""
+    for part in node.body:
+        value = part.value if isinstance(part, ast.AnnAssign) else None
+        if isinstance(value, ast.Call) and _last(value.func) in {"parameter", "default"} - made:
+            value.args = []
+            value.keywords = [one for one in value.keywords if one.arg in ("static", None)]
+
+
+def _entry(node: ast.stmt) -> _Found:
+    """A statement without what does not decide numbers, the names of its file that it uses, and its imports."""
+    _strip(node)
+    source = ast.unparse(ast.fix_missing_locations(node))
+    used: set[str] = set()
+    tables = [symtable.symtable(source, "study", "exec")]
+    for table in tables:
+        tables += table.get_children()
+        outermost = table.get_type() == "module"
+        used |= {
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if (symbol.is_referenced() if outermost else symbol.is_global())
+        }
+    return ast.dump(node), frozenset(used), _imports(node)
+
+
+def _strip(tree: ast.AST) -> None:
     for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
         body = getattr(node, "body", None)
-        if not isinstance(body, list):
-            continue
-        kept = [part for part in body if not _only_looks(part) and not _is_text(part)]
-        node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]  # every node here has a body
-    return ast.dump(tree)
+        if isinstance(body, list):
+            kept = [part for part in body if not _is_text(part)]
+            node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]  # every node here has a body
+
+
+@cache
+def _plain(file: Path, changed: int, size: int) -> _Found:
+    """All of a file without what does not decide numbers."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    makers, said = {"sentence"}, set()
+    kept = []
+    for node in tree.body:
+        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
+        if isinstance(value, ast.Call):
+            of, first = value.func, value.args[0] if value.args else None
+            if _last(of) == "partial" and first is not None and _last(first) in makers:
+                makers |= _binds(node)
+                continue
+            if isinstance(of, ast.Attribute) and of.attr == "corrected" and _last(of.value) in said:
+                said |= _binds(node)
+                continue
+        if isinstance(node, ast.FunctionDef):
+            over = [one.func for one in node.decorator_list if isinstance(one, ast.Call)]
+            if any(_last(one) in makers for one in over):
+                said.add(node.name)
+                continue
+        if not _is_declaration(node, _made(tree)):
+            kept.append(node)
+    tree.body = kept
+    _strip(tree)
+    return ast.dump(tree), frozenset(), _imports(tree)
 
 
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
-def _only_looks(node: ast.AST) -> bool:
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    decorators = [one.func if isinstance(one, ast.Call) else one for one in node.decorator_list]
-    return node.name in _LOOKS or any(
-        isinstance(one, ast.Name) and one.id == "sentence" for one in decorators
-    )
-
-
-def _imported(file: Path, tree: ast.AST) -> list[Path]:
-    """Files of the rooms that decide numbers, and of the same folder, that a file imports."""
-    found = []
+def _imports(tree: ast.AST) -> tuple[tuple[str, str, int], ...]:
+    """Module, name in it ("" for the module itself) and level of all that is imported."""
+    found: list[tuple[str, str, int]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            names = [module, *(f"{module}.{one.name}".strip(".") for one in node.names)]
-            found += [_file(file, name, node.level) for name in names]
+            found += [(node.module or "", one.name, node.level) for one in node.names]
         elif isinstance(node, ast.Import):
-            found += [_file(file, one.name, 0) for one in node.names]
-    return [one for one in found if one is not None]
+            found += [(one.name, "", 0) for one in node.names]
+    return tuple(found)
 
 
-def _file(file: Path, module: str, level: int) -> Path | None:
-    first, *rest = module.split(".")
-    if not level and first == "foretrain":
-        path = _PACKAGE.joinpath(*rest).with_suffix(".py") if rest and rest[0] in _ROOMS else None
-    elif not level:
-        path = beside(file.parent, module)
+def _targets(
+    file: Path, folders: set[Path], imports: Iterable[tuple[str, str, int]]
+) -> list[tuple[Path, str]]:
+    """Files that decide numbers and are imported, with the name asked for, "" for all of a file."""
+    found = []
+    for module, name, level in imports:
+        parts = module.split(".") if module else []
+        name = "" if name == "*" else name
+        # The packages around a module are run, too; and a name may be that of a module.
+        around = [parts[:n] for n in range(1, len(parts))] + [[*parts, name]] * bool(name)
+        wanted = [(parts, name), *((one, "") for one in around)]
+        found += [
+            (path, asked) for one, asked in wanted for path in _files(file, folders, one, level)
+        ]
+    return found
+
+
+def _files(file: Path, folders: set[Path], parts: list[str], level: int) -> list[Path]:
+    """Files that a module may be, as another file names it; none where it decides no numbers."""
+    if level:
+        bases = [file.parents[level - 1].joinpath(*parts)] if level <= len(file.parents) else []
+        found = [file_of(base) for base in bases if base.name]
+    elif parts[:1] == ["foretrain"]:
+        found = [file_of(_PACKAGE.joinpath(*parts[1:]))] if len(parts) > 1 else []
     else:
-        base = file.parents[level - 1].joinpath(*module.split(".") if module else ())
-        path = base.with_suffix(".py") if file.is_relative_to(_PACKAGE) else file_of(base)
-    if path is None or not path.is_file() or path.name in ("claims.py", "figures.py"):
-        return None
-    return path
+        found = [beside(folder, ".".join(parts)) for folder in sorted(folders)]
+    return [
+        path
+        for path in found
+        if path is not None and (not path.is_relative_to(_PACKAGE) or _counts(path))
+    ]

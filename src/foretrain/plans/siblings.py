@@ -17,10 +17,11 @@ from types import CodeType, ModuleType
 from typing import Any
 
 PREFIX = "foretrain_study_"
+_READ: dict[str, dict[str, tuple[int, int] | None]] = {}  # package: file to what it was when read
 
 
 def package_of(file: Path, folder: Path) -> str:
-    """Name of the package of a study, another one as soon as a file of the folder changes.
+    """Name of the package of a study, another one as soon as a file of the folder, or one below that it read, changes.
 
     Args:
         file: The study, a file or a folder.
@@ -30,12 +31,24 @@ def package_of(file: Path, folder: Path) -> str:
     for one in sorted(folder.glob("*.py")):
         known = one.stat()
         parts.append(f"{one.name} {known.st_mtime_ns} {known.st_size}")
-    package = PREFIX + hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    package, number = "", 0
+    while not package or any(_state(name) != was for name, was in _READ.get(package, {}).items()):
+        text = "\0".join([*parts, str(number)])
+        package, number = PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16], number + 1
     if package not in sys.modules:
         holder = ModuleType(package)
         holder.__path__ = [str(folder)]
         sys.modules[package] = holder
     return package
+
+
+def _state(file: str) -> tuple[int, int] | None:
+    """When a file was changed and its size, None if it is gone."""
+    try:
+        known = Path(file).stat()
+    except OSError:
+        return None
+    return known.st_mtime_ns, known.st_size
 
 
 def part(package: str, file: Path) -> ModuleType:
@@ -77,6 +90,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The file, compiled anew: a cached one is told from an older one by whole seconds only."""
+        _READ.setdefault(fullname.partition(".")[0], {})[self.path] = _state(self.path)
         return self.source_to_code(self.get_data(self.path), self.path)
 
     def exec_module(self, module: ModuleType) -> None:

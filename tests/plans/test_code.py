@@ -86,6 +86,7 @@ def helped(cell):
 @pytest.fixture
 def file(tmp_path):
     (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").touch()
     (tmp_path / "lib" / "deep.py").write_text("def pull(w):\n    return 0.25 * w\n")
     (tmp_path / "helper.py").write_text(HELPER)
     (tmp_path / "mine.py").write_text(STUDY)
@@ -113,7 +114,9 @@ def changes(file, where, old, new):
         ("lib/deep.py", "0.25", "0.35"),
     ],
 )
-def test_what_the_program_reaches_is_other_code_whatever_its_name(file, where, old, new):
+def test_a_change_of_what_the_program_reaches_is_other_code_whatever_its_name(
+    file, where, old, new
+):
     assert changes(file, where, old, new)
 
 
@@ -140,6 +143,44 @@ def test_words_and_what_looks_at_runs_are_no_other_code(file, where, old, new):
 def test_a_constant_counts_where_the_program_uses_it_and_only_there(file):
     file.write_text(STUDY.replace("0.1 * w", "AXES['scale'][0] * w"))
     assert changes(file, "mine.py", "(1.0, 3.0)", "(1.0, 4.0)")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("np.seterr(over='raise')", "np.seterr(over='warn')"),
+        ("TABLE.append(3)", "TABLE.append(4)"),
+        ("TABLE[0] = 1", "TABLE[0] = 2"),
+        ("return 11 * w", "return 12 * w"),
+        ("def far(w): return 21", "def far(w): return 22"),
+        ("kind: int = 31", "kind: int = 32"),
+    ],
+)
+def test_what_is_reached_in_a_roundabout_way_is_other_code(file, old, new):
+    more = """
+import numpy as np
+
+np.seterr(over='raise')
+TABLE = [0]
+TABLE[0] = 1
+TABLE.append(3)
+
+
+class Kind:
+    kind: int = 31
+
+
+def check(w):
+    return 11 * w
+
+
+def used(w):
+    from lib.far import far
+    return check(TABLE[0] * far(w)) + Kind.kind
+"""
+    (file.parent / "lib" / "far.py").write_text("def far(w): return 21\n")
+    file.write_text(STUDY.replace("w - 0.1 * w", "w - 0.1 * used(w)") + more)
+    assert changes(file, "lib/far.py" if "far" in old else "mine.py", old, new)
 
 
 def test_an_edit_in_a_package_beside_a_study_is_read_in_the_same_process(file):
@@ -218,7 +259,7 @@ def test_modules_that_a_function_imports_itself_count(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
 
     def late(w):
-        import rates_of_mine
+        import rates_of_mine  # pyright: ignore[reportMissingImports]  # written below
 
         return rates_of_mine.rate(w)
 

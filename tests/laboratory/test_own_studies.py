@@ -284,3 +284,77 @@ def test_a_claim_carries_its_preset_and_where_it_was_looked_at(mine, tmp_path):
     other = foretrain.run(mine, out=tmp_path / "b", init_scale=[0.01, 0.02], **SMALL)
     assert {claim.scale for claim in other.claims} == {"own"}
     assert {claim.cell["init_scale"] for claim in other.claims} == {0.01, 0.02}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("    predicted=1,\n", "    predicted=1,\n    where=True,\n", "`where` must be a function"),
+        (
+            "    predicted=1,\n",
+            "    predicted=1,\n    where=lambda cell: cell.simulation['loss'].min() < 1,\n",
+            "cannot look at what was trained",
+        ),
+        ("    predicted=1,\n", "    predicted=1,\n    over='rates',\n", "names `rates`"),
+        ("    predicted=1,\n", "    predicted=1,\n    corrects='nothing',\n", "names `nothing`"),
+        ("    strength = 1 / (1", "    return {'strength': 'much'}\n    strength = 1 / (1", "real numbers"),
+        ("    strength = 1 / (1", "    return {'loss': [[1], [2, 3]]}\n    strength = 1 / (1", "real numbers"),
+        ('{"strength": strength, "loss"', '{"strength": strength[:, :2], "loss"', "as long along `mode`"),
+    ],
+)  # fmt: skip
+def test_what_a_sentence_or_a_theory_cannot_be_is_one_line_of_check(mine, old, new, message):
+    edited(mine, old, new)
+    lines = check(mine)
+    assert len(lines) == 1, lines
+    assert message in lines[0]
+    assert "\n" not in lines[0]
+    if "simulation" in new:
+        line = 1 + next(
+            n for n, text in enumerate(mine.read_text().splitlines()) if "where=" in text
+        )
+        assert f"{mine}, line {line}" in lines[0]
+
+
+def test_what_a_sentence_allows_is_only_asked_where_it_speaks(mine):
+    edited(mine, "    allowed=(0.5, 1),\n", "    allowed=lambda cell: (1, 0),\n")
+    assert "low <= high" in check(mine)[0]
+    edited(
+        mine,
+        "    predicted=1,\n",
+        "    predicted=1,\n    where=lambda cell: cell.parameters.steps < 5,\n",
+    )
+    assert check(mine) == []
+
+
+def test_a_theory_that_is_no_array_of_numbers_costs_the_theory_and_not_the_results(mine, tmp_path):
+    edited(mine, "    strength = 1 / (1", "    return {'strength': 'much'}\n    strength = 1 / (1")
+    result = foretrain.run(mine, out=tmp_path / "out", **SMALL)
+    assert result.simulation.sizes["seed"] == 3
+    problems = json.loads((tmp_path / "out" / "summary.json").read_text())["problems"]
+    assert any("Variable `strength` must be an array of real numbers" in line for line in problems)
+
+
+def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_look_at_runs_is(mine):
+    gap = "lambda cell: (0, np.diff(cell.values('init_scale')).min())"
+    edited(mine, "    allowed=(0.5, 1),\n", f"    allowed={gap},\n    over='init_scale',\n")
+    assert "zero-size array" in check(mine)[0]
+    edited(
+        mine,
+        "def inputs(p, seed):",
+        "AXES = {'init_scale': (0.01, 0.02)}\n\n\ndef inputs(p, seed):",
+    )
+    assert check(mine) == []
+    edited(mine, gap, "lambda cell: (0, cell.fits['rate'])")
+    assert "cannot look at what was trained" in check(mine)[0]
+
+
+def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):
+    longer = "np.pad(strength, ((0, 0), (0, 1)), constant_values={})"
+    edited(
+        mine,
+        '{"strength": strength, "loss"',
+        '{"strength": ' + longer.format("np.nan") + ', "loss"',
+    )
+    assert check(mine) == []
+    edited(mine, "constant_values=np.nan", "constant_values=0")
+    assert "as long along `mode` as what the program observes, 3, but is 4" in check(mine)[0]

@@ -24,6 +24,7 @@ import numpy as np
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.written import function_of, written
 from foretrain.errors import ForetrainError
+from foretrain.vocabulary import FAILED, MISSING
 
 STATISTICS = ("mean", "median", "fraction")
 
@@ -73,7 +74,8 @@ class Sentence:
         over: Axes along which it looks: dims of what the cell holds, of length one where they are not swept.
         statistic: "mean", "median" or "fraction" over seeds.
         corrects: Id of the sentence of which it is the corrected form, or "".
-        among: Of which runs it speaks, in words, where it leaves some out on purpose; "" for all.
+        among: Of which runs it speaks, in words, where it leaves some out on purpose; "" for all. Runs that diverged may be
+            left out; with runs that failed or are missing nothing holds.
         of: Networks it looks at: "" is the study's own, other names are variants. Their runs must all be there.
         at_end: Whether it speaks of the end of training, so that runs cut off before they settled carry no verdict.
         where: Of which cells it speaks, a function of the cell without what was trained; None for all.
@@ -166,6 +168,15 @@ def sentence(
             raise SentenceError(f"A sentence's `{name}` must be words, but is {text!r}.")
     if not (statement and why):
         raise SentenceError("A sentence must have words, and say why just that is allowed.")
+    if where is not None and not callable(where):
+        raise SentenceError(
+            f"A sentence's `where` must be a function of the cell, but is {where!r}."
+        )
+    number = np.asarray(predicted)
+    if not callable(predicted) and (number.ndim or number.dtype.kind not in "fiub"):
+        raise SentenceError(
+            f"A sentence's `predicted` must be a number or a function of the cell, but is {predicted!r}."
+        )
     if not callable(allowed):
         check_allowed(allowed, math.nan if callable(predicted) else predicted, statement)
 
@@ -252,7 +263,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         return None
     predicted, allowed = said.fixed(cell.blind())
     unfinished = cell.unfinished(said.of) if said.at_end else ""
-    lost = "" if said.among else cell.lost(said.of)
+    lost = _absent(cell, said.of) if said.among else cell.lost(said.of)
     note, method = said.note, "exact"
     if isinstance(found, Exact):
         worst = np.asarray(found.worst)
@@ -342,6 +353,18 @@ def _mistake(said: Sentence, what: str) -> SentenceError:
     code = _code(said)
     line = f"The sentence `{said.id}` {what}".rstrip(".")
     return SentenceError(f"{code.co_filename}, line {code.co_firstlineno}: {line}.")
+
+
+def _absent(cell: Any, networks: Iterable[str]) -> str:
+    """Which runs of these networks nobody can have left out on purpose, in words; "" where there are none."""
+    for name in networks:
+        if name and name not in cell.variants:
+            return f"no network `{name}` was trained"
+        outcomes = cell.network(name).get("outcome")
+        for code, word in ((MISSING, "missing"), (FAILED, "failed")):
+            if outcomes is not None and (number := int((outcomes.values == code).sum())):
+                return f"{number} of {outcomes.size} runs {word}"
+    return ""
 
 
 def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:

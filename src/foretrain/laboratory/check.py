@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import Program, completed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.conclude import theory_of
 from foretrain.plans.author import loaded
-from foretrain.plans.grid import Grid
+from foretrain.plans.grid import Grid, WithheldError
 from foretrain.plans.parameters import clean, rules
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
@@ -53,6 +54,8 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     def attempt(what: str, function: Callable[[], Any]) -> Any:
         try:
             return function()
+        except WithheldError as error:
+            lines.append(f"{what}: {place(error)}")
         except ForetrainError as error:
             lines.append(f"{what}: {error}")
         except (Exception, SystemExit) as error:
@@ -66,22 +69,27 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
         sizes |= attempt("program", lambda name=name, shape=shape: _fits(name, shape)) or {}
     attempt("estimate", lambda: found.estimate(p))
     attempt("labels", lambda: _labelled(found, p, sizes))
+    sentences = attempt("sentences", lambda: found.sentences) or ()
     made = _no_runs(plan)
     theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
     if (
         theory is not None
         and theory.data_vars
         and observed
-        and not found.sentences
+        and not sentences
         and not set(theory.data_vars) & set(observed)
     ):
         lines.append(
             f"predict: it must give a variable that the program observes ({', '.join(observed)}), but gives "
             f"{', '.join(map(str, theory.data_vars))}: nothing can be compared."
         )
+    if theory is not None:
+        for name in sorted(observed.keys() & theory.data_vars.keys()):
+            attempt("predict", lambda name=name: _as_long(name, theory[name], sizes))
     made = dataclasses.replace(made, theory=xr.Dataset() if theory is None else theory)
-    for said in attempt("sentences", lambda: found.sentences) or ():
-        attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made))
+    swept = {name for name, values in plan.axes.items() if len(values) > 1}
+    for said in sentences:
+        attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made, swept))
     return list(dict.fromkeys(lines))
 
 
@@ -102,17 +110,36 @@ def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
             )
 
 
+def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
+    """Raise where something predicted is longer or shorter along a dim than what is observed, but for padding behind it."""
+    for dim, size in predicted.sizes.items():
+        expected = sizes.get(str(dim), size)
+        behind = predicted.isel({dim: slice(expected, None)}).values
+        padded = np.isnan(behind) if behind.dtype.kind == "f" else behind == -1
+        if size < expected or not padded.all():
+            raise StudyError(
+                f"Variable `{name}` must be as long along `{dim}` as what the program observes, {expected}, but is {size}."
+            )
+
+
 def _no_runs(plan) -> Grid:
     """A cell of the plan in which nothing was trained."""
     return next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
 
 
-def _interval(said, cell: Grid) -> None:
+def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
+    """Raise where a sentence that speaks of a cell allows or predicts there what cannot be judged."""
     laid = cell.along(*said.over).blind()
     try:
-        said.fixed(laid)
+        if said.where is None or said.where(laid):
+            said.fixed(laid)
     except (KeyError, IndexError):
         return  # what it takes from the theory is only there where the theory of the whole grid is
+    except WithheldError:
+        raise
+    except (SentenceError, ValueError, ArithmeticError):
+        if not swept & set(said.over):
+            raise  # along a swept axis one value is not what it speaks of
 
 
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:

@@ -272,7 +272,7 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
 
 def _by_seed(name: str, found: list[Any]) -> np.ndarray:
     """A variable that was predicted seed by seed, shape (seed, ...)."""
-    shapes = {None if one is None else np.shape(one) for one in found}
+    shapes = {None if one is None else _numbers(name, one).shape for one in found}
     if len(shapes) > 1:
         got = " and ".join("is missing" if one is None else f"has shape {one}" for one in shapes)
         raise VocabularyError(f"Variable `{name}` must have one shape for all seeds, but {got}.")
@@ -303,12 +303,12 @@ def dataset(
     """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
 
     Raises:
-        VocabularyError: a variable is not declared, has neither its declared number of dims nor one more, or another length
-            along a dim than the steps or than a variable before it.
+        VocabularyError: a variable is not declared, holds no real numbers, has neither its declared number of dims nor one
+            more, or another length along a dim than the steps or than a variable before it.
     """
     variables, lengths = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():
-        values, own = np.asarray(values), lookup(name).dims or ()
+        values, own = _numbers(name, values), lookup(name).dims or ()
         if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
             dims = ("seed", *own)
         else:
@@ -337,6 +337,18 @@ def dataset(
         )
     }
     return found.assign_coords(fitting)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """A variable as an array of real numbers."""
+    try:
+        array = np.asarray(values)
+        got = f"has dtype {array.dtype}"
+    except ValueError:  # lists of unequal lengths
+        array, got = None, "is none"
+    if array is None or array.dtype.kind not in "fiub":
+        raise VocabularyError(f"Variable `{name}` must be an array of real numbers, but {got}.")
+    return array
 
 
 def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:

@@ -19,7 +19,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.code import code_of
 from foretrain.plans.study import StudyError
 from foretrain.results.journal import scan
-from foretrain.study import Program, Run, Variable, declare, define, generator, parameter
+from foretrain.study import Program, Run, Variable, declare, define, generator, parameter, sentence
 
 SMALL = {"seeds": 3, "workers": 1, "quiet": True, "steps": 200}
 
@@ -358,3 +358,16 @@ def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):
     assert check(mine) == []
     edited(mine, "constant_values=np.nan", "constant_values=0")
     assert "as long along `mode` as what the program observes, 3, but is 4" in check(mine)[0]
+
+
+def test_one_sentence_needs_no_list_around_it_and_what_is_none_is_refused():
+    @sentence("A.", source="s", allowed=(0, 1), why="w")
+    def low(cell):
+        return None
+
+    parts = {"Parameters": Run, "program": lambda p: None}
+    assert define("mine", sentences=low, **parts).sentences == (low,)
+    assert define("mine", sentences=[low], **parts).sentences == (low,)
+    for wrong in (3, [low, lambda cell: None], "low"):
+        with pytest.raises(StudyError, match="`sentences` must hold sentences only"):
+            define("mine", sentences=wrong, **parts)

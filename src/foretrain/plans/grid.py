@@ -27,7 +27,7 @@ class _Withheld:
 
     def __getattr__(self, name):
         raise WithheldError(
-            "What a sentence allows and predicts is fixed before the run: it cannot look at what was trained."
+            "What a sentence allows and predicts, and where, is fixed before the run: it cannot look at what was trained."
         )
 
     def __getitem__(self, name):

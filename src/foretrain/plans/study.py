@@ -32,7 +32,7 @@ sentences                              claims.py    all that the file holds, tho
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -380,14 +380,14 @@ def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> S
         name: Its name.
         Parameters: A frozen dataclass of `parameter` fields.
         program: ``program(p) -> Program``.
-        **parts: Whatever else a study may define, under the same names; ``sentences`` is a list of them.
+        **parts: Whatever else a study may define, under the same names; ``sentences`` is one of them or a list.
 
     Raises:
-        StudyError: a part has a name that no study knows.
+        StudyError: a part has a name that no study knows, or something else stands among the sentences.
     """
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
-    sentences = parts.pop("sentences", ())
+    sentences = _sentences(parts.pop("sentences", ()))
     unknown = set(parts) - _PARTS
     if unknown:
         raise StudyError(
@@ -403,6 +403,15 @@ def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> S
         tuple(parts.get("REFERENCES", ())),
     )
     return Study(card, lambda role: names if role == "study" else None)
+
+
+def _sentences(given: Any) -> list[Sentence]:
+    found = list(given) if isinstance(given, Iterable) else [given]
+    for one in found:
+        if not isinstance(one, Sentence):
+            got = "a function. Put @sentence(...) over it" if callable(one) else f"{one!r}"
+            raise StudyError(f"`sentences` must hold sentences only, but holds {got}.")
+    return found
 
 
 _PARTS = {

@@ -1,7 +1,10 @@
 """Which changes of a study are other code, and which are not."""
 
 import importlib
+import re
 import sys
+from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 
 import jax.numpy as jnp
@@ -10,7 +13,7 @@ import pytest
 
 from foretrain.plans import catalogue
 from foretrain.plans.code import code_of
-from foretrain.study import Program, Run, define
+from foretrain.study import Program, Run, define, parameter
 
 STUDY = '''"""A decay."""
 
@@ -207,7 +210,7 @@ def test_every_file_of_a_folder_counts_by_what_is_used_of_it(file):
     assert not changes(folder, "theory.py", "6", "7")
 
 
-def decay(*, factor=2.0, table=None, given=1, function=np.sin):
+def decaying(*, factor=2.0, table=None, given=1, function=np.sin):
     """A study from functions that holds values in every way."""
     table = {"a": [np.zeros(3)]} if table is None else table
 
@@ -218,7 +221,11 @@ def decay(*, factor=2.0, table=None, given=1, function=np.sin):
         return 1.0
 
     whole = Program(init, step, lambda inputs, w: {"loss": w})
-    return code_of(define("decay", Parameters=Run, program=lambda p: whole))
+    return define("decay", Parameters=Run, program=lambda p: whole)
+
+
+def decay(**held):
+    return code_of(decaying(**held))
 
 
 def twice(w):
@@ -241,12 +248,38 @@ FACTOR = 3
         {"function": lambda w: w},
         {"function": lambda w: w + 1},
         {"function": partial(twice, w=2)},
+        {"function": Counter(a=1)},
+        {"function": Counter(a=2)},
+        {"function": re.compile("a").match},
     ],
 )
 def test_a_study_from_functions_is_what_they_hold(held):
     assert decay() == decay()
     assert decay(**held) != decay()
     assert decay(**held) == decay(**held)
+
+
+def test_a_study_from_functions_is_the_same_code_in_the_process_that_runs_it():
+    def function(w):
+        return w.FACTOR if hasattr(w, "FACTOR") else ((1, 2), (1, 2))
+
+    study = decaying(function=function)
+    assert code_of(catalogue.restore(catalogue.describe(study))) == code_of(study)
+
+
+def test_a_method_of_the_parameters_counts_and_a_default_does_not():
+    def made(default, text, factor):
+        @dataclass(frozen=True)
+        class Mine(Run):
+            rate: float = parameter(default, text)
+
+            def twice(self):
+                return factor * self.rate
+
+        program = Program(lambda i: 1.0, lambda i, w: w, lambda i, w: {"loss": w})
+        return code_of(define("mine", Parameters=Mine, program=lambda p: program))
+
+    assert made(1.0, "a rate", 2) == made(3.0, "the rate", 2) != made(1.0, "a rate", 3)
 
 
 def test_a_global_that_a_function_of_a_function_uses_counts(monkeypatch):

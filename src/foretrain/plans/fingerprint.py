@@ -38,7 +38,10 @@ def fingerprint(value: Any) -> tuple[str, set[Path]]:
         A hash (64 hex digits), and the files.
     """
     reader = _Reader()
-    reader.read(value)
+    try:
+        reader.read(value)
+    except RecursionError:
+        reader.say("too deep")
     return reader.digest.hexdigest(), reader.files
 
 
@@ -62,7 +65,8 @@ class _Reader:
         if id(value) in self.seen:
             self.say("seen", self.seen[id(value)][0])
             return
-        self.seen[id(value)] = len(self.seen), value
+        if type(value) is not tuple:  # equal ones may or may not be one object
+            self.seen[id(value)] = len(self.seen), value
         self.say(f"{type(value).__module__}.{type(value).__qualname__}")
         match value:
             case CodeType():
@@ -131,7 +135,7 @@ class _Reader:
         if code.co_consts and value.__doc__ is not None and code.co_consts[0] == value.__doc__:
             code = code.replace(co_consts=(None, *code.co_consts[1:]))
         self.read(code)
-        for name in sorted(names & value.__globals__.keys()):
+        for name in sorted(_globals(value.__code__) & value.__globals__.keys()):
             used = value.__globals__[name]
             self.say(name)
             self.read(used)
@@ -209,7 +213,7 @@ class _Reader:
         try:
             self.say(pickle.dumps(value))
         except Exception:
-            self.say("not to be pickled")
+            self.held(value)  # such as what holds a lambda
 
     def array(self, value: Any) -> bool:
         import numpy as np
@@ -245,6 +249,18 @@ def _imported(code: CodeType) -> set[tuple[str, int]]:
     }
     for one in code.co_consts:
         found |= _imported(one) if isinstance(one, CodeType) else set()
+    return found
+
+
+def _globals(code: CodeType) -> set[str]:
+    """Global names that a function and those within it look up; not those of attributes."""
+    found = {
+        step.argval
+        for step in dis.get_instructions(code)
+        if "GLOBAL" in step.opname or step.opname == "LOAD_NAME"
+    }
+    for one in code.co_consts:
+        found |= _globals(one) if isinstance(one, CodeType) else set()
     return found
 
 

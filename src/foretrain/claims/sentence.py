@@ -24,7 +24,6 @@ import numpy as np
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
 from foretrain.claims.written import function_of, written
 from foretrain.errors import ForetrainError
-from foretrain.vocabulary import FAILED, MISSING
 
 STATISTICS = ("mean", "median", "fraction")
 
@@ -263,7 +262,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         return None
     predicted, allowed = said.fixed(cell.blind())
     unfinished = cell.unfinished(said.of) if said.at_end else ""
-    lost = _absent(cell, said.of) if said.among else cell.lost(said.of)
+    lost = cell.lost(said.of, diverged=not said.among)
     note, method = said.note, "exact"
     if isinstance(found, Exact):
         worst = np.asarray(found.worst)
@@ -353,18 +352,6 @@ def _mistake(said: Sentence, what: str) -> SentenceError:
     code = _code(said)
     line = f"The sentence `{said.id}` {what}".rstrip(".")
     return SentenceError(f"{code.co_filename}, line {code.co_firstlineno}: {line}.")
-
-
-def _absent(cell: Any, networks: Iterable[str]) -> str:
-    """Which runs of these networks nobody can have left out on purpose, in words; "" where there are none."""
-    for name in networks:
-        if name and name not in cell.variants:
-            return f"no network `{name}` was trained"
-        outcomes = cell.network(name).get("outcome")
-        for code, word in ((MISSING, "missing"), (FAILED, "failed")):
-            if outcomes is not None and (number := int((outcomes.values == code).sum())):
-                return f"{number} of {outcomes.size} runs {word}"
-    return ""
 
 
 def _verdict(found: tuple[float, float], allowed: tuple[float, float]) -> str:

@@ -147,9 +147,10 @@ class Grid:
         """Runs of the study's own network (""), or of a variant; empty if there is none in this cell."""
         return self.simulation if not name else self.variants.get(name, xr.Dataset())
 
-    def lost(self, networks: Collection[str]) -> str:
-        """Which runs of these networks are missing, failed or diverged, in words; "" where all are there."""
-        return next((text for name in networks if (text := self._lost[name])), "")
+    def lost(self, networks: Collection[str], *, diverged: bool = True) -> str:
+        """Which runs of these networks are missing, failed or, if asked for, diverged, in words; "" where all are there."""
+        known = self._lost if diverged else self._absent
+        return next((text for name in networks if (text := known[name])), "")
 
     def unfinished(self, networks: Collection[str]) -> str:
         """Which runs of these networks were cut off before they had settled, in words; "" where none was."""
@@ -157,12 +158,18 @@ class Grid:
 
     @cached_property
     def _lost(self) -> dict[str, str]:
-        def of(name: str) -> str:
-            if name and name not in self.variants:
-                return f"no network `{name}` was trained"
-            return _lost(self.network(name))
+        return _Each(lambda name: self._without(name, _LOST))
 
-        return _Each(of)
+    @cached_property
+    def _absent(self) -> dict[str, str]:
+        absent = {code: word for code, word in _LOST.items() if code != DIVERGED}
+        return _Each(lambda name: self._without(name, absent))
+
+    def _without(self, name: str, codes: dict[int, str]) -> str:
+        """How many runs of a network ended in one of these ways, in words."""
+        if name and name not in self.variants:
+            return f"no network `{name}` was trained"
+        return _lost(self.network(name), codes)
 
     @cached_property
     def _unfinished(self) -> dict[str, str]:
@@ -189,11 +196,11 @@ def _runs(number: int, total: int) -> str:
     return f"{number} of {total} runs"
 
 
-def _lost(data: xr.Dataset) -> str:
+def _lost(data: xr.Dataset, codes: dict[int, str]) -> str:
     if "outcome" not in data:
         return ""
     outcomes = data["outcome"].values
-    counts = {word: int((outcomes == code).sum()) for code, word in _LOST.items()}
+    counts = {word: int((outcomes == code).sum()) for code, word in codes.items()}
     words = [f"{_runs(number, outcomes.size)} {word}" for word, number in counts.items() if number]
     return ", ".join(words)
 

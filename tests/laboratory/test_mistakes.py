@@ -323,13 +323,38 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
     capsys.readouterr()
     assert main(["report", str(out)]) == 2
     one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
+    more = ["run", str(moved), *RUN, "--seeds", "3", "--out", str(out)]
+    assert main(more) == 2
+    repair = f"foretrain report with this folder and --study {moved}"
+    one_line(capsys.readouterr().err, repair)
     assert main(["report", str(out), "--study", str(moved)]) == 0
-    assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
-    study("    scale: float", "    size: float")
+    assert f"remembers that its study is at {moved}.\n" in capsys.readouterr().err
+    assert main(["report", str(out)]) == 0
+    assert main(more) == 0
+    grown = foretrain.open(out)
+    assert [len(grown.claims), main(["show", str(out)])] == [2, 0]
+    assert (grown.config["study"], grown.simulation["outcome"].values.tolist()) == (
+        "tiny",
+        [4, 4, 4],
+    )
+    moved.write_text(TINY.replace("    scale: float", "    size: float"))
     capsys.readouterr()
     assert main(["report", str(out)]) == 2
     one_line(capsys.readouterr().err, "a parameter `scale`, which the study `tiny` has no longer.")
     assert main(["show", str(out)]) == 0
+
+
+def test_a_place_of_other_code_is_remembered_and_told_to_be_that(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    other = tmp_path / "other.py"
+    other.write_text(file.read_text().replace("w * (1 - inputs", "w * (0.9 - inputs"))
+    capsys.readouterr()
+    assert main(["report", str(out), "--study", str(other)]) == 0
+    told = capsys.readouterr().err
+    assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
+    assert main(["run", str(other), *RUN, "--seeds", "3", "--out", str(out)]) == 2
+    one_line(capsys.readouterr().err, "--retrain to train them again, or --keep")
 
 
 KIND = """"scale", above=0)

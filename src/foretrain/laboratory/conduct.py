@@ -307,7 +307,7 @@ def rebuild(
     Args:
         folder: Folder of results.
         study: The study, where the folder cannot know where it is: one that was made in Python, has moved, or has another
-            name now.
+            name now. The folder remembers the place of a file or folder.
         quiet: Say nothing of how far it is.
 
     Raises:
@@ -324,7 +324,14 @@ def rebuild(
         return result
     known = None if study is None else loaded(study).named(stored["study"])
     plan = plan_from_dict(stored, known)
-    if scan(folder).identities:
+    held = scan(folder)
+    if held.identities:
         refuse_other_runs(stored, plan.study, folder)
     with data_from(None, folder):
-        return conclude(folder, plan, "", 0.0, quiet=quiet)
+        result = conclude(folder, plan, "", 0.0, quiet=quiet)
+    if plan.study.where and plan.study.where != stored.get("where"):
+        home.record(folder, plan)
+        others = sorted(held.codes.keys() - {code := code_of(plan.study), ""})
+        made = f" Its runs were made by other code ({', '.join(others)}; now {code})."
+        say(f"{folder} remembers that its study is at {plan.study.where}.{made if others else ''}")
+    return result

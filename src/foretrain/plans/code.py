@@ -15,7 +15,7 @@ from pathlib import Path
 
 from foretrain.plans.fingerprint import fingerprint
 from foretrain.plans.siblings import beside, file_of
-from foretrain.plans.study import Study
+from foretrain.plans.study import ROLES, Study
 
 _PACKAGE = Path(__file__).parents[1]
 # What an import leads to in other rooms decides where runs are kept and how they are read, not what they are.
@@ -96,6 +96,7 @@ def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]
     nowhere. Declarations of variables decide no number.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"))
+    part = file.stem if file.stem in ROLES else "study"  # the name of a study decides no number
     anywhere = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     made = _made(tree)
     imported = {
@@ -119,7 +120,7 @@ def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]
         text, used, imports = _entry(node)
         for name in names:
             there = found.setdefault(name, [])
-            there.append((f"{file.name} {name} {len(there)} {text}", used, imports))
+            there.append((f"{part}.py {name} {len(there)} {text}", used, imports))
     for name, entries in found.items():
         if any(_BY_STRING & used for _, used, _ in entries):
             found[name] = [*entries, _whole(file)]

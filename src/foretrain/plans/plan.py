@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,6 +229,8 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
         )
     try:
         known = study or _study_of(fields)
+        if study is None and known.where:  # its file may have another name by now
+            known = known.named(fields["study"])
         if known.name != fields["study"]:
             raise argument_error("study", f"be `{fields['study']}`", f"is `{known.name}`")
         for name in {**fields["parameters"], **fields["axes"]}:
@@ -327,11 +330,21 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def join(stored: Mapping[str, Any], asked: Plan) -> Plan:
-    """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`."""
+    """The plan of a folder whose manifest holds the plan `stored`, after `asked` was asked of it; see `merge`.
+
+    A study at the place that the folder remembers keeps the name that its runs have there, whatever it is called now.
+    """
+    if asked.study.where and asked.study.where == stored.get("where"):
+        asked = dataclasses.replace(asked, study=asked.study.named(stored["study"]))
     if stored["study"] != asked.study.name:
+        repair = "Try another folder."
+        if asked.study.where:
+            repair = (
+                f"Try another folder, or, if it is that study under a new name, first foretrain report with this folder and "
+                f"--study {shlex.quote(asked.study.where)}."
+            )
         raise FolderError(
-            f"Argument `out` must be a folder of study `{asked.study.name}`, but holds study `{stored['study']}`. "
-            "Try another folder."
+            f"Argument `out` must be a folder of study `{asked.study.name}`, but holds study `{stored['study']}`. {repair}"
         )
     return merge(plan_from_dict(stored, asked.study), asked)
 

@@ -31,9 +31,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    "study", [s if s == "optimizers" else pytest.param(s, marks=pytest.mark.slow) for s in CASES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("study", CASES)
 def test_every_value_of_a_foreign_axis_is_judged_alone(study, tmp_path):
     fixed, (axis, values) = CASES[study]
 

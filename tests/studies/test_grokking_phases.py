@@ -13,6 +13,7 @@ from foretrain.training import embedding as toy
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
 
 
+@pytest.mark.slow
 def test_the_decoder_alone_is_the_toy_model_with_embeddings_that_do_not_move(tmp_path):
     p = study.Parameters(**KEPT, accuracy_threshold=0.4)
     for objective in ("regression", "classification"):
@@ -101,6 +102,7 @@ def test_what_other_seeds_foretell():
     assert reading.foretold(groups, tied, known[..., :3]).tolist() == [0.5, 0, 0.5]
 
 
+@pytest.mark.slow
 def test_other_knobs_are_axes_of_the_same_study(tmp_path):
     axes = {"objective": ["regression", "classification"], "decoder_decay": [0.0, 1.0]}
     result = foretrain.run(

@@ -39,6 +39,7 @@ def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
     assert distance(np.array([quantiles]) / 10, law)[0] > 0.5
 
 
+@pytest.mark.slow
 def test_small_study_judges_spectra_and_training_and_draws(tmp_path):
     result = foretrain.run(
         "mask-spectrum",
@@ -69,6 +70,7 @@ def test_small_study_judges_spectra_and_training_and_draws(tmp_path):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 
+@pytest.mark.slow
 def test_training_alone_can_be_the_study(tmp_path):
     result = foretrain.run(
         "mask-spectrum",

@@ -211,6 +211,7 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
     assert set(drawings) >= {"escape-time", "alignment", "outcomes"}
 
 
+@pytest.mark.slow
 def test_a_network_on_the_transposed_mask_is_noticed(tmp_path, monkeypatch):
     real = study.inputs
 

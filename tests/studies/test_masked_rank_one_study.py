@@ -54,6 +54,7 @@ def test_predictions_scale_as_they_must():
         assert one["alignment_exponent"] == pytest.approx(1 - values[1] / values[0])
 
 
+@pytest.mark.slow
 def test_small_study_holds_what_is_exact_and_draws(tmp_path):
     result = foretrain.run(
         "masked-rank-one",

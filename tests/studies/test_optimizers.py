@@ -26,6 +26,7 @@ def test_starts_are_those_of_the_s_curves():
         np.testing.assert_array_equal(mine[name], theirs[name])
 
 
+@pytest.mark.slow
 def test_from_a_grid_to_claims_and_figures(tmp_path):
     result = foretrain.run(
         "optimizers",

@@ -21,6 +21,7 @@ def result(tmp_path_factory):
     return foretrain.run("parallelograms", **SMALL, **options, out=out), out
 
 
+@pytest.mark.slow
 def test_stored_measures_are_those_of_the_theory_and_the_ideal_is_of_the_training_set(result):
     data, task = at_end(result[0].simulation), operation(study.Parameters(symbols=5))
     for size in (8, 14):
@@ -36,6 +37,7 @@ def test_stored_measures_are_those_of_the_theory_and_the_ideal_is_of_the_trainin
             assert run["ideal_rqi"] == pytest.approx(ideal.mean())
 
 
+@pytest.mark.slow
 def test_all_variants_are_trained_judged_and_drawn(result):
     found, out = result
     assert {claim.id for claim in found.claims} == {

@@ -56,6 +56,7 @@ def test_a_third_parallelogram_of_another_label_needs_three_where_the_group_does
         assert parallelograms.deduced(task, chosen)[square[3]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "group",
     [

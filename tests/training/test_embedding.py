@@ -243,6 +243,7 @@ def study():
     return define("toy", Parameters=toy.Toy, **parts)
 
 
+@pytest.mark.slow
 def test_runs_end_when_both_accuracies_are_reached_and_go_on_if_asked_to(tmp_path):
     values = {
         "seeds": 2,

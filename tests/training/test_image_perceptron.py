@@ -75,6 +75,7 @@ def test_a_run_is_adamw_with_a_rate_of_its_own_for_the_last_layer(batch_size):
         assert float(observed[name]) == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_a_batch_is_drawn_without_repetition_and_differs_from_step_to_step():
     p = replace(SMALL, batch_size=4)
     with jax.enable_x64(True):

@@ -163,6 +163,7 @@ def test_decay_is_decoupled_and_of_its_own_part(part, x64):
             np.testing.assert_allclose(decayed, without - share * first, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_first_steps_are_those_of_a_walk_that_looks_at_every_step(x64):
     p = replace(SMALL, accuracy_threshold=0.6, embedding_learning_rate=0.03, decoder_decay=1.0)
     inputs, step = given(p), jax.jit(modular.program(p).step)
@@ -178,6 +179,7 @@ def test_first_steps_are_those_of_a_walk_that_looks_at_every_step(x64):
     assert 0 < first[0]
 
 
+@pytest.mark.slow
 def test_dropout_of_zero_is_the_plain_run_and_thresholds_are_looked_at_without_it(x64):
     dropped = replace(SMALL, dropout=0.3)
     inputs = given(SMALL)

@@ -101,10 +101,11 @@ def _variants(study: Study, p: Any) -> None:
 
 
 def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
-    """Raise where the labels along a dim are more or fewer than what is observed along it."""
+    """Raise where the labels along a dim are fewer than what is observed along it, or more and no variant may need them."""
     step = np.arange(0, p.steps + 1, p.observe_every)
     for name, (dims, values) in study.labels(p, step).items():
-        if values.shape != tuple(sizes.get(d, n) for d, n in zip(dims, values.shape, strict=True)):
+        more = [n - sizes.get(d, n) for d, n in zip(dims, values.shape, strict=True)]
+        if min(more) < 0 or (max(more) > 0 and not study.variants(p)):
             raise StudyError(
                 f"Labels `{name}` must be as many as there are along `{dims[0]}`, {sizes[dims[0]]}, but are {len(values)}."
             )

@@ -60,6 +60,7 @@ def grid(
     fast=OTHERS,
     plane=0.2,
     after=1.0,
+    before=0.0,
     circles=(2,),
 ):
     """Networks that do as the sentences say, their accuracy or RQI above the ideal at some sizes."""
@@ -69,7 +70,7 @@ def grid(
     ideal = {"ideal": main["real"] - above, "ideal_rqi": main["rqi"] - above_rqi}
     flat = real[:, :5]
     apart = network(
-        0.1 + 0.01 * RANDOM.uniform(size=flat.shape),
+        0.1 + before * flat + 0.01 * RANDOM.uniform(size=flat.shape),
         flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape),
         flat,
         decoder_rqi=after * flat + (1 - after) * 0.3,
@@ -110,7 +111,7 @@ def test_every_sentence_can_hold_and_fail():
             "whole-lattice": lambda: grid(slow=(LINE,), fast=(LINE,)),
             "slow-is-better": lambda: grid(slow=(OTHERS[3], OTHERS[3], OTHERS[0])),
             "too-restrictive": lambda: grid(plane=-0.1),
-            "after-decoder": lambda: grid(after=-1.0),
+            "after-decoder": lambda: grid(after=-1.0, before=1.0),
             "circle": lambda: grid(circles=(1, 2, 3)),
         },
     )

@@ -12,10 +12,8 @@ from foretrain.words import duration
 PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
 _LOG_EVERY_S = 600.0
-_SLACK_S, _SLACK = (
-    2.0,
-    0.05,
-)  # by so much ends may differ, in seconds and as a share of the time so far
+# By so much foreseen ends may differ: in seconds, and as a share of the time so far.
+_SLACK_S, _SLACK = 2.0, 0.05
 _MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
 
 
@@ -61,9 +59,8 @@ class Forecast:
     """The seconds left, said once the estimates made since half of the time so far agree on it to within a factor of two."""
 
     def __init__(self):
-        self._ends: deque[tuple[float, float]] = (
-            deque()
-        )  # when an end was foreseen, and when it was to be
+        # When an end was foreseen, and when it was to be.
+        self._ends: deque[tuple[float, float]] = deque()
 
     def left(self, now_s: float, estimate_s: float) -> float | None:
         """The estimate, or None where earlier ones tell another end.

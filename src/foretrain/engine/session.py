@@ -43,6 +43,7 @@ _FLUSH_S = 1.0
 _FLUSH_RUNS, _FLUSH_BYTES = 4096, 32 * 2**20
 _REPORT_S = 0.5
 _ORPHANED = 3
+_MISTAKES = (Exception, SystemExit)  # of an author: what their code may raise
 
 
 class Session:
@@ -97,7 +98,7 @@ class Session:
                 self._keep(self._lanes.advance())
             except FolderError:
                 raise
-            except (Exception, SystemExit) as error:
+            except _MISTAKES as error:
                 self._fail_all(error)
         now = time.monotonic()
         self._turn_s = now - began
@@ -177,7 +178,7 @@ class Session:
             self._lanes = Lanes(self._program, shared, lanes)
         except TooLarge:
             raise
-        except (Exception, SystemExit) as error:
+        except _MISTAKES as error:
             # Every run of the group fails with this text when it comes; nothing else does.
             self._give_up_group(error)
         self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": stored})
@@ -186,10 +187,7 @@ class Session:
         for _, identity, overrides, seed, _ in runs:
             try:
                 return self._passenger(identity, overrides, seed)
-            except (
-                Exception,
-                SystemExit,
-            ):  # this run will fail when its turn comes; others may be sound
+            except _MISTAKES:  # this run will fail when its turn comes; others may be sound
                 continue
         return None
 
@@ -218,7 +216,7 @@ class Session:
                 try:
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
-                except (Exception, SystemExit) as error:
+                except _MISTAKES as error:
                     self._keep([self._failed(identity, error)])
                 if self._due(time.monotonic()):  # the inputs of a run may take long to make
                     self.flush()

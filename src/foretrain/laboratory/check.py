@@ -101,13 +101,20 @@ def _variants(study: Study, p: Any) -> None:
 
 
 def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
-    """Raise where the labels along a dim are fewer than what is observed along it, or more and no variant may need them."""
+    """Raise where the labels along a dim are not as many as what the longest of the networks observes along it."""
     step = np.arange(0, p.steps + 1, p.observe_every)
-    for name, (dims, values) in study.labels(p, step).items():
-        more = [n - sizes.get(d, n) for d, n in zip(dims, values.shape, strict=True)]
-        if min(more) < 0 or (max(more) > 0 and not study.variants(p)):
+    given = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
+    largest = dict(sizes)
+    if any(length != sizes.get(dim, length) for dim, length in given.values()):
+        for overrides in study.variants(p).values():
+            changes = {name: value for name, value in overrides.items() if name != "seeds"}
+            for name, shape in _traced(study, dataclasses.replace(p, **changes)).items():
+                for dim, size in _fits(name, shape).items():
+                    largest[dim] = max(size, largest.get(dim, size))
+    for name, (dim, length) in given.items():
+        if length != largest.get(dim, length):
             raise StudyError(
-                f"Labels `{name}` must be as many as there are along `{dims[0]}`, {sizes[dims[0]]}, but are {len(values)}."
+                f"Labels `{name}` must be as many as there are along `{dim}`, {largest[dim]}, but are {length}."
             )
 
 

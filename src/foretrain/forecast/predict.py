@@ -93,9 +93,10 @@ def predict(
         times = _check_times(times, horizon)
     # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
     followed = np.concatenate([[0.0], np.geomspace(1e-9 * horizon, horizon, 3000)])
-    states = reduced_dynamics.flow(reduction, start, followed)
-    followed = _refined(followed, states)
-    states = reduced_dynamics.flow(reduction, start, followed)
+    until = horizon if times is None else max(horizon, times[-1])
+    flow = reduced_dynamics.trajectory(reduction, start, until)
+    followed = _refined(followed, flow(followed))
+    states = flow(followed)
     losses = reduced_dynamics.loss(reduction, states)
     initial, final = float(losses[0]), float(losses[-1])
     if times is None:
@@ -114,7 +115,7 @@ def predict(
         init_scale=strength,
         modes=_forecast(reduction, followed, states),
         times=times,
-        loss=reduced_dynamics.loss(reduction, reduced_dynamics.flow(reduction, start, times)),
+        loss=reduced_dynamics.loss(reduction, flow(times)),
         initial_loss=initial,
         final_loss=final,
         learning_time=first_below(followed, losses, (initial + final) / 2),

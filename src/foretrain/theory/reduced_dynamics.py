@@ -9,7 +9,7 @@ A state is a float64 array of shape (edge, mode), edges in the order of the grap
 them; it is zero where an end of the edge lacks the mode, and stays so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -148,28 +148,54 @@ def flow(
     if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
         raise argument_error("times", "ascend from a time that is not negative", f"is {times}")
     start = decoupled_start(reduction, start)
+    if times[-1] == 0:
+        return start[None]
+    solution = _solve(reduction, start, times[-1], relative_tolerance, t_eval=times)
+    return _states(solution.y, times, start)
+
+
+def trajectory(
+    reduction: Reduction,
+    start: float | Mapping | np.ndarray,
+    until: float,
+    *,
+    relative_tolerance: float = 1e-10,
+) -> Callable[[np.ndarray], np.ndarray]:
+    """The reduced gradient flow up to a positive time, integrated once, to be looked at wherever it turns out to matter.
+
+    Returns:
+        Times in [0, until], shape (time,), to states of shape (time, edge, mode), as `flow` gives them.
+    """
+    start = decoupled_start(reduction, start)
+    solution = _solve(reduction, start, until, relative_tolerance, dense_output=True)
+    return lambda times: _states(solution.sol(times), times, start)
+
+
+def _solve(reduction, start, until, relative_tolerance, **how):
     edges, modes = start.shape
 
     def derivative(_, flat):
         return velocity(reduction, flat.reshape(modes, edges).T).T.ravel()
 
-    span = (0.0, times[-1])
-    if span[1] == 0:
-        return start[None]
     solution = solve_ivp(
         derivative,
-        span,
+        (0.0, until),
         start.T.ravel(),
         method="LSODA",
-        t_eval=times,
         rtol=relative_tolerance,
         atol=relative_tolerance * 1e-3 * max(np.abs(start).max(), 1e-100),
         lband=edges - 1,
         uband=edges - 1,
+        **how,
     )
     if not solution.success:
         raise ForetrainError(f"The reduced flow could not be integrated: {solution.message}")
-    states = solution.y.T.reshape(-1, modes, edges).swapaxes(1, 2).copy()
+    return solution
+
+
+def _states(flat, times, start):
+    edges, modes = start.shape
+    states = flat.T.reshape(-1, modes, edges).swapaxes(1, 2).copy()
     states[times == 0] = start
     return states
 

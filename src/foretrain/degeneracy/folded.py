@@ -1,0 +1,196 @@
+"""A network as a chain of maps between activations that carry their constant with them.
+
+With biases folded in, the activations of layer l are f̄ = (f, 1), the constant last, and a section maps (f, c) to
+(f', c), its bias multiplied by c: a linear section becomes a matrix, and scaling f̄ scales biases too. The output has no
+constant. Not folded, f̄ is f and a section what it is. Everything here is float64 NumPy for sections that are a linear map
+and then a named nonlinearity; any other goes through JAX in double precision.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.network import Network, Section, examples
+from foretrain.degeneracy.nonlinearities import nonlinearity
+from foretrain.errors import argument_error
+
+BUDGET = 2**28  # bytes that a block of examples may take
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A section as ``nonlinearity(matrix f̄ + shift)``, then the constant.
+
+    Args:
+        matrix: (out, d), the folded bias as last column.
+        shift: (out,), the bias where it is not folded.
+        value: Of preactivations, any shape.
+        slope: Likewise.
+        carries: Whether the constant is handed on.
+    """
+
+    matrix: np.ndarray
+    shift: np.ndarray
+    value: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+    carries: bool
+
+    def preactivations(self, f: np.ndarray) -> np.ndarray:
+        """(..., d) to (..., out)."""
+        return f @ self.matrix.T + self.shift
+
+    def values(self, f: np.ndarray) -> np.ndarray:
+        """Next activations, (..., d) to (..., d')."""
+        new = self.value(self.preactivations(f))
+        return np.concatenate([new, f[..., -1:]], -1) if self.carries else new
+
+    def jacobians(self, f: np.ndarray) -> np.ndarray:
+        """Slopes d f̄' / d f̄, (n, d) to (n, d', d)."""
+        found = self.slope(self.preactivations(f))[..., None] * self.matrix
+        if not self.carries:
+            return found
+        last = np.zeros((*found.shape[:-2], 1, found.shape[-1]))
+        last[..., -1] = 1
+        return np.concatenate([found, last], -2)
+
+
+@dataclass(frozen=True)
+class General:
+    """Any section, through JAX.
+
+    Args:
+        section: Of the network.
+        params: Its parameters.
+        folded: Whether f̄ has the constant.
+        carries: Whether the constant is handed on.
+    """
+
+    section: Section
+    params: dict[str, Any]
+    folded: bool
+    carries: bool
+
+    def _one(self, params, f):
+        import jax.numpy as jnp
+
+        if not self.folded:
+            return self.section.apply(params, f)
+        constant = f[-1]
+        if self.section.bias is not None:
+            params = params | {self.section.bias: params[self.section.bias] * constant}
+        new = self.section.apply(params, f[:-1])
+        return jnp.append(new, constant) if self.carries else new
+
+    def _call(self, kind, f):
+        import jax
+
+        with jax.enable_x64(True):
+            params = {k: np.asarray(v, np.float64) for k, v in self.params.items()}
+            flat = np.asarray(f, np.float64).reshape(-1, f.shape[-1])
+            made = np.asarray(_compiled(self, kind)(params, flat))
+        return made.reshape(*f.shape[:-1], *made.shape[1:])
+
+    def values(self, f: np.ndarray) -> np.ndarray:
+        """Next activations, (..., d) to (..., d')."""
+        return self._call("values", f)
+
+    def jacobians(self, f: np.ndarray) -> np.ndarray:
+        """Slopes d f̄' / d f̄, (n, d) to (n, d', d)."""
+        return self._call("jacobians", f)
+
+
+_PROGRAMS: dict[tuple, Any] = {}
+
+
+def _compiled(step, kind):
+    """The jitted program of a section, shared by all networks that have it; parameters are its arguments."""
+    import jax
+
+    key = (step.section, step.folded, step.carries, kind)
+    if key not in _PROGRAMS:
+        one = step._one if kind == "values" else jax.jacrev(step._one, argnums=1)
+        _PROGRAMS[key] = jax.jit(jax.vmap(one, (None, 0)))
+    return _PROGRAMS[key]
+
+
+Step = Pointwise | General
+
+
+def steps(network: Network, folded: bool = True) -> list[Step]:
+    """The network's sections as maps between activations with their constant (`folded`), or without it."""
+    last = len(network.sections) - 1
+    return [
+        _step(section, params, folded, folded and at < last)
+        for at, (section, params) in enumerate(zip(network.sections, network.params, strict=True))
+    ]
+
+
+def _step(section, params, folded, carries):
+    if section.weight is None or section.activation is None:
+        return General(section, dict(params), folded, carries)
+    weight = np.asarray(params[section.weight], np.float64)
+    bias = np.zeros(len(weight))
+    if section.bias is not None:
+        bias = np.asarray(params[section.bias], np.float64)
+    shape = nonlinearity(section.activation)
+    return Pointwise(
+        np.column_stack([weight, bias]) if folded else weight,
+        np.zeros(len(weight)) if folded else bias,
+        lambda p: shape.value(p, np),
+        lambda p: shape.slope(p, np),
+        carries,
+    )
+
+
+def with_constant(x: np.ndarray) -> np.ndarray:
+    """(n, d) to (n, d + 1), ones last."""
+    return np.concatenate([x, np.ones((len(x), 1))], 1)
+
+
+def layers(chain: list[Step], x: np.ndarray, folded: bool = True) -> list[np.ndarray]:
+    """Activations of every layer with their constant, from data (n, d_0): L + 1 arrays, the last without constant."""
+    found = [with_constant(x) if folded else x]
+    for step in chain:
+        found.append(step.values(found[-1]))
+    return found
+
+
+def widths(network: Network, x: np.ndarray, folded: bool = True) -> list[int]:
+    """Number of activations of each layer, with the constant where it is folded in; found from one example."""
+    return [f.shape[1] for f in layers(steps(network, folded), np.asarray(x[:1], float), folded)]
+
+
+Data = Any  # an array (n, d_0), or a function without arguments that gives such arrays one after another
+
+
+def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
+    """The examples in float64, at most `size` at a time.
+
+    Args:
+        data: An array (n, d_0), which may be a memory map, or a function that gives an iterable of arrays (n_b, d_0)
+            whenever it is called: all that is ever held of it is one of them.
+        size: Examples at a time.
+    """
+    parts: Iterable[Any] = data() if callable(data) else (data,)
+    for part in parts:
+        for begin in range(0, len(part), size):
+            yield np.asarray(part[begin : begin + size], np.float64)
+
+
+def first_block(network: Network, data: Data) -> np.ndarray:
+    """The first examples, checked against the network, float64: a few rows from which widths are found."""
+    part = next(iter(data()), np.zeros((0, 0))) if callable(data) else data
+    return np.asarray(examples(network, part, "x")[:1], np.float64)
+
+
+def block_size(bytes_each: float, budget: int = BUDGET) -> int:
+    """So many examples at a time that what each needs stays within the budget, at least one.
+
+    Raises:
+        ArgumentError: The budget is no positive number of bytes.
+    """
+    if not budget > 0:
+        raise argument_error("budget", "be a positive number of bytes", f"is {budget}")
+    return max(1, int(budget / max(bytes_each, 1)))

@@ -1,0 +1,398 @@
+"""The interaction basis: in each layer the directions that matter, in the order in which they matter, whatever the neurons.
+
+In layer l let G = U' D_G U be the Gram matrix of its activations and M that of the Jacobians of what comes later, in
+whitened coordinates M~ = D_G^{1/2} U M U' D_G^{1/2} = V' D_M V. Then f^ = C f with
+
+    C = D_M^{1/2} V (D_G^{1/2})^+ U,    C^+ = U' D_G^{1/2} V' (D_M^{1/2})^+,
+
+has C C^+ = 1 on the directions kept, and C G C' = D_M: the variance of a direction is its importance. C^+ C is an oblique
+projector, the identity where every direction is kept; it is not the Moore-Penrose one. Directions without variance, or
+without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ where its appendix has D_M^{1/2}: the
+appendix is followed, the other is an option. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
+
+Nothing is squared on the way: G and M are known by triangular factors, G = R'R, which a QR decomposition updates block by
+block, so that the basis is as exact for correlated activations as double precision allows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from foretrain.degeneracy.folded import (
+    BUDGET,
+    Data,
+    block_size,
+    blocks,
+    first_block,
+    layers,
+    steps,
+)
+from foretrain.degeneracy.network import Network
+from foretrain.errors import argument_error, finite_array, one_of, real
+
+KINDS, FINALS, SCALINGS = ("global", "local"), ("pca", "identity"), ("importance", "inverse")
+THRESHOLD = 1e-10
+
+
+@dataclass(frozen=True)
+class LayerBasis:
+    """Coordinates f^ = C (f̄ - mean) of one layer; f̄ has the constant as last entry where biases are folded in.
+
+    Args:
+        forward: C, (k, d).
+        backward: C^+, (d, k), with C C^+ = 1.
+        importance: D_M, (k,), descending; of the final layer the variances (of its identity in the outputs' order).
+        mean: (d,), zero unless centred.
+    """
+
+    forward: np.ndarray
+    backward: np.ndarray
+    importance: np.ndarray
+    mean: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of directions kept, k."""
+        return len(self.importance)
+
+    def coordinates(self, f: np.ndarray) -> np.ndarray:
+        """f̄ (..., d) to f^ (..., k)."""
+        return (f - self.mean) @ self.forward.T
+
+    def activations(self, coordinates: np.ndarray) -> np.ndarray:
+        """f^ (..., k) to f̄ (..., d), in the span of the directions kept."""
+        return coordinates @ self.backward.T + self.mean
+
+    def first(self, kept: int) -> "LayerBasis":
+        """The same with the most important directions alone."""
+        part = slice(kept)
+        return LayerBasis(
+            self.forward[part], self.backward[:, part], self.importance[part], self.mean
+        )
+
+
+@dataclass(frozen=True)
+class InteractionBasis:
+    """The basis of every layer.
+
+    Args:
+        layers: L + 1, the input first.
+        kind: "global", by Jacobians to the output, or "local", by those to the next layer in its own basis.
+        folded: Whether the constant is the last activation of every layer but the output.
+        examples: Number of examples it was found on.
+    """
+
+    layers: tuple[LayerBasis, ...]
+    kind: str
+    folded: bool
+    examples: int
+
+
+def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+    """Triangular R, (<= d, d), with R'R the sum of squares of rows (n, d) and of those that `before` stands for.
+
+    Cost: 2 n d² operations.
+    """
+    rows = rows if before is None else np.concatenate([before, rows])
+    return np.linalg.qr(rows, mode="r")
+
+
+def root(gram: np.ndarray, name: str = "gram") -> np.ndarray:
+    """A factor R of a positive semidefinite matrix, R'R = gram: exact to the square root of rounding only.
+
+    Raises:
+        ArgumentError: It is not square and symmetric.
+    """
+    gram = finite_array(name, gram, ndim=2)
+    if gram.shape[0] != gram.shape[1] or not np.allclose(gram, gram.T, atol=1e-8 * _largest(gram)):
+        raise argument_error(name, "be a symmetric matrix", f"has shape {gram.shape}")
+    values, vectors = np.linalg.eigh(gram)
+    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
+
+
+def _largest(values):
+    return float(np.abs(values).max(initial=0.0))
+
+
+def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
+    """(D_G^{1/2})^+ U and U' D_G^{1/2}, shapes (k, d) and (d, k), from a factor R of G.
+
+    Args:
+        gram_factor: R, (any, d), R'R = G.
+        threshold: Directions of which the root mean square is at most this share of the largest are left out.
+    """
+    _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
+    kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)
+    spread, directions = spread[kept], directions[kept]
+    return directions / spread[:, None], directions.T * spread
+
+
+def layer_basis(
+    white: np.ndarray,
+    unwhite: np.ndarray,
+    jacobian_factor: np.ndarray,
+    *,
+    mean: np.ndarray | None = None,
+    scaling: str = "importance",
+    threshold: float = THRESHOLD,
+    signs: np.ndarray | None = None,
+) -> LayerBasis:
+    """The basis of one layer, from its whitening and what its whitened directions do.
+
+    Args:
+        white: (D_G^{1/2})^+ U, (k, d), of `whitening`.
+        unwhite: U' D_G^{1/2}, (d, k).
+        jacobian_factor: R, (any, k), with R'R = M~, the mean over data of squared Jacobians in whitened coordinates.
+        mean: (d,), subtracted from activations; None for zero.
+        scaling: "importance" for D_M^{1/2}, "inverse" for (D_M^{1/2})^+.
+        threshold: Directions of which the root of the importance is at most this share of the largest are left out.
+        signs: Rows (any, k): each direction points so that the largest change of these along it is positive. By default
+            its own largest entry is.
+
+    Raises:
+        ArgumentError: The scaling is not known.
+    """
+    one_of("scaling", scaling, SCALINGS)
+    _, effect, directions = np.linalg.svd(jacobian_factor, full_matrices=False)
+    kept = effect > threshold * max(_largest(effect), np.finfo(float).tiny)
+    effect, directions = effect[kept], directions[kept]
+    along = directions if signs is None else directions @ signs.T
+    directions = directions * _signs(along)[:, None]
+    scale = effect if scaling == "importance" else 1 / effect
+    return LayerBasis(
+        (scale[:, None] * directions) @ white,
+        (unwhite @ directions.T) / scale,
+        effect**2,
+        np.zeros(white.shape[1]) if mean is None else mean,
+    )
+
+
+def _signs(rows):
+    """1 or -1 for each row: the sign of its entry that is largest in size."""
+    if not rows.size:
+        return np.ones(len(rows))
+    found = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
+    return np.where(found < 0, -1.0, 1.0)
+
+
+def from_matrices(
+    gram: np.ndarray,
+    jacobian_gram: np.ndarray,
+    *,
+    scaling: str = "importance",
+    threshold: float = 1e-7,
+) -> LayerBasis:
+    """The basis of one layer from G and M themselves, both (d, d).
+
+    Rounding hides directions of less than about 1e-8 of the largest root mean square: where that matters, `factor` of
+    the activations and `layer_basis` see further.
+    """
+    white, unwhite = whitening(root(gram, "gram"), threshold)
+    effect = root(jacobian_gram, "jacobian_gram") @ unwhite
+    return layer_basis(white, unwhite, effect, scaling=scaling, threshold=threshold)
+
+
+def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> LayerBasis:
+    """Principal components without whitening, from a factor R of G; importance is the variance."""
+    _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
+    kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)
+    directions = directions[kept] * _signs(directions[kept])[:, None]
+    mean = np.zeros(gram_factor.shape[1]) if mean is None else mean
+    return LayerBasis(directions, directions.T, spread[kept] ** 2, mean)
+
+
+def identity(gram_factor: np.ndarray, mean=None) -> LayerBasis:
+    """The activations themselves, in their own order; importance is the variance, here alone in no order."""
+    width = gram_factor.shape[1]
+    mean = np.zeros(width) if mean is None else mean
+    return LayerBasis(np.eye(width), np.eye(width), (gram_factor**2).sum(0), mean)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """First and second moments of one layer's activations f̄.
+
+    Args:
+        factor: R with R'R = G, about the mean where `centred`; (any, d).
+        mean: What was subtracted, (d,); zero where not centred.
+        examples: Number of them.
+    """
+
+    factor: np.ndarray
+    mean: np.ndarray
+    examples: int
+
+
+def moments(
+    network: Network, data: Data, *, centre: bool = False, budget: int = BUDGET
+) -> list[Moments]:
+    """Moments of every layer in one pass over the data.
+
+    Args:
+        network: Of L sections.
+        data: (n, d_0), or a function that gives blocks, see `foretrain.degeneracy.folded.blocks`.
+        centre: Whether moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
+        budget: Bytes that a block of examples may take.
+
+    Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
+    """
+    first = first_block(network, data)
+    chain = steps(network, not centre)
+    width = [f.shape[1] for f in layers(chain, first, not centre)]
+    factors: list[np.ndarray | None] = [None] * len(width)
+    count = 0
+    for block in blocks(data, block_size(24 * sum(width), budget)):
+        count += len(block)
+        for at, f in enumerate(layers(chain, block, not centre)):
+            _refuse_overflow(f)
+            rows = np.concatenate([np.ones((len(f), 1)), f], 1) if centre else f
+            factors[at] = factor(rows, factors[at])
+    made = []
+    for found, d in zip(factors, width, strict=True):
+        assert found is not None
+        if centre:  # the first row holds the mean, what lies below is about it
+            part, mean = found[1:, 1:], found[0, 1:] / found[0, 0]
+            part = part if len(part) else np.zeros((1, d))
+        else:
+            part, mean = found, np.zeros(d)
+        made.append(Moments(part / np.sqrt(count), mean, count))
+    return made
+
+
+def _refuse_overflow(f):
+    if not np.isfinite(f).all():
+        raise argument_error("x", "give finite activations", "gives some that are not")
+
+
+def memory(widths: list[int], outputs: int, kind: str = "global") -> int:
+    """Bytes that one example needs while a basis is found: its activations and the Jacobians of its largest layer.
+
+    Args:
+        widths: Number of activations of each layer, with the constant.
+        outputs: Number of outputs.
+        kind: As of `interaction_basis`.
+    """
+    local = max(a * b for a, b in pairwise(widths))
+    to_output = outputs * max(widths[:-1]) if kind == "global" else local
+    return 8 * (3 * sum(widths) + 3 * local + 4 * to_output)
+
+
+def interaction_basis(
+    network: Network,
+    data: Data,
+    *,
+    kind: str = "global",
+    final: str = "pca",
+    scaling: str = "importance",
+    centre: bool = False,
+    threshold: float = THRESHOLD,
+    few: bool = False,
+    budget: int = BUDGET,
+    tell: Callable[[str], object] | None = None,
+) -> InteractionBasis:
+    """The interaction basis of every layer of a network.
+
+    Args:
+        network: L sections.
+        data: (n, d_0), or a function that gives blocks of examples, see `foretrain.degeneracy.folded.blocks`.
+        kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the
+            output back to the input.
+        final: Basis of the output: "pca" (about zero, or the mean where `centre`) or "identity".
+        scaling: "importance" for C = D_M^{1/2} V ..., "inverse" for (D_M^{1/2})^+ as the document's section 6.1 has it.
+        centre: Whether activations are measured from their mean. If not, biases are folded in: every layer but the
+            output has a constant as its last activation.
+        threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
+            share of the layer's largest.
+        few: Whether to go on where examples are fewer than a layer's activations, so that the data and not the network
+            say how many directions there are.
+        budget: Bytes that a block of examples may take; the rest is small.
+        tell: Called with a line that says memory and work, before it begins.
+
+    Returns:
+        Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all
+        layers. Each direction points so that the largest mean change of what M measures along it is positive.
+
+    Raises:
+        ArgumentError: An option is not known, the data do not fit, or there are too few of them (see `few`).
+
+    Cost: two passes over the data (global), L + 1 passes (local); per example and layer about 2 d_L d² operations
+    (global) or 2 d_{l+1} d_l² (local).
+    """
+    for name, value, known in (("kind", kind, KINDS), ("final", final, FINALS)):
+        one_of(name, value, known)
+    one_of("scaling", scaling, SCALINGS)
+    real("threshold", threshold, minimum=0, maximum=1)
+    first = first_block(network, data)
+    chain = steps(network, not centre)
+    width = [f.shape[1] for f in layers(chain, first, not centre)]
+    size = block_size(memory(width, width[-1], kind), budget)
+    if tell is not None:
+        tell(_beforehand(width, data, size, kind))
+    found = moments(network, data, centre=centre, budget=budget)
+    count = found[0].examples
+    short = max(width[:-1])
+    if count < short and not few:
+        raise argument_error(
+            "x",
+            f"hold at least {short} examples, as many as the widest layer has activations",
+            f"holds {count}",
+            "Try more examples, or few=True, with which the data limit the number of directions.",
+        )
+    last = found[-1]
+    top = (
+        pca(last.factor, last.mean, threshold)
+        if final == "pca"
+        else identity(last.factor, last.mean)
+    )
+    white = [whitening(one.factor, threshold) for one in found[:-1]]
+    options = {"scaling": scaling, "threshold": threshold}
+    if kind == "global":
+        effects, signs = _to_output(chain, data, size, white, top, count, not centre)
+        below = [
+            layer_basis(*w, e, mean=m.mean, signs=s, **options)
+            for w, e, s, m in zip(white, effects, signs, found, strict=False)
+        ]
+        return InteractionBasis((*below, top), kind, not centre, count)
+    made = [top]
+    for at in reversed(range(len(chain))):
+        effect, sign = _to_next(chain, at, data, size, white[at][1], made[0], count, not centre)
+        basis = layer_basis(*white[at], effect, mean=found[at].mean, signs=sign, **options)
+        made.insert(0, basis)
+    return InteractionBasis(tuple(made), kind, not centre, count)
+
+
+def _beforehand(width, data, size, kind):
+    rows = "examples in blocks" if callable(data) else f"{len(data):,} examples"
+    size = size if callable(data) else min(size, len(data))
+    each = memory(width, width[-1], kind)
+    words = f"{kind.capitalize()} interaction basis of {len(width)} layers of {width} activations"
+    return f"{words}, {rows}: {size:,} at a time, about {size * each / 1e6:.0f} MB."
+
+
+def _to_output(chain, data, size, white, top, count, folded):
+    """Factors of M~ of every layer but the output, and mean Jacobians of the output's coordinates."""
+    factors = [None] * len(chain)
+    means = [np.zeros((top.size, w[1].shape[1])) for w in white]
+    for block in blocks(data, size):
+        values = layers(chain, block, folded)
+        later = None
+        for at in reversed(range(len(chain))):
+            local = chain[at].jacobians(values[at])
+            later = local if later is None else later @ local
+            rows = later @ white[at][1]
+            means[at] += top.forward @ rows.sum(0) / count
+            factors[at] = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), factors[at])
+    return factors, means
+
+
+def _to_next(chain, at, data, size, unwhite, above, count, folded):
+    """Factor of M~ of one layer by Jacobians of the next in its basis, and their mean."""
+    found, mean = None, np.zeros((above.size, unwhite.shape[1]))
+    for block in blocks(data, size):
+        f = layers(chain[:at], block, folded)[-1]
+        rows = above.forward @ chain[at].jacobians(f) @ unwhite
+        mean += rows.sum(0) / count
+        found = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), found)
+    return found, mean

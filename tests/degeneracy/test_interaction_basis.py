@@ -1,0 +1,227 @@
+import dataclasses
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.interaction_basis import (
+    from_matrices,
+    interaction_basis,
+    layer_basis,
+    moments,
+    whitening,
+)
+from foretrain.degeneracy.network import Section, network_of, perceptron
+from foretrain.errors import ArgumentError
+
+KINDS, CENTRED = ("global", "local"), (False, True)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, widths, activation, biases=True):
+    random = np.random.default_rng(seed)
+    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
+    shifts = [random.standard_normal(len(w)) for w in weights] if biases else None
+    network = perceptron(weights, shifts, activation)
+    return network, random.standard_normal((60, widths[0])) + 0.3
+
+
+def _turned(params, f):
+    import jax.numpy as jnp
+
+    return params["turn"] @ jnp.tanh(params["weight"] @ f + params["bias"])
+
+
+TURNED = Section(_turned, "weight", "bias")
+
+
+def map_in_basis(network, basis, at):
+    """The linear part of a layer map between its bases: exact for linear sections."""
+    chain = folded.steps(network, basis.folded)
+    width = basis.layers[at].forward.shape[1]
+    jacobian = chain[at].jacobians(np.ones((1, width)))[0]
+    return basis.layers[at + 1].forward @ jacobian @ basis.layers[at].backward
+
+
+@given(seeds, st.lists(st.integers(2, 6), min_size=2, max_size=5))
+@settings(max_examples=10)
+def test_a_deep_linear_network_is_the_identity_in_every_layer(seed, widths):
+    network, x = draw(seed, widths, "identity")
+    for kind in KINDS:
+        for centre in CENTRED:
+            basis = interaction_basis(network, x, kind=kind, centre=centre)
+            top = basis.layers[-1].importance
+            for at, layer in enumerate(basis.layers[:-1]):
+                found = map_in_basis(network, basis, at)
+                assert np.abs(found - np.eye(len(top))).max() < 1e-10
+                assert np.abs(layer.importance - top).max() < 1e-10 * top[0]
+
+
+@given(seeds, st.floats(0, 2))
+@settings(max_examples=10)
+def test_coordinates_stay_under_any_invertible_change_of_the_hidden_activations(seed, log_cond):
+    """f -> R f of condition up to 100, in a network whose second section reads R f."""
+    network, x = draw(seed, (4, 6, 3, 3), "tanh")
+    random = np.random.default_rng(seed)
+    left, right = (np.linalg.qr(random.standard_normal((6, 6)))[0] for _ in range(2))
+    turn = left * np.logspace(0, log_cond, 6) @ right
+
+    sections = (TURNED, *network.sections[1:])
+    second = network.params[1]["weight"] @ np.linalg.inv(turn)
+    params = (
+        network.params[0] | {"turn": turn},
+        network.params[1] | {"weight": second},
+        network.params[2],
+    )
+    other = network_of(sections, params)
+    for kind in KINDS:
+        for centre in CENTRED:
+            pair = [interaction_basis(n, x, kind=kind, centre=centre) for n in (network, other)]
+            values = [
+                [
+                    basis.coordinates(f)
+                    for basis, f in zip(
+                        found.layers,
+                        folded.layers(folded.steps(n, not centre), x, not centre),
+                        strict=True,
+                    )
+                ]
+                for n, found in zip((network, other), pair, strict=True)
+            ]
+            for mine, theirs in zip(*values, strict=True):
+                assert mine.shape == theirs.shape
+                gap = np.minimum(np.abs(mine - theirs), np.abs(mine + theirs))
+                assert gap.max() < 1e-10 * max(1, np.abs(mine).max())
+
+
+@given(seeds, st.sampled_from(["relu", "tanh", "gelu", "identity"]))
+@settings(max_examples=10)
+def test_c_has_its_pseudo_inverse_and_variance_is_importance(seed, activation):
+    network, x = draw(seed, (3, 7, 5, 2), activation)
+    for kind in KINDS:
+        for centre in CENTRED:
+            basis = interaction_basis(network, x, kind=kind, centre=centre)
+            for layer, moment in zip(basis.layers, moments(network, x, centre=centre), strict=True):
+                c, back = layer.forward, layer.backward
+                assert np.abs(c @ back - np.eye(layer.size)).max() < 1e-9
+                projector = back @ c
+                assert np.abs(projector @ projector - projector).max() < 1e-8
+                gram = c @ moment.factor.T @ moment.factor @ c.T
+                top = layer.importance[0]
+                assert np.abs(gram - np.diag(layer.importance)).max() < 1e-10 * top
+                assert (np.diff(layer.importance) <= 0).all()
+                if layer.size == c.shape[1]:
+                    assert np.abs(projector - np.eye(layer.size)).max() < 1e-8
+
+
+def test_the_pseudo_inverse_is_not_moore_penrose():
+    network, x = draw(3, (4, 3, 2), "relu", biases=False)
+    layer = interaction_basis(network, x, centre=True).layers[0]
+    assert layer.size < layer.forward.shape[1] or layer.size == 4
+    thin = layer_basis(*whitening(np.diag([3.0, 2.0, 1.0])), np.array([[1.0, 1.0, 0.2]]))
+    assert thin.size == 1
+    assert np.abs(thin.forward @ thin.backward - 1).max() < 1e-12
+    assert np.abs(thin.backward - np.linalg.pinv(thin.forward)).max() > 0.01
+
+
+def test_dependent_activations_and_those_without_effect_are_left_out():
+    random = np.random.default_rng(0)
+    weights = [random.standard_normal((6, 3)), random.standard_normal((2, 6))]
+    weights[0][3] = weights[0][:3].sum(0)  # a linear layer whose fourth unit is the sum of three
+    weights[1][:, 5] = 0  # its sixth is not read
+    network, x = perceptron(weights, None, "identity"), random.standard_normal((50, 3))
+    basis = interaction_basis(network, x)
+    assert [layer.size for layer in basis.layers] == [2, 2, 2]
+    wider = np.concatenate([weights[1], random.standard_normal((5, 6))]) * (np.arange(6) < 5)
+    rectified = perceptron([weights[0], wider, random.standard_normal((3, 7))], None, "relu")
+    found = interaction_basis(rectified, x, final="identity").layers
+    assert found[1].size == 5  # not the constant, not the sixth; rectified, the fourth is no sum
+    assert (found[3].forward == np.eye(3)).all()
+
+
+def test_lower_layers_do_not_see_a_rotation_of_the_outputs():
+    network, x = draw(1, (4, 5, 5, 3), "relu")
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
+    last = {name: turn @ leaf for name, leaf in network.params[-1].items()}
+    other = dataclasses.replace(network, params=(*network.params[:-1], last))
+    for kind in KINDS:
+        mine, theirs = (interaction_basis(n, x, kind=kind).layers for n in (network, other))
+        for a, b in zip(mine[:-1], theirs[:-1], strict=True):
+            assert np.abs(np.abs(a.forward) - np.abs(b.forward)).max() < 1e-10
+            assert np.abs(a.importance - b.importance).max() < 1e-10 * a.importance[0]
+
+
+def test_global_and_local_agree_above_the_first_average_over_data():
+    network, x = draw(5, (4, 5, 5, 3), "relu")
+    wide, near = (interaction_basis(network, x, kind=kind).layers for kind in KINDS)
+    assert np.abs(wide[2].forward - near[2].forward).max() < 1e-10
+    # The last section is linear: one layer further down nothing was averaged yet either.
+    assert np.abs(wide[1].importance - near[1].importance).max() < 1e-12
+    assert np.abs(wide[0].importance - near[0].importance).max() > 1e-3
+
+
+def test_blocks_of_data_give_the_same_basis_as_all_at_once():
+    network, x = draw(7, (4, 5, 3), "relu")
+    for kind in KINDS:
+        for centre in CENTRED:
+            whole = interaction_basis(network, x, kind=kind, centre=centre)
+            parts = interaction_basis(
+                network, lambda: (x[:11], x[11:]), kind=kind, centre=centre, budget=3000
+            )
+            assert parts.examples == 60
+            for a, b in zip(whole.layers, parts.layers, strict=True):
+                np.testing.assert_allclose(a.forward, b.forward, atol=1e-10)
+                np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)
+
+
+def test_a_section_in_jax_gives_what_the_named_one_does():
+    network, x = draw(9, (3, 4, 2), "gelu")
+    plain = tuple(Section(one.apply, None, one.bias) for one in network.sections)
+    hidden = dataclasses.replace(network, sections=plain)
+    for centre in CENTRED:
+        a, b = (interaction_basis(n, x, centre=centre).layers for n in (network, hidden))
+        for one, other in zip(a, b, strict=True):
+            np.testing.assert_allclose(one.forward, other.forward, atol=1e-9)
+
+
+def test_the_other_scaling_divides_by_the_importance():
+    network, x = draw(11, (3, 4, 2), "tanh")
+    mine, theirs = (
+        interaction_basis(network, x, scaling=s).layers[1] for s in ("importance", "inverse")
+    )
+    np.testing.assert_allclose(theirs.forward, mine.forward / mine.importance[:, None], rtol=1e-9)
+    assert np.abs(theirs.forward @ theirs.backward - np.eye(theirs.size)).max() < 1e-9
+
+
+def test_from_the_two_matrices_themselves():
+    random = np.random.default_rng(0)
+    gram, effect = (a @ a.T for a in random.standard_normal((2, 4, 4)))
+    basis = from_matrices(gram, effect)
+    np.testing.assert_allclose(
+        basis.forward @ gram @ basis.forward.T, np.diag(basis.importance), atol=1e-9
+    )
+    back = basis.backward
+    np.testing.assert_allclose(back.T @ effect @ back, np.eye(4), atol=1e-6)
+    with pytest.raises(ArgumentError, match="symmetric"):
+        from_matrices(np.triu(gram), effect)
+
+
+def test_memory_is_said_before_and_bad_input_refused():
+    network, x = draw(0, (4, 5, 3), "relu")
+    said = []
+    interaction_basis(network, x, tell=said.append)
+    assert len(said) == 1
+    assert "60 examples" in said[0]
+    assert "MB" in said[0]
+    with pytest.raises(ArgumentError, match="at least 6 examples"):
+        interaction_basis(network, x[:5])
+    assert interaction_basis(network, x[:3], few=True).layers[1].size == 3
+    with pytest.raises(ArgumentError, match="kind"):
+        interaction_basis(network, x, kind="locl")
+    with pytest.raises(ArgumentError, match="columns"):
+        interaction_basis(network, x[:, :3])
+    with pytest.raises(ArgumentError, match="finite"):
+        interaction_basis(network, np.where(x == x[3, 2], np.nan, x))

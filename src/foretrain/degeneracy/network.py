@@ -1,0 +1,335 @@
+"""A network as the analyses of degeneracy see it: a list of pure sections, each from one layer's activations to the next's.
+
+Layers are counted from the input: f^0 is the data, ``f^{l+1} = section_l(params_l, f^l)``, and with L sections f^L is the
+output. Where a section begins with a linear map, ``p^{l+1} = W^l f^l + b^l`` are its preactivations, weights being
+(out, in), and where a pointwise nonlinearity is all that follows it says which. Parameters are kept as they are given,
+NumPy in the usual case, so that they compute in float64 inside ``jax.enable_x64(True)`` and in float32 outside it.
+
+A `Network` is a JAX pytree over its parameters (once `register` was called, which every function here that needs JAX
+does), so that it can be handed to `jit`, `grad` and `vmap` as it is; its sections are static, and those built here are the
+same object for the same activation, so that networks of equal shape share what was compiled.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.nonlinearities import nonlinearity
+from foretrain.errors import argument_error, finite_array, one_of
+
+Params = dict[str, Any]
+LOSSES = ("mse", "kl")
+
+
+@dataclass(frozen=True)
+class Section:
+    """From the activations of one layer to those of the next, for one example.
+
+    Args:
+        apply: Of (params, activations (d_l,)): activations (d_{l+1},); pure, in JAX, without randomness.
+        weight: Name of the leaf of its params that is its linear part, (out, in), acting on the section's input.
+        bias: Name of the leaf, (out,), that is added to it.
+        gate: Of preactivations, any shape: what each output is of its preactivation; None where it is their quotient.
+        activation: Name of the nonlinearity (`foretrain.degeneracy.nonlinearities`) where the section is the linear part
+            and then this; None where it is anything else.
+    """
+
+    apply: Callable[[Params, Any], Any]
+    weight: str | None = None
+    bias: str | None = None
+    gate: Callable[[Any], Any] | None = None
+    activation: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Sections, from the input on, and the parameters of each.
+
+    Args:
+        sections: One for each layer but the first.
+        params: As many, leaves by name; a section without parameters has an empty one.
+    """
+
+    sections: tuple[Section, ...]
+    params: tuple[Params, ...]
+
+
+@cache
+def register() -> None:
+    """Make `Network` a JAX pytree: parameters are data, sections static. Does nothing the second time."""
+    from jax.tree_util import register_dataclass
+
+    register_dataclass(Network, data_fields=["params"], meta_fields=["sections"])
+
+
+@cache
+def dense(activation: str = "identity", bias: bool = True) -> Section:
+    """The section ``nonlinearity(W f + b)`` with leaves `weight` (out, in) and `bias` (out,).
+
+    Args:
+        activation: Name of the nonlinearity.
+        bias: Whether there is one.
+    """
+    shape = nonlinearity(activation)
+
+    def apply(params, f):
+        import jax.numpy as jnp
+
+        p = params["weight"] @ f
+        return shape.value(p + params["bias"] if bias else p, jnp)
+
+    return Section(apply, "weight", "bias" if bias else None, activation=activation)
+
+
+def perceptron(
+    weights: Sequence[Any],
+    biases: Sequence[Any] | None = None,
+    activation: str | Sequence[str] = "relu",
+) -> Network:
+    """Linear layers with a nonlinearity after each but the last.
+
+    Args:
+        weights: One for each section, (out, in).
+        biases: One for each section, (out,), or None for a section without; None for none at all.
+        activation: Name of the nonlinearity between layers, or one name for each section.
+
+    Raises:
+        ArgumentError: Shapes do not chain, a number is not finite, or a nonlinearity is unknown.
+    """
+    if not len(weights):
+        raise argument_error("weights", "hold at least one matrix", "is empty")
+    if isinstance(activation, str):
+        nonlinearity(activation)
+    biases = [None] * len(weights) if biases is None else list(biases)
+    names = (
+        [activation] * (len(weights) - 1) + ["identity"]
+        if isinstance(activation, str)
+        else list(activation)
+    )
+    for name, many in (("biases", biases), ("activation", names)):
+        if len(many) != len(weights):
+            rule = f"have one entry for each of the {len(weights)} weights"
+            raise argument_error(name, rule, f"has {len(many)}")
+    sections = tuple(dense(a, b is not None) for a, b in zip(names, biases, strict=True))
+    params = tuple(
+        {"weight": w} | ({} if b is None else {"bias": b})
+        for w, b in zip(weights, biases, strict=True)
+    )
+    return network_of(sections, params)
+
+
+def network_of(sections: Sequence[Section], params: Sequence[Mapping[str, Any]]) -> Network:
+    """The network of these, checked.
+
+    Raises:
+        ArgumentError: A leaf that a section names is absent, a number is not finite, or named weights and biases do not
+            chain: a weight's columns are as many as the rows of the section before, a bias is as long as its weight.
+    """
+    if len(sections) != len(params):
+        rule = f"have one entry for each of the {len(sections)} sections"
+        raise argument_error("params", rule, f"has {len(params)}")
+    if not sections:
+        raise argument_error("sections", "hold at least one section", "is empty")
+    kept = []
+    width = None
+    for at, (section, leaves) in enumerate(zip(sections, params, strict=True)):
+        leaves = {k: _leaf(f"params[{at}]['{k}']", v) for k, v in leaves.items()}
+        kept.append(leaves)
+        width = _chained(at, section, leaves, width)
+    return Network(tuple(sections), tuple(kept))
+
+
+def _leaf(name, value):
+    """The leaf checked: NumPy in the precision it came in, whole numbers as float64."""
+    array = finite_array(name, value)
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def _chained(at, section, leaves, width):
+    """Rows of this section's weight, or None where it may have any number of outputs."""
+    for name in (section.weight, section.bias):
+        if name is not None and name not in leaves:
+            raise argument_error(f"params[{at}]", f"hold `{name}`", f"holds {sorted(leaves)}")
+    if section.weight is None:
+        return None
+    weight = leaves[section.weight]
+    if weight.ndim != 2 or 0 in weight.shape:
+        rule = "be a matrix (out, in)"
+        raise argument_error(f"params[{at}]['{section.weight}']", rule, f"has shape {weight.shape}")
+    if width is not None and weight.shape[1] != width:
+        rule = f"have {width} columns, one for each output of the section before"
+        raise argument_error(f"params[{at}]['{section.weight}']", rule, f"has {weight.shape[1]}")
+    if section.bias is not None and leaves[section.bias].shape != (len(weight),):
+        rule = f"have shape {(len(weight),)}, one for each row of the weight"
+        got = f"has shape {leaves[section.bias].shape}"
+        raise argument_error(f"params[{at}]['{section.bias}']", rule, got)
+    return len(weight) if section.activation is not None else None
+
+
+def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
+    """The data, checked, (example, d_0): finite, at least one, as wide as the first weight where that is named.
+
+    Integers become float64.
+
+    Raises:
+        ArgumentError: Otherwise.
+    """
+    x = finite_array(name, x, ndim=2)
+    if not len(x):
+        raise argument_error(name, "hold at least one example", f"has shape {x.shape}")
+    first = network.sections[0].weight
+    if first is not None:
+        width = np.shape(network.params[0][first])[1]
+        if x.shape[1] != width:
+            rule = f"have {width} columns, one for each input of the network"
+            raise argument_error(name, rule, f"has {x.shape[1]}")
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
+
+
+def is_perceptron(network: Network) -> bool:
+    """Whether each section is a linear map and then a named nonlinearity, all that needs no JAX."""
+    return all(one.weight and one.activation for one in network.sections)
+
+
+def size(network: Network) -> int:
+    """Number of parameters."""
+    return sum(int(np.size(leaf)) for leaves in network.params for leaf in leaves.values())
+
+
+def activations(network: Network, x: Any, params: Sequence[Params] | None = None) -> list:
+    """Of every layer, input and output among them: L + 1 arrays (example, d_l), of JAX.
+
+    Args:
+        network: With L sections.
+        x: (example, d_0); may be traced.
+        params: Others than the network's own.
+    """
+    import jax
+
+    register()
+    layers = [x]
+    for section, leaves in zip(network.sections, _params(network, params), strict=True):
+        layers.append(jax.vmap(section.apply, (None, 0))(leaves, layers[-1]))
+    return layers
+
+
+def forward(network: Network, x: Any, params: Sequence[Params] | None = None):
+    """The network's outputs, (example, d_L); arguments as of `activations`."""
+    return activations(network, x, params)[-1]
+
+
+def preactivations(network: Network, x: Any, params: Sequence[Params] | None = None) -> list:
+    """p^1 to p^L: for each section ``W f + b``, (example, d_{l+1}), or None where it names no weight."""
+    layers = activations(network, x, params)
+    return [
+        None if section.weight is None else linear(section, leaves, f)
+        for section, leaves, f in zip(
+            network.sections, _params(network, params), layers[:-1], strict=True
+        )
+    ]
+
+
+def linear(section: Section, params: Params, f):
+    """``W f + b`` for f (..., d_l); of NumPy or JAX, which is what comes back."""
+    p = f @ params[section.weight or ""].T
+    return p if section.bias is None else p + params[section.bias]
+
+
+def _params(network, params):
+    return network.params if params is None else params
+
+
+def behavioural_loss(
+    network: Network,
+    params: Sequence[Params],
+    x: Any,
+    reference: Any = None,
+    kind: str = "mse",
+):
+    """How far the network behaves from the reference: L_B, a scalar of JAX, zero at the network's own parameters.
+
+    ``mse`` is the mean over examples of the squared distance of outputs, summed over outputs and with no 1/2; ``kl`` the
+    mean of KL(softmax of the reference || softmax of the outputs), for classifiers.
+
+    Args:
+        network: Whose behaviour is the reference.
+        params: Where the loss is taken; may be traced.
+        x: (example, d_0).
+        reference: Its outputs on x, (example, d_L), where they are at hand.
+        kind: One of `LOSSES`.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    one_of("kind", kind, LOSSES)
+    reference = forward(network, x) if reference is None else reference
+    outputs = forward(network, x, params)
+    if kind == "mse":
+        return jnp.mean(jnp.sum((outputs - reference) ** 2, -1))
+    there, here = jax.nn.log_softmax(reference), jax.nn.log_softmax(outputs)
+    return jnp.mean(jnp.sum(jnp.exp(there) * (there - here), -1))
+
+
+def restricted(
+    network: Network, part: Mapping[tuple[int, str], Any] | None = None
+) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:
+    """A part of the parameters as one vector, everything else held fast.
+
+    Args:
+        network: Whose parameters.
+        part: By (section, leaf): True for all of the leaf, or a boolean array of its shape for those weights that move.
+            None for every parameter of the network.
+
+    Returns:
+        The part's values, (size,), and a pure function, which can be traced, from such a vector to the params of all
+        sections. Order is by section, then leaf by name, then row by row.
+
+    Raises:
+        ArgumentError: The part names what the network does not have, or holds nothing.
+    """
+    whole = {(at, k): True for at, leaves in enumerate(network.params) for k in leaves}
+    part = whole if part is None else part
+    places = []
+    for at, leaf in sorted(part):
+        if (at, leaf) not in whole:
+            rule = f"name leaves of the network, such as {next(iter(whole), None)}"
+            raise argument_error("part", rule, f"names {(at, leaf)}")
+        values = np.asarray(network.params[at][leaf])
+        chosen = np.asarray(part[at, leaf], bool)
+        if chosen.shape not in ((), values.shape):
+            rule = f"have shape {values.shape} at {(at, leaf)}"
+            raise argument_error("part", rule, f"has shape {chosen.shape}")
+        where = np.flatnonzero(np.broadcast_to(chosen, values.shape))
+        if where.size:
+            places.append((at, leaf, where))
+    if not places:
+        raise argument_error("part", "hold at least one parameter", "holds none")
+    start = np.concatenate(
+        [np.asarray(network.params[at][leaf]).ravel()[w] for at, leaf, w in places]
+    )
+
+    def rebuilt(vector):
+        import jax.numpy as jnp
+
+        params = [dict(leaves) for leaves in network.params]
+        begin = 0
+        for at, leaf, where in places:
+            values = network.params[at][leaf]
+            moved = vector[begin : begin + where.size]
+            begin += where.size
+            if where.size == np.size(values):
+                params[at][leaf] = moved.reshape(np.shape(values))
+            else:
+                flat = jnp.asarray(values, moved.dtype).ravel().at[where].set(moved)
+                params[at][leaf] = flat.reshape(np.shape(values))
+        return tuple(params)
+
+    return start, rebuilt
+
+
+def with_params(network: Network, params: Sequence[Params]) -> Network:
+    """The same sections with other parameters, unchecked."""
+    return replace(network, params=tuple(params))

@@ -1,0 +1,142 @@
+"""Networks as lists of sections: values, losses, parts, and what is refused."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+
+from foretrain.degeneracy import network as nets
+from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
+from foretrain.errors import ArgumentError
+
+
+def made(biased=True, activation="relu", sizes=(3, 4, 5, 2), seed=0):
+    random = np.random.default_rng(seed)
+    weights = [random.normal(size=(b, a)) for a, b in itertools.pairwise(sizes)]
+    biases = [random.normal(size=b) for b in sizes[1:]] if biased else None
+    return nets.perceptron(weights, biases, activation), random.normal(size=(7, sizes[0]))
+
+
+def test_layers_are_those_written_out():
+    network, x = made()
+    with jax.enable_x64(True):
+        found = nets.activations(network, x)
+        before = nets.preactivations(network, x)
+        out = nets.forward(network, x)
+    f = x
+    for at, leaves in enumerate(network.params):
+        p = f @ leaves["weight"].T + leaves["bias"]
+        f = p if at == 2 else np.maximum(p, 0)
+        np.testing.assert_allclose(before[at], p, rtol=1e-12)
+        np.testing.assert_allclose(found[at + 1], f, rtol=1e-12)
+    np.testing.assert_array_equal(out, found[-1])
+    assert nets.size(network) == 3 * 4 + 4 * 5 + 5 * 2 + 4 + 5 + 2
+    assert nets.is_perceptron(network)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "leaky_relu:0.3"])
+def test_nonlinearities_agree_with_jax_and_have_their_slope(name):
+    import jax.numpy as jnp
+
+    shape = nonlinearity(name)
+    p = np.array([-3.0, -1.2, -0.1, 0.0, 0.2, 1.0, 4.0])
+    known = {
+        "relu": jax.nn.relu, "gelu": lambda v: jax.nn.gelu(v, False), "gelu_tanh": jax.nn.gelu,
+        "leaky_relu": jax.nn.leaky_relu, "leaky_relu:0.3": lambda v: jax.nn.leaky_relu(v, 0.3),
+        "tanh": jnp.tanh, "square": jnp.square, "identity": lambda v: v,
+    }  # fmt: skip
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(shape.value(p, np), known[name](p), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(shape.value(p, jnp), shape.value(p, np), rtol=1e-12, atol=1e-14)
+    far = p[p != 0]
+    slope = (shape.value(far + 1e-6, np) - shape.value(far - 1e-6, np)) / 2e-6
+    np.testing.assert_allclose(shape.slope(far, np), slope, rtol=1e-7, atol=1e-7)
+    assert shape.slope(np.zeros(1), np) == shape.slope(np.full(1, -1e-9), np).round(6)
+
+
+def test_behavioural_loss_is_zero_at_home_and_its_kl_is_a_divergence():
+    network, x = made()
+    other, _ = made(seed=1)
+    with jax.enable_x64(True):
+        for kind in nets.LOSSES:
+            assert abs(nets.behavioural_loss(network, network.params, x, kind=kind)) < 1e-14
+            assert nets.behavioural_loss(network, other.params, x, kind=kind) > 0.01
+        here, there = (np.asarray(nets.forward(one, x)) for one in (other, network))
+        loss = nets.behavioural_loss(network, other.params, x, there)
+        divergence = nets.behavioural_loss(network, other.params, x, kind="kl")
+    assert loss == pytest.approx(((here - there) ** 2).sum() / len(x))
+    odds = [np.exp(v) / np.exp(v).sum(1, keepdims=True) for v in (there, here)]
+    assert divergence == pytest.approx((odds[0] * np.log(odds[0] / odds[1])).sum() / len(x))
+
+
+def test_a_part_moves_and_nothing_else_does():
+    network, _ = made()
+    mask = np.zeros((5, 4), bool)
+    mask[2, 1] = mask[0, 3] = True
+    start, rebuilt = nets.restricted(network, {(1, "weight"): mask, (0, "bias"): True})
+    np.testing.assert_array_equal(start[:4], network.params[0]["bias"])
+    np.testing.assert_array_equal(start[4:], network.params[1]["weight"][[0, 2], [3, 1]])
+    with jax.enable_x64(True):
+        params = rebuilt(start + 1)
+    np.testing.assert_allclose(params[1]["weight"] - network.params[1]["weight"], mask, atol=1e-12)
+    np.testing.assert_allclose(params[0]["bias"], network.params[0]["bias"] + 1)
+    assert params[2] == network.params[2]
+    start, rebuilt = nets.restricted(network)
+    assert start.size == nets.size(network)
+    np.testing.assert_array_equal(rebuilt(start)[2]["weight"], network.params[2]["weight"])
+
+
+def test_a_network_is_a_pytree_and_equal_shapes_share_what_was_compiled():
+    nets.register()
+    calls = []
+
+    @jax.jit
+    def norm(network, x):
+        calls.append(1)
+        return (nets.forward(network, x) ** 2).sum()
+
+    for seed in range(2):
+        network, x = made(seed=seed)
+        slope = jax.grad(norm)(network, x)
+        assert slope.params[0]["weight"].shape == (4, 3)
+    assert len(calls) == 1
+
+
+def test_a_section_of_any_kind_may_stand_between():
+    def twice(params, f):
+        return 2 * f
+
+    network = nets.network_of(
+        [nets.dense("tanh", False), nets.Section(twice)], [{"weight": np.eye(2)}, {}]
+    )
+    x = np.array([[1.0, -1.0]])
+    np.testing.assert_allclose(nets.forward(network, x), 2 * np.tanh(x), rtol=1e-6)
+    assert nets.preactivations(network, x)[1] is None
+    assert not nets.is_perceptron(network)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (lambda: nets.perceptron([np.ones((3, 2)), np.ones((2, 4))]), "have 3 columns"),
+        (lambda: nets.perceptron([np.ones((3, 2))], [np.ones(2)]), r"have shape \(3,\)"),
+        (lambda: nets.perceptron([np.full((3, 2), np.nan)]), "finite"),
+        (lambda: nets.perceptron([np.ones(3)]), "matrix"),
+        (lambda: nets.perceptron([]), "at least one matrix"),
+        (lambda: nets.perceptron([np.ones((2, 2))] * 2, activation="rellu"), "`relu`"),
+        (lambda: nets.perceptron([np.ones((2, 2))], activation="leaky_relu:x"), "number"),
+        (lambda: nets.perceptron([np.ones((2, 2))], [None] * 2), "one entry for each"),
+        (lambda: nets.network_of([nets.dense()], [{"weight": np.ones((1, 1))}]), "hold `bias`"),
+        (lambda: nets.examples(made()[0], np.ones((2, 4))), "have 3 columns"),
+        (lambda: nets.examples(made()[0], np.full((2, 3), np.inf)), "finite"),
+        (lambda: nets.examples(made()[0], np.ones(3)), "2 axes"),
+        (lambda: nets.restricted(made()[0], {(9, "weight"): True}), "name leaves"),
+        (lambda: nets.restricted(made()[0], {(0, "weight"): np.ones(3, bool)}), "shape"),
+        (lambda: nets.restricted(made()[0], {}), "at least one parameter"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_refused_in_a_line(build, says):
+    with pytest.raises(ArgumentError, match=says) as caught:
+        build()
+    assert "\n" not in str(caught.value)

@@ -27,6 +27,7 @@ FLOORS = [
     {"study"},
     {"laboratory"},
     {"forecast"},
+    {"degeneracy"},
     {"theory"},
     {"engine"},
     {"networks"},

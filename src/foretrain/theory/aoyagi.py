@@ -1,0 +1,73 @@
+"""Learning coefficients of deep linear networks, in closed form.
+
+Aoyagi (2024), Consideration on the learning efficiency of multiple-layered neural networks with linear units. A network of
+widths H_0, ..., H_L that realises a true map of rank r has, with D_i = H_i - r and the one set Sigma of l + 1 layers for which
+
+    max over Sigma of D < min outside it,   sum over Sigma of D >= l max over Sigma,   sum over Sigma of D < l min outside,
+
+the coefficient lambda = [r (H_0 + H_L) - r^2]/2 + [a (l - a) - (l - 1) s^2]/(4 l) + sum of D_i D_j / 2 over pairs in Sigma,
+with s = sum over Sigma of D, a = s - (ceil(s/l) - 1) l, and the multiplicity is a (l - a) + 1. Two layers are reduced-rank
+regression.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from foretrain.errors import argument_error, integer
+
+
+class Coefficient(NamedTuple):
+    """lambda and m of Z(beta) ~ beta^(-lambda) (ln beta)^(m - 1)."""
+
+    coefficient: float
+    multiplicity: int
+
+    def at(self, beta) -> np.ndarray:
+        """lambda_Z(beta) to first order in 1/ln(beta), lambda - (m - 1)/ln(beta); of use for large beta only."""
+        return self.coefficient - (self.multiplicity - 1) / np.log(beta)
+
+
+def deep_linear(widths, rank: int) -> Coefficient:
+    """Coefficient and multiplicity of a deep linear network.
+
+    Args:
+        widths: H_0 (inputs) to H_L (outputs), at least two whole numbers of at least 1.
+        rank: r, of the map that the network realises, at most the least width.
+
+    Returns:
+        lambda and m, for a loss that is quadratic in the map, inputs of full rank and no bias.
+
+    Raises:
+        ArgumentError: If there are fewer than two widths, one is below 1, or the rank does not fit through them.
+    """
+    widths = [integer("widths", width, minimum=1) for width in widths]
+    if len(widths) < 2:
+        raise argument_error("widths", "be at least two numbers", f"has {len(widths)}")
+    rank = integer("rank", rank, minimum=0, maximum=min(widths))
+    spare = sorted(width - rank for width in widths)
+    inside = spare[: chosen(spare)]
+    l, s = len(inside) - 1, sum(inside)  # noqa: E741
+    a = s - (-(-s // l) - 1) * l
+    pairs = (s**2 - sum(one**2 for one in inside)) / 2
+    value = (rank * (widths[0] + widths[-1]) - rank**2) / 2 + pairs / 2
+    value += (a * (l - a) - (l - 1) * s**2) / (4 * l)
+    return Coefficient(value, a * (l - a) + 1)
+
+
+def chosen(spare: list[int]) -> int:
+    """Size of Sigma, l + 1, for ascending D: Sigma is the so many smallest of them."""
+    for size in range(2, len(spare) + 1):
+        inside, outside = spare[:size], spare[size:]
+        most, total = (size - 1) * inside[-1], sum(inside)
+        if total < most or (outside and not inside[-1] < outside[0]):
+            continue
+        if not outside or total < (size - 1) * outside[0]:
+            return size
+    raise AssertionError("one set fits, whatever the widths")
+
+
+def largest(widths) -> float:
+    """Half the number of parameters, what lambda would be if nothing were free."""
+    widths = np.asarray(widths)
+    return float((widths[1:] * widths[:-1]).sum() / 2)

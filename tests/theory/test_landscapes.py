@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate, special
+
+from foretrain.theory import landscapes
+
+BETAS = np.array([0.01, 1.0, 30.0, 240.0, 1e4])
+BOXED = [
+    landscapes.power(1),
+    landscapes.power(3),
+    landscapes.plane(),
+    landscapes.product(),
+    landscapes.product(2, 2),
+    landscapes.product(1, 2),
+    landscapes.product(3, 2),
+    landscapes.quadratic([1.0, 4.0], flat=1),
+]
+
+
+def boltzmann(landscape, beta):
+    """beta E[L] in the box by brute force, on a tensor grid of |w| = t^8, which is dense where the loss is small."""
+    node, weight = np.polynomial.legendre.leggauss(300)
+    t = (node + 1) / 2
+    w, weight = t**8, weight * 8 * t**7
+    axes = np.meshgrid(*[w] * landscape.dimension, indexing="ij")
+    loss = landscape.loss(np.stack(axes, -1))
+    mass = np.exp(-beta * loss) * (weight if landscape.dimension == 1 else np.outer(weight, weight))
+    return beta * (mass * loss).sum() / mass.sum()
+
+
+@pytest.mark.parametrize(
+    "landscape", [one for one in BOXED if one.dimension < 3], ids=lambda one: one.name
+)
+@pytest.mark.parametrize("beta", BETAS)
+def test_temperature_curves_are_boltzmann_means_in_the_box(landscape, beta):
+    assert landscape.by_temperature(beta) == pytest.approx(boltzmann(landscape, beta), rel=1e-5)
+
+
+@pytest.mark.parametrize("landscape", BOXED, ids=lambda one: one.name)
+def test_both_curves_tend_to_the_limit_and_one_is_the_mean_of_the_other(landscape):
+    gap = 2 * (landscape.multiplicity - 1) / np.log(1e12) + 1e-2
+    assert abs(float(landscape.by_volume(np.array(1e-12))) - landscape.limit) < gap
+    assert abs(float(landscape.by_temperature(np.array(1e12))) - landscape.limit) < gap
+    if landscape.below < 1:
+        return
+    eps = np.geomspace(1e-13, 1, 20_001)
+    beta = 1e4  # no weight is left at eps = 1, where the box ends
+    found = landscapes.temperature_from_volume(landscape.by_volume, beta, eps)
+    # What is below the grid: V of a power law starts at 0, not at what trapezia start from.
+    assert found == pytest.approx(float(landscape.by_temperature(beta)), rel=2e-5)
+
+
+def test_values_of_the_document():
+    assert landscapes.power(1).by_temperature(1.0) == pytest.approx(0.2537, abs=1e-4)
+    assert landscapes.product().by_temperature(240.0) == pytest.approx(0.366, abs=5e-4)
+    assert landscapes.product(1, 2).free(landscapes.product(1, 2).limit) == 1.5
+    assert landscapes.plane().free(0.5) == 2
+    assert landscapes.product().free(0.5) == 1
+
+
+def test_the_cross_in_both_of_its_forms():
+    for beta in (0.5, 20.0, 3000.0):
+        root = np.sqrt(beta)
+        inner = integrate.quad(lambda u: special.erf(u) / u, 0, root, limit=200)[0]
+        said = 0.5 - special.erf(root) / (2 * inner)
+        assert landscapes.product().by_temperature(beta) == pytest.approx(said, rel=1e-9)
+    eps = np.array([1e-6, 0.01, 0.5])
+    np.testing.assert_allclose(
+        landscapes.product().by_volume(eps), 0.5 - 1 / (2 + np.log(1 / eps)), rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        landscapes.product(1, 2).by_volume(eps), (1 - eps**0.25) / (4 - 2 * eps**0.25), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("c", [0.03, 0.3, 1.0])
+def test_quadratic_below_the_fourth_power_of_c_and_quartic_above(c):
+    one = landscapes.crossover(c)
+    for beta in (8 * 0.3 / c**4, 8 / c**4, 8e3 / c**4):
+        scale = min(beta**-0.25, 1 / (c * beta**0.5))
+        w = np.linspace(0, 40 * scale, 400_001)
+        loss = one.loss(w[:, None])
+        mass = np.exp(-beta * loss)
+        said = beta * np.trapezoid(mass * loss, w) / np.trapezoid(mass, w)
+        assert one.by_temperature(beta) == pytest.approx(said, rel=1e-6)
+    assert one.by_volume(1e-9 * c**4) == pytest.approx(0.5, abs=1e-8)
+    assert one.by_volume(1e9 * c**4) == pytest.approx(0.25, abs=1e-4)
+    # In the middle at eps = 3/4 c^4: (1 + 4 eps/c^4)^(-1/2) = 1/2.
+    assert one.by_volume(0.75 * c**4) == pytest.approx(0.375)
+    assert one.by_temperature(1e9 / c**4) == pytest.approx(0.5, abs=1e-6)
+    assert one.by_temperature(1e-9 / c**4) == pytest.approx(0.25, abs=1e-3)
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.floats(-8, -0.1))
+def test_volumes_of_products_by_their_definition(a, b, log):
+    """V(eps) over the box, by one integral over w2, differenced in ln eps."""
+    one, p, q = landscapes.product(a, b), 1 / (2 * a), 1 / (2 * b)
+
+    def share(eps):
+        # w1 < min(1, (eps / w2^(2b))^p); it is 1 for w2 below eps^q.
+        edge = eps**q
+        rest = integrate.quad(lambda y: (eps / y ** (2 * b)) ** p, edge, 1, limit=200)[0]
+        return edge + rest
+
+    eps, h = 10**log, 1e-4
+    slope = (np.log(share(eps * np.exp(h))) - np.log(share(eps * np.exp(-h)))) / (2 * h)
+    assert float(one.by_volume(eps)) == pytest.approx(slope, abs=2e-5)

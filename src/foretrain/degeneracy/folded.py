@@ -89,7 +89,10 @@ class General:
         with jax.enable_x64(True):
             params = {k: np.asarray(v, np.float64) for k, v in self.params.items()}
             flat = np.asarray(f, np.float64).reshape(-1, f.shape[-1])
-            made = np.asarray(_compiled(self, kind)(params, flat))
+            # Rows are filled up to a power of two, so that few sizes of blocks are compiled.
+            spare = max(16, 1 << (len(flat) - 1).bit_length()) - len(flat)
+            padded = np.concatenate([flat, np.broadcast_to(flat[:1], (spare, flat.shape[1]))])
+            made = np.asarray(_compiled(self, kind)(params, padded))[: len(flat)]
         return made.reshape(*f.shape[:-1], *made.shape[1:])
 
     def values(self, f: np.ndarray) -> np.ndarray:

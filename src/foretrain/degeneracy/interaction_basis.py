@@ -96,7 +96,7 @@ def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
     Cost: 2 n d² operations.
     """
     rows = rows if before is None else np.concatenate([before, rows])
-    return np.linalg.qr(rows, mode="r")
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 def root(gram: np.ndarray, name: str = "gram") -> np.ndarray:
@@ -241,7 +241,7 @@ def moments(
     first = first_block(network, data)
     chain = steps(network, not centre)
     width = [f.shape[1] for f in layers(chain, first, not centre)]
-    factors: list[np.ndarray | None] = [None] * len(width)
+    factors = [np.zeros((0, d + centre)) for d in width]
     count = 0
     for block in blocks(data, block_size(24 * sum(width), budget)):
         count += len(block)
@@ -251,7 +251,6 @@ def moments(
             factors[at] = factor(rows, factors[at])
     made = []
     for found, d in zip(factors, width, strict=True):
-        assert found is not None
         if centre:  # the first row holds the mean, what lies below is about it
             part, mean = found[1:, 1:], found[0, 1:] / found[0, 0]
             part = part if len(part) else np.zeros((1, d))
@@ -373,7 +372,7 @@ def _beforehand(width, data, size, kind):
 
 def _to_output(chain, data, size, white, top, count, folded):
     """Factors of M~ of every layer but the output, and mean Jacobians of the output's coordinates."""
-    factors = [None] * len(chain)
+    factors = [np.zeros((0, w[1].shape[1])) for w in white]
     means = [np.zeros((top.size, w[1].shape[1])) for w in white]
     for block in blocks(data, size):
         values = layers(chain, block, folded)
@@ -389,7 +388,7 @@ def _to_output(chain, data, size, white, top, count, folded):
 
 def _to_next(chain, at, data, size, unwhite, above, count, folded):
     """Factor of M~ of one layer by Jacobians of the next in its basis, and their mean."""
-    found, mean = None, np.zeros((above.size, unwhite.shape[1]))
+    found, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
     for block in blocks(data, size):
         f = layers(chain[:at], block, folded)[-1]
         rows = above.forward @ chain[at].jacobians(f) @ unwhite

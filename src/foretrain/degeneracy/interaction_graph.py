@@ -1,0 +1,210 @@
+"""Interactions between the directions of neighbouring layers, in the interaction basis or in any other.
+
+With f^ the coordinates of a layer and f^' those of the next, the attribution of i to j for one example is
+
+    A_ij = integral over a in [0, 1] of f^_j d f^'_i(a f^) / d(a f^_j),
+
+a straight path from zero (from the mean, where the basis is centred). The strength of an edge is E_ij, the mean over data of
+A_ij²; unsquared, its functional form, the mean of A_ij: summed over j that is the mean of f^'_i(f^) - f^'_i(0), where the
+integral is exact. In a deep linear network E_ij = delta_ij D_M,i.
+
+The integral is by n Gauss-Legendre points, or by the one point a = 1. For a section that is a linear map and then a pointwise
+nonlinearity all points are averaged in its slopes before anything is multiplied, so that five cost about as much as one.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.degeneracy.folded import (
+    BUDGET,
+    Data,
+    Pointwise,
+    Step,
+    block_size,
+    blocks,
+    first_block,
+    layers,
+    steps,
+)
+from foretrain.degeneracy.interaction_basis import InteractionBasis, LayerBasis
+from foretrain.degeneracy.network import Network
+from foretrain.errors import argument_error, integer
+
+_PRODUCTS = 2**23  # entries of the products of pairs of directions that are formed at once
+
+
+@dataclass(frozen=True)
+class InteractionGraph:
+    """Edges between the directions of all layers.
+
+    Args:
+        strengths: E, for each section (k', k), rows the next layer's directions; in its unit squared.
+        functional: The unsquared form, likewise.
+        points: Points of the integral; 1 is the end of the path alone.
+        examples: Number of examples averaged over.
+    """
+
+    strengths: tuple[np.ndarray, ...]
+    functional: tuple[np.ndarray, ...]
+    points: int
+    examples: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of directions of each layer."""
+        return [self.strengths[0].shape[1], *(len(part) for part in self.strengths)]
+
+
+def path_points(points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places in [0, 1] and weights: Gauss and Legendre's, exact for polynomials of degree 2n - 1; a = 1 for one point.
+
+    Raises:
+        ArgumentError: There is no such number of points.
+    """
+    if integer("points", points, minimum=1, maximum=1000) == 1:
+        return np.ones(1), np.ones(1)
+    places, weights = np.polynomial.legendre.leggauss(points)
+    return (places + 1) / 2, weights / 2
+
+
+def interaction_graph(
+    network: Network,
+    data: Data,
+    basis: InteractionBasis,
+    *,
+    points: int = 1,
+    budget: int = BUDGET,
+    tell: Callable[[str], object] | None = None,
+) -> InteractionGraph:
+    """Edges between all neighbouring layers.
+
+    Args:
+        network: L sections.
+        data: (n, d_0), or a function that gives blocks, see `foretrain.degeneracy.folded.blocks`.
+        basis: Of the same network; any with a `LayerBasis` for each layer.
+        points: Of the integral, see `path_points`.
+        budget: Bytes that a block of examples may take.
+        tell: Called with a line that says memory and work, before it begins.
+
+    Raises:
+        ArgumentError: The basis is of another network, or the data do not fit.
+
+    Cost: per example and section about 2 k' k m operations, m the preactivations, whatever the points, where it is a linear
+    map and then a named nonlinearity, and `points` Jacobians and 2 k' d' d of them elsewhere.
+    """
+    places = path_points(points)
+    first = first_block(network, data)
+    chain = steps(network, basis.folded)
+    width = [f.shape[1] for f in layers(chain, first, basis.folded)]
+    _check_basis(basis, width)
+    each = max(_bytes(step, one, width, at) for at, (step, one) in enumerate(_pairs(chain, basis)))
+    size = block_size(each, budget)
+    if tell is not None:
+        many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
+        edges = sum(a.size * b.size for a, b in _neighbours(basis))
+        tell(f"{edges:,} edges, {points} points, {many} at a time, {size * each / 1e6:.0f} MB.")
+    squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]
+    plain, count = [np.zeros_like(part) for part in squared], 0
+    for block in blocks(data, size):
+        count += len(block)
+        values = layers(chain, block, basis.folded)
+        for at, step in enumerate(chain):
+            pair = basis.layers[at], basis.layers[at + 1]
+            more = (
+                _pointwise(step, pair, values[at], places)
+                if isinstance(step, Pointwise)
+                else _general(step, pair, values[at], places)
+            )
+            squared[at] += more[0]
+            plain[at] += more[1]
+    return InteractionGraph(
+        tuple(part / count for part in squared),
+        tuple(part / count for part in plain),
+        points,
+        count,
+    )
+
+
+def _neighbours(basis):
+    return list(zip(basis.layers[:-1], basis.layers[1:], strict=True))
+
+
+def _pairs(chain, basis):
+    return list(zip(chain, _neighbours(basis), strict=True))
+
+
+def _check_basis(basis, width):
+    found = [layer.forward.shape[1] for layer in basis.layers]
+    if found != width:
+        rule = f"be of a network with layers of {width} activations"
+        raise argument_error("basis", rule, f"has layers of {found}")
+
+
+def _bytes(step: Step, pair, width, at):
+    below, above = pair
+    if isinstance(step, Pointwise):
+        return 8 * (6 * len(step.matrix) + 2 * sum(width) + 2 * below.size + _chunk(step, pair))
+    return 8 * (4 * width[at] * width[at + 1] + 3 * above.size * below.size + 2 * sum(width))
+
+
+def _chunk(step, pair):
+    """Pairs of directions that are handled at once."""
+    pairs = pair[0].size * pair[1].size
+    return max(1, min(pairs, _PRODUCTS // max(1, len(step.matrix))))
+
+
+def _pointwise(step: Pointwise, pair, f, path):
+    """Sums over a block of A² and of A, each (k', k)."""
+    below, above = pair
+    coordinates = below.coordinates(f)
+    shift = step.preactivations(below.mean)
+    inner = step.matrix @ below.backward
+    arriving = coordinates @ inner.T
+    slopes = sum(w * step.slope(shift + a * arriving) for a, w in zip(*path, strict=True))
+    slopes = np.asarray(slopes)
+    outer = above.forward
+    if step.carries:  # the constant is one more unit, of slope one
+        outer_rows = np.concatenate([inner, below.backward[-1:]])
+        slopes = np.concatenate([slopes, np.ones((len(slopes), 1))], 1)
+    else:
+        outer_rows = inner
+    # A_ij(x) = f^_j(x) sum over units m of outer_im inner_mj slope_m(x): one product for many pairs (i, j).
+    squares, plain = (
+        np.zeros(above.size * below.size),
+        (outer * 1.0) @ (outer_rows * (slopes.T @ coordinates)),
+    )
+    products = outer[:, None, :] * outer_rows.T[None, :, :]
+    products = products.reshape(-1, len(outer_rows))
+    chunk, weight = _chunk(step, pair), coordinates.T**2
+    for begin in range(0, len(products), chunk):
+        part = slice(begin, begin + chunk)
+        found = products[part] @ slopes.T
+        which = np.arange(begin, begin + len(found)) % below.size
+        squares[part] = np.einsum("px,px,px->p", found, found, weight[which], optimize=False)
+    return squares.reshape(above.size, below.size), plain
+
+
+def _general(step: Step, pair: tuple[LayerBasis, LayerBasis], f, path):
+    below, above = pair
+    coordinates = below.coordinates(f)
+    found = np.zeros((len(f), above.size, below.size))
+    for a, w in zip(*path, strict=True):
+        jacobian = step.jacobians(below.activations(a * coordinates))
+        found += w * (above.forward @ jacobian @ below.backward)
+    found *= coordinates[:, None, :]
+    return (found**2).sum(0), found.sum(0)
+
+
+def layer_maps(
+    network: Network, basis: InteractionBasis
+) -> list[Callable[[np.ndarray], np.ndarray]]:
+    """For each section the map from coordinates (..., k) to the next layer's, (..., k'), as the edges see it."""
+    chain = steps(network, basis.folded)
+    return [
+        lambda c, step=step, below=below, above=above: above.coordinates(
+            step.values(below.activations(c))
+        )
+        for step, (below, above) in _pairs(chain, basis)
+    ]

@@ -1,0 +1,133 @@
+import dataclasses
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.degeneracy.interaction_basis import interaction_basis
+from foretrain.degeneracy.interaction_graph import interaction_graph, layer_maps, path_points
+from foretrain.degeneracy.network import Section, perceptron
+from foretrain.errors import ArgumentError
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def draw(seed, widths, activation, n=40):
+    random = np.random.default_rng(seed)
+    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
+    network = perceptron(weights, [random.standard_normal(len(w)) for w in weights], activation)
+    return network, random.standard_normal((n, widths[0])) + 0.3
+
+
+def blocks_apart(seed, widths, activation):
+    """Two independent networks side by side, and how many units of each layer are the first one's."""
+    pair = [draw(seed + k, widths, activation)[0] for k in range(2)]
+    weights, biases = [], []
+    for a, b in zip(*(one.params for one in pair), strict=True):
+        (m, n), (p, q) = a["weight"].shape, b["weight"].shape
+        whole = np.zeros((m + p, n + q))
+        whole[:m, :n], whole[m:, n:] = a["weight"], b["weight"]
+        weights.append(whole)
+        biases.append(np.concatenate([a["bias"], b["bias"]]))
+    return perceptron(weights, biases, activation)
+
+
+def cross(network, x, kind, own):
+    """Largest edge between the halves, over the largest of all; a direction is of the half in which it lies."""
+    basis = interaction_basis(network, x, kind=kind, centre=True)
+    edges = interaction_graph(network, x, basis, points=3).strengths
+    first = [
+        (layer.forward[:, :w] ** 2).sum(1) > (layer.forward[:, w:] ** 2).sum(1)
+        for layer, w in zip(basis.layers, own, strict=True)
+    ]
+    apart = [
+        strength[above[:, None] != below].max()
+        for strength, (below, above) in zip(edges, pairwise(first), strict=True)
+    ]
+    return max(apart) / max(part.max() for part in edges)
+
+
+@given(seeds, st.lists(st.integers(2, 6), min_size=2, max_size=4), st.sampled_from([1, 2, 5]))
+@settings(max_examples=8)
+def test_edges_of_a_deep_linear_network_are_its_importances(seed, widths, points):
+    network, x = draw(seed, widths, "identity")
+    for kind in ("global", "local"):
+        for centre in (False, True):
+            basis = interaction_basis(network, x, kind=kind, centre=centre)
+            graph = interaction_graph(network, x, basis, points=points)
+            for strength, layer in zip(graph.strengths, basis.layers, strict=False):
+                gap = np.abs(strength - np.diag(layer.importance)).max()
+                assert gap < 1e-10 * layer.importance[0]
+
+
+@given(seeds)
+@settings(max_examples=3)
+def test_independent_blocks_have_no_edges_between_them_on_a_product_design(seed):
+    network = blocks_apart(seed, (2, 4, 3), "gelu")
+    left, right = np.random.default_rng(seed).standard_normal((2, 9, 2))
+    x = np.concatenate([np.repeat(left, 9, 0), np.tile(right, (9, 1))], 1)
+    for kind in ("global", "local"):
+        assert (
+            cross(network, x, kind, (2, 4, 3)) < 1e-16
+        )  # squared: 1e-8 in the unit of activations
+
+
+def test_on_sampled_data_the_edges_between_blocks_fall_as_one_over_n():
+    network = blocks_apart(5, (2, 4, 3), "gelu")
+    x = np.random.default_rng(0).standard_normal((20, 3200, 4))
+    found = [
+        np.mean([cross(network, part[:n], "global", (2, 4, 3)) for part in x]) for n in (200, 3200)
+    ]
+    assert 8 < found[0] / found[1] < 32
+
+
+def test_fast_edges_are_those_of_jacobians_and_of_their_definition():
+    network, x = draw(2, (3, 5, 4, 2), "gelu")
+    hidden = dataclasses.replace(
+        network, sections=tuple(Section(one.apply, None, one.bias) for one in network.sections)
+    )
+    for centre in (False, True):
+        basis = interaction_basis(network, x, centre=centre)
+        quick = interaction_graph(network, x, basis, points=5)
+        slow = interaction_graph(hidden, lambda: (x[:7], x[7:]), basis, points=5)
+        for a, b, c, d in zip(
+            quick.strengths, slow.strengths, quick.functional, slow.functional, strict=True
+        ):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+            np.testing.assert_allclose(c, d, atol=1e-12)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_the_functional_form_is_complete(centre):
+    network, x = draw(4, (3, 5, 4, 2), "tanh")
+    basis = interaction_basis(network, x, centre=centre)
+    graph = interaction_graph(network, x, basis, points=20)
+    values = x
+    for at, one in enumerate(layer_maps(network, basis)):
+        values = np.column_stack([x, np.ones(len(x))]) if at == 0 and not centre else values
+        here = basis.layers[at].coordinates(values)
+        change = (one(here) - one(np.zeros(here.shape[1]))).mean(0)
+        np.testing.assert_allclose(graph.functional[at].sum(1), change, atol=1e-9)
+        values = basis.layers[at + 1].activations(one(here))
+
+
+def test_points_integrate_polynomials_and_one_point_is_the_end():
+    places, weights = path_points(3)
+    for power in range(6):
+        assert abs(weights @ places**power - 1 / (power + 1)) < 1e-14
+    assert path_points(1) == (np.ones(1), np.ones(1))
+    with pytest.raises(ArgumentError, match="points"):
+        path_points(0)
+
+
+def test_a_basis_of_another_network_is_refused_and_memory_is_said():
+    network, x = draw(0, (3, 5, 2), "relu")
+    other, _ = draw(0, (3, 4, 2), "relu")
+    basis = interaction_basis(network, x)
+    with pytest.raises(ArgumentError, match="basis"):
+        interaction_graph(other, x, basis)
+    said = []
+    interaction_graph(network, x, basis, points=5, tell=said.append)
+    assert "edges, 5 points, 40 examples" in said[0]

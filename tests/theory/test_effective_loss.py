@@ -214,6 +214,15 @@ def test_symbols_of_a_group_have_one_zero_rate_only():
     np.testing.assert_allclose(path[0] - path[0].mean(0), 0, atol=1e-12)
 
 
+def test_two_numbers_have_no_rate_at_all():
+    training = np.array([[True, False, False], [True, True, True]])
+    assert np.isnan(theory.grokking_rate(groups.addition(2), training)).tolist() == [True, True]
+    # Three have one, as soon as both samples of their only parallelogram are trained.
+    three = np.array([[True] * 5 + [False], [False] + [True] * 5, [True, True, False] + [True] * 3])
+    rate = theory.grokking_rate(groups.addition(3), three)
+    assert (rate > 0).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [

@@ -258,9 +258,25 @@ def test_critical_size_is_where_an_order_becomes_unique():
         assert found[k] == 1 + unique.index(True)
 
 
+PAIRS = np.argwhere(np.ones((2, 2)))
+APART = groups.Operation(np.arange(4).reshape(2, 2), PAIRS, np.arange(4), False, "all apart")
+
+
 def test_two_symbols_need_nothing():
     two = groups.addition(2)
     assert theory.unique_linear_probability(two, 5, np.random.default_rng(0)).tolist() == [1, 1, 1]
+    assert theory.rqi(two, np.array([[0.0], [1.0]])) == 1
+
+
+@pytest.mark.parametrize("operation", [groups.addition(2), APART])
+def test_without_parallelograms_accuracy_is_what_was_trained(operation):
+    training = np.tri(len(operation.samples), dtype=bool)
+    ideal = theory.ideal(operation, training)
+    assert ideal.shape == (len(training), 0)
+    assert (theory.share(ideal) == 1).all()
+    predicted = theory.predicted_accuracy(operation, training, ideal)
+    assert predicted == pytest.approx(training.mean(1))
+    assert theory.predicted_accuracy(operation, training[0], ideal[0]) == predicted[0]
 
 
 def test_a_hundred_symbols():

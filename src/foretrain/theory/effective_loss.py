@@ -54,12 +54,14 @@ def hessian(operation: Operation, training, squared_norm=None, *, normalised: bo
 def grokking_rate(operation: Operation, training, squared_norm=None, *, normalised: bool = False):
     """lambda_3, shape (...,): the slowest rate of the Hessian that all samples would make positive; exactly 0 where it is not.
 
-    For addition the third smallest eigenvalue, for a group (whose embeddings then coincide) the second. Arguments as in
-    `hessian`.
+    For addition the third smallest eigenvalue, for a group (whose embeddings then coincide) the second. nan where no sample
+    ever acts, as for two numbers, so that there is no such rate. Arguments as in `hessian`.
     """
     training = checked_training(operation, training)
     values = np.linalg.eigvalsh(hessian(operation, training, squared_norm, normalised=normalised))
     least = least_degrees_of_freedom(operation)
+    if least == operation.symbols:
+        return np.full(training.shape[:-1], np.nan)
     unique = degrees_of_freedom(operation, training) == least
     return np.where(unique, values[..., least], 0.0)
 

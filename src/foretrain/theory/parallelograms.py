@@ -113,9 +113,15 @@ def held_by_matrices(operation: Operation, matrices, threshold: float = 0.5) -> 
     return (gap**2).mean((-2, -1)) < real("threshold", threshold, above=0)
 
 
+def share(parallelogram_set):
+    """Share of all parallelograms that are in a set, bool (..., parallelogram); 1 where an operation has none, as for p = 2."""
+    chosen = np.asarray(parallelogram_set)
+    return chosen.mean(-1) if chosen.shape[-1] else np.ones(chosen.shape[:-1])
+
+
 def rqi(operation: Operation, embedding, tolerance: float = 0.1):
-    """Quality of a representation, |P(R)| / |P0|, shape (...,)."""
-    return held(operation, embedding, tolerance).mean(-1)
+    """Quality of a representation, |P(R)| / |P0|, shape (...,); 1 where there are none."""
+    return share(held(operation, embedding, tolerance))
 
 
 def predicted_accuracy(operation: Operation, training, parallelogram_set):
@@ -137,8 +143,8 @@ def predicted_accuracy(operation: Operation, training, parallelogram_set):
 def ideal(operation: Operation, training) -> np.ndarray:
     """P(D), bool (..., parallelogram): what holds in every representation that satisfies P0(D).
 
-    For unordered pairs a row of A that depends on the rows of P0(D); else `deduced`. Its mean bounds RQI from above,
-    `predicted_accuracy` of it the accuracy.
+    For unordered pairs a row of A that depends on the rows of P0(D); else `deduced`. Its `share` bounds RQI from
+    above, `predicted_accuracy` of it the accuracy.
 
     Cost:
         An eigendecomposition of p x p per training set.
@@ -183,8 +189,10 @@ def deduced(operation: Operation, parallelogram_set) -> np.ndarray:
                 return known
             known = more
 
-    flat = [closure(known) for known in chosen.reshape(-1, chosen.shape[-1])]
-    return np.array(flat, bool).reshape(chosen.shape)
+    result = np.empty(chosen.shape, bool)
+    for place in np.ndindex(chosen.shape[:-1]):
+        result[place] = closure(chosen[place])
+    return result
 
 
 def gram(operation: Operation, training) -> np.ndarray:
@@ -348,10 +356,10 @@ def _in_blocks(operation, training, function):
 
 def _any_at(place, chosen, size):
     """Whether any chosen entry of the last axis has each place, bool (..., size)."""
-    flat = chosen.reshape(-1, chosen.shape[-1])
-    number = len(place)
+    number, shape = len(place), chosen.shape[:-1]
+    flat = chosen.reshape(int(np.prod(shape)), number)
     gather = sparse.csr_array((np.ones(number), (place, np.arange(number))), shape=(size, number))
-    return ((gather @ flat.T.astype(float)).T > 0).reshape(*chosen.shape[:-1], size)
+    return ((gather @ flat.T.astype(float)).T > 0).reshape(*shape, size)
 
 
 def _joined(first, second, chosen, size):

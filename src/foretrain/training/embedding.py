@@ -176,24 +176,17 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
     task = operation(p)
     given = start(p, task, seed)
     training = given.pop("training")
-    accuracy, rqi = training.mean(), 1.0
-    if len(parallelograms.parallelograms(task)[1]):
-        ideal = parallelograms.ideal(task, training)
-        accuracy, rqi = parallelograms.predicted_accuracy(task, training, ideal), ideal.mean()
+    ideal, rate = parallelograms.ideal(task, training), np.nan
+    if task.commutative:
+        size = p.embedding_dim * (task.symbols - 1)  # of unbiased variance 1 in each dimension
+        rate = effective_loss.grokking_rate(task, training, size)
     return {
         **given,
         "training": training.astype(float),
-        "ideal_accuracy": np.float64(accuracy),
-        "ideal_rqi": np.float64(rqi),
-        "lambda_3": np.float64(_lambda_3(p, task, training)),
+        "ideal_accuracy": np.float64(parallelograms.predicted_accuracy(task, training, ideal)),
+        "ideal_rqi": np.float64(parallelograms.share(ideal)),
+        "lambda_3": np.float64(rate),
     }
-
-
-def _lambda_3(p, task, training):
-    """Of unbiased variance 1 in each dimension; nan for matrices, and for two numbers, on which no sample ever acts."""
-    if not task.commutative or parallelograms.least_degrees_of_freedom(task) == task.symbols:
-        return np.nan
-    return effective_loss.grokking_rate(task, training, p.embedding_dim * (task.symbols - 1))
 
 
 class State(NamedTuple):
@@ -228,16 +221,16 @@ def program(p: Toy) -> Program:
         return network.joined_products(embedding, left, right)
 
     def loss(weights, inputs, part):
-        """Mean loss over the samples in `part`, with the outputs of all."""
-        outputs = network.decode(weights[1], joined(weights[0], inputs))
+        """Mean loss over the samples in `part`, with the joined embeddings and the outputs of all."""
+        entries = joined(weights[0], inputs)
+        outputs = network.decode(weights[1], entries)
         targets = inputs["chosen"].T @ inputs["targets"]
         each = network.sample_losses(outputs, targets, p.objective)
-        return (each * part).sum() / part.sum(), outputs
+        return (each * part).sum() / part.sum(), (entries, outputs)
 
-    def closed(embedding, inputs):
-        """Which parallelograms the embeddings have, bool (parallelogram,)."""
+    def closed(embedding, entries, inputs):
+        """Which parallelograms the embeddings have, whose joined ones are `entries`, bool (parallelogram,)."""
         first, second = inputs["pair_first"], inputs["pair_second"]
-        entries = joined(embedding, inputs)
         scale = embedding.var(0, ddof=1) if task.commutative else (embedding**2).mean() ** 2
         gap = ((entries[first] - entries[second]) ** 2 / scale).mean(1)
         return gap < inputs["parallelogram_tolerance"] ** 2
@@ -245,13 +238,12 @@ def program(p: Toy) -> Program:
     def share(which, dtype):
         return which.astype(dtype).mean() if which.size else jnp.ones((), dtype)
 
-    def levels(embedding, outputs, inputs):
-        """Accuracy in training and validation, and RQI."""
+    def levels(which, outputs, inputs):
+        """Accuracy in training and validation, and RQI: the share of the parallelograms that are closed."""
         right = network.right_answers(outputs, inputs["targets"], inputs["chosen"])
         train, rest = inputs["training"], 1 - inputs["training"]
         validation = jnp.where(rest.sum() > 0, (right * rest).sum() / jnp.maximum(rest.sum(), 1), 1)
-        rqi = share(closed(embedding, inputs), right.dtype)
-        return (right * train).sum() / train.sum(), validation, rqi
+        return (right * train).sum() / train.sum(), validation, share(which, right.dtype)
 
     def reached(found, inputs):
         enough = inputs["accuracy_threshold"]
@@ -286,8 +278,11 @@ def program(p: Toy) -> Program:
     def step(inputs, state):
         weights = state.embedding, state.decoder
         part = batch(inputs, state)
-        (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, part)
-        now = reached(levels(state.embedding, outputs, inputs), inputs)
+        (_, (entries, outputs)), slope = jax.value_and_grad(loss, has_aux=True)(
+            weights, inputs, part
+        )
+        which = closed(state.embedding, entries, inputs)
+        now = reached(levels(which, outputs, inputs), inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
 
         def moved(name, part, memory, slope):
@@ -301,8 +296,11 @@ def program(p: Toy) -> Program:
         return State(embedding, decoder, memory, decoder_memory, taken, first, state.batches)
 
     def look(inputs, state):
-        value, outputs = loss((state.embedding, state.decoder), inputs, inputs["training"])
-        return value, outputs, levels(state.embedding, outputs, inputs)
+        """Loss, outputs, closed parallelograms and levels of a state."""
+        weights = state.embedding, state.decoder
+        value, (entries, outputs) = loss(weights, inputs, inputs["training"])
+        which = closed(state.embedding, entries, inputs)
+        return value, outputs, which, levels(which, outputs, inputs)
 
     def predicted(which, training, inputs):
         first, second = inputs["pair_first"], inputs["pair_second"]
@@ -312,8 +310,7 @@ def program(p: Toy) -> Program:
         return jnp.maximum(reach, training).mean()
 
     def observe(inputs, state):
-        value, outputs, (train, validation, rqi) = look(inputs, state)
-        which = closed(state.embedding, inputs)
+        value, outputs, which, (train, validation, rqi) = look(inputs, state)
         first, second = inputs["pair_first"], inputs["pair_second"]
         gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
         alike = gap < inputs["parallelogram_tolerance"] ** 2 * outputs.var(0).mean()
@@ -336,7 +333,7 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        now = reached(look(inputs, state)[2], inputs)
+        now = reached(look(inputs, state)[3], inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
         train, validation, _ = first
         late = validation - train >= DELAY

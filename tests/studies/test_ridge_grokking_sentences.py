@@ -1,5 +1,6 @@
 import dataclasses
 import itertools
+from functools import cache
 
 import numpy as np
 from made_up import check, runs, verdicts
@@ -13,8 +14,10 @@ AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (30, 60, 70, 80)}
 STEPS = ("fit_step", "generalisation_step")
 
 
-def by_theory(base):
+@cache
+def by_theory(init_scale):
     """What the theory says of every run of the grid, name to array of shape (decay, samples, seed)."""
+    base = study.Parameters(init_scale=init_scale)
     found = [
         study.predict(
             dataclasses.replace(base, weight_decay=decay, samples=n), np.arange(1), Seed(0, seed)
@@ -25,12 +28,12 @@ def by_theory(base):
     return {name: np.array([one[name] for one in found]).reshape(shape) for name in study._STEPS}
 
 
-LARGE, SMALL = by_theory(study.Parameters()), by_theory(study.Parameters(init_scale=0.01))
-
-
 def grid(generalisation=lambda step: step, small=lambda step: step):
     """Runs that do as the theory says, but for what is done to their steps of generalisation."""
-    large_steps, small_steps = ({name: data[name] for name in STEPS} for data in (LARGE, SMALL))
+    large, small_start = by_theory(study.Parameters().init_scale), by_theory(0.01)
+    large_steps, small_steps = (
+        {name: data[name] for name in STEPS} for data in (large, small_start)
+    )
     large_steps["generalisation_step"] = generalisation(large_steps["generalisation_step"])
     small_steps["generalisation_step"] = small(small_steps["generalisation_step"])
     return Grid(
@@ -39,7 +42,7 @@ def grid(generalisation=lambda step: step, small=lambda step: step):
         SEEDS,
         simulation=runs(AXES, SEEDS, large_steps),
         variants={"small": runs(AXES, SEEDS, small_steps)},
-        theory=runs(AXES, SEEDS, LARGE, outcome=None),
+        theory=runs(AXES, SEEDS, large, outcome=None),
     )
 
 

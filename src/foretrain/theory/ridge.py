@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_BLOCK = 4096  # steps looked at together
+_BLOCK = 256  # steps looked at together: what fits the cache
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,23 @@ class Descent:
 
     def errors(self, step) -> tuple[np.ndarray, np.ndarray]:
         """Training error |X w - y|²/n and validation error |w - w*|² after so many steps, both of the shape of `step`."""
-        weights = self.limit + self.factor ** np.asarray(step)[..., None] * (
-            self.start - self.limit
-        )
-        training = (self.curvature * (weights - self.fitted) ** 2).sum(-1) + self.unfitted
+        return self._errors(self.factor ** np.asarray(step)[..., None])
+
+    def _errors(self, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both errors where `left`, shape (..., d), is left of every component of w_0 - limit."""
+        weights = self.limit + left * (self.start - self.limit)
+        training = (weights - self.fitted) ** 2 @ self.curvature + self.unfitted
         return training, ((weights - self.teacher) ** 2).sum(-1)
 
     def first_steps(self, thresholds: tuple[float, float], most: int) -> np.ndarray:
         """First step at which each error is at most its threshold, shape (2,); inf if that takes more than `most`."""
         found = np.full(2, np.inf)
+        left = self.factor ** np.arange(min(_BLOCK, most + 1))[:, None]
         for begin in range(0, most + 1, _BLOCK):
-            step = np.arange(begin, min(begin + _BLOCK, most + 1))
-            for which, (error, threshold) in enumerate(
-                zip(self.errors(step), thresholds, strict=True)
-            ):
+            block = self._errors(left[: most + 1 - begin] * self.factor**begin)
+            for which, (error, threshold) in enumerate(zip(block, thresholds, strict=True)):
                 if np.isinf(found[which]) and (error <= threshold).any():
-                    found[which] = step[(error <= threshold).argmax()]
+                    found[which] = begin + (error <= threshold).argmax()
             if np.isfinite(found).all():
                 break
         return found

@@ -65,7 +65,6 @@ def good(known=None, drawn=None, learned=None, **changed):
     }
     theory = {
         "alignment_exponent": exponents(),
-        "predicted_misalignment": stages(np.where(learned, left, 0.5)),
         "predicted_agreement": stages(~stuck()),
         "drawn_agreement": ~SPLIT | ALIKE,
         "drawn_components": 1 + SPLIT,
@@ -82,6 +81,12 @@ def good(known=None, drawn=None, learned=None, **changed):
         simulation=made_up.runs(AXES, SEEDS, {**bands, **changed}, outcome=outcome, labels=labels),
         variants={"drawn": made_up.runs(AXES, SEEDS, {**others, **(drawn or {})})},
         theory=made_up.runs(AXES, SEEDS, {**theory, **(known or {})}, outcome=None),
+        fits=made_up.runs(
+            AXES,
+            SEEDS,
+            {"predicted_misalignment": np.where(learned, left, 0.5)},
+            outcome=None,
+        ),
     )
 
 
@@ -129,6 +134,13 @@ def test_another_exponent_is_noticed(wrong):
     assert verdicts[3] == verdicts[5] == FAILS, verdicts
 
 
+@pytest.mark.parametrize("factor", [0.97, 1.03])
+def test_a_misalignment_three_percent_off_is_noticed(factor):
+    spoilt = good(stage_misalignment=factor * good().simulation["stage_misalignment"].values)
+    found = made_up.verdicts("circulant", spoilt, "misalignment")["misalignment"]
+    assert {claim.verdict for claim in found} == {FAILS}
+
+
 def test_an_exponent_out_of_reach_is_said_to_be():
     axes = {"width": (2, 5), "init_scale": (1e-4, 1e-3, 1e-2)}
     whole = good()
@@ -141,6 +153,7 @@ def test_an_exponent_out_of_reach_is_said_to_be():
         simulation=cut(whole.simulation),
         variants={"drawn": cut(whole.variants["drawn"])},
         theory=cut(whole.theory),
+        fits=cut(whole.fits),
     )
     claims = made_up.verdicts("circulant", grid)["alignment-exponent"]
     (narrow,) = [claim for claim in claims if claim.cell["width"] == 2]
@@ -168,6 +181,7 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
         simulation=blank(whole.simulation),
         variants={"drawn": blank(whole.variants["drawn"])},
         theory=whole.theory,
+        fits=whole.fits,
     )
     claims = made_up.verdicts("circulant", grid)
     if share == 1:

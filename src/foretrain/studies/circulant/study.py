@@ -52,8 +52,7 @@ declare(
     Variable("second_over_first", meaning="s_2/s_1 of the mask."),
     Variable(
         "predicted_misalignment",
-        ("stage",),
-        meaning="Misalignment of the linearised flow where it reaches a stage.",
+        meaning="Misalignment of the linearised flow at the S at which a run departs from zero.",
     ),
     Variable(
         "predicted_agreement",

@@ -1,34 +1,47 @@
-"""What the linearised flow says of every seed of the circulant study before it is trained."""
+"""What the linearised flow says of every seed of the circulant study before it is trained, and at the S of its runs."""
 
 from functools import lru_cache
 
 import numpy as np
 
+from foretrain.plans.grid import Grid
 from foretrain.studies.circulant.study import LIMIT, Parameters, sample
 from foretrain.study import Seed
 from foretrain.tasks import masks
 from foretrain.theory import masked_rank_one_escape as linearised
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import EarlyFlow, rescaled, signs_agree, weights_when
+from foretrain.theory.masked_rank_one_escape import EarlyFlow, rescaled, signs_agree
 from foretrain.theory.random_matrix import circulant_singular_values
-from foretrain.training.masked_rank_one import ESCAPE, STAGES
+from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
+
+PLACE = ("stage_progress", "stage_scale")  # where a run is: S and s
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
-    """Exponent of the mask; misalignment and agreement of signs where the linearised flow reaches a stage."""
-    trained, unit = unit_flow(p.domains, p.width, p.offsets, seed)
+    """Exponent of the mask, and agreement of signs where the linearised flow reaches a stage."""
+    _, unit = unit_flow(p.domains, p.width, p.offsets, seed)
     values = unit.singular_values
     if p.offsets == "band":
         values = circulant_singular_values(p.domains, p.width)
     early = rescaled(unit, p.init_scale)
-    reached = [weights_when(early, level) for level in STAGES]
+    reached = [linearised.weights_when(early, level) for level in STAGES]
     found = {
         "alignment_exponent": alignment_exponent(values),
         "second_over_first": values[1] / values[0],
-        "predicted_misalignment": [misalignment(u, v, trained) for u, v, _ in reached],
         "predicted_agreement": [signs_agree(weights) for weights in reached],
     }
     return found | (drawn_outcome(p.domains, p.width, seed) if p.offsets == "band" else {})
+
+
+def fit(cell: Grid) -> dict[str, np.ndarray]:
+    """Misalignment of the linearised flow where each run is when it departs from zero, nan for those that do not."""
+    p, runs = cell.parameters, cell.simulation.isel(stage=DEPARTURE)
+    told = []
+    for seed, *place in zip(range(cell.seeds), *(runs[n].values for n in PLACE), strict=True):
+        trained, unit = unit_flow(p.domains, p.width, p.offsets, cell.seed(seed))
+        left, right, _ = linearised.weights_at(rescaled(unit, p.init_scale), *map(float, place))
+        told.append(misalignment(left, right, trained))
+    return {"predicted_misalignment": np.array(told)}
 
 
 @lru_cache(maxsize=100_000)
@@ -37,7 +50,9 @@ def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
     trained, unit = unit_flow(domains, width, "drawn", seed)
     inputs, outputs = masks.components(trained)
     return {
-        "drawn_agreement": signs_agree(weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])),
+        "drawn_agreement": signs_agree(
+            linearised.weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])
+        ),
         "drawn_components": int(max(inputs.max(), outputs.max())) + 1,
     }
 

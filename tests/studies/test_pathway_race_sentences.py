@@ -39,10 +39,14 @@ def foretold(name):
     return np.array([one[name] for one in THEORY])
 
 
-def decoupled_runs(scale=1.0):
+def decoupled_runs(scale=1.0, loser=1.0, start=1.0):
     """What the reduction gives at the stored steps, shape (paths, 1, step, part, mode)."""
-    overrides = {k: v for k, v in study.variants(P)["decoupled"].items() if k != "seeds"}
-    found = [theory.decoupled_run(dataclasses.replace(p, **overrides))[STEP] for p in CELLS]
+    found = []
+    for p in CELLS:
+        overrides = {k: v for k, v in study.variants(p)["decoupled"].items() if k != "seeds"}
+        p = dataclasses.replace(p, **overrides)
+        p = dataclasses.replace(p, init_scale=start * p.init_scale)
+        found.append(theory.decoupled_run(p)[STEP] * [[1.0], [loser]])
     return scale * np.array(found)[:, None]
 
 
@@ -58,7 +62,7 @@ def strengths(share, factor=1.0):
 
 def made(outcome=CONVERGED, **changes) -> Grid:
     """Races as predicted; `changes` are what is measured in units of that, by name."""
-    put = {"half": 1.0, "ratio": 1.0, "shared_ratio": 1.0, "decoupled": 1.0, **changes}
+    put = {"half": 1.0, "ratio": 1.0, "shared_ratio": 1.0, "decoupled": {}, **changes}
     loss = np.linspace(1, 1e-3, STEP.size) * HAIR[:, None]
     elapsed = np.linspace(0, 500, STEP.size)
 
@@ -83,7 +87,7 @@ def made(outcome=CONVERGED, **changes) -> Grid:
         put.get(name, foretold(name)) for name in ("full_sharing_share", "handicapped_share")
     )
     networks = {
-        "decoupled": network(decoupled_runs(put["decoupled"]), seeds=1),
+        "decoupled": network(decoupled_runs(**put["decoupled"]), seeds=1),
         "shared-encoders": network(alone, put["shared_ratio"], True),
         "mixed": network(strengths(mixed, put.get("loser_mixed", 1.0))),
         "handicapped": network(strengths(handicapped, put.get("loser_handicapped", 1.0))),
@@ -115,7 +119,7 @@ SPOILT = {
     "speed-up": made,
     "speed-up.corrected": lambda: made(half=EQUAL),
     "half-time": lambda: made(half=1 / 1.1),
-    "decoupled": lambda: made(decoupled=1 + 1e-9),
+    "decoupled": lambda: made(decoupled={"scale": 1 + 1e-9}),
     "ratio": lambda: made(ratio=1.1),
     "ratio-shared-encoders": lambda: made(shared_ratio=0.95),
     "full-sharing-wins": lambda: made(full_sharing_share=np.full((3, 4), 0.8)),
@@ -133,6 +137,13 @@ def test_every_sentence_can_hold_and_fail():
 def test_times_or_starts_a_tenth_off_are_noticed(factor):
     found = verdicts("pathway-race", made(half=factor), "half-time")["half-time"]
     assert [claim.verdict for claim in found][:1] == [FAILS]
+
+
+@pytest.mark.parametrize("mutation", [{"loser": 1.5}, {"loser": 0.9}, {"start": 1.1}])
+def test_a_loser_or_starts_that_are_off_are_noticed_at_every_p(mutation):
+    """Random starts of single modules scatter by more; from decoupled ones every part is followed to rounding."""
+    found = verdicts("pathway-race", made(decoupled=mutation), "decoupled")["decoupled"]
+    assert [claim.verdict for claim in found] == [FAILS] * len(PATHS)
 
 
 def test_a_loser_with_a_third_less_is_noticed_too():

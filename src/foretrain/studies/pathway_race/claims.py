@@ -120,7 +120,8 @@ def half_time(cell):
     allowed=(0, 1e-12),
     of="decoupled",
     why="Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.",
-    note="Largest deviation of mode strengths over all steps, relative to the largest strength.",
+    note="Largest deviation of mode strengths, those of a handicapped full sharing beside them included, over all steps, "
+    "relative to the largest strength.",
 )
 def decoupled(cell):
     run = cell.variants["decoupled"].isel(seed=0)

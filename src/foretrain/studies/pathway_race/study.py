@@ -145,14 +145,15 @@ def handicap(p: Parameters) -> float:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """The reduction's own start; shared encoders; and the modules in one network with full sharing, on equal terms or not."""
+    """Shared encoders; modules and full sharing in one network, on equal terms or not, the latter from decoupled weights too."""
     mixed = {"against_full_sharing": True, "seeds": 5}
+    handicapped = {**mixed, "full_sharing_scale": handicap(p)}
     decoupled = {"init_law": "decoupled", "dynamics": "descent", "precision": "float64"}
     return {
-        "decoupled": {**decoupled, "steps": 200, "init_scale": 0.5, "seeds": 1},
+        "decoupled": {**handicapped, **decoupled, "steps": 200, "init_scale": 0.5, "seeds": 1},
         "shared-encoders": {"shared_encoders": True, "seeds": 5},
         "mixed": mixed,
-        "handicapped": {**mixed, "full_sharing_scale": handicap(p)},
+        "handicapped": handicapped,
     }
 
 

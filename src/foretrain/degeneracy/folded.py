@@ -6,7 +6,7 @@ constant. Not folded, f̄ is f and a section what it is. Everything here is floa
 and then a named nonlinearity; any other goes through JAX in double precision.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +176,7 @@ def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
             whenever it is called: all that is ever held of it is one of them.
         size: Examples at a time.
     """
-    parts: Iterable[Any] = data() if callable(data) else (data,)
+    parts: Any = data() if callable(data) else (data,)
     for part in parts:
         for begin in range(0, len(part), size):
             yield np.asarray(part[begin : begin + size], np.float64)
@@ -184,7 +184,8 @@ def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
 
 def first_block(network: Network, data: Data) -> np.ndarray:
     """The first examples, checked against the network, float64: a few rows from which widths are found."""
-    part = next(iter(data()), np.zeros((0, 0))) if callable(data) else data
+    parts: Any = data() if callable(data) else (data,)
+    part = next(iter(parts), np.zeros((0, 0)))
     return np.asarray(examples(network, part, "x")[:1], np.float64)
 
 

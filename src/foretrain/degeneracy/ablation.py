@@ -1,0 +1,234 @@
+"""How much of a network is left when only the most important directions, or edges, of every layer are kept.
+
+The same curves for any basis: the interaction basis beside principal components, singular vectors of the weights, and the
+neurons themselves. What is not kept is set to zero (to its mean, where the basis is centred), the constant that carries the
+biases included, and the outputs are compared with the network's own: the behavioural loss, no training loss.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import log_softmax
+
+from foretrain.degeneracy.folded import (
+    BUDGET,
+    Data,
+    Pointwise,
+    block_size,
+    blocks,
+    first_block,
+    layers,
+    steps,
+)
+from foretrain.degeneracy.interaction_basis import (
+    THRESHOLD,
+    InteractionBasis,
+    LayerBasis,
+    identity,
+    interaction_basis,
+    moments,
+    pca,
+)
+from foretrain.degeneracy.interaction_graph import InteractionGraph
+from foretrain.degeneracy.network import LOSSES, Network
+from foretrain.errors import argument_error, one_of
+
+BASES = ("global", "local", "pca", "svd", "neurons")
+
+
+def all_bases(
+    network: Network,
+    data: Data,
+    *,
+    names: Sequence[str] = BASES,
+    final: str = "pca",
+    centre: bool = False,
+    threshold: float = THRESHOLD,
+    few: bool = False,
+    budget: int = BUDGET,
+) -> dict[str, InteractionBasis]:
+    """Bases of every layer, by name, all with the same output layer.
+
+    ``global`` and ``local`` are the interaction bases. ``pca`` has principal components in the order of variance, ``svd``
+    right singular vectors of each section's weights (with the folded bias) in the order of singular values, ``neurons`` the
+    activations themselves in the order of their variance times their mean squared effect, G_jj M_jj.
+
+    Args:
+        network: Its sections must name their weights, for ``svd``.
+        data: As of `interaction_basis`.
+        names: Some of `BASES`.
+        final: As of `interaction_basis`.
+        centre: Likewise.
+        threshold: Likewise.
+        few: Likewise.
+        budget: Likewise.
+
+    Raises:
+        ArgumentError: A name is not known, or as `interaction_basis`.
+    """
+    for name in names:
+        one_of("names", name, BASES)
+    options = {"final": final, "centre": centre, "threshold": threshold, "few": few}
+    options |= {"budget": budget}
+    whole = interaction_basis(network, data, kind="global", **options)
+    found = moments(network, data, centre=centre, budget=budget)
+    chain = steps(network, not centre)
+    made = {"global": whole}
+    if "local" in names:
+        made["local"] = interaction_basis(network, data, kind="local", **options)
+    for name in names:
+        if name in made:
+            continue
+        below = []
+        for at, (one, moment) in enumerate(zip(whole.layers[:-1], found, strict=False)):
+            if name == "pca":
+                below.append(pca(moment.factor, moment.mean, threshold))
+            elif name == "neurons":
+                below.append(_neurons(one, moment))
+            else:
+                below.append(_singular(chain[at], moment.mean, at))
+        made[name] = InteractionBasis(
+            (*below, whole.layers[-1]), name, whole.folded, whole.examples
+        )
+    return {name: made[name] for name in names}
+
+
+def _neurons(one: LayerBasis, moment):
+    plain = identity(moment.factor, moment.mean)
+    importance = plain.importance * (one.forward**2).sum(0)
+    order = np.argsort(-importance, kind="stable")
+    return LayerBasis(
+        plain.forward[order], plain.backward[:, order], importance[order], moment.mean
+    )
+
+
+def _singular(step, mean, at):
+    if not isinstance(step, Pointwise):
+        got = f"section {at} names no weights with a known nonlinearity"
+        raise argument_error("names", "leave out `svd`", got)
+    read = step.matrix
+    if step.carries:  # the constant is read as well, to be handed on
+        read = np.concatenate([read, np.eye(read.shape[1])[-1:]])
+    _, values, directions = np.linalg.svd(read, full_matrices=False)
+    return LayerBasis(directions, directions.T, values**2, mean)
+
+
+def _loss(reference, outputs, kind):
+    """Sum over examples."""
+    if kind == "mse":
+        return float(((outputs - reference) ** 2).sum())
+    there, here = log_softmax(reference, 1), log_softmax(outputs, 1)
+    return float((np.exp(there) * (there - here)).sum())
+
+
+def direction_curve(
+    network: Network,
+    data: Data,
+    basis: InteractionBasis,
+    counts: Sequence[int],
+    *,
+    which: Sequence[int] | None = None,
+    loss: str = "mse",
+    budget: int = BUDGET,
+) -> np.ndarray:
+    """Behavioural loss against the number of directions kept, (count,).
+
+    Args:
+        network: Of the basis.
+        data: (n, d_0), or a function that gives blocks.
+        basis: Of all layers.
+        counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
+        which: Layers in which directions are left out, all at once; by default all but the output.
+        loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
+        budget: Bytes that a block of examples may take.
+
+    Cost: for each count 4 n d² operations a layer.
+    """
+    one_of("loss", loss, LOSSES)
+    chain = steps(network, basis.folded)
+    which = range(len(chain)) if which is None else which
+    width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
+    sums, seen = np.zeros(len(counts)), 0
+    for block in blocks(data, block_size(24 * sum(width), budget)):
+        seen += len(block)
+        values = layers(chain, block, basis.folded)
+        for number, kept in enumerate(counts):
+            f = values[0]
+            for at, step in enumerate(chain):
+                if at in which:
+                    part = basis.layers[at].first(kept)
+                    f = part.activations(part.coordinates(f))
+                f = step.values(f)
+            sums[number] += _loss(values[-1], f, loss)
+    return sums / seen
+
+
+def edge_curve(
+    network: Network,
+    data: Data,
+    basis: InteractionBasis,
+    graph: InteractionGraph,
+    counts: Sequence[int],
+    *,
+    which: Sequence[int] | None = None,
+    loss: str = "mse",
+    budget: int = BUDGET,
+) -> np.ndarray:
+    """Behavioural loss against the number of strongest edges that are kept in each section, (count,).
+
+    Each direction of the next layer is computed from those directions alone to which it keeps an edge.
+
+    Args:
+        network: Of the basis and the graph.
+        data: (n, d_0), or a function that gives blocks.
+        basis: Of all layers.
+        graph: Its edges.
+        counts: Numbers of edges kept between two layers; more than there are is all.
+        which: Sections in which edges are cut, all at once; by default all.
+        loss: As of `direction_curve`.
+        budget: Bytes that a block of examples may take.
+
+    Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
+    """
+    one_of("loss", loss, LOSSES)
+    chain = steps(network, basis.folded)
+    which = range(len(chain)) if which is None else which
+    width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
+    orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
+    sums, seen = np.zeros(len(counts)), 0
+    for block in blocks(data, block_size(48 * max(width), budget)):
+        seen += len(block)
+        values = layers(chain, block, basis.folded)
+        for number, kept in enumerate(counts):
+            f = values[0]
+            for at, step in enumerate(chain):
+                if at not in which or kept >= orders[at].size:
+                    f = step.values(f)
+                    continue
+                mask = np.zeros(graph.strengths[at].size, bool)
+                mask[orders[at][:kept]] = True
+                mask = mask.reshape(graph.strengths[at].shape)
+                f = _cut(step, basis.layers[at], basis.layers[at + 1], f, mask)
+            sums[number] += _loss(values[-1], f, loss)
+    return sums / seen
+
+
+def _cut(step, below, above, f, mask):
+    """The next layer's activations where each of its directions sees only the edges of its row of the mask."""
+    here = below.coordinates(f)
+    found = np.empty((len(f), above.size))
+    alike, rows = np.unique(mask, axis=0, return_inverse=True)
+    for number, row in enumerate(alike):
+        mine = rows.ravel() == number
+        seen = step.values(below.activations(here * row))
+        found[:, mine] = (seen - above.mean) @ above.forward[mine].T
+    return above.activations(found)
+
+
+def kept_for(counts: Sequence[int], losses: np.ndarray, tolerance: float) -> float:
+    """The smallest of the counts from which on every loss is at most `tolerance`; nan if the last one is above it."""
+    good = np.asarray(losses) <= tolerance
+    if not good[-1]:
+        return float("nan")
+    bad = np.flatnonzero(~good)
+    return float(counts[bad[-1] + 1 if bad.size else 0])

@@ -1,0 +1,148 @@
+"""A layered graph: layers as columns, edges as thick as they are strong, nodes and edges in the colour of their module."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+
+from foretrain.figures import Drawing
+from foretrain.figures.style import INK, PALETTE, legend_below, panels
+from foretrain.words import number
+
+MOST = 10_000  # edges; more are not told apart
+_BETWEEN, _ALONE = "#9aa0a6", "#d5d9dd"
+_COLOURS = [colour for name, colour in PALETTE.items() if name != "black"]
+
+
+def drawn_edges(
+    strengths: Sequence[np.ndarray], threshold: float | None = None, most: int = MOST
+) -> tuple[list[np.ndarray], float]:
+    """Which edges are drawn, and from which strength on.
+
+    Args:
+        strengths: One array (to, from) between neighbouring layers, not negative.
+        threshold: Strength above which an edge is drawn; by default a hundredth of the largest.
+        most: Number of edges: of more, the strongest are drawn, and the threshold is raised to theirs.
+
+    Returns:
+        Masks of the shapes of `strengths`, and the threshold.
+    """
+    whole = np.concatenate([np.ravel(part) for part in strengths])
+    bound = float(whole.max(initial=0)) / 100 if threshold is None else threshold
+    if (whole > bound).sum() > most:
+        bound = max(bound, float(np.sort(whole)[-most - 1]))
+    return [np.asarray(part) > bound for part in strengths], bound
+
+
+def layered_graph(
+    strengths: Sequence[np.ndarray],
+    modules: Sequence[np.ndarray] | None = None,
+    *,
+    names: Sequence[str] | None = None,
+    threshold: float | None = None,
+    most: int = MOST,
+    title: str = "Interactions between layers",
+    what: str = "root mean square of what a direction contributes to the next layer's",
+) -> Drawing:
+    """Draw a layered graph.
+
+    Nodes without a drawn edge are small and pale. Within a layer nodes stand by module, then in their own order, those of
+    one layer as far apart as fills the height.
+
+    Args:
+        strengths: One array (to, from) between neighbouring layers, not negative: how strong each edge is.
+        modules: For each layer the module of every node, -1 for none; by default all are of one.
+        names: Of the layers; by default "input", "layer 1", ..., "output".
+        threshold: As of `drawn_edges`, as is `most`.
+        most: Likewise.
+        title: Of the drawing.
+        what: What an edge's strength is, in words for the caption.
+    """
+    sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
+    if modules is None:
+        modules = [np.zeros(size, int) for size in sizes]
+    if names is None:
+        names = ["input", *(f"layer {at}" for at in range(1, len(sizes) - 1)), "output"]
+    masks, bound = drawn_edges(strengths, threshold, most)
+    drawn = sum(int(mask.sum()) for mask in masks)
+    heights = [_heights(module) for module in modules]
+    figure, ax = panels(height=min(8.0, 3.0 + 0.06 * max(sizes)))
+    top = max((float(part.max(initial=0)) for part in strengths), default=1) or 1
+    lines, widths, colours = [], [], []
+    for at, (part, mask) in enumerate(zip(strengths, masks, strict=True)):
+        above, below = np.nonzero(mask)
+        share = part[above, below] / top
+        start = np.stack([np.full(len(below), at), heights[at][below]], 1)
+        end = np.stack([np.full(len(above), at + 1), heights[at + 1][above]], 1)
+        lines.append(np.stack([start, end], 1))
+        widths.append(0.25 + 3.5 * share)
+        tones = _tones(modules[at][below], modules[at + 1][above])
+        colours.append(np.column_stack([tones, 0.12 + 0.83 * np.sqrt(share)]))
+    order = np.argsort(np.concatenate(widths), kind="stable")  # the strongest on top
+    ax.add_collection(
+        LineCollection(
+            list(np.concatenate(lines)[order]),
+            linewidths=np.concatenate(widths)[order],
+            colors=np.concatenate(colours)[order],
+            rasterized=drawn > 1000,
+            capstyle="round",
+        )
+    )
+    for at, (height, module) in enumerate(zip(heights, modules, strict=True)):
+        met = np.zeros(len(height), bool)
+        if at > 0:
+            met |= masks[at - 1].any(1)
+        if at < len(masks):
+            met |= masks[at].any(0)
+        dot = float(np.clip(900 / max(sizes), 6, 60))
+        tones = np.where(met[:, None], _tones(module, module), to_rgb(_ALONE))
+        ax.scatter(
+            np.full(len(height), at), height, s=np.where(met, dot, 4), c=tones, zorder=3,
+            edgecolors="white", linewidths=0.5,
+        )  # fmt: skip
+    known = sorted(
+        {int(one) for module in modules for one in module}, key=lambda one: (one < 0, one)
+    )
+    for found in known if len(known) > 1 else ():
+        label = f"module {found + 1}" if found >= 0 else "in no module"
+        ax.plot([], [], "o", color=_colour(found), label=label)
+    ax.set(xlim=(-0.15, len(sizes) - 0.85), ylim=(-0.04, 1.04), yticks=[])
+    words = [f"{name}\n{size}" for name, size in zip(names, sizes, strict=True)]
+    ax.set_xticks(range(len(sizes)), words)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0, colors=INK)
+    if ax.get_legend_handles_labels()[1]:
+        legend_below(figure, 4)
+    total = sum(part.size for part in strengths)
+    caption = (
+        "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, "
+        f"the {what}. Drawn are the {drawn:,} of {total:,} edges above {number(bound)}; the strongest is {number(top)}."
+    )
+    if len(known) > 1:
+        caption += " Colours are modules, grey edges lead from one to another."
+    return Drawing(figure, title, caption)
+
+
+def _heights(module):
+    """From 1 down to 0, by module with a gap between, then in order."""
+    module = np.asarray(module)
+    order = np.lexsort(
+        (np.arange(len(module)), np.where(module < 0, module.max(initial=0) + 1, module))
+    )
+    gaps = np.concatenate([[0], np.cumsum(np.diff(module[order]) != 0)])
+    place = np.arange(len(module)) + gaps * max(1.0, len(module) / 20)
+    height = np.empty(len(module))
+    height[order] = 1 - place / place[-1] if len(module) > 1 else 0.5
+    return height
+
+
+def _colour(module):
+    return _BETWEEN if module < 0 else _COLOURS[module % len(_COLOURS)]
+
+
+def _tones(first, second):
+    """Colour of each pair of modules: theirs, or grey where they differ."""
+    return np.array(
+        [to_rgb(_colour(a) if a == b else _BETWEEN) for a, b in zip(first, second, strict=True)]
+    ).reshape(-1, 3)

@@ -1,0 +1,82 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from foretrain.degeneracy.ablation import BASES, all_bases, direction_curve, edge_curve, kept_for
+from foretrain.degeneracy.interaction_graph import interaction_graph
+from foretrain.degeneracy.network import perceptron
+from foretrain.errors import ArgumentError
+
+
+def draw(seed, widths, activation, n=60):
+    random = np.random.default_rng(seed)
+    weights = [random.standard_normal((b, a)) / a**0.5 for a, b in pairwise(widths)]
+    network = perceptron(weights, [random.standard_normal(len(w)) for w in weights], activation)
+    return network, random.standard_normal((n, widths[0])) + 0.3
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_in_a_linear_network_what_is_left_out_is_its_importance(centre):
+    network, x = draw(0, (5, 6, 4), "identity")
+    bases = all_bases(network, x, centre=centre)
+    counts = range(6)
+    importance = bases["global"].layers[-1].importance
+    left = np.array([importance[k:].sum() for k in counts])
+    for name in ("global", "local"):
+        curve = direction_curve(network, x, bases[name], counts)
+        np.testing.assert_allclose(curve, left, atol=1e-10)
+        graph = interaction_graph(network, x, bases[name])
+        np.testing.assert_allclose(
+            edge_curve(network, x, bases[name], graph, counts), left, atol=1e-10
+        )
+    # No basis does better with one layer's directions, and the others do worse.
+    for name in ("pca", "neurons"):
+        assert (direction_curve(network, x, bases[name], counts) >= left - 1e-9).all()
+        assert direction_curve(network, x, bases[name], counts).sum() > left.sum() + 0.01
+
+
+def test_everything_kept_is_the_network_itself_and_nothing_is_its_mean():
+    network, x = draw(1, (5, 6, 6, 3), "tanh")
+    for centre in (False, True):
+        for name, basis in all_bases(network, x, centre=centre).items():
+            graph = interaction_graph(network, x, basis)
+            assert direction_curve(network, x, basis, [99])[0] < 1e-16, name
+            assert edge_curve(network, x, basis, graph, [99])[0] < 1e-16, name
+            # All edges but one, the weakest, is nearly the network.
+            some = edge_curve(
+                network, x, basis, graph, [1, min(s.size for s in graph.strengths) - 1]
+            )
+            assert some[0] > some[1] > 0
+
+
+def test_edges_and_directions_agree_where_a_direction_loses_all_of_its_edges():
+    network, x = draw(2, (5, 6, 3), "tanh")
+    basis = all_bases(network, x, names=("pca",))["pca"]
+    graph = interaction_graph(network, x, basis)
+    # Edges of the two last directions made the weakest.
+    strengths = graph.strengths[0] + 1.0 * (np.arange(basis.layers[0].size) < 4)
+    ordered = type(graph)((strengths, graph.strengths[1]), graph.functional, 1, graph.examples)
+    kept = 4 * basis.layers[1].size
+    found = edge_curve(network, x, basis, ordered, [kept], which=[0])
+    np.testing.assert_allclose(found, direction_curve(network, x, basis, [4], which=[0]), rtol=1e-9)
+
+
+def test_kl_vanishes_where_the_network_is_whole_and_blocks_add_up():
+    network, x = draw(3, (4, 5, 3), "relu")
+    basis = all_bases(network, x, names=("local",))["local"]
+    whole = direction_curve(network, x, basis, [1, 2, 9], loss="kl")
+    assert abs(whole[-1]) < 1e-12
+    assert whole[0] > whole[-1]
+    parts = direction_curve(network, lambda: (x[:7], x[7:]), basis, [1, 2, 9], loss="kl")
+    np.testing.assert_allclose(whole, parts, atol=1e-13)
+
+
+def test_names_and_the_smallest_count_that_suffices():
+    network, x = draw(4, (4, 5, 3), "relu")
+    assert tuple(all_bases(network, x)) == BASES
+    with pytest.raises(ArgumentError, match="names"):
+        all_bases(network, x, names=("pcs",))
+    assert kept_for((1, 2, 3, 4), np.array([3, 1, 2, 0.5]), 1.5) == 4
+    assert kept_for((1, 2, 3), np.array([1, 1, 1]), 1.5) == 1
+    assert np.isnan(kept_for((1, 2), np.array([1, 2]), 1.5))

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 from made_up import check, runs
 
 from foretrain.plans.grid import Grid
-from foretrain.studies.critical_fraction import study
+from foretrain.studies.critical_fraction import claims, study
 
 SEEDS, SIZES = 16, (10, 16, 20, 24, 30, 40, 50)
 AXES = {"training_size": SIZES}
@@ -90,3 +92,9 @@ def test_every_sentence_can_hold_and_fail():
             "direction": lambda: grid(flow=-np.ones(SEEDS), embedding=line(np.ones(SEEDS))),
         },
     )
+
+
+def test_seeds_that_were_looked_at_are_those_of_one_root_only():
+    made = grid()
+    assert np.arange(SEEDS)[claims.held_out(made)].tolist() == list(range(6, 16))
+    assert np.arange(SEEDS)[claims.held_out(replace(made, root_seed=1))].size == SEEDS

@@ -1,14 +1,17 @@
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
 from made_phases import AXES, made
 
 import foretrain
+from foretrain.networks import embedding as network
 from foretrain.streams import Seed
-from foretrain.studies.grokking_phases import reading, study, theory
+from foretrain.studies.grokking_phases import reading, rivals, study, theory
 from foretrain.training import embedding as toy
+from foretrain.training.embedding_start import shapes
 
 KEPT = {"hidden_width": 12, "target_dim": 5, "precision": "float64"}
 
@@ -91,6 +94,44 @@ def test_causes_boundary_and_probabilities_of_a_made_up_map():
     assert share.sum(-1) == pytest.approx(1)
     assert reading.entropy(np.eye(4)) == pytest.approx(0)
     assert reading.entropy(np.full(4, 0.25)) == 2
+
+
+def test_a_row_of_a_map_has_its_boundary_too_and_a_line_is_drawn_where_times_are_equal():
+    told = reading.predicted_boundary(made().along(*AXES), "rqi_step")
+    judged = 0
+    for row in made().cells(keep=reading.RATES[:1]):
+        row = row.along(*AXES)
+        assert reading.has_boundary(row)
+        known = ~np.isnan(found := reading.measured_boundary(row))[:-2]
+        assert (np.abs(found - told)[:-2][known] <= 0.375).all()
+        judged += known.sum()
+    assert judged >= 16  # at the lowest and highest rates all runs end alike
+    assert not reading.has_boundary(next(made().cells()).along(*AXES))
+    gap = reading.head_start(made().along(*AXES), "rqi_step")
+    ratio = reading.log_ratio(made().along(*AXES))
+    np.testing.assert_allclose(ratio[..., None] - gap, np.broadcast_to(told, gap.shape), atol=0.01)
+
+
+def test_the_tangent_kernel_is_made_of_the_gradients_of_outputs(x64):
+    p = toy.Toy(symbols=4, training_size=7, hidden_width=5, target_dim=3, precision="float64")
+    inputs = toy.inputs(p, Seed(0, 3))
+    names = [name for name in shapes(p, toy.operation(p)) if name != "targets"]
+    counts = toy.shared(p)["left"] + toy.shared(p)["right"]
+
+    def outputs(weights):
+        decoder = network.Decoder(*(weights[name] for name in names[1:]))
+        return network.decode(decoder, counts @ weights["embedding"])
+
+    slopes = jax.jacobian(outputs)({name: inputs[name] for name in names})
+    flat = np.concatenate([np.reshape(part, (10, 3, -1)) for part in slopes.values()], axis=2)
+    expected = np.einsum("akw,bkw->ab", flat, flat) / 3
+    np.testing.assert_allclose(rivals.tangent_kernel(p, inputs), expected, rtol=1e-10)
+    # Centred alignment does not see what all samples share, nor the unit.
+    found = rivals.kernel_alignment(p, inputs)
+    assert -1 <= found <= 1
+    moved = {**inputs, "targets": 3 * inputs["targets"] + 5}
+    assert rivals.kernel_alignment(p, moved) == pytest.approx(found)
+    assert rivals.of_start(p, {**inputs, "embedding": np.arange(4.0)[:, None]})["start_rqi"] == 1
 
 
 def test_what_other_seeds_foretell():

@@ -24,6 +24,11 @@ def test_every_sentence_can_hold_and_fail():
         "delay-ratio": lambda: made(slower=3.0),
         "delay-order": lambda: made(inverted="cells"),
         "seed-order": lambda: made(inverted="seeds"),
+        "better-than-rate": lambda: made(lambda_3=None),
+        "better-than-norm": lambda: made(rivals=True),
+        "better-than-kernel": lambda: made(rivals=True),
+        "better-than-rqi": lambda: made(rivals=True),
+        "decoder-orders": lambda: made(lambda_3=None),
         "decoder-counts": lambda: made(lambda_3=None),
         "adam-is-better": made,
     }

@@ -291,12 +291,33 @@ def test_one_seed_has_one_start_and_its_training_sets_are_nested():
         ({"batch_size": 46}, "`batch_size` must be 0, or at most `training_size` = 45, but is 46"),
         ({"batch_size": -1}, "`batch_size` must be 0"),
         ({"operation": "symmetric"}, "`symbols` must be 2, 6, 24 or 120 for `symmetric`"),
+        ({"answer_grid": 9}, "`answer_grid` must be 0 where symbols are not points of a plane"),
         ({"ordered": True}, "`ordered` must go with operation `cyclic`, but that is `addition`"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused_by_name(values, match, tmp_path):
     with pytest.raises(ArgumentError, match=match):
         foretrain.run(study(), **values, seeds=1, workers=0, quiet=True, out=tmp_path / "a")
+
+
+def test_the_map_of_answers_is_of_the_plane_around_the_embeddings(x64):
+    p = replace(SMALL, embedding_dim=2, symbols=4, training_size=10, answer_grid=8)
+    inputs, program = given(p), toy.program(p)
+    state = program.init(inputs)
+    corners = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0], [7.0, 7.0]])
+    state = state._replace(embedding=jnp.asarray(corners))
+    found = jax.jit(program.finish)(inputs, state)["answer"]
+    places = toy.mapped_places(p, corners).reshape(8, 8, 2)
+    assert places[0, 0] == pytest.approx([-1.4, -1.4])
+    assert places[7, 0] == pytest.approx([8.4, -1.4])  # columns first
+    assert toy.labels(p)["row"] * 7 == pytest.approx(places[0, :, 1])
+    # A network whose symbols are all at one of these points answers as the map says.
+    for column, row in ((0, 0), (7, 2), (3, 6)):
+        alone = state._replace(embedding=jnp.tile(places[column, row], (4, 1)))
+        outputs = direct_outputs(p, alone)[0]
+        nearest = ((outputs - np.asarray(inputs["targets"])) ** 2).sum(1).argmin()
+        assert found[column, row] == nearest
+    assert len(np.unique(found)) > 1
 
 
 @pytest.mark.parametrize("values", [{"training_size": 55}, {"symbols": 2, "training_size": 2}])

@@ -95,6 +95,14 @@ def sample_losses(outputs, targets, objective: str):
     return jax.nn.logsumexp(outputs, axis=1) - (outputs * targets).sum(1)
 
 
+def nearness(outputs, targets):
+    """Half of -|f - Y|^2 but for a part that all labels share, (label, sample): largest at the nearest target.
+
+    Labels come first, so that maxima over them run over whole vectors. Arguments as in `right_answers`.
+    """
+    return targets @ outputs.T - 0.5 * (targets**2).sum(1)[:, None]
+
+
 def right_answers(outputs, targets, chosen):
     """Whether the target nearest to an output is that of its label, 1 or 0, (sample,); a tie is no right answer.
 
@@ -107,8 +115,7 @@ def right_answers(outputs, targets, chosen):
     """
     import jax.numpy as jnp
 
-    # |f - Y|^2 without the part that all labels share; labels come first, so that maxima run over whole vectors.
-    nearness = targets @ outputs.T - 0.5 * (targets**2).sum(1)[:, None]
-    own = (nearness * chosen).sum(0)
-    others = jnp.where(chosen > 0, -jnp.inf, nearness).max(0)
+    near = nearness(outputs, targets)
+    own = (near * chosen).sum(0)
+    others = jnp.where(chosen > 0, -jnp.inf, near).max(0)
     return (own > others).astype(outputs.dtype)

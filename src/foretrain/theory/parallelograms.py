@@ -114,7 +114,7 @@ def held_by_matrices(operation: Operation, matrices, threshold: float = 0.5) -> 
 
 
 def share(parallelogram_set):
-    """Share of all parallelograms that are in a set, bool (..., parallelogram); 1 where an operation has none, as for p = 2."""
+    """Share of all parallelograms that a set, bool (..., parallelogram), has; 1 where there are none, as for p = 2."""
     chosen = np.asarray(parallelogram_set)
     return chosen.mean(-1) if chosen.shape[-1] else np.ones(chosen.shape[:-1])
 

@@ -17,6 +17,7 @@ from foretrain.vocabulary import Variable, declare
 
 PHASES = ("comprehension", "grokking", "memorization", "confusion")
 DELAY = 1000  # steps from training to validation from which on it is grokking
+ROOM = 0.2  # of the extent of embeddings, on each side of them, in which answers are mapped
 _FIRST = ("train_step", "validation_step", "rqi_step")
 
 declare(
@@ -58,6 +59,13 @@ declare(
         meaning="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
     ),
     Variable("phase", kind="int", meaning=f"0 to 3: {', '.join(PHASES)}."),
+    Variable(
+        "answer",
+        ("column", "row"),
+        kind="int",
+        meaning="Label whose target is nearest to what the decoder answers, at the end, where two symbols at that point of "
+        "the plane would be joined; column and row are shares of the extent of the embeddings.",
+    ),
     Variable("ideal_accuracy", meaning="Predicted accuracy of the parallelograms that must hold."),
     Variable("ideal_rqi", meaning="Share of all parallelograms that the training samples imply."),
     Variable(
@@ -123,6 +131,13 @@ class Toy(Run):
         "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
         above=0,
     )
+    answer_grid: int = parameter(
+        0,
+        "points along each side of a map of the decoder's answers over the plane at the end of training; 0 is none",
+        minimum=0,
+        maximum=1000,
+        static=True,
+    )
     stop: str = parameter(
         "accuracy",
         "a run ends early when both accuracies are reached; when the RQI is, too; or never",
@@ -147,14 +162,31 @@ def check(p: Toy) -> None:
     if p.ordered and p.operation != "cyclic":
         raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
     training_size(operation(p), p.training_size)
+    if p.answer_grid and not (p.embedding_dim == 2 and operation(p).commutative):
+        rule = "be 0 where symbols are not points of a plane, `embedding_dim` 2"
+        raise argument_error("answer_grid", rule, f"is {p.answer_grid}")
     if not 0 <= p.batch_size <= p.training_size:
         rule = f"be 0, or at most `training_size` = {p.training_size}"
         raise argument_error("batch_size", rule, f"is {p.batch_size}")
 
 
 def labels(p: Toy) -> dict[str, Any]:
-    """Numbers of the symbols."""
-    return {"symbol": np.arange(p.symbols)}
+    """Numbers of the symbols, and places of a map of answers."""
+    grid = dict.fromkeys(("column", "row"), _places(p)) if p.answer_grid else {}
+    return {"symbol": np.arange(p.symbols), **grid}
+
+
+def _places(p):
+    """Places of a map of answers along each side, as shares of the extent of the embeddings."""
+    return np.linspace(-ROOM, 1 + ROOM, p.answer_grid)
+
+
+def mapped_places(p: Toy, embedding):
+    """Points of a map of answers over the plane of embeddings (symbol, 2): (point, 2), column by column."""
+    low, high = embedding.min(0), embedding.max(0)
+    grid = np.meshgrid(_places(p), _places(p), indexing="ij")
+    share = np.stack(grid, axis=-1).reshape(-1, 2)
+    return low + share.astype(embedding.dtype) * (high - low)
 
 
 def shared(p: Toy) -> dict[str, np.ndarray]:
@@ -332,6 +364,11 @@ def program(p: Toy) -> Program:
         ended = which[:2].all() if p.stop == "accuracy" else which.all()
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
+    def mapped(inputs, state):
+        outputs = network.decode(state.decoder, 2 * mapped_places(p, state.embedding))
+        label = network.nearness(outputs, inputs["targets"]).argmax(0)
+        return label.reshape(p.answer_grid, p.answer_grid).astype(jnp.int32)
+
     def finish(inputs, state):
         now = reached(look(inputs, state)[3], inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
@@ -342,7 +379,9 @@ def program(p: Toy) -> Program:
         phase = jnp.where((train >= 0) & (validation >= 0), learned, failed)
         steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
         known = ("ideal_accuracy", "ideal_rqi", "lambda_3")
+        answers = {"answer": mapped(inputs, state)} if p.answer_grid else {}
         return {
+            **answers,
             **dict(zip(_FIRST, steps, strict=True)),
             "phase": phase.astype(jnp.int32),
             **{name: inputs[name] for name in known},

@@ -6,9 +6,10 @@ import numpy as np
 
 from foretrain.claims.allowed import MOST, NEGATIVE, POSITIVE
 from foretrain.claims.sentence import Exact, sentence
-from foretrain.measures.rank_correlation import concordance, jackknifed, rank_correlation
+from foretrain.measures.rank_correlation import concordance, jackknifed
 from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import by_size, growth, swept_sizes
 
 from .theory import critical_sizes
 
@@ -16,17 +17,17 @@ PAPER = "Liu et al. (2022), section 3.2, "
 OURS = "docs/studies/critical-fraction.md"
 ALONG: dict[str, Any] = {"over": "training_size"}
 FRACTION = 0.4
-SEEN = 6  # seeds 0 to 5 were looked at when predictors were chosen; the others are held out
+SEEN = 6  # seeds 0 to 5 of root seed 0 were looked at when predictors were chosen
 
 
-def by_size(values):
-    """Array (size, seed); "never" is infinity."""
-    return values.transpose("training_size", "seed").fillna(np.inf).values
+def held_out(cell) -> slice:
+    """Seeds at which nobody had looked when predictors were chosen."""
+    return slice(0 if cell.root_seed else SEEN, None)
 
 
 def measured(cell):
     """First step with the RQI wanted, (size, seed), infinity = never."""
-    return by_size(cell.simulation["rqi_step"])
+    return by_size(cell.simulation["rqi_step"].fillna(np.inf))
 
 
 def unique(cell):
@@ -36,7 +37,7 @@ def unique(cell):
 
 def said(cell, name):
     """A predicted step, (size, seed), infinity = never; None where nothing is predicted."""
-    return by_size(cell.theory[name]) if name in cell.theory else None
+    return by_size(cell.theory[name].fillna(np.inf)) if name in cell.theory else None
 
 
 @sentence(
@@ -71,9 +72,9 @@ def half_unique(cell):
     **ALONG,
 )
 def learned_from(cell):
-    sizes = np.array(cell.values("training_size")) / len(operation(cell.parameters).samples)
-    if sizes.size < 3:
+    if (sizes := swept_sizes(cell)) is None:
         return None
+    sizes = sizes / len(operation(cell.parameters).samples)
     reached = np.isfinite(measured(cell))
     first = reached.argmax(0)
     middle = (sizes[first] + np.where(first, sizes[first - 1], sizes[first])) / 2
@@ -118,6 +119,8 @@ def always_above(cell):
 )
 def rate_grows(cell):
     rate = by_size(cell.simulation["lambda_3"])
+    if np.isnan(rate).all():
+        return None
     wrong = (rate > 0) != (by_size(cell.simulation["ideal_rqi"]) > 1 - 1e-6)
     falls = np.diff(rate, axis=0) < -1e-6 * rate[1:]
     return Exact(int(wrong.sum() + falls.sum()), f"Exceptions, of {rate.size} runs.")
@@ -134,8 +137,10 @@ def rate_grows(cell):
     **ALONG,
 )
 def trend(cell):
-    sizes = np.array(cell.values("training_size"), float)
-    return rank_correlation(measured(cell).T, sizes) if sizes.size > 2 else None
+    sizes, found = swept_sizes(cell), measured(cell)
+    if sizes is None:
+        return None
+    return np.where(np.isfinite(found).any(0), growth(found, sizes), np.nan)
 
 
 def scale(cell, name, seeds=slice(None)):
@@ -177,7 +182,7 @@ def theory_steps(cell):
     **DECADE,
 )
 def theory_steps_corrected(cell):
-    return scale(cell, "adam_step", slice(SEEN, None)) if cell.seeds > SEEN else None
+    return scale(cell, "adam_step", held_out(cell)) if cell.seeds > SEEN else None
 
 
 def ranked(cell, name):
@@ -185,8 +190,9 @@ def ranked(cell, name):
     predicted = said(cell, name)
     if predicted is None or cell.seeds < SEEN + 4:
         return None
-    enough = unique(cell)[:, SEEN:].all(1)
-    pair = [each[enough, SEEN:].T for each in (predicted, measured(cell))]
+    judged = held_out(cell)
+    enough = unique(cell)[:, judged].all(1)
+    pair = [each[enough, judged].T for each in (predicted, measured(cell))]
     value = jackknifed(lambda x, y: concordance(x.T, y.T), *pair)
     return value if np.isfinite(value).all() else None
 
@@ -245,7 +251,7 @@ def better(cell):
     **ALONG,
 )
 def before_fit(cell):
-    found, fit = measured(cell), by_size(cell.simulation["train_step"])
+    found, fit = measured(cell), by_size(cell.simulation["train_step"].fillna(np.inf))
     reached = np.isfinite(found)
     with np.errstate(invalid="ignore"):
         return (reached & (found <= 1.1 * fit)).sum(0) / np.where(

@@ -6,8 +6,9 @@ from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, shades, simulation_line, theory_line
 from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import by_size
 
-from .claims import by_size, measured
+from .claims import measured, said
 from .theory import critical_sizes
 
 
@@ -37,19 +38,19 @@ def _steps(cell, where):
         sizes = critical_sizes(p.operation, p.symbols)
         unique = (sizes[:, None] <= count).mean(0)
         left.plot(count / len(task.samples), unique, **theory_line(label="unique, theory"))
-    left.set(ylabel=f"probability of RQI > {p.rqi_threshold:g}", ylim=(-0.03, 1.03))
+    left.set(ylabel=f"Probability of RQI > {p.rqi_threshold:g}", ylim=(-0.03, 1.03))
     never = 1.5 * p.steps
     shown = np.where(np.isfinite(found), found, never)
     middle.plot(_spread(share, found), shown, "o", color=PALETTE["blue"], markersize=3, alpha=0.5)
     middle.axhline(1.2 * p.steps, color="#c5c9cd", linewidth=1)
     middle.text(share[0], 1.62 * p.steps, "never", fontsize=10)
-    middle.set(ylabel="steps", yscale="log", ylim=(None, 2.3 * p.steps))
+    middle.set(ylabel="Steps", yscale="log", ylim=(None, 2.3 * p.steps))
     rate = by_size(cell.simulation["lambda_3"])
     right.plot(_spread(share, rate), rate, "o", color=PALETTE["green"], markersize=3, alpha=0.5)
     right.plot(share, np.median(rate, 1), color=PALETTE["green"], label="median $\\lambda_3$")
     right.set(ylabel="$\\lambda_3$")
     for ax in (left, middle, right):
-        ax.set(xlabel="share trained", xlim=(0, 1.03))
+        ax.set(xlabel="Share trained", xlim=(0, 1.03))
     return finished(
         figure,
         "Which training sets are enough, and how long it takes",
@@ -64,13 +65,13 @@ def _predictions(cell, where):
     share = np.array(cell.values("training_size")) / len(operation(cell.parameters).samples)
     names = (
         ("theory_step", "$1/(\\lambda_3\\eta)$"),
-        ("flow_step", "flow from the start"),
+        ("flow_step", "Flow from the start"),
         ("adam_step", "Adam on $\\ell_{\\rm eff}$"),
     )
     figure, board = panels(1, 3, height=3.7, sharey=True)
     never = 1.5 * cell.parameters.steps
     for (name, words), ax in zip(names, board, strict=True):
-        predicted = by_size(cell.theory[name])
+        predicted = said(cell, name)
         known = np.isfinite(predicted)
         shown = np.where(np.isfinite(found), found, never)
         x, y, colour = (one[known] for one in (predicted, shown, _spread(share, found)))
@@ -80,10 +81,10 @@ def _predictions(cell, where):
         ax.axhline(1.2 * cell.parameters.steps, color="#c5c9cd", linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel=words)
         ax.xaxis.label.set_size(10.5)
-    board[0].set_ylabel("measured step")
+    board[0].set_ylabel("Measured step")
     board[0].text(board[0].get_xlim()[0] * 1.1, 1.62 * cell.parameters.steps, "never", fontsize=10)
     board[0].set_ylim(None, 2.3 * cell.parameters.steps)
-    figure.colorbar(board[0].collections[0], ax=board, label="share trained")
+    figure.colorbar(board[0].collections[0], ax=board, label="Share trained")
     return finished(
         figure,
         "Predicted and measured steps of grokking",
@@ -111,8 +112,8 @@ def _paths(cell, where):
         for symbol, colour in enumerate(shades(path.shape[1])):
             ax.plot(step, path[:, symbol, 0], **simulation_line(colour, linewidth=2, alpha=0.9))
         ax.set_title(title, loc="left")
-        ax.set(xlabel="step")
-    board[0].set_ylabel("normalised embedding")
+        ax.set(xlabel="Step")
+    board[0].set_ylabel("Normalised embedding")
     return finished(
         figure,
         "Embeddings of the network and of the effective flow, from one start",

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.claims.allowed import ALWAYS, POSITIVE, SOME
 from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.rank_correlation import rank_correlation, ranks
+from foretrain.measures.rank_correlation import rank_correlation
 
 from .reading import (
     RATES,
@@ -15,12 +15,14 @@ from .reading import (
     foretold,
     generalised,
     good_failures,
+    has_boundary,
     is_map,
     learned,
     learners,
     log_ratio,
     measured_boundary,
     off,
+    order_of_seeds,
     predicted_boundary,
     shares,
     spacing,
@@ -97,7 +99,7 @@ def one_seed(cell):
 
 def boundary_gap(cell, name):
     """Predicted less measured boundary, decades, (seed,)."""
-    if not is_map(cell) or name not in cell.theory:
+    if not has_boundary(cell) or name not in cell.theory:
         return None
     which = learners(cell)
     found, told = measured_boundary(cell), predicted_boundary(cell, name)
@@ -218,7 +220,7 @@ def delay_ratio(cell):
 def delay_order(cell):
     if (both := generalised(cell)) is None:
         return None
-    return by_seed(*both, lambda told, found: rank_correlation(told, found), fewest=5)
+    return by_seed(*both, rank_correlation, fewest=5)
 
 
 @sentence(
@@ -233,16 +235,92 @@ def delay_order(cell):
 def seed_order(cell):
     if (both := generalised(cell)) is None:
         return None
-    which = learners(cell)
-    told, found = (one[:, which] for one in both)
-    told, found = (one[~np.isnan(told).any(1)] for one in (told, found))
-    if which.sum() < 4 or not len(told):
+    if (found := order_of_seeds(*both, learners(cell))) is None:
         return None
-    parts = [ranks(one) - ranks(one).mean(1, keepdims=True) for one in (told, found)]
-    size = [np.sqrt((part**2).mean(1, keepdims=True)) for part in parts]
-    values = np.full(cell.seeds, np.nan)
-    values[which] = (parts[0] * parts[1] / np.maximum(size[0] * size[1], 1e-12)).mean(0)
-    return PerSeed(values, f"{len(told)} cells.")
+    values, cells = found
+    return PerSeed(values, f"{cells} cells.")
+
+
+def better_order(id, words, source, predictor):
+    """The sentence that a predictor which others compute at the start orders starts worse; ``predictor(cell)``: (seed,)."""
+
+    @sentence(
+        f"At given rates, the sum of both times tells which starts and training sets generalise sooner better than {words}.",
+        source=source,
+        id=id,
+        allowed=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation over seeds as in `seed-order`, less that of the other predictor.",
+        **TOGETHER,
+    )
+    def compared(cell):
+        both, which = generalised(cell), learners(cell)
+        if both is None or "start_norm" not in cell.theory:
+            return None
+        with np.errstate(divide="ignore"):
+            ours, others = (
+                order_of_seeds(told, both[1], which) for told in (both[0], predictor(cell))
+            )
+        if ours is None or others is None:
+            return None
+        told, found = np.nanmean(ours[0]), np.nanmean(others[0])
+        return PerSeed(ours[0] - others[0], f"{told:.2f} and {found:.2f}, {ours[1]} cells.")
+
+    return compared
+
+
+def first(data, name):
+    """A variable that is the same in all cells, (seed,)."""
+    return board(data, name)[0, 0]
+
+
+better_than_rate = better_order(
+    "better-than-rate",
+    "1 / lambda_3",
+    PAPER + "eq. (12)",
+    lambda cell: 1 / first(cell.simulation, "lambda_3"),
+)
+better_than_norm = better_order(
+    "better-than-norm",
+    "a small norm of all weights",
+    "Liu, Michaud & Tegmark (2023), Omnigrok",
+    lambda cell: first(cell.theory, "start_norm"),
+)
+better_than_kernel = better_order(
+    "better-than-kernel",
+    "a tangent kernel aligned with the targets",
+    "Kumar et al. (2024), section 4",
+    lambda cell: -first(cell.theory, "kernel_alignment"),
+)
+better_than_rqi = better_order(
+    "better-than-rqi",
+    "a large RQI of the start",
+    OURS,
+    lambda cell: -first(cell.theory, "start_rqi"),
+)
+
+
+@sentence(
+    "The sum orders the cells of a map better than the grokking time of the training set alone.",
+    source=PAPER + "eq. (12)",
+    allowed=POSITIVE,
+    why="A difference that the seeds establish.",
+    note="Rank correlation over cells, less that of 1 / (lambda_3 rate).",
+    **TOGETHER,
+)
+def decoder_orders(cell):
+    if (both := generalised(cell)) is None:
+        return None
+    ours = by_seed(*both, rank_correlation, fewest=5)
+    return ours - np.nan_to_num(by_seed(alone(cell, both), both[1], rank_correlation, fewest=5))
+
+
+def alone(cell, both):
+    """1 / (lambda_3 rate), (cell, seed); nan where a run does not generalise."""
+    rates = np.array(cell.values(RATES[1]))[None, :, None]
+    with np.errstate(divide="ignore"):
+        steps = 1 / (board(cell.simulation, "lambda_3") * rates)
+    return np.where(np.isnan(both[0]), np.nan, steps.reshape(both[0].shape))
 
 
 @sentence(
@@ -256,11 +334,7 @@ def seed_order(cell):
 def decoder_counts(cell):
     if (both := generalised(cell)) is None:
         return None
-    rates = np.array(cell.values(RATES[1]))[None, :, None]
-    with np.errstate(divide="ignore"):
-        alone = 1 / (board(cell.simulation, "lambda_3") * rates)
-    alone = np.where(np.isnan(both[0]), np.nan, alone.reshape(both[0].shape))
-    values = by_seed(alone, both[1], off)
+    values = by_seed(alone(cell, both), both[1], off)
     return np.where(np.isinf(values), np.nan, values) - by_seed(*both, off)
 
 

@@ -12,19 +12,18 @@ from .reading import (
     causes,
     entropy,
     generalised,
-    is_map,
+    head_start,
     learners,
-    predicted_boundary,
 )
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _NAMES = {
-    "decoder_learning_rate": "rate of the decoder",
-    "embedding_learning_rate": "rate of the embeddings",
-    "decoder_decay": "decay of the decoder",
-    "embedding_decay": "decay of the embeddings",
-    "batch_size": "batch size (0: all)",
-    "init_scale": "scale of the initial embeddings",
+    "decoder_learning_rate": "Rate of the decoder",
+    "embedding_learning_rate": "Rate of the embeddings",
+    "decoder_decay": "Decay of the decoder",
+    "embedding_decay": "Decay of the embeddings",
+    "batch_size": "Batch size (0: all)",
+    "init_scale": "Scale of the initial embeddings",
 }
 
 
@@ -60,7 +59,7 @@ def _phases(cell, axes, where):
         left.plot([], [], "s", color=colour, label=name)
     bits = entropy(share)
     picture = right.imshow(bits.T, origin="lower", aspect="auto", vmin=0, vmax=2)
-    figure.colorbar(picture, ax=right, label="entropy of the phase, bits")
+    figure.colorbar(picture, ax=right, label="Entropy of the phase, bits")
     for place in np.ndindex(*bits.shape):
         middle = np.quantile(_steps(cell, axes)[place], 0.5, method="higher")
         words = "never" if np.isinf(middle) else f"{middle:,.0f}"
@@ -73,14 +72,14 @@ def _phases(cell, axes, where):
             places, words = range(0, len(values), every), [f"{one:.1g}" for one in values[::every]]
             axis.set_ticks(places, words, fontsize=9.5)
             if ax is left or axis is ax.xaxis:
-                axis.set_label_text(_NAMES.get(name, name.replace("_", " ")))
+                axis.set_label_text(_NAMES.get(name, name.replace("_", " ").capitalize()))
         ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
         "Right: entropy of the phase, and the median step of validation."
     )
-    if axes == RATES and is_map(cell) and "decoder_step" in cell.theory:
-        _boundaries(cell, left)
+    if "decoder_step" in cell.theory and min(share.shape[:2]) > 1:
+        _boundaries(cell, axes, left)
         caption += " Dashed: representation and decoder take equally long, a line for each seed."
     left.set_title("Probability of phases", loc="left")
     right.set_title("Entropy, median step", loc="left")
@@ -92,15 +91,14 @@ def _steps(cell, axes):
     return cell.simulation["validation_step"].transpose(*axes, "seed").fillna(np.inf).values
 
 
-def _boundaries(cell, ax):
-    decoder, embedding = (np.log10(cell.values(name)) for name in RATES)
-    place = np.linspace(-0.5, len(decoder) - 0.5, 100)
-    rate = decoder[0] + place * np.diff(decoder).mean()
-    label = "predicted boundary"
-    for told in predicted_boundary(cell, "rqi_step")[learners(cell)]:
-        y = (rate + told - embedding[0]) / np.diff(embedding).mean()
-        ax.plot(place, y, **theory_line(color=None, label=label, linewidth=1))
-        label = None
+def _boundaries(cell, axes, ax):
+    """Where representation and decoder take equally long, a line for each seed whose training set tells enough."""
+    gap = np.clip(head_start(cell, "rqi_step", axes)[..., learners(cell)], -9, 9)
+    look = theory_line(linewidth=1)
+    for seed in range(gap.shape[2]):
+        line = {"colors": [look["color"]], "linewidths": 1, "linestyles": [look["linestyle"]]}
+        ax.contour(gap[..., seed].T, levels=[0], zorder=look["zorder"], **line)
+    ax.plot([], [], label="predicted boundary", **look)
 
 
 def _times(cell, both, where):
@@ -110,7 +108,7 @@ def _times(cell, both, where):
     ends = np.array([np.nanmin(found), np.nanmax(told)])
     left.plot(ends, ends, **theory_line(label="equal"))
     left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
-    left.set(xscale="log", yscale="log", xlabel="predicted step", ylabel="step of validation")
+    left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
     left.set_title("Representation + decoder", loc="left")
     data = cell.simulation
     why, phase = causes(cell.parameters, data), data["phase"].values
@@ -120,7 +118,7 @@ def _times(cell, both, where):
         counts = np.array([((why == number) & (phase == code)).mean() for code in (2, 3)])
         right.bar(PHASES[2:], counts, bottom=base, color=colour, label=f"{name} at fault")
         base = base + counts
-    right.set(ylabel="share of all runs")
+    right.set(ylabel="Share of all runs")
     right.set_title("Why runs do not generalise", loc="left")
     caption = (
         "Left: every run that generalises; the prediction is made before the run. Right: data, where the ideal model of the "

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from foretrain.measures.rank_correlation import ranks
 from foretrain.measures.trajectory import at_end
 from foretrain.training.embedding import PHASES, operation
+from foretrain.training.embedding_claims import SLACK
 
 RATES = ("decoder_learning_rate", "embedding_learning_rate")
 CAUSES = ("data", "representation", "decoder")
-SLACK = 1e-6  # rounding of shares in float32
 
 
 def board(data, name):
@@ -33,7 +34,8 @@ def tells_enough(p, data):
 
 def learners(cell):
     """Which seeds have a training set that tells enough, bool (seed,)."""
-    return tells_enough(cell.parameters, cell.simulation.isel({name: 0 for name in RATES}))
+    first = {name: 0 for name in cell.simulation["phase"].dims if name != "seed"}
+    return tells_enough(cell.parameters, cell.simulation.isel(first))
 
 
 def causes(p, data):
@@ -56,9 +58,15 @@ def is_map(cell):
     return all(len(one) > 2 and min(one) > 0 for one in values)
 
 
+def has_boundary(cell):
+    """Whether there are rates of three ratios at least, all above zero: one swept rate is enough."""
+    values = [cell.values(name) for name in RATES]
+    return all(min(one) > 0 for one in values) and np.unique(log_ratio(cell)).size > 2
+
+
 def spacing(cell):
     """Largest distance between neighbouring ratios of rates, in decades."""
-    return np.diff(np.unique(log_ratio(cell))).max() if is_map(cell) else 1.0
+    return np.diff(np.unique(log_ratio(cell))).max() if has_boundary(cell) else 1.0
 
 
 def foretold(groups, found, known):
@@ -95,11 +103,17 @@ def measured_boundary(cell):
     return found
 
 
+def head_start(cell, name, axes=RATES):
+    """log10 of the decoder's time over that of the representation, (axis, axis, seed): above 0 the representation is first."""
+    times = (cell.theory[one].transpose(*axes, "seed").values for one in ("decoder_step", name))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        decoder, representation = (np.log10(one) for one in times)
+        return decoder - representation
+
+
 def predicted_boundary(cell, name):
     """log10 of the ratio of rates at which representation and decoder take equally long, (seed,)."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        representation, decoder = (board(cell.theory, one)[0, 0] for one in (name, "decoder_step"))
-        return np.log10(representation / decoder) + log_ratio(cell)[0, 0]
+    return log_ratio(cell)[0, 0] - head_start(cell, name)[0, 0]
 
 
 def shares(cell, cause, phases):
@@ -153,6 +167,28 @@ def by_seed(told, found, measure, fewest=1):
         if known.sum() >= fewest:
             values[seed] = measure(told[known, seed], found[known, seed])
     return values
+
+
+def order_of_seeds(told, found, which):
+    """Rank correlation over seeds, mean over cells: what each seed adds to it times their number, (seed,).
+
+    Args:
+        told: What is to order them, (cell, seed), or anything that broadcasts to it.
+        found: Their steps, (cell, seed); nan where a run does not generalise.
+        which: The seeds that count, bool (seed,). Cells count in which all of these generalise.
+
+    Returns:
+        The values, nan for other seeds, whose mean is the correlation, and the number of cells; None with too few.
+    """
+    told, found = (one[:, which] for one in np.broadcast_arrays(told, found))
+    known = ~np.isnan(found).any(1)
+    if which.sum() < 4 or not known.any():
+        return None
+    parts = [ranks(one) - ranks(one).mean(1, keepdims=True) for one in (told[known], found[known])]
+    size = [np.sqrt((part**2).mean(1, keepdims=True)) for part in parts]
+    values = np.full(which.shape, np.nan)
+    values[which] = (parts[0] * parts[1] / np.maximum(size[0] * size[1], 1e-12)).mean(0)
+    return values, int(known.sum())
 
 
 def off(told, found):

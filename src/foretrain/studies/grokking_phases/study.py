@@ -8,10 +8,11 @@ from foretrain.training.embedding import Toy, check, inputs, labels, program, sh
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
 COST = "3 min"
-REFERENCES = ("liu2022",)
+REFERENCES = ("liu2022", "liu2022omnigrok", "kumar2024")
 SEEDS = 12
 _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
 AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
+_KNOB = {"seeds": 8, "decoder_learning_rate": _COARSE, "embedding_learning_rate": 1e-3}
 _RATES = tuple(float(f"{10 ** (-5 + n / 4):.3g}") for n in range(13))
 PRESETS = {
     "paper": {
@@ -20,13 +21,28 @@ PRESETS = {
         "embedding_learning_rate": _RATES,
         "hidden_width": 200,
         "steps": 100_000,
-    }
+    },
+    "decay": {**_KNOB, "decoder_decay": (0.0, 2.0, 10.0)},
+    "classification": {
+        **_KNOB,
+        "objective": "classification",
+        "decoder_decay": (0.0, 5.0, 20.0),
+    },
+    "batch": {**_KNOB, "batch_size": (5, 15, 45)},
+    "scale": {**_KNOB, "init_scale": (0.1, 0.3, 1.0, 3.0)},
+    "embedding-decay": {**_KNOB, "embedding_decay": (0.0, 0.1, 1.0)},
 }
 lab.declare(
     Variable(
         "decoder_step",
         unit="step",
         meaning="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
+    ),
+    Variable("start_norm", meaning="Euclidean norm of all weights at the start."),
+    Variable("start_rqi", meaning="Share of all parallelograms that the start has."),
+    Variable(
+        "kernel_alignment",
+        meaning="Centred alignment of the start's tangent kernel with the targets, on the training set; -1 to 1.",
     ),
 )
 

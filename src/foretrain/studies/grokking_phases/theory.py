@@ -16,6 +16,8 @@ from foretrain.theory.grokking_time import adam_path, first_step, flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of
 
+from . import rivals
+
 RATE, PATH = (
     1e-3,
     3.0,
@@ -27,12 +29,12 @@ def predict(p, step, seed):
     task = operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
-    flow, adam, decoder = times(_plain(p), seed)
+    (flow, adam, decoder), others = at_start(_plain(p), seed)
     with np.errstate(divide="ignore"):
         flow, adam = np.array([flow, adam]) / p.embedding_learning_rate
         decoder = np.float64(decoder) / p.decoder_learning_rate
     names = ("rqi_step", "adam_step", "decoder_step", "validation_step")
-    return dict(zip(names, (flow, adam, decoder, flow + decoder), strict=True))
+    return {**dict(zip(names, (flow, adam, decoder, flow + decoder), strict=True)), **others}
 
 
 def _plain(p):
@@ -44,9 +46,15 @@ def _plain(p):
 
 
 @lru_cache(maxsize=1024)
-def times(p: Toy, seed: Seed) -> tuple[float, float, float]:
+def at_start(p: Toy, seed: Seed) -> tuple[tuple[float, float, float], dict[str, float]]:
+    """`times` of a run, and what others look at (`rivals`)."""
+    given = inputs(p, seed)
+    return times(p, given), rivals.of_start(p, given)
+
+
+def times(p: Toy, given: dict) -> tuple[float, float, float]:
     """Rate times steps of: the flow of the effective loss, Adam on it, and the decoder on a line."""
-    task, given = operation(p), inputs(p, seed)
+    task = operation(p)
     start, training = given["embedding"], given["training"] > 0
     flow = flow_time(task, training, start, p.rqi_threshold, p.parallelogram_tolerance)
     path = adam_path(task, training, start, RATE, int(PATH / RATE))

@@ -6,28 +6,22 @@ import numpy as np
 
 from foretrain.claims.allowed import MOST, POSITIVE
 from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.rank_correlation import rank_correlation
 from foretrain.measures.trajectory import at_end
 from foretrain.theory import parallelograms
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import (
+    SLACK,
+    by_size,
+    ends,
+    growth,
+    swept_sizes,
+    told_by_decoder,
+)
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"
 LUCKY = 20 / 55  # share of samples up to which luck beats the ideal model, as others have seen
 ALONG: dict[str, Any] = {"over": "training_size"}
-
-
-def ends(data, p):
-    """All that a run has at its end, and `accuracy`, the share of all samples that is answered right."""
-    found = at_end(data)
-    trained = data["training_size"] / len(operation(p).samples)
-    train, rest = found["train_accuracy"], found["validation_accuracy"]
-    return found.assign(accuracy=trained * train + (1 - trained) * rest)
-
-
-def by_size(values):
-    """Array (size, seed)."""
-    return values.transpose("training_size", "seed").values
 
 
 @sentence(
@@ -57,7 +51,6 @@ def above_ideal(cell, name, above=0.0):
     return Exact(max(float(gap.max()), 0), note)
 
 
-SLACK = 1e-6  # rounding of shares in float32
 BOUND: dict[str, Any] = {
     "predicted": 0,
     "allowed": (0, SLACK),
@@ -114,10 +107,9 @@ def ideal_rqi_corrected(cell):
     **ALONG,
 )
 def grows(cell):
-    sizes = np.array(cell.values("training_size"), float)
-    if sizes.size < 3:
+    if (sizes := swept_sizes(cell)) is None:
         return None
-    return rank_correlation(by_size(ends(cell.simulation, cell.parameters)["rqi"]).T, sizes)
+    return growth(by_size(ends(cell.simulation, cell.parameters)["rqi"]), sizes)
 
 
 def four(cell, name):
@@ -201,17 +193,9 @@ def too_restrictive(cell):
     **ALONG,
 )
 def after_decoder(cell):
-    if "plane" not in cell.variants or len(cell.values("training_size")) < 3:
+    if "plane" not in cell.variants or swept_sizes(cell) is None:
         return None
-    end = ends(cell.variants["plane"], cell.parameters)
-    after, before, real = (
-        by_size(end[name]).T for name in ("decoder_rqi", "rqi", "validation_accuracy")
-    )
-    after, before = (rank_correlation(one, real) for one in (after, before))
-    # An RQI that is the same at every size tells nothing: no correlation.
-    after, before = np.nan_to_num(after), np.nan_to_num(before)
-    note = f"Rank correlations over training sizes: {after.mean():.2f} after, {before.mean():.2f} before."
-    return PerSeed(after - before, note)
+    return told_by_decoder(ends(cell.variants["plane"], cell.parameters))
 
 
 def shares(embedding) -> np.ndarray:

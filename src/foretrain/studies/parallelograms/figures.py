@@ -1,13 +1,18 @@
 """Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3, 10 and 12."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band, theory_line
+from foretrain.measures.trajectory import at_end
 from foretrain.theory.parallelograms import implied
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import by_size, ends
 
-from .claims import by_size, ends, four, shares
+from .claims import four, shares
+from .study import CIRCLE
 
 _GREY = "#9aa0a6"
 _NODES = {  # places of the five representations of four numbers, by what they have
@@ -30,6 +35,7 @@ def draw(grid):
     if "plane" in cell.variants:
         drawings["predictors"] = _predictors(cell, where)
         drawings["plane"] = _plane(cell, where)
+        drawings["areas"] = _areas(cell, where)
     return drawings
 
 
@@ -45,11 +51,11 @@ def _accuracy(cell, where):
         ax.plot(spread, by_size(end[name]), "o", color=PALETTE["blue"], markersize=3, alpha=0.35)
         ideal = by_size(end[f"ideal_{name}"]).mean(1)
         ax.plot(share, ideal, **theory_line(label="ideal model, mean"))
-        ax.set(xlabel="share of samples trained", ylabel=words, ylim=(-0.03, 1.03))
+        ax.set(xlabel="Share of samples trained", ylabel=words, ylim=(-0.03, 1.03))
     board[0, 0].plot([0, 1], [0, 1], ":", color=_GREY, label="memorised only")
     against = (
-        ("predicted_accuracy", "accuracy", "predicted accuracy", "real accuracy"),
-        ("ideal_accuracy", "accuracy", "ideal accuracy", "real accuracy"),
+        ("predicted_accuracy", "accuracy", "Predicted accuracy", "Real accuracy"),
+        ("ideal_accuracy", "accuracy", "Ideal accuracy", "Real accuracy"),
     )
     for (x, y, xlabel, ylabel), ax in zip(against, board[:, 1], strict=True):
         picture = ax.scatter(
@@ -57,7 +63,7 @@ def _accuracy(cell, where):
         )
         ax.plot([0, 1], [0, 1], **theory_line())
         ax.set(xlabel=xlabel, ylabel=ylabel)
-        figure.colorbar(picture, ax=ax, label="share trained")
+        figure.colorbar(picture, ax=ax, label="Share trained")
     return finished(
         figure,
         "Accuracy and parallelograms against the number of training samples",
@@ -110,7 +116,7 @@ def _predictors(cell, where):
         ax.scatter(x, y, c=np.broadcast_to(share[:, None], x.shape), s=20)
         ax.set(xlabel=words, xlim=(-0.03, 1.03))
     board[0].set_ylabel("Validation accuracy")
-    figure.colorbar(board[0].collections[0], ax=board, label="share trained")
+    figure.colorbar(board[0].collections[0], ax=board, label="Share trained")
     return finished(
         figure,
         "Which RQI tells validation accuracy in the plane",
@@ -120,9 +126,12 @@ def _predictors(cell, where):
 
 
 def _best(data):
-    """Embeddings of the run with the best validation accuracy: when training was learned, and at the end."""
-    reached = data["validation_accuracy"].isel(step=-1)
-    run = data.isel(seed=int(reached.values.argmax()))
+    """The run with the best validation accuracy."""
+    return data.isel(seed=int(data["validation_accuracy"].isel(step=-1).values.argmax()))
+
+
+def _moments(run):
+    """Embeddings of a run when training was learned, and at the end."""
     first = int((run["train_accuracy"].values >= 0.9).argmax())
     for place in (first, -1):
         one = run.isel(step=place)
@@ -131,16 +140,22 @@ def _best(data):
         yield one["embedding"].transpose("symbol", "coordinate").dropna("symbol").values, title
 
 
-def _plane(cell, where):
+def _nearest(cell, size):
+    """Place of the training size nearest to so many of 55 samples."""
     sizes = np.array(cell.values("training_size"))
-    chosen = int(np.abs(sizes - 45 / 55 * len(operation(cell.parameters).samples)).argmin())
+    return int(np.abs(sizes - size / 55 * len(operation(cell.parameters).samples)).argmin())
+
+
+def _plane(cell, where):
+    sizes = cell.values("training_size")
+    chosen = _nearest(cell, 45)
     rows = [("addition", cell.variants["plane"].isel(training_size=chosen))]
     if "circle" in cell.variants:
         rows.append(("addition modulo 11", cell.variants["circle"].isel(training_size=0)))
     figure, board = panels(len(rows), 2, height=3.5 * len(rows), squeeze=False)
     for (name, data), axes in zip(rows, board, strict=True):
         turn = 1
-        pair = list(_best(data))
+        pair = list(_moments(_best(data)))
         if name != "addition":
             turn = int(shares(pair[1][0]).argmax()) + 1
         for (place, title), ax in zip(pair, axes, strict=True):
@@ -162,3 +177,55 @@ def _plane(cell, where):
         f"Addition with {sizes[chosen]} training samples: lines join consecutive numbers. Addition modulo 11: lines "
         "join the neighbours of the frequency that is largest at the end." + where,
     )
+
+
+def _areas(cell, where):
+    plane, sizes = cell.variants["plane"], cell.values("training_size")
+    task = operation(cell.parameters)
+    runs = [
+        (f"addition, {sizes[place]} samples", _best(plane.isel(training_size=place)), task)
+        for place in (_nearest(cell, 20), _nearest(cell, 45))
+    ]
+    if "circle" in cell.variants:
+        task = operation(replace(cell.parameters, **CIRCLE))
+        data = cell.variants["circle"].isel(training_size=0)
+        worst = data.isel(seed=int(data["validation_accuracy"].isel(step=-1).values.argmin()))
+        runs += [("modulo 11, worst run", worst, task), ("modulo 11, best run", _best(data), task)]
+    figure, board = panels(len(runs) // 2, 2, height=1.8 * len(runs), squeeze=False)
+    for (name, run, task), ax in zip(runs, board.ravel(), strict=True):
+        _answers(ax, run, task, name)
+    return finished(
+        figure,
+        "What the decoder answers over the plane, and where it is asked",
+        "Colour: the label that the decoder answers at the end of training where two symbols have this point as their middle. "
+        "Large circles: symbols; small ones: the middles of all pairs. A circle has the colour of its right answer: one that "
+        "can be seen against its ground is answered wrong. Above each panel accuracy in training and in validation."
+        + where,
+    )
+
+
+def _answers(ax, run, task, name):
+    end = at_end(run)
+    place = end["embedding"].transpose("symbol", "coordinate").dropna("symbol").values
+    answer = end["answer"].transpose("row", "column")
+    low, extent = place.min(0), np.ptp(place, axis=0)
+    x, y = (low[k] + answer[dim].values * extent[k] for k, dim in enumerate(("column", "row")))
+    colours = {"cmap": SEQUENTIAL if task.outcomes > task.symbols else "twilight"}
+    colours |= {"vmin": 0, "vmax": task.outcomes - (task.outcomes > task.symbols)}
+    ax.pcolormesh(x, y, answer.values, shading="nearest", rasterized=True, **colours)
+    middles = place[task.samples].mean(1)
+    twice = task.samples[:, 0] == task.samples[:, 1]
+    for which, size in ((~twice, 22), (twice, 150)):
+        ax.scatter(
+            *middles[which].T,
+            c=task.labels[which],
+            s=size,
+            edgecolors="white",
+            linewidths=0.7,
+            **colours,
+        )
+    for symbol, point in enumerate(place):
+        ax.text(*point, symbol, ha="center", va="center", fontsize=8, color="white")
+    levels = (float(end[f"{part}_accuracy"]) for part in ("train", "validation"))
+    ax.set_title(f"{name}\n" + ", ".join(f"{level:.2f}" for level in levels), loc="left")
+    ax.set(xticks=[], yticks=[])

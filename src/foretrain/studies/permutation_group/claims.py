@@ -7,39 +7,25 @@ from scipy.spatial import ConvexHull, QhullError
 
 from foretrain.claims.allowed import ALWAYS, MOST, NEGATIVE, POSITIVE
 from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.rank_correlation import rank_correlation
-from foretrain.measures.trajectory import at_end
 from foretrain.tasks.groups import permutation_matrices
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import (
+    SLACK,
+    by_size,
+    ends,
+    growth,
+    swept_sizes,
+    told_by_decoder,
+)
 
 PAPER = "Liu et al. (2022), appendix H, "
 OURS = "docs/studies/permutation-group.md"
 ALONG: dict[str, Any] = {"over": "training_size"}
-SLACK = 1e-6  # rounding of shares in float32
-
-
-def ends(cell):
-    """All that a run has at its end, and `accuracy`, the share of all samples that is answered right."""
-    found = at_end(cell.simulation)
-    trained = found["training_size"] / len(operation(cell.parameters).samples)
-    train, rest = found["train_accuracy"], found["validation_accuracy"]
-    return found.assign(accuracy=trained * train + (1 - trained) * rest)
-
-
-def by_size(values):
-    """Array (size, seed)."""
-    return values.transpose("training_size", "seed").values
-
-
-def sizes(cell):
-    """Training sizes if there are enough for a trend, else None."""
-    values = np.array(cell.values("training_size"), float)
-    return values if values.size > 2 else None
 
 
 def fraction_from(cell, good):
     """Smallest share of samples trained from which on runs of every larger size are good, (seed,); infinity = never."""
-    shares = np.append(np.array(sizes(cell)) / len(operation(cell.parameters).samples), np.inf)
+    shares = np.append(swept_sizes(cell) / len(operation(cell.parameters).samples), np.inf)
     last_bad = np.where(good.all(0), -1, len(good) - 1 - (~good[::-1]).argmax(0))
     return shares[last_bad + 1]
 
@@ -54,7 +40,7 @@ def fraction_from(cell, good):
     **ALONG,
 )
 def lower_bound(cell):
-    end = ends(cell)
+    end = ends(cell.simulation, cell.parameters)
     gap = by_size(end["accuracy"] - end["predicted_accuracy"])
     return PerSeed((gap >= -SLACK).mean(0), f"Mean of real less predicted: {gap.mean():.3f}.")
 
@@ -68,7 +54,7 @@ def lower_bound(cell):
     **ALONG,
 )
 def deduced_only(cell):
-    end = ends(cell)
+    end = ends(cell.simulation, cell.parameters)
     gap = by_size(end["rqi"] - end["ideal_rqi"])
     note = f"Largest excess; {int((gap > SLACK).sum())} of {gap.size} runs."
     return Exact(max(float(gap.max()), 0.0), note)
@@ -84,10 +70,9 @@ def deduced_only(cell):
     **ALONG,
 )
 def grows(cell):
-    if sizes(cell) is None:
+    if (sizes := swept_sizes(cell)) is None:
         return None
-    # An RQI that is the same at every size shows no growth.
-    return np.nan_to_num(rank_correlation(by_size(ends(cell)["rqi"]).T, sizes(cell)))
+    return growth(by_size(ends(cell.simulation, cell.parameters)["rqi"]), sizes)
 
 
 @sentence(
@@ -100,10 +85,9 @@ def grows(cell):
     **ALONG,
 )
 def sooner(cell):
-    if sizes(cell) is None:
+    if (sizes := swept_sizes(cell)) is None:
         return None
-    steps = by_size(cell.simulation["rqi_step"].fillna(np.inf))
-    return np.nan_to_num(rank_correlation(steps.T, sizes(cell)))
+    return growth(by_size(cell.simulation["rqi_step"].fillna(np.inf)), sizes)
 
 
 def deduction(cell):
@@ -136,7 +120,7 @@ TRANSITION: dict[str, Any] = {
     **TRANSITION,
 )
 def transition(cell):
-    if sizes(cell) is None or np.isnan(deduction(cell)):
+    if swept_sizes(cell) is None or np.isnan(deduction(cell)):
         return None
     steps = by_size(cell.simulation["rqi_step"])
     return _finite(fraction_from(cell, ~np.isnan(steps)))
@@ -150,7 +134,7 @@ def transition(cell):
     **TRANSITION,
 )
 def transition_corrected(cell):
-    if sizes(cell) is None or np.isnan(deduction(cell)):
+    if swept_sizes(cell) is None or np.isnan(deduction(cell)):
         return None
     steps = by_size(cell.simulation["validation_step"])
     return _finite(fraction_from(cell, ~np.isnan(steps)))
@@ -169,15 +153,9 @@ def _finite(shares):
     **ALONG,
 )
 def after_decoder(cell):
-    if sizes(cell) is None:
+    if swept_sizes(cell) is None:
         return None
-    end = ends(cell)
-    after, before, real = (
-        by_size(end[name]).T for name in ("decoder_rqi", "rqi", "validation_accuracy")
-    )
-    after, before = (np.nan_to_num(rank_correlation(one, real)) for one in (after, before))
-    note = f"Rank correlations over training sizes: {after.mean():.2f} after, {before.mean():.2f} before."
-    return PerSeed(after - before, note)
+    return told_by_decoder(ends(cell.simulation, cell.parameters))
 
 
 def plane(matrices) -> np.ndarray:
@@ -199,9 +177,9 @@ def in_plane(cell, measure):
     """Share of the learned representations of three things with a property in two components, (seed,), with their number."""
     if cell.parameters.operation != "symmetric" or cell.parameters.symbols != 6:
         return None
-    end = ends(cell)
+    end = ends(cell.simulation, cell.parameters)
     good = by_size(end["rqi"]) > cell.parameters.rqi_threshold
-    place = end["embedding"].transpose("training_size", "seed", "symbol", "coordinate").values
+    place = by_size(end["embedding"].transpose(..., "symbol", "coordinate"))
     found = np.zeros(good.shape)
     for index in zip(*np.nonzero(good), strict=True):
         found[index] = measure(plane(place[index]))

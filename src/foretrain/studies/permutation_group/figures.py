@@ -5,8 +5,9 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
 from foretrain.training.embedding import operation
+from foretrain.training.embedding_claims import by_size, ends
 
-from .claims import by_size, deduction, ends, plane
+from .claims import deduction, plane
 
 _GREY = "#9aa0a6"
 _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
@@ -16,7 +17,7 @@ def draw(grid):
     """RQI, accuracy and steps against the training size; matrices in their first two principal components."""
     cell, where = grid.first(("training_size",))
     cell = cell.along("training_size")
-    end = ends(cell)
+    end = ends(cell.simulation, cell.parameters)
     drawings = {"fractions": _fractions(cell, end, where)}
     rqi = by_size(end["rqi"])
     if np.isfinite(rqi).any():
@@ -61,7 +62,7 @@ def _fractions(cell, end, where):
         lift = 1 + 0.05 * np.broadcast_to(np.arange(found.shape[1]), found.shape)
         ax.plot(spread[never], top * lift[never], "x", color=PALETTE["vermillion"], markersize=4)
         ax.axhline(1.4 * p.steps, color=_GREY, linewidth=0.8)
-        ax.set(ylabel=words, xlabel="share of samples trained", yscale="log")
+        ax.set(ylabel=words, xlabel="Share of samples trained", yscale="log")
         if np.isfinite(deduction(cell)):
             ax.axvline(deduction(cell), **theory_line())
     board[1, 0].plot([], [], "x", color=PALETTE["vermillion"], label="never")
@@ -93,10 +94,10 @@ def _matrices(cell, best, where):
             ax.annotate(words, point, (0, 7), textcoords="offset points", ha="center", fontsize=10)
         step = int(levels["step"].values[at])
         ax.set_title(f"step {step:,}, RQI {float(levels.values[at]):.2f}", loc="left", fontsize=11)
-        ax.set(xlabel="first component", aspect="equal")
+        ax.set(xlabel="First component", aspect="equal")
         ax.margins(0.25)
         ax.set_adjustable("datalim")
-    axes[0].set_ylabel("second component")
+    axes[0].set_ylabel("Second component")
     samples = cell.values("training_size")[size]
     caption = (
         f"The run with the best representation, {samples} training samples: matrices of all elements in their first two "

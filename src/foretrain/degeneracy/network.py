@@ -314,6 +314,7 @@ def restricted(
     def rebuilt(vector):
         import jax.numpy as jnp
 
+        vector = jnp.asarray(vector)
         params = [dict(leaves) for leaves in network.params]
         begin = 0
         for at, leaf, where in places:

@@ -1,0 +1,189 @@
+"""Synchronised nonlinearities: neurons that are on and off on the same examples, and what they leave free.
+
+A neuron's gate on an example is ``r_i(x) = f_i(x) / p_i(x)``, 1 where p is zero. Neurons with equal gates on all data form
+a block S, inside which ``W -> C W`` and ``W_out -> W_out C^{-1}`` change nothing while the gates stay: beyond what dependent
+activations have counted already these are ``|S| s`` free directions, s the dimension that the block's preactivations span
+(a single neuron's scale is the case |S| = s = 1). With t the rank of the block's outgoing columns the orbit has dimension
+``|S|^2 - (|S| - s)(|S| - t)``.
+
+A gate that is constant and not zero makes its neuron linear. All such neurons of a layer are one block, whatever their
+constants c (a leaky rectifier that is always off is as linear as one that is always on; what goes out is divided by
+``c_i / c_j`` on the way), and where this section and the next have biases the unit that is always 1 is of the block too: it
+cannot be moved, but it can be added to the others and taken off again by the next bias. It counts in s, not in |S|.
+
+Rectifiers have gates in the strict sense. For `gelu` and its like, the gate is 1 where the slope exceeds 1/2 and 0
+elsewhere, so that a block is one of the rectifier that it resembles. `tanh` and `square` have none: each of their neurons is
+alone, and not even its scale is free.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.degeneracy.derivatives import batches, evaluated
+from foretrain.degeneracy.network import Network, Section
+from foretrain.degeneracy.nonlinearities import nonlinearity
+from foretrain.errors import real
+
+_THRESHOLDED = ("gelu", "gelu_tanh")
+
+
+def has_gates(section: Section) -> bool:
+    """Whether a section's neurons have gates: rectifiers, what is thresholded, and where a gate is given."""
+    if section.weight is None:
+        return False
+    if section.gate is not None:
+        return True
+    name = section.activation
+    return name is not None and (name in _THRESHOLDED or nonlinearity(name).homogeneous)
+
+
+def gates(section: Section, p: np.ndarray) -> np.ndarray:
+    """r_i(x) of a section that has them.
+
+    Args:
+        section: As `has_gates` wants it.
+        p: Preactivations, (n, d).
+
+    Returns:
+        (n, d), float64.
+    """
+    if section.gate is not None:
+        return np.asarray(section.gate(p), float)
+    slope = nonlinearity(section.activation or "").slope(p, np)
+    if section.activation in _THRESHOLDED:
+        return (slope > 0.5).astype(float)
+    return np.where(p == 0, 1.0, slope)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Neurons of one layer whose gates agree.
+
+    Args:
+        neurons: Their places in the layer, ascending.
+        dimension: s, of the space that their preactivations span over the data.
+        outgoing: t, rank of their columns in the next section's weight; None where that names none.
+        constants: Their gates, where these are the same on all data and not zero; else None.
+        unit: Whether the unit that is always 1 counts in `dimension`.
+    """
+
+    neurons: tuple[int, ...]
+    dimension: int
+    outgoing: int | None = None
+    constants: tuple[float, ...] | None = None
+    unit: bool = False
+
+    @property
+    def extra(self) -> int:
+        """``|S| s``: free directions beyond those that dependent activations leave."""
+        return len(self.neurons) * self.dimension
+
+    @property
+    def orbit(self) -> int | None:
+        """Dimension of the set of equal weights that C reaches, ``|S|^2 - (|S| - s)(|S| - t)``; None with the unit."""
+        if self.outgoing is None or self.unit:
+            return None
+        many = len(self.neurons)
+        return many**2 - (many - self.dimension) * (many - self.outgoing)
+
+
+def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
+    """How far neurons are from synchronised: mean over data of ``(r_i - r_j)^2 p_i^2``, (i, j), not symmetric.
+
+    Args:
+        network: Whose section `layer - 1` has gates.
+        x: (example, d_0).
+        layer: From 1, of the neurons.
+
+    It is exactly zero where gates agree on all data.
+    """
+    section = network.sections[layer - 1]
+    wide = len(network.params[layer - 1][section.weight or ""])
+    total = np.zeros((wide, wide))
+    for part in batches(network, x):
+        p = evaluated(network, part)[1][layer - 1]
+        r = gates(section, p)
+        total = total + np.stack(
+            [((r[:, [i]] - r) ** 2 * p[:, [i]] ** 2).sum(0) for i in range(p.shape[1])]
+        )
+    return total / len(x)
+
+
+def constant_gates(
+    network: Network, x: np.ndarray, layer: int, tolerance: float = 0.0
+) -> np.ndarray:
+    """The constant that each neuron's gate is on all data, NaN where it is none or zero, (d,).
+
+    Args:
+        network: Whose section `layer - 1` has gates.
+        x: (example, d_0).
+        layer: From 1, of the neurons.
+        tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``; candidates for c are the least and the largest gate
+            of the first batch.
+    """
+    section, candidates, total = network.sections[layer - 1], None, np.zeros(1)
+    for part in batches(network, x):
+        p = evaluated(network, part)[1][layer - 1]
+        r = gates(section, p)
+        if candidates is None:
+            candidates = np.stack([r.min(0), r.max(0)])
+        total = total + ((r - candidates[:, None]) ** 2 * p**2).sum(1)
+    assert candidates is not None
+    best = np.argmin(total, 0)
+    found = np.take_along_axis(candidates, best[None], 0)[0]
+    return np.where((np.min(total, 0) <= tolerance * len(x)) & (found != 0), found, np.nan)
+
+
+def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
+    """Neurons in blocks, each pair of a block at most `tolerance` apart in both orders, larger blocks first.
+
+    Args:
+        apart: As `disagreement` gives it.
+        tolerance: In units of the square of preactivations; with 0 a block's gates are equal on all data, except where
+            both preactivations are zero, which are never told apart.
+
+    Agreement within a tolerance does not hand itself on from pair to pair, so blocks grow by complete linkage: the two
+    that are nearest by their farthest pair are joined first.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    tolerance = real("tolerance", tolerance, minimum=0)
+    either = np.maximum(apart, apart.T)
+    if len(either) == 1:
+        return [(0,)]
+    np.fill_diagonal(either, 0)
+    names = fcluster(linkage(squareform(either, checks=False), "complete"), tolerance, "distance")
+    found = [tuple(map(int, np.flatnonzero(names == one))) for one in np.unique(names)]
+    return sorted(found, key=lambda block: (-len(block), block))
+
+
+def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple[float, float]:
+    """What the behavioural loss rises by as ``W -> (1 + A) W``, ``W_out -> W_out (1 + A)^{-1}``, and what gates account for.
+
+    Args:
+        network: Whose sections before and after `layer` are linear and named, with gates before it.
+        x: (example, d_0).
+        layer: From 1 to L - 1.
+        move: A, (d, d), with ``1 + A`` invertible; in a block of synchronised neurons the loss stays.
+
+    Returns:
+        The loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`: by the gates, the size of what the layer's
+        activations move by, so that the loss is at most a constant of the rest of the network times that.
+    """
+    from foretrain.degeneracy.network import with_params
+
+    params = [dict(leaves) for leaves in network.params]
+    into, out = network.sections[layer - 1], network.sections[layer]
+    change = np.eye(len(move)) + move
+    for leaf in (into.weight, into.bias):
+        if leaf is not None:
+            params[layer - 1][leaf] = change @ np.asarray(params[layer - 1][leaf], float)
+    weight = np.asarray(params[layer][out.weight or ""], float)
+    params[layer][out.weight or ""] = weight @ np.linalg.inv(change)
+    other, loss = with_params(network, params), 0.0
+    for part in batches(network, x):
+        gap = evaluated(other, part)[0][-1] - evaluated(network, part)[0][-1]
+        loss += float((gap**2).sum())
+    return loss / len(x), float((move**2 * disagreement(network, x, layer).T).sum())

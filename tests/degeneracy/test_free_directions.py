@@ -1,0 +1,210 @@
+"""Free directions counted by source, against numbers known by hand and against the exact rank of the Jacobian."""
+
+import numpy as np
+import planted
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretrain.degeneracy import network
+from foretrain.degeneracy.free_directions import (
+    attention_freedom,
+    free_directions,
+    synchronized_heads,
+)
+from foretrain.errors import ArgumentError
+
+
+def counted(one, x, **options):
+    found = free_directions(one, x, exact_rank=True, **options)
+    return found, found.parameters - (found.jacobian_rank or 0)
+
+
+def four(kind, outputs=5):
+    """Four neurons that read four inputs, three of them or two alike in the way that is named."""
+    random = np.random.default_rng(3)
+    first, x = random.normal(size=(4, 4)), planted.data(200, 4)
+    if kind == "two identical":
+        first[1] = first[0]
+    if kind == "three parallel":
+        first[1], first[2] = 2 * first[0], 0.5 * first[0]
+    if kind in ("two independent", "three independent", "three spanning 2"):
+        many, span = {"two": (2, 2), "three": (3, 3)}[kind.split()[0]]
+        span = 2 if "spanning" in kind else span
+        x[:, :span] = np.abs(x[:, :span]) * np.sign(x[:, 3:])
+        first[:many] = 0
+        first[:many, :span] = random.uniform(0.3, 1, (many, span))
+        first[many:, 3] = random.normal(size=4 - many)
+    activation = "identity" if kind == "linear" else "relu"
+    return network.perceptron([first, random.normal(size=(outputs, 4))], None, activation), x
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"),
+    [
+        ("generic", 4), ("two identical", 4), ("three parallel", 4), ("two independent", 6),
+        ("three independent", 10), ("three spanning 2", 7), ("linear", 16),
+    ],
+)  # fmt: skip
+def test_the_numbers_of_four_neurons(kind, extra):
+    one, x = four(kind)
+    if kind in ("two independent", "three independent", "three spanning 2"):
+        # Those outside the block read a sign that it has not: their own inputs, in another column.
+        random = np.random.default_rng(5)
+        x[:, 3] = np.where(random.random(200) < 0.5, 1, -1) * np.abs(x[:, 3])
+        one.params[0]["weight"][-1] = random.normal(size=4)
+        if kind == "two independent":
+            one.params[0]["weight"][2] = random.normal(size=4)
+    found, deficit = counted(one, x)
+    assert found.sections[0].synchronized == extra
+    assert sum(block.extra for block in found.sections[0].blocks) == extra
+    assert found.free == deficit
+    assert found.effective == found.jacobian_rank
+
+
+def test_dependent_outgoing_columns_add_null_directions_of_the_jacobian():
+    one, x = four("linear", outputs=1)
+    found, deficit = counted(one, x)
+    assert found.free == deficit == 16
+    assert found.by_source() == {"activations": 0, "jacobians": 12, "synchronized": 4}
+    assert found.sections[0].blocks[0].orbit == 16
+    one, x = four("three parallel", outputs=1)
+    found, deficit = counted(one, x)
+    assert found.free == deficit == 12
+
+
+@given(st.integers(2, 4), st.integers(1, 5), st.integers(0, 2), st.booleans(), st.integers(0, 99))
+@settings(max_examples=15)
+def test_one_hidden_layer_is_counted_to_the_last(inputs, hidden, more, bias, seed):
+    one = planted.drawn((inputs, hidden, hidden + more), seed, bias=bias)
+    found, deficit = counted(one, planted.data(400, inputs, seed))
+    assert found.free == deficit
+    assert found.by_source() == {"activations": 0, "jacobians": 0, "synchronized": hidden}
+
+
+@given(st.integers(0, 39), st.sampled_from(["relu", "leaky_relu"]), st.booleans())
+@settings(max_examples=8)
+def test_what_is_counted_is_free_in_deeper_networks_too(seed, activation, bias):
+    one = planted.drawn((3, 4, 3, 3), seed, activation, bias)
+    found, deficit = counted(one, planted.data(400, 3, seed))
+    assert found.free <= deficit
+    if activation == "leaky_relu":  # never off, so that no neuron misses most of the data
+        assert found.free == deficit
+
+
+@pytest.mark.parametrize("activation", ["relu", "leaky_relu"])
+def test_linear_neurons_are_one_block_and_the_unit_is_of_it(activation):
+    """Always on, always off and, with biases, the unit that is always 1."""
+    random = np.random.default_rng(0)
+    first, shifts = 0.1 * random.normal(size=(4, 3)), np.array([5.0, 5.0, -5.0, 0.0])
+    x = planted.data(300, 3)
+    leaky = activation == "leaky_relu"
+    for biased in (True, False):
+        biases = [shifts, None if not biased else random.normal(size=5)]
+        one = network.perceptron([first, random.normal(size=(5, 4))], biases, activation)
+        found, deficit = counted(one, x)
+        linear = (0, 1, 2) if leaky else (0, 1)
+        block = next(b for b in found.sections[0].blocks if b.neurons == linear)
+        assert block.constants == ((1, 1, 0.01) if leaky else (1, 1))
+        assert block.unit is biased
+        assert block.dimension == len(linear) + biased
+        assert found.free == deficit
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2)), min_size=1, max_size=3),
+    st.integers(0, 10**6),
+)
+@settings(max_examples=15)
+def test_planted_blocks_give_size_times_span(made, seed):
+    spans, sizes = [s for s, _ in made], [s + m for s, m in made]
+    one, x = planted.blocks(spans, sizes, sum(sizes), seed=seed)
+    found, deficit = counted(one, x)
+    assert found.sections[0].synchronized == sum(a * b for a, b in zip(spans, sizes, strict=True))
+    assert found.sections[1].activations == sum(sizes) * (sum(sizes) - sum(spans))
+    assert found.free == deficit
+    assert sorted(len(b.neurons) for b in found.sections[0].blocks) == sorted(sizes)
+
+
+@given(st.integers(1, 3), st.integers(0, 10**6), st.booleans())
+@settings(max_examples=10)
+def test_planted_dependencies_of_the_inputs(rank, seed, bias):
+    random = np.random.default_rng(seed)
+    one = planted.drawn((4, 3, 3), seed, bias=bias)
+    x = planted.data(400, rank, seed) @ random.normal(size=(rank, 4))
+    found, deficit = counted(one, x)
+    assert found.sections[0].activations == 3 * (4 - rank)
+    assert found.free >= deficit if rank > 1 else found.free <= deficit
+    assert found.free == deficit or rank == 1
+
+
+def test_dead_neurons_are_counted_once():
+    one, x = planted.drawn((3, 4, 4)), np.abs(planted.data(300, 3))
+    one.params[0]["weight"][:] = [[1, -1, 0.5], [-1, -2, -1], [0.5, 1, -1.2], [-1, 0.3, 0.8]]
+    found, deficit = counted(one, x)
+    assert found.free == deficit
+    assert found.sections[1].activations == 4
+    assert found.sections[0].jacobians == 3
+
+
+def test_nonlinearities_without_gates_leave_no_scale_free():
+    found, deficit = counted(planted.drawn((3, 3, 3), activation="tanh"), planted.data(200, 3))
+    assert found.free == deficit == 0
+    assert found.sections[0].blocks == ()
+    found, deficit = counted(planted.drawn((3, 3, 3), activation="gelu"), planted.data(200, 3))
+    assert not found.sections[0].exact
+    assert (found.free, deficit) == (3, 0)  # free as far as it is the rectifier that it resembles
+
+
+def test_at_a_scale_small_directions_count_as_free():
+    one, x = planted.drawn((3, 4, 4)), planted.data(300, 3)
+    x[:, 0] *= 1e-3
+    assert free_directions(one, x).sections[0].activations == 0
+    assert free_directions(one, x, scale=1e-4).sections[0].activations == 4
+    assert free_directions(one, x, scale=1e-4).effective < free_directions(one, x).effective
+
+
+def test_large_networks_take_the_closed_form(monkeypatch):
+    from foretrain.degeneracy import free_directions as module
+
+    one, x = four("linear")
+    monkeypatch.setattr(module, "_GENERATORS", 10)
+    found = free_directions(one, x)
+    assert found.sections[0].synchronized == 16
+    assert not found.sections[0].exact
+    assert found.jacobian_rank is None
+
+
+def test_too_few_examples_for_a_rank_are_refused():
+    one = planted.drawn((3, 4, 2), bias=True)
+    with pytest.raises(
+        ArgumentError, match="at least 4 examples to tell the rank of 4 activations"
+    ):
+        free_directions(one, planted.data(3, 3))
+
+
+def test_attention_heads():
+    assert attention_freedom(8, 4) == 4 * 64
+    assert attention_freedom(8, 4, 1) == 6 * 64
+    with pytest.raises(ArgumentError, match="at most 6"):
+        attention_freedom(8, 4, 7)
+    patterns = np.random.default_rng(0).random((3, 5, 2, 2))
+    patterns[2] = patterns[0]
+    assert synchronized_heads(patterns) == [(0, 2), (1,)]
+
+
+def test_attention_freedom_is_the_deficit_of_values_and_outputs():
+    """Heads with fixed patterns, as sections: sum over heads of a_h(x) W_O^h W_V^h x."""
+    random = np.random.default_rng(0)
+    dim, head = 4, 2
+    for same, pairs in ((False, 0), (True, 1)):
+        x = random.normal(size=(200, 3, dim))  # three tokens
+        pattern = random.dirichlet(np.ones(3), size=(2, 200))
+        if same:
+            pattern[1] = pattern[0]
+        mixed = np.einsum("hnt,ntd->hnd", pattern, x)
+        value, out = random.normal(size=(2, head, dim)), random.normal(size=(2, dim, head))
+        by_out = np.einsum("oq,hnv->nohqv", np.eye(dim), np.einsum("hvd,hnd->hnv", value, mixed))
+        by_value = np.einsum("hov,hnd->nohvd", out, mixed)
+        j = np.concatenate([a.reshape(200 * dim, -1) for a in (by_out, by_value)], 1)
+        assert j.shape[1] - np.linalg.matrix_rank(j) == attention_freedom(head, 2, pairs)

@@ -1,0 +1,132 @@
+"""Gram matrices, the Jacobian and the Hessian: against JAX, against each other, and in cases known by hand."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import planted
+import pytest
+
+from foretrain.degeneracy import grams, network
+from foretrain.degeneracy.derivatives import passed
+from foretrain.errors import ArgumentError, ForetrainError
+
+
+def opaque(one):
+    """The same network, its nonlinearities not named: differentiated by JAX."""
+    return replace(one, sections=tuple(replace(s, activation=None) for s in one.sections))
+
+
+@pytest.fixture(scope="module")
+def nets():
+    one = planted.drawn((3, 4, 3, 2), activation="gelu", bias=True)
+    mixed = network.perceptron(
+        [p["weight"] for p in one.params], [one.params[0]["bias"], None, one.params[2]["bias"]],
+        ("leaky_relu", "gelu", "tanh"),
+    )  # fmt: skip
+    return mixed, opaque(mixed), planted.data(24, 3)
+
+
+def test_derivatives_by_hand_are_those_of_jax(nets):
+    one, other, x = nets
+    x = np.concatenate(
+        [x, np.zeros((1, 3))]
+    )  # where a section has no bias, nothing moves an input of zero
+    first, second = passed(one, x), passed(other, x)
+    for name in ("activations", "preactivations", "by_activations", "by_preactivations"):
+        for a, b in zip(getattr(first, name), getattr(second, name), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_grams_do_not_depend_on_the_batch_and_m_is_wkw(nets):
+    one, _, x = nets
+    whole, parts = grams.grams(one, x), grams.grams(one, x, batch=7)
+    for name in ("means", "activations", "jacobians", "sensitivities"):
+        for a, b in zip(getattr(whole, name), getattr(parts, name), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+    for at, leaves in enumerate(one.params):
+        w = leaves["weight"]
+        np.testing.assert_allclose(whole.sensitivities[at], w.T @ whole.jacobians[at] @ w)
+    f = np.concatenate([passed(one, x).activations[1], np.ones((len(x), 1))], 1)
+    np.testing.assert_allclose(whole.augmented(1), f.T @ f / len(x))
+    np.testing.assert_array_equal(whole.sensitivities[-1], np.eye(2))
+
+
+def test_jacobian_and_hessian_are_those_of_jax(nets):
+    one, other, x = nets
+    by_hand = grams.jacobian(one, x)
+    np.testing.assert_allclose(by_hand, grams.jacobian(other, x), rtol=1e-9, atol=1e-12)
+    h = grams.hessian(one, x)
+    with jax.enable_x64(True):
+        start, rebuilt = network.restricted(one)
+        for kind in network.LOSSES:
+            exact = jax.jit(
+                jax.hessian(lambda v, k=kind: network.behavioural_loss(one, rebuilt(v), x, kind=k))
+            )(start)
+            if kind == "mse":
+                np.testing.assert_allclose(h, exact, rtol=1e-8, atol=1e-10)
+            v = np.random.default_rng(0).normal(size=start.size)
+            for net in (one, other) if kind == "kl" else (one,):
+                np.testing.assert_allclose(
+                    grams.hessian_product(net, x, kind)(v), exact @ v, rtol=1e-8, atol=1e-10
+                )
+            top = np.linalg.eigvalsh(exact)[-1]
+            assert grams.largest_eigenvalue(one, x, kind) == pytest.approx(top, rel=1e-6)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_the_kronecker_form_is_exact_within_sections_of_linear_networks(bias):
+    one = planted.drawn((3, 4, 2), activation="identity", bias=bias)
+    x = planted.data(30, 3)
+    found = grams.kronecker_error(one, x)
+    assert max(found.within) < 1e-12
+    assert found.total == pytest.approx(found.between)
+    assert found.between > 0.1
+    single = grams.kronecker_error(planted.drawn((3, 2), bias=bias), x)
+    assert single.total < 1e-12
+    bent = grams.kronecker_error(planted.drawn((3, 4, 2), bias=bias), x)
+    assert bent.within[0] > 0.01
+    assert bent.within[1] < 1e-12  # the Jacobian to the outputs is the identity
+
+
+def test_the_rank_of_jacobians_need_not_fall_from_layer_to_layer():
+    # Two rectifiers read out by (1, 1): the Jacobian by their outputs has rank 1, by their inputs 2.
+    one = network.perceptron([np.eye(2), np.ones((1, 2))])
+    found = grams.grams(one, planted.data(50, 2))
+    assert grams.rank(found.sensitivities[1]) == 1
+    assert grams.rank(found.jacobians[0]) == 2
+
+
+def test_rank_counts_above_a_relative_threshold_and_a_scale():
+    gram = np.diag([4.0, 1e-3, 1e-14, 0.0])
+    assert grams.rank(gram) == 2
+    assert grams.rank(gram * 1e-30) == 2
+    assert grams.rank(gram, scale=0.01) == 1
+    assert grams.rank(np.zeros((3, 3))) == 0
+
+
+def test_singular_values_are_carried_from_batch_to_batch(monkeypatch):
+    one, x = planted.drawn((3, 4, 3)), planted.data(300, 3)
+    whole = np.linalg.svd(grams.jacobian(one, x), compute_uv=False)
+    monkeypatch.setattr(grams, "batches", lambda n, at, b=None: np.array_split(at, 9))
+    found = grams.singular_values(one, x)
+    assert len(found) == 24 - 4
+    np.testing.assert_allclose(found, whole[:20], rtol=1e-10)
+
+
+def test_lanczos_finds_the_largest_of_many():
+    random = np.random.default_rng(0)
+    vectors = np.linalg.qr(random.normal(size=(80, 80)))[0]
+    values = np.concatenate([random.uniform(0, 9, 79), [9.5]])
+    found = grams.lanczos(lambda v: vectors @ (values * (vectors.T @ v)), 80)
+    assert found == pytest.approx(9.5, rel=1e-7)
+    assert grams.lanczos(lambda v: 3 * v, 1) == pytest.approx(3)
+
+
+def test_too_few_examples_and_too_large_a_matrix_are_refused(monkeypatch):
+    one = planted.drawn((3, 4, 3))
+    with pytest.raises(ArgumentError, match="hold at least 8 examples, for 24 parameters"):
+        grams.jacobian_rank(one, planted.data(7, 3))
+    monkeypatch.setattr(grams, "_LARGEST", 100)
+    with pytest.raises(ForetrainError, match="Gram matrices"):
+        grams.jacobian(one, planted.data(7, 3))

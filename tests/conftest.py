@@ -3,9 +3,11 @@
 XLA on the CPU can deadlock when two batched LAPACK calls run at once on two cores; on one core it cannot.
 """
 
+import atexit
 import os
 import subprocess
 import sys
+import tempfile
 
 import annotated
 import pytest
@@ -25,6 +27,19 @@ def pytest_configure(config):
     name = os.environ.get("PYTEST_XDIST_WORKER")
     if name is not None or config.getoption("dist", "no") == "no":
         pin_to_one_core(int((name or "gw0").removeprefix("gw")))
+        _compile_once()
+
+
+def _compile_once():
+    """What a test of this process compiled is read back when another asks for the same; nothing is kept for the next time."""
+    import jax
+
+    folder = tempfile.TemporaryDirectory(prefix="foretrain-tests-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    jax.config.update("jax_compilation_cache_dir", folder.name)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
 
 
 # JAX compiles on the first example of a property, so no single example can be held to a deadline.

@@ -10,10 +10,11 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.measures.learning_time import crossing_time
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.optimizers import study, theory
+from foretrain.studies.optimizers import claims, study, theory
 from foretrain.theory import published_rules
 from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
@@ -117,6 +118,35 @@ def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
     found = verdicts("optimizers", grid(_losses(**mutated)))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} == {FAILS}, id
+
+
+def _warped(spread):
+    """AdamW as descent on another clock: what the best rescaling of time leaves of the log ratio is about `spread`."""
+    loss = _losses().copy()
+    for place in np.ndindex(loss.shape[1:-1]):
+        known = np.isfinite(loss[(0, *place)])
+        time, curve = STEP[known].astype(float), loss[(0, *place)][known]
+        falling = -np.minimum.accumulate(curve)
+        levels = np.linspace(curve[0], curve.min(), 66)[1:-1]
+        logs = np.log(crossing_time(time, np.broadcast_to(falling, (64, time.size)), -levels))
+        power = spread / logs.std()
+        clock = time * np.maximum(time / np.exp(logs.mean()), 1e-9) ** power
+        loss[(2, *place)] = np.nan
+        loss[(2, *place)][: time.size] = np.interp(time, clock, curve)
+    return loss
+
+
+@pytest.mark.parametrize("share", [1.0, 0.6])
+def test_a_residual_that_is_too_small_is_noticed(monkeypatch, share):
+    """The sentences see .13 and .28 for what it is; with three fifths of it both turn."""
+    real = claims.time_rescalings
+    scaled = lambda *runs: real(*runs) * np.array([[1.0], [share], [1.0]])  # noqa: E731
+    monkeypatch.setattr(claims, "time_rescalings", scaled)
+    for spread, id in ((0.13, ""), (0.28, ".corrected")):
+        id = f"adamw-just-accelerates{id}"
+        found = verdicts("optimizers", grid(_warped(spread)), id)[id]
+        right = FAILS if spread < 0.2 else HOLDS
+        assert ({claim.verdict for claim in found} == {right}) == (share == 1.0), id
 
 
 def test_other_starts_than_those_of_the_theory_are_noticed():

@@ -145,7 +145,7 @@ def handicap(p: Parameters) -> float:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Shared encoders; modules and full sharing in one network, on equal terms or not, the latter from decoupled weights too."""
+    """Shared encoders; modules and full sharing in one network, on equal terms or not, and this from decoupled weights."""
     mixed = {"against_full_sharing": True, "seeds": 5}
     handicapped = {**mixed, "full_sharing_scale": handicap(p)}
     decoupled = {"init_law": "decoupled", "dynamics": "descent", "precision": "float64"}

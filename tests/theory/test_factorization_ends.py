@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from foretrain.theory.factorization import decayed_loss, direct_loss
+
+RANDOM = np.random.default_rng(0)
+TARGET, START = RANDOM.standard_normal((2, 4, 4))
+
+
+def test_decay_takes_half_of_itself_from_every_strength_it_can_learn():
+    target = np.diag([3.0, 1.0, 0.1])
+    assert decayed_loss(target, 2, 1.0) == pytest.approx(0.25 + 0.25 + 0.01)
+    # The third strength is below lambda/2 and stays where it is, with a component of its own or without.
+    assert decayed_loss(target, 3, 1.0) == pytest.approx(decayed_loss(target, 2, 1.0))
+    turned = np.linalg.qr(START[:3, :3])[0] @ target
+    assert decayed_loss(turned, 2, 1.0) == pytest.approx(0.51)
+
+
+def test_without_decay_only_what_has_no_component_is_left():
+    strengths = np.linalg.svd(TARGET, compute_uv=False)
+    for components in range(5):
+        left = (strengths[components:] ** 2).sum()
+        assert decayed_loss(TARGET, components, 0.0) == pytest.approx(left, abs=1e-28)
+    assert decayed_loss(TARGET, 4, 1e9) == pytest.approx((TARGET**2).sum())
+
+
+def test_the_end_under_decay_is_a_point_of_rest():
+    left, strengths, right = np.linalg.svd(TARGET)
+    decay = float(strengths[1] + strengths[2])  # the smaller two are not learned
+    roots = np.sqrt(np.maximum(strengths - decay / 2, 0))
+    x, y = left * roots, right.T * roots
+    error = x @ y.T - TARGET
+    np.testing.assert_allclose(2 * error @ y + decay * x, 0, atol=1e-13)
+    assert (error**2).sum() == pytest.approx(decayed_loss(TARGET, 2, decay))
+
+
+def test_logits_trained_directly_fall_convexly_to_the_target():
+    losses = direct_loss(TARGET, START, 300)
+    weights = [np.exp(values) / np.exp(values).sum() for values in (TARGET, START)]
+    assert losses[0] == pytest.approx((weights[0] * np.log(weights[0] / weights[1])).sum())
+    assert (np.diff(losses) < 0).all()
+    assert np.diff(losses, 2).min() > -1e-12
+    assert losses[-1] < 0.05 * losses[0]
+    np.testing.assert_array_equal(direct_loss(TARGET, START, 300, 7), losses[::7])
+
+
+def test_a_constant_on_all_logits_changes_nothing():
+    np.testing.assert_allclose(direct_loss(TARGET, TARGET + 3, 5), 0, atol=1e-15)
+    losses = direct_loss(TARGET - 2, START + 5, 20)
+    np.testing.assert_allclose(losses, direct_loss(TARGET, START, 20), rtol=1e-10)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from foretrain.tasks.logic import xor
+from foretrain.tasks.statistics import gather_statistics
+from foretrain.theory.exclusive_or import gated_strengths
+from foretrain.theory.gated_start import grown_start
+from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
+from foretrain.theory.reduction import find_reduction
+
+UNITS = 5
+REDUCTION = find_reduction(gather_statistics(xor(UNITS)))
+
+
+@pytest.fixture
+def weights():
+    random = np.random.default_rng(0)
+    return {
+        f"{side}{k}": random.standard_normal((UNITS, 2) if side == "in" else (1, UNITS))
+        for k in (1, 2, 3, 4)
+        for side in ("in", "out")
+    }
+
+
+def test_decoupled_weights_are_where_they_grow_from():
+    state = decoupled_start(REDUCTION, 0.3)
+    frames = hidden_frames(REDUCTION, np.random.default_rng(1))
+    found = grown_start(REDUCTION, decoupled_weights(REDUCTION, state, frames))
+    np.testing.assert_allclose(found, state, atol=1e-15)
+
+
+def test_both_edges_of_a_pathway_start_alike_and_are_what_exclusive_or_says(weights):
+    found = dict(
+        zip([e.name for e in REDUCTION.graph.edges], grown_start(REDUCTION, weights), strict=True)
+    )
+    for k, strength in enumerate(gated_strengths(weights), 1):
+        np.testing.assert_array_equal(found[f"in{k}"], found[f"out{k}"])
+        assert (found[f"in{k}"] * found[f"out{k}"]).sum() == pytest.approx(strength)
+
+
+def test_it_goes_with_the_scale_and_not_with_the_frame_of_the_hidden_units(weights):
+    found = grown_start(REDUCTION, weights)
+    tripled = {name: 3 * value for name, value in weights.items()}
+    np.testing.assert_allclose(grown_start(REDUCTION, tripled), 3 * found, rtol=1e-13)
+    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((UNITS, UNITS)))[0]
+    turned = {n: turn @ v if n[:2] == "in" else v @ turn.T for n, v in weights.items()}
+    np.testing.assert_allclose(grown_start(REDUCTION, turned), found, rtol=1e-12)

@@ -55,6 +55,15 @@ class Pointwise:
         last[..., -1] = 1
         return np.concatenate([found, last], -2)
 
+    def pulled(self, slopes: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Slopes by f̄ of what has these by f̄': (n, o, d') and (n, d) to (n, o, d), as one matrix product."""
+        width = len(self.matrix)
+        own = self.slope(self.preactivations(f))[:, None, :]
+        found = (slopes[..., :width] * own) @ self.matrix
+        if self.carries:
+            found[..., -1] += slopes[..., -1]
+        return found
+
 
 @dataclass(frozen=True)
 class General:
@@ -102,6 +111,10 @@ class General:
     def jacobians(self, f: np.ndarray) -> np.ndarray:
         """Slopes d f̄' / d f̄, (n, d) to (n, d', d)."""
         return self._call("jacobians", f)
+
+    def pulled(self, slopes: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Slopes by f̄ of what has these by f̄': (n, o, d') and (n, d) to (n, o, d)."""
+        return slopes @ self.jacobians(f)
 
 
 _PROGRAMS: dict[tuple, Any] = {}

@@ -34,6 +34,7 @@ from foretrain.errors import argument_error, finite_array, one_of, real
 
 KINDS, FINALS, SCALINGS = ("global", "local"), ("pca", "identity"), ("importance", "inverse")
 THRESHOLD = 1e-10
+_ROWS = 1024  # that are decomposed at once, about what a cache holds
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,11 @@ def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
 
     Cost: 2 n d² operations.
     """
-    rows = rows if before is None else np.concatenate([before, rows])
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+    found = np.zeros((0, rows.shape[1])) if before is None else before
+    for begin in range(0, len(rows), _ROWS):
+        stacked = np.concatenate([found, rows[begin : begin + _ROWS]])
+        found = np.asarray(np.linalg.qr(stacked, mode="r"))
+    return found
 
 
 def root(gram: np.ndarray, name: str = "gram") -> np.ndarray:
@@ -378,8 +382,11 @@ def _to_output(chain, data, size, white, top, count, folded):
         values = layers(chain, block, folded)
         later = None
         for at in reversed(range(len(chain))):
-            local = chain[at].jacobians(values[at])
-            later = local if later is None else later @ local
+            later = (
+                chain[at].jacobians(values[at])
+                if later is None
+                else chain[at].pulled(later, values[at])
+            )
             rows = later @ white[at][1]
             means[at] += top.forward @ rows.sum(0) / count
             factors[at] = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), factors[at])
@@ -391,7 +398,8 @@ def _to_next(chain, at, data, size, unwhite, above, count, folded):
     found, mean = np.zeros((0, unwhite.shape[1])), np.zeros((above.size, unwhite.shape[1]))
     for block in blocks(data, size):
         f = layers(chain[:at], block, folded)[-1]
-        rows = above.forward @ chain[at].jacobians(f) @ unwhite
+        rows = chain[at].pulled(np.broadcast_to(above.forward, (len(f), *above.forward.shape)), f)
+        rows = rows @ unwhite
         mean += rows.sum(0) / count
         found = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), found)
     return found, mean

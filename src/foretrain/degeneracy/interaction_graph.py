@@ -32,7 +32,8 @@ from foretrain.degeneracy.interaction_basis import InteractionBasis, LayerBasis
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, integer
 
-_PRODUCTS = 2**23  # entries of the products of pairs of directions that are formed at once
+_PRODUCTS = 2**17  # attributions that are formed at once, about what a cache holds
+_EXAMPLES = 512
 
 
 @dataclass(frozen=True)
@@ -145,14 +146,8 @@ def _check_basis(basis, width):
 def _bytes(step: Step, pair, width, at):
     below, above = pair
     if isinstance(step, Pointwise):
-        return 8 * (6 * len(step.matrix) + 2 * sum(width) + 2 * below.size + _chunk(step, pair))
+        return 8 * (6 * len(step.matrix) + 2 * sum(width) + 2 * below.size)
     return 8 * (4 * width[at] * width[at + 1] + 3 * above.size * below.size + 2 * sum(width))
-
-
-def _chunk(step, pair):
-    """Pairs of directions that are handled at once."""
-    pairs = pair[0].size * pair[1].size
-    return max(1, min(pairs, _PRODUCTS // max(1, len(step.matrix))))
 
 
 def _pointwise(step: Pointwise, pair, f, path):
@@ -170,20 +165,20 @@ def _pointwise(step: Pointwise, pair, f, path):
         slopes = np.concatenate([slopes, np.ones((len(slopes), 1))], 1)
     else:
         outer_rows = inner
+    plain = outer @ (outer_rows * (slopes.T @ coordinates))
     # A_ij(x) = f^_j(x) sum over units m of outer_im inner_mj slope_m(x): one product for many pairs (i, j).
-    squares, plain = (
-        np.zeros(above.size * below.size),
-        (outer * 1.0) @ (outer_rows * (slopes.T @ coordinates)),
-    )
-    products = outer[:, None, :] * outer_rows.T[None, :, :]
-    products = products.reshape(-1, len(outer_rows))
-    chunk, weight = _chunk(step, pair), coordinates.T**2
-    for begin in range(0, len(products), chunk):
-        part = slice(begin, begin + chunk)
-        found = products[part] @ slopes.T
-        which = np.arange(begin, begin + len(found)) % below.size
-        squares[part] = np.einsum("px,px,px->p", found, found, weight[which], optimize=False)
-    return squares.reshape(above.size, below.size), plain
+    squares = np.zeros((above.size, below.size))
+    for begin in range(0, len(slopes), _EXAMPLES):
+        some = slice(begin, begin + _EXAMPLES)
+        weight, slope = coordinates[some].T.copy() ** 2, slopes[some].T.copy()
+        few = max(1, _PRODUCTS // max(1, weight.size))
+        for first in range(0, above.size, few):
+            part = slice(first, first + few)
+            pairs = (outer[part, None, :] * outer_rows.T).reshape(-1, len(slope))
+            found = pairs @ slope
+            found *= found
+            squares[part] += np.einsum("ijx,jx->ij", found.reshape(-1, *weight.shape), weight)
+    return squares, plain
 
 
 def _general(step: Step, pair: tuple[LayerBasis, LayerBasis], f, path):

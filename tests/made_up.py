@@ -17,7 +17,26 @@ from foretrain.claims.claim import FAILS, HOLDS, Claim
 from foretrain.claims.sentence import judge
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.vocabulary import CONVERGED, lookup
+from foretrain.vocabulary import (
+    CONVERGED,
+    DIVERGED,
+    FAILED,
+    MISSING,
+    OUT_OF_STEPS,
+    RUNNING,
+    STALLED,
+    lookup,
+)
+
+ENDS = {
+    "all diverged": DIVERGED,
+    "all failed": FAILED,
+    "all missing": MISSING,
+    "all stalled": STALLED,
+    "all running": RUNNING,
+    "all out of steps": OUT_OF_STEPS,
+    "some of everything": None,
+}
 
 
 def runs(
@@ -58,6 +77,18 @@ def runs(
     if step is not None and "step" in data.dims:
         coords["step"] = ("step", np.asarray(step))
     return data.assign_coords(coords).assign_coords(labels or {})
+
+
+def ended(how: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, Callable]:
+    """Outcomes of runs by a name of `ENDS`, which runs are lost, and a function that blanks what these left."""
+    each = np.arange(np.prod(shape)).reshape(shape) % 7 - 1
+    ends = each if ENDS[how] is None else np.full(shape, ENDS[how])
+    gone = np.isin(ends, (DIVERGED, FAILED, MISSING))
+
+    def lost(values):
+        return np.where(gone.reshape(*shape, *[1] * (np.ndim(values) - len(shape))), np.nan, values)
+
+    return ends, gone, lost
 
 
 def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:

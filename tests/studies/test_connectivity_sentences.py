@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import ENDS, check, ended, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.claims.sentence import judge
@@ -16,12 +16,7 @@ from foretrain.studies.connectivity import study
 from foretrain.tasks.masks import components
 from foretrain.vocabulary import (
     CONVERGED,
-    DIVERGED,
-    FAILED,
-    MISSING,
     OUT_OF_STEPS,
-    RUNNING,
-    STALLED,
 )
 
 AXES = {"hidden_width": (4, 8), "init_scale": (0.3, 0.003), "trained_count": (10, 14, 18, 26)}
@@ -203,25 +198,9 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
     } == {INCONCLUSIVE}
 
 
-ENDS = {
-    "all diverged": DIVERGED,
-    "all failed": FAILED,
-    "all missing": MISSING,
-    "all stalled": STALLED,
-    "all running": RUNNING,
-    "all out of steps": OUT_OF_STEPS,
-    "some of everything": np.arange(np.prod(SHAPE)).reshape(SHAPE) % 7 - 1,
-}
-
-
 @pytest.mark.parametrize("how", ENDS)
 def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
-    ends = np.broadcast_to(ENDS[how], SHAPE)
-    gone = np.isin(ends, (DIVERGED, FAILED, MISSING))
-
-    def lost(values):
-        return np.where(gone.reshape(*SHAPE, *[1] * (np.ndim(values) - 4)), np.nan, values)
-
+    ends, gone, lost = ended(how, SHAPE)
     names = ("loss", "pair_error", "trained_pairs", "gradient_gap")
     grid = made(outcome=ends, **dict.fromkeys(names, lost))
     found = verdicts("connectivity", grid)

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import ENDS, check, ended, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.claims.sentence import judge
@@ -17,12 +17,8 @@ from foretrain.studies.translation import study
 from foretrain.training import translation as common
 from foretrain.vocabulary import (
     CONVERGED,
-    DIVERGED,
-    FAILED,
     MISSING,
     OUT_OF_STEPS,
-    RUNNING,
-    STALLED,
 )
 
 AXES = {
@@ -250,25 +246,9 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
 
 
-ENDS = {
-    "all diverged": DIVERGED,
-    "all failed": FAILED,
-    "all missing": MISSING,
-    "all stalled": STALLED,
-    "all running": RUNNING,
-    "all out of steps": OUT_OF_STEPS,
-    "some of everything": np.arange(np.prod(SHAPE)).reshape(SHAPE) % 7 - 1,
-}
-
-
 @pytest.mark.parametrize("how", ENDS)
 def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
-    ends = np.broadcast_to(ENDS[how], SHAPE)
-    gone = np.isin(ends, (DIVERGED, FAILED, MISSING))
-
-    def lost(values):
-        return np.where(gone.reshape(*SHAPE, *[1] * (np.ndim(values) - 4)), np.nan, values)
-
+    ends, gone, lost = ended(how, SHAPE)
     names = ("loss", "pair_error", "trained_pairs", "orientation", "converged_loss", "gradient_gap")
     grid = made(outcome=ends, **dict.fromkeys(names, lost))
     found = verdicts("translation", grid)

@@ -3,7 +3,11 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks.logic import xor
-from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units
+from foretrain.theory.rectified_start import (
+    mean_rectified_start,
+    rectified_variance,
+    sort_rectified_units,
+)
 
 X, Y = xor(1).inputs["x"], xor(1).targets["y"][:, 0]
 
@@ -70,6 +74,8 @@ def test_mean_over_starts_is_that_of_random_draws():
     squares = sort_rectified_units(weights, v)[1] ** 2 / 4
     error = squares.std() / np.sqrt(squares.size)
     assert mean_rectified_start() == pytest.approx(squares.mean(), abs=4 * error)
+    # The relative variance of a sample scatters by a few times 1/sqrt(units).
+    assert rectified_variance() == pytest.approx(squares.var() / squares.mean() ** 2, rel=0.03)
 
 
 def test_units_that_do_not_fit_or_stay_closed_are_refused():

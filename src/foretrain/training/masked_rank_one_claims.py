@@ -74,10 +74,7 @@ def stuck_training(cell):
     return Exact(float(between) if (learned | stuck).any() else np.nan, note)
 
 
-@none(
-    "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
-    why="A count.",
-)
+@none("A run whose pairs all have s u_i v_j > 0 keeps that, and learns.", why="A count.")
 def agreeing_signs(cell):
     data = flown(cell)
     learned, stuck = connected_runs(data)

@@ -10,13 +10,7 @@ from foretrain.networks.routing_start import Weights, orthogonal_start
 from foretrain.plans.blocks import Training
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
-from foretrain.training.routing import (
-    Items,
-    Routes,
-    item_ends,
-    items_task,
-    mask,
-)
+from foretrain.training.routing import Items, Routes, item_ends, items_task, mask
 from foretrain.vocabulary import Variable, declare
 
 declare(

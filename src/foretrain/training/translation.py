@@ -121,6 +121,7 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
     import jax.numpy as jnp
 
     from foretrain.dynamics import chebyshev
+    from foretrain.dynamics.direction import gradient_gap
     from foretrain.networks import routing
     from foretrain.networks import translation as network
 
@@ -136,12 +137,6 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
         seen = network.pair_errors(every) if full else network.pair_diagonal_errors(every)
         return routing.mean_over(trained, seen)
 
-    def gradient_gap(flow, trained):
-        """How far the first direction is from descent on the stored pairs alone, over the latter's length."""
-        slope = jax.grad(lambda weights: loss(network.maps(weights), trained))(flow.position)
-        length = lambda tree: jnp.sqrt(sum((a**2).sum() for a in tree))  # noqa: E731
-        return length(jax.tree.map(jnp.add, flow.slope, slope)) / length(slope)
-
     def init(inputs):
         random = key(inputs["root_seed"], inputs["seed"], "weights")
         size = (p.languages, p.words, p.hidden_width)
@@ -152,7 +147,8 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
         unscaled = jax.tree.map(lambda w: w / inputs["init_scale"], weights)
         flow = chebyshev.start(velocity, weights, inputs)
         signs = network.orientations(network.maps(unscaled))
-        gap = gradient_gap(flow, inputs["trained_pairs"])
+        slope = jax.grad(lambda w: loss(network.maps(w), inputs["trained_pairs"]))(weights)
+        gap = gradient_gap(flow.slope, jax.tree.map(jnp.negative, slope))
         return flow, (routing.conserved(weights), signs, gap)
 
     def step(inputs, state):
@@ -172,8 +168,6 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
     def finish(inputs, state):
         flow, (conserved, signs, gap) = state
         last, every = flow.position, network.maps(flow.position)
-        change = jax.tree.map(jnp.subtract, routing.conserved(last), conserved)
-        drift = jnp.sqrt(sum((d**2).sum() for d in change)) / (last.hidden**2).sum()
         return {
             "pair_error": network.pair_errors(every),
             "pair_diagonal_error": network.pair_diagonal_errors(every),
@@ -183,7 +177,7 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
             "converged_loss": loss(every, inputs["trained_pairs"]),
             "final_time": flow.time,
             "largest_weight": jnp.stack([jnp.abs(w).max() for w in last]).max(),
-            "final_drift": drift,
+            "final_drift": routing.drift(last, conserved),
             "gradient_gap": gap,
         }
 

@@ -15,8 +15,8 @@ WEIGHTS: dict[str, Any] = {
     "source": PAPER,
     "predicted": 0,
     "allowed": (0, 1e-3),
-    "why": "What is left is the start's own parts that nothing drives, N_h sigma_0^2 = 6e-5, float32, and the last of an "
-    "exponential approach: a thousandth is what three digits show.",
+    "why": "What is left is the start's own parts that nothing drives, N_h sigma_0^2 (6e-5 at the default size), float32, and "
+    "the last of an exponential approach: a thousandth is what three digits show.",
     "at_end": True,
     "note": "Largest deviation of a total weight at the end.",
 }

@@ -115,8 +115,4 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def labels(p: Parameters) -> dict:
     """Names of the contexts, of the gated networks and of the gatings."""
-    return {
-        "context": ["first", "second"],
-        "condition": list(NETWORKS),
-        "gating": list(GATINGS),
-    }
+    return {"context": ["first", "second"], "condition": list(NETWORKS), "gating": list(GATINGS)}

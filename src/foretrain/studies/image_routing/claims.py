@@ -132,9 +132,8 @@ def least_squares_loss(cell):
 )
 def waiting(cell):
     p, scales, limit = cell.parameters, cell.values("init_scale"), _of(cell, "least_squares_loss")
-    if not np.isfinite(limit) or p.training != "statistics":
-        return None
-    if len(scales) == 1 or scales[1] > 0.1:
+    flows = np.isfinite(limit) and p.training == "statistics"
+    if not flows or len(scales) == 1 or scales[1] > 0.1:
         return None
     data = cell.simulation[["flow_time", "loss"]].isel(init_scale=[0, 1])
     data = data.transpose("seed", *AXES, "step")

@@ -14,10 +14,7 @@ SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
 COST = "3 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
-AXES = {
-    "trained_outputs": (1, 2, 3, 4, 5, 7),
-    "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0),
-}
+AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0)}
 
 _K40 = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40)
 _SCALES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)

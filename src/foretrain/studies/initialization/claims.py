@@ -148,7 +148,7 @@ def no_zero_shot(cell):
     source=PAPER + "Fig. 6c",
     predicted=0,
     allowed=(-0.2, 0.2),
-    why="Independent directions of 64 units have a mean cosine near 0; a fifth is what the colour scale can show.",
+    why="Independent directions have a mean cosine near 0; a fifth is what the colour scale can show.",
     **ALONG,
 )
 def distinct(cell):

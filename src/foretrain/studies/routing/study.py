@@ -131,9 +131,8 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 def variants(p: Parameters) -> dict[str, dict]:
     """The decoupled start and the flow, both in float64, and a network with one output per input, where none can share."""
-    half = max(
-        1, p.steps // 2
-    )  # a flow's step costs seven gradients; most modes are learned by then
+    # A flow's step costs seven gradients; most modes are learned by half of them.
+    half = max(1, p.steps // 2)
     return {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},

@@ -31,10 +31,8 @@ ALONG = {"over": ("trained_outputs",), "at_end": True}
     **ALONG,
 )
 def trained(cell):
-    data, worst = (
-        cell.simulation,
-        cell.simulation["converged_loss"].max("trained_outputs", skipna=False),
-    )
+    data = cell.simulation
+    worst = data["converged_loss"].max("trained_outputs", skipna=False)
     stuck = int((data["outcome"] != CONVERGED).sum())
     return PerSeed(
         (worst / zero_error(cell.parameters)).values,

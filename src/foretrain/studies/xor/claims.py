@@ -13,7 +13,11 @@ from foretrain.studies.xor.study import decoupled_strength, natural_strength
 from foretrain.studies.xor.training import start_weights
 from foretrain.tasks.logic import xor
 from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descend
-from foretrain.theory.rectified_start import mean_rectified_start, sort_rectified_units
+from foretrain.theory.rectified_start import (
+    mean_rectified_start,
+    rectified_variance,
+    sort_rectified_units,
+)
 from foretrain.training.pathways import FASTEST, by_gating, describe, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
@@ -78,21 +82,15 @@ def while_learning(cell) -> float:
 @ours(
     "The fitted a_0 of the ReLU network is what small rectified units bring to each pathway, about 0.165 N_h sigma_0^2.",
     predicted=lambda cell: mean_rectified_start(),
-    allowed=lambda cell: mean_start(cell, mean_rectified_start(), rectified_variance(cell)),
-    why=MEAN_START + "N_h/4 units, of relative SD 1.2 each.",
+    allowed=lambda cell: mean_start(
+        cell, mean_rectified_start(), rectified_variance() / (cell.parameters.hidden_width / 4)
+    ),
+    why=MEAN_START + "N_h/4 units, of relative SD 1.19 each.",
     note="a_0 / (N_h sigma_0^2), fitted by descent of the reduction at the run's own step.",
 )
 def relu_start(cell):
-    return (
-        cell.fits["fitted_descent_strength"].values / natural_strength(cell.parameters)
-        if rectified(cell)
-        else None
-    )
-
-
-def rectified_variance(cell) -> float:
-    """Relative variance over starts of the a_0 of one pathway of a ReLU network."""
-    return 1.2**2 / (cell.parameters.hidden_width / 4)
+    fitted = cell.fits["fitted_descent_strength"].values / natural_strength(cell.parameters)
+    return fitted if rectified(cell) else None
 
 
 @ours(

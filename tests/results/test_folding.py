@@ -101,7 +101,9 @@ def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own(folder):
     assert dataset.test_fold_strength.dims == (*grid, "step", "mode")
     assert dataset.test_fold_spectrum.dims == (*grid, "mode")
     assert dataset.test_fold_count.dims == grid
-    assert set(dataset.coords) == {*grid, "step"}
+    assert set(dataset.coords) == {*grid, "step", "mode_length"}
+    assert dataset.mode_length.dims == ("hidden_width",)
+    assert tuple(dataset.mode_length.values) == WIDTHS
     assert dataset.loss.dtype == np.float32
     assert dataset.test_fold_strength.dtype == np.float64
     assert dataset.test_fold_count.dtype == np.int32

@@ -22,8 +22,9 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import cells
 from foretrain.plans.plan import Plan, command, grid, variant_seeds, variants
 from foretrain.plans.study import Study
-from foretrain.results.folding import Layout, fold_all
+from foretrain.results.folding import Layout, fold_all, padding
 from foretrain.results.journal import Scan, scan
+from foretrain.results.labels import labels, lengths
 from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
 from foretrain.results.manifest import read_manifest
@@ -216,6 +217,13 @@ def labelled(
     def of_cell(index, step):
         return study.labels(cell_list[index], step)
 
+    def steps(variant):
+        def of(index):
+            p = cell_list[index]
+            return study.variants(p).get(variant, {}).get("steps", p.steps)
+
+        return of if "steps" in plan.axes else None
+
     layouts = {
         variant: Layout(
             axes=plan.axes,
@@ -223,6 +231,7 @@ def labelled(
             places=((place, run.identity) for place, run in grid(plan, variant)),
             outcomes=OUTCOMES,
             coordinates=of_cell,
+            steps=steps(variant),
         )
         for variant in variants(plan)
     }
@@ -352,41 +361,54 @@ def _numbers(name: str, values: Any) -> np.ndarray:
 
 
 def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
-    """What `of` gives for every cell, along the axes of the grid."""
+    """What `of` gives for every cell, along the axes of the grid; but for ``step`` by position, as runs are laid."""
     parts = {
         tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes): of(cell)
         for cell in whole.cells()
     }
-    parts = _alike(parts)
     shape = tuple(len(values) for values in whole.axes.values())
+    dims = {str(dim) for part in parts.values() for dim in part.dims} - {"seed"}
+    sizes = {dim: [part.sizes.get(dim, 0) for part in parts.values()] for dim in sorted(dims)}
+    ends = [part["step"].values.max() if "step" in part else -1 for part in parts.values()]
+    names = sorted(
+        str(name)
+        for name in set.intersection(*(set(part.coords) for part in parts.values()))
+        if all({"step", "seed"}.isdisjoint(part[name].dims) for part in parts.values())
+    )
+
+    def words(index, _):
+        return {name: (parts[index][name].dims, parts[index][name].values) for name in names}
+
+    coords = labels(whole.axes, words, np.zeros(0), {})
+    most = {dim: max(reached) for dim, reached in sizes.items() if dim != "step"}
+    laid = {place: _filled(part, most) for place, part in parts.items()}
     for position in reversed(range(len(whole.axes))):
         name = list(whole.axes)[position]
         label = xr.DataArray(list(whole.axes[name]), dims=name, name=name)
-        parts = {
+        laid = {
             head: xr.concat(
-                [parts[(*head, i)] for i in range(shape[position])],
+                [laid[(*head, i)] for i in range(shape[position])],
                 label,
                 join="outer",
                 data_vars="all",
             )
             for head in np.ndindex(*shape[:position])
         }
-    return annotate(parts[()])
+    found = laid[()]
+    if "step" in dims:
+        sizes["step"] = np.searchsorted(found["step"].values, ends, "right").tolist()
+    for array in found.data_vars.values():
+        if array.dtype.kind in "iu":
+            array.attrs["padding"] = int(padding(array.dtype))
+    return annotate(found.assign_coords(coords | lengths(whole.axes, sizes)))
 
 
-def _alike(parts: dict[tuple, xr.Dataset]) -> dict[tuple, xr.Dataset]:
-    """The parts with dims of one length, by position as runs are laid, where cells differ in more than how many labels."""
-    dims = {str(dim) for part in parts.values() for dim in part.dims} - {"step", "seed"}
-    for dim in sorted(dims):
-        sizes = [part.sizes.get(dim, 0) for part in parts.values()]
-        known = [part[dim].values.tolist() for part in parts.values() if dim in part.indexes]
-        most = max(sizes)
-        if len(known) == len(parts) and len({value for one in known for value in one}) == most:
-            continue
-        parts = {
-            place: part.drop_vars(dim, errors="ignore").pad({dim: (0, most - part.sizes[dim])})
-            if dim in part.dims and part.sizes[dim] < most
-            else part.drop_vars(dim, errors="ignore")
-            for place, part in parts.items()
-        }
-    return parts
+def _filled(part: xr.Dataset, sizes: Mapping[str, int]) -> xr.Dataset:
+    """A part with dims filled up to some sizes, as those of runs are, and without the labels along them."""
+    part = part.drop_vars([n for n in part.coords if not sizes.keys().isdisjoint(part[n].dims)])
+    short = {dim: most - part.sizes.get(dim, most) for dim, most in sizes.items()}
+    if not any(short.values()):
+        return part
+    filling = {name: padding(array.dtype) for name, array in part.data_vars.items()}
+    missing = {dim: (0, number) for dim, number in short.items() if number}
+    return part.pad(missing, constant_values=filling)

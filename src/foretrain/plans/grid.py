@@ -73,7 +73,7 @@ class Grid:
         """The part at these positions of some axes."""
         chosen = {name: self.axes[name][place] for name, place in places.items()}
         return self._mapped(
-            lambda data: data.isel(places, missing_dims="ignore"),
+            lambda data: _trimmed(data.isel(places, missing_dims="ignore")),
             parameters=dataclasses.replace(self.parameters, **chosen),
             axes={name: values for name, values in self.axes.items() if name not in places},
             cell={**self.cell, **chosen},
@@ -190,6 +190,15 @@ class _Each(dict):
     def __missing__(self, name):
         self[name] = self._function(name)
         return self[name]
+
+
+def _trimmed(data: xr.Dataset) -> xr.Dataset:
+    """The data without what is padding along a dim in all cells that are left, see `foretrain.results.labels.lengths`."""
+    reached = {dim: f"{dim}_length" for dim in data.dims if f"{dim}_length" in data.variables}
+    if not reached:
+        return data
+    data = data.isel({dim: slice(int(data[name].max())) for dim, name in reached.items()})
+    return data.drop_vars([name for name in reached.values() if not data[name].dims])
 
 
 def _runs(number: int, total: int) -> str:

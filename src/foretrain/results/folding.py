@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from foretrain.errors import ForetrainError
 from foretrain.results.journal import Column, Outline, Scan, Segment, scan, segments
-from foretrain.results.labels import labels
+from foretrain.results.labels import labels, lengths
 from foretrain.vocabulary import MISSING, VocabularyError, annotate, lookup
 
 
@@ -31,6 +32,7 @@ class Layout:
         outcomes: Names of the outcomes 0, 1, ...
         coordinates: ``coordinates(index of the cell, step) -> {name: (dims, values)}``: labels along dims of one cell,
             where `step` holds all step numbers of the result, shape (step,); or None.
+        steps: ``steps(index of the cell)``: the largest number of steps of its runs; None where no cell has another.
     """
 
     axes: dict[str, tuple]
@@ -38,6 +40,7 @@ class Layout:
     places: Iterable[tuple[tuple[int, ...], str]]
     outcomes: Sequence[str]
     coordinates: Callable[[tuple[int, ...], np.ndarray], dict] | None = None
+    steps: Callable[[tuple[int, ...]], int] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -65,6 +68,7 @@ class _Target:
         step: Union of the step numbers.
         sizes: What each variable needs.
         outcome, steps_taken, gathered: What is filled, all places first.
+        lengths: Dim to how far it reaches at each place before it is padded, 0 where nothing is.
     """
 
     layout: Layout
@@ -76,6 +80,7 @@ class _Target:
     outcome: np.ndarray
     steps_taken: np.ndarray
     gathered: dict[str, np.ndarray]
+    lengths: dict[str, np.ndarray]
 
 
 def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dataset:
@@ -104,7 +109,8 @@ def fold_all(
         its own; what was observed along the way has ``step`` next. ``step`` is the union of the stored step numbers; runs
         that ended before, and arrays smaller than the largest of their variable, are padded: floats with nan, signed
         integers with -1, unsigned ones with their largest value (attribute ``padding``), booleans with False.
-        ``outcome`` (int8) is -1, "missing", where no run is done, and ``steps_taken`` too.
+        ``outcome`` (int8) is -1, "missing", where no run is done, and ``steps_taken`` too. Where cells differ in the length
+        of a dim, ``<dim>_length`` says how far it reaches in each.
 
     Raises:
         VocabularyError: a variable is not declared, or has other dims than declared.
@@ -135,12 +141,17 @@ def fold_all(
 def _target(layout, starts, positions, chosen, step, sizes) -> _Target:
     places = math.prod(layout.shape)
     gathered = {
-        name: np.full((places, *_lead(size, step), *size.shape), _padding(size.dtype), size.dtype)
+        name: np.full((places, *_lead(size, step), *size.shape), padding(size.dtype), size.dtype)
         for name, size in sizes.items()
     }
     outcome = np.full(places, MISSING, np.int8)
     steps_taken = np.full(places, MISSING, np.int64)
-    return _Target(layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered)
+    dims = {dim for name, size in sizes.items() for dim in _own_dims(name, size)}
+    dims |= {"step"} if layout.steps else set()
+    lengths = {dim: np.zeros(places, np.int64) for dim in sorted(dims)}
+    return _Target(
+        layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered, lengths
+    )
 
 
 def _fill(target, segment):
@@ -152,7 +163,7 @@ def _fill(target, segment):
     target.steps_taken[places] = segment.steps_taken[runs]
     for column in segment.columns:
         if column.name in target.gathered:
-            _scatter(target.gathered[column.name], column, segment, runs, places, target.step)
+            _scatter(target, column, segment, runs, places)
 
 
 def _places(layout):
@@ -246,21 +257,23 @@ def _lead(size, step):
     return (step.size,) if size.kind == "curves" else ()
 
 
-def _padding(dtype):
+def padding(dtype: np.dtype) -> Any:
+    """What stands where a variable of this dtype has no value."""
     if dtype.kind == "u":
         return np.iinfo(dtype).max
     return {"f": np.nan, "c": np.nan, "i": MISSING, "b": False}[dtype.kind]
 
 
 def _scatter(
-    gathered: np.ndarray,
+    target: _Target,
     column: Column,
     segment: Segment,
     runs: np.ndarray,
     targets: np.ndarray,
-    step: np.ndarray,
 ) -> None:
     """Write the arrays of `runs` of a segment's column to the places `targets`, one write per distinct shape."""
+    gathered, step = target.gathered[column.name], target.step
+    own = _own_dims(column.name, target.sizes[column.name])
     row_of = np.full(len(segment.identities), -1)
     row_of[column.runs] = np.arange(len(column.runs))
     rows = row_of[runs]
@@ -276,8 +289,13 @@ def _scatter(
         if along_step:
             observed = segment.observations[runs[mine]]
             places = (targets[mine].repeat(observed), entry[_ranges(entries[runs[mine]], observed)])
+            if "step" in target.lengths:
+                np.maximum.at(target.lengths["step"], places[0], places[1] + 1)
         corner = tuple(slice(length) for length in shape)
         gathered[places + corner] = values.reshape(len(places[0]), *shape)
+        for dim, length in zip(own, shape, strict=True):
+            known = target.lengths[dim]
+            known[targets[mine]] = np.maximum(known[targets[mine]], length)
 
 
 def _groups(shapes):
@@ -311,7 +329,7 @@ def _dataset(target):
         if size.kind == "curves":
             own = ("step", *own)
         padded = size.dtype.kind in "iu"
-        attrs = {"padding": int(_padding(size.dtype))} if padded else {}
+        attrs = {"padding": int(padding(size.dtype))} if padded else {}
         variables[name] = ((*grid, *own), values.reshape(*shape, *values.shape[1:]), attrs)
     dataset = xr.Dataset(variables)
     coords = {"seed": ("seed", np.arange(layout.seeds))}
@@ -326,7 +344,12 @@ def _dataset(target):
             step,
             {str(dim): length for dim, length in dataset.sizes.items()},
         )
-    return annotate(dataset.assign_coords(coords))
+    reached = {dim: length.reshape(shape).max(-1) for dim, length in target.lengths.items()}
+    if layout.steps is not None:
+        planned = [layout.steps(index) for index in np.ndindex(shape[:-1])]
+        planned = np.searchsorted(step, planned, "right").reshape(shape[:-1])
+        reached["step"] = np.maximum(reached["step"], planned)  # a last stride ends behind them
+    return annotate(dataset.assign_coords(coords | lengths(layout.axes, reached)))
 
 
 def _axis(values):

@@ -1,6 +1,7 @@
 """Labels along dims that may differ from cell to cell of a grid, such as ``time`` where the learning rate is swept."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,29 @@ def labels(
         table = _stack([values for _, values in kept[name].values()], own, sizes)
         axis_names, reduced = _differing(np.array(numbers[name]).reshape(shape), list(axes))
         gathered[name] = ((*axis_names, *own), table[reduced])
+    return gathered
+
+
+def lengths(
+    axes: dict[str, tuple], found: dict[str, Any]
+) -> dict[str, tuple[list[str], np.ndarray]]:
+    """How far dims reach in each cell before they are padded, for those in which cells differ, as coordinates.
+
+    Args:
+        axes: Name of each swept parameter to its values.
+        found: Dim to its length in every cell, whole numbers in the order of the cells; 0 where a cell holds nothing, which
+            then reaches as far as any.
+
+    Returns:
+        ``<dim>_length`` to (the axes along which it differs, lengths).
+    """
+    gathered = {}
+    shape = tuple(len(values) for values in axes.values())
+    for dim, reached in found.items():
+        length = np.reshape(reached, shape)
+        names, reduced = _differing(np.where(length, length, length.max()), list(axes))
+        if names:
+            gathered[f"{dim}_length"] = (names, reduced)
     return gathered
 
 

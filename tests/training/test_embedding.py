@@ -307,7 +307,7 @@ def test_the_map_of_answers_is_of_the_plane_around_the_embeddings(x64):
     corners = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0], [7.0, 7.0]])
     state = state._replace(embedding=jnp.asarray(corners))
     found = jax.jit(program.finish)(inputs, state)["answer"]
-    places = toy.mapped_places(p, corners).reshape(8, 8, 2)
+    places = toy.mapped_places(corners, 8).reshape(8, 8, 2)
     assert places[0, 0] == pytest.approx([-1.4, -1.4])
     assert places[7, 0] == pytest.approx([8.4, -1.4])  # columns first
     assert toy.labels(p)["row"] * 7 == pytest.approx(places[0, :, 1])

@@ -172,21 +172,20 @@ def check(p: Toy) -> None:
 
 def labels(p: Toy) -> dict[str, Any]:
     """Numbers of the symbols, and places of a map of answers."""
-    grid = dict.fromkeys(("column", "row"), _places(p)) if p.answer_grid else {}
+    grid = dict.fromkeys(("column", "row"), _places(p.answer_grid)) if p.answer_grid else {}
     return {"symbol": np.arange(p.symbols), **grid}
 
 
-def _places(p):
+def _places(count):
     """Places of a map of answers along each side, as shares of the extent of the embeddings."""
-    return np.linspace(-ROOM, 1 + ROOM, p.answer_grid)
+    return np.linspace(-ROOM, 1 + ROOM, count)
 
 
-def mapped_places(p: Toy, embedding):
-    """Points of a map of answers over the plane of embeddings (symbol, 2): (point, 2), column by column."""
+def mapped_places(embedding, count: int):
+    """Points of a map of answers over the plane of embeddings (symbol, 2): (count^2, 2), column by column."""
     low, high = embedding.min(0), embedding.max(0)
-    grid = np.meshgrid(_places(p), _places(p), indexing="ij")
-    share = np.stack(grid, axis=-1).reshape(-1, 2)
-    return low + share.astype(embedding.dtype) * (high - low)
+    share = np.stack(np.meshgrid(_places(count), _places(count), indexing="ij"), axis=-1)
+    return low + share.reshape(-1, 2).astype(embedding.dtype) * (high - low)
 
 
 def shared(p: Toy) -> dict[str, np.ndarray]:
@@ -365,7 +364,7 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def mapped(inputs, state):
-        outputs = network.decode(state.decoder, 2 * mapped_places(p, state.embedding))
+        outputs = network.decode(state.decoder, 2 * mapped_places(state.embedding, p.answer_grid))
         label = network.nearness(outputs, inputs["targets"]).argmax(0)
         return label.reshape(p.answer_grid, p.answer_grid).astype(jnp.int32)
 

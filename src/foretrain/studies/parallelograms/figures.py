@@ -8,7 +8,7 @@ from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band, theory_line
 from foretrain.measures.trajectory import at_end
 from foretrain.theory.parallelograms import implied
-from foretrain.training.embedding import operation
+from foretrain.training.embedding import mapped_places, operation
 from foretrain.training.embedding_claims import by_size, ends
 
 from .claims import four, shares
@@ -207,12 +207,12 @@ def _areas(cell, where):
 def _answers(ax, run, task, name):
     end = at_end(run)
     place = end["embedding"].transpose("symbol", "coordinate").dropna("symbol").values
-    answer = end["answer"].transpose("row", "column")
-    low, extent = place.min(0), np.ptp(place, axis=0)
-    x, y = (low[k] + answer[dim].values * extent[k] for k, dim in enumerate(("column", "row")))
+    answer = end["answer"].transpose("column", "row").values
+    points = mapped_places(place, len(answer)).reshape(*answer.shape, 2)
     colours = {"cmap": SEQUENTIAL if task.outcomes > task.symbols else "twilight"}
     colours |= {"vmin": 0, "vmax": task.outcomes - (task.outcomes > task.symbols)}
-    ax.pcolormesh(x, y, answer.values, shading="nearest", rasterized=True, **colours)
+    x, y = np.moveaxis(points, 2, 0)
+    ax.pcolormesh(x, y, answer, shading="nearest", rasterized=True, **colours)
     middles = place[task.samples].mean(1)
     twice = task.samples[:, 0] == task.samples[:, 1]
     for which, size in ((~twice, 22), (twice, 150)):

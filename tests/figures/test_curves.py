@@ -67,6 +67,15 @@ def test_every_variable_that_both_have_is_drawn_with_the_loss_first():
     assert found["mode_strength"].title == "Mode strength"
 
 
+def test_of_many_variables_those_that_are_named_are_drawn():
+    whole = grid()
+    for number in range(8):
+        for data in (whole.simulation, whole.theory):
+            data[f"error_{number}"] = data["loss"]
+    assert len(draw(whole)) == 6
+    assert list(draw(whole, ("error_7", "loss"))) == ["loss", "error_7"]
+
+
 def test_theory_is_dashed_over_the_mean_over_seeds_with_its_band_and_single_runs():
     whole = grid()
     drawing = draw(whole)["loss"]
@@ -214,6 +223,16 @@ def test_a_band_of_few_seeds_does_not_set_the_limits():
     low, high = ax.get_ylim()
     assert -0.5 < low < 0
     assert 3 < high < 3.5
+
+
+def test_what_hardly_changes_is_drawn_flat():
+    whole = grid()
+    for data in (whole.simulation, whole.theory):
+        data["loss"] = 30 + 1e-4 * data["loss"]
+    (ax,) = draw(whole)["loss"].figure.axes
+    low, high = ax.get_ylim()
+    assert 29.8 < low < 29.9
+    assert 30.1 < high < 30.2
 
 
 def test_long_curves_are_thinned_and_keep_their_ends():

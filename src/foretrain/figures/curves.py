@@ -44,10 +44,10 @@ def draw(grid: Any, names: Collection[str] = ()) -> dict[str, Drawing]:
         `grid.simulation` share; where they share none, those of the simulation. At most six.
     """
     with style():
-        return {name: _figure(grid, name) for name in _names(grid) if name in (names or [name])}
+        return {name: _figure(grid, name) for name in _names(grid, names)}
 
 
-def _names(grid) -> list[str]:
+def _names(grid, chosen) -> list[str]:
     def with_step(data):
         return [str(name) for name, array in data.data_vars.items() if "step" in array.dims]
 
@@ -55,7 +55,8 @@ def _names(grid) -> list[str]:
         name for name in with_step(grid.simulation) if grid.simulation[name].dtype.kind in "fiub"
     ]
     shared = [name for name in own if name in with_step(grid.theory)]
-    return sorted(shared or own, key=lambda name: name != "loss")[:_FIGURES]
+    found = [name for name in shared or own if name in (chosen or [name])]
+    return sorted(found, key=lambda name: name != "loss")[:_FIGURES]
 
 
 def _figure(grid, name: str) -> Drawing:
@@ -219,7 +220,8 @@ def _thinned(mask: np.ndarray) -> np.ndarray:
 def _frame(ax) -> None:
     """Limits that hold every line: a band of two or three seeds may be far wider, and would flatten all else.
 
-    Where all is positive and a line grows to very many times its start, the scale is logarithmic.
+    Where all is positive and a line grows to very many times its start, the scale is logarithmic. What hardly changes is
+    drawn flat: an axis spans no less than 1% of its values.
     """
     lines = [np.asarray(line.get_ydata(), float) for line in ax.get_lines()]
     lines = [line[np.isfinite(line)] for line in lines]
@@ -229,7 +231,7 @@ def _frame(ax) -> None:
         ax.set_yscale("log")
         ax.set_ylim(low / 1.5, high * 1.5)
     elif low < high:
-        margin = 0.05 * (high - low)
+        margin = max(0.05 * (high - low), 0.005 * max(abs(low), abs(high)))
         ax.set_ylim(low - margin, high + margin)
 
 

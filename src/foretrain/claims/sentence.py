@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.claims.callables import function_of
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.claims.written import function_of, written
+from foretrain.claims.written import written
 from foretrain.errors import ForetrainError
 
 STATISTICS = ("mean", "median", "fraction")

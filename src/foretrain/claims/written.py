@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.claims.callables import function_of, used_names, within
+
 _VALUES = (bool, int, float, complex, str, bytes, range, types.NoneType, types.EllipsisType)
 _ARRAYS = {"numpy", "jax", "jaxlib", "xarray"}  # packages whose arrays count by their values
 _ROOMS = ("foretrain.studies.", "foretrain.training.")  # where the sentences of foretrain are
@@ -35,20 +37,6 @@ def written(value: Any, near: Any = None) -> str:
     walk = _Walk(function.__module__ if function else "", [], {})
     _write(value, walk)
     return "\n".join(walk.text)
-
-
-def function_of(value: Any) -> types.FunctionType | None:
-    """The plain function within partial functions, methods and wrappers; None if there is none."""
-    while value is not None and not (
-        isinstance(value, types.FunctionType) and "__wrapped__" not in value.__dict__
-    ):
-        if isinstance(value, functools.partial):
-            value = value.func
-        elif isinstance(value, types.MethodType):
-            value = value.__func__
-        else:
-            value = getattr(value, "__dict__", {}).get("__wrapped__")
-    return value
 
 
 @dataclass(frozen=True)
@@ -71,16 +59,8 @@ def _write(value: Any, walk: _Walk) -> None:
         _write([value.co_code, value.co_names, value.co_consts], walk)
     elif type(value).__module__.partition(".")[0] in _ARRAYS and hasattr(value, "dtype"):
         _write_array(value, walk)
-    elif isinstance(value, functools.partial):
-        _write([value.func, value.args, value.keywords], walk)
-    elif isinstance(value, types.MethodType):
-        _write([value.__func__, value.__self__], walk)
-    elif isinstance(value, (staticmethod, classmethod)):
-        _write(value.__func__, walk)
-    elif isinstance(value, property):
-        _write([value.fget, value.fset], walk)
-    elif isinstance(value, functools.cached_property):
-        _write(value.func, walk)
+    elif held := within(value):
+        _write(list(held) if len(held) > 1 else held[0], walk)
     elif wrapped is not None and not isinstance(value, type):
         _write_cells(value, walk, without=wrapped)
         _write(wrapped, walk)
@@ -161,7 +141,7 @@ def _write_code(value: Any, walk: _Walk) -> None:
     _write(value.__code__ if source is None else source, walk)
     _write([value.__defaults__, value.__kwdefaults__], walk)
     _write_cells(value, walk)
-    names = {name for name in _names(value.__code__) if not name.startswith("__")}
+    names = {name for name in used_names(value.__code__) if not name.startswith("__")}
     _write_names(names, value.__globals__, walk)
 
 
@@ -223,13 +203,4 @@ def _lambdas(text: str) -> dict[int, list[str]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Lambda):
             found.setdefault(node.lineno, []).append(ast.unparse(node))
-    return found
-
-
-def _names(code: types.CodeType) -> set[str]:
-    """Global names and names of attributes that a code object and those within it use."""
-    found = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found |= _names(constant)
     return found

@@ -2,15 +2,16 @@
 
 import dataclasses
 import dis
-import functools
 import hashlib
 import importlib.util
 import pickle
 import sys
 import sysconfig
 from pathlib import Path
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
+
+from foretrain.claims.callables import codes, used_names, within
 
 _PACKAGE = Path(__file__).parents[1]
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
@@ -88,16 +89,8 @@ class _Reader:
                 self.held(value)
             case set() | frozenset():
                 self.say(*sorted(fingerprint(one)[0] for one in value))
-            case MethodType():
-                self.read((value.__func__, value.__self__))
-            case staticmethod() | classmethod():
-                self.read(value.__func__)
-            case property():
-                self.read((value.fget, value.fset))
-            case functools.cached_property():
-                self.read(value.func)
-            case functools.partial():
-                self.read((value.func, value.args, value.keywords))
+            case _ if held := within(value):
+                self.read(held if len(held) > 1 else held[0])
             case _:
                 self.object(value)
 
@@ -131,7 +124,7 @@ class _Reader:
             self.say(value.__module__, value.__qualname__)
             return
         code = value.__code__
-        names = _names(code)
+        names = used_names(code)
         if code.co_consts and value.__doc__ is not None and code.co_consts[0] == value.__doc__:
             code = code.replace(co_consts=(None, *code.co_consts[1:]))
         self.read(code)
@@ -241,33 +234,19 @@ def _is_users(name: str | None) -> bool:
 
 def _imported(code: CodeType) -> set[tuple[str, int]]:
     """Modules that a function and those within it import, with the level of a relative import."""
-    steps = [*dis.get_instructions(code)]
-    found = {
+    steps = [step for one in codes(code) for step in dis.get_instructions(one)]
+    return {
         (step.argval, next(one.argval for one in steps[at - 2 :: -1] if type(one.argval) is int))
         for at, step in enumerate(steps)
         if step.opname == "IMPORT_NAME"
     }
-    for one in code.co_consts:
-        found |= _imported(one) if isinstance(one, CodeType) else set()
-    return found
 
 
 def _globals(code: CodeType) -> set[str]:
     """Global names that a function and those within it look up; not those of attributes."""
-    found = {
+    return {
         step.argval
-        for step in dis.get_instructions(code)
+        for one in codes(code)
+        for step in dis.get_instructions(one)
         if "GLOBAL" in step.opname or step.opname == "LOAD_NAME"
     }
-    for one in code.co_consts:
-        found |= _globals(one) if isinstance(one, CodeType) else set()
-    return found
-
-
-def _names(code: CodeType) -> set[str]:
-    """Names in a function's code and in that of the functions within it."""
-    found = set(code.co_names)
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            found |= _names(one)
-    return found

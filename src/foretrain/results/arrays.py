@@ -25,6 +25,7 @@ _HEADER = re.compile(
     rb"\{'descr': '[<|](\w{2,6})', 'fortran_order': False, 'shape': \(((?:\d{1,15}, ?){0,32}(?:\d{1,15})?)\), \} *\n"
 )
 _BYTES = re.compile(r"S[1-9]\d{0,3}")
+# What zipfile raises of altered bytes: NotImplementedError where they name a version or a compression that it lacks.
 _DAMAGE = (zipfile.BadZipFile, NotImplementedError, struct.error, OverflowError, EOFError)
 
 

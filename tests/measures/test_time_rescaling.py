@@ -34,6 +34,14 @@ def test_a_curve_of_another_shape_has_a_residual_that_exchange_keeps():
     assert back.factor * there.factor == pytest.approx(1.0, rel=1e-9)
 
 
+def test_what_a_rescaling_leaves_is_the_spread_of_the_log_ratio():
+    times = np.linspace(0, 8, 4001)
+    # The other curve reaches level e^-t at t^1.5: the log ratio of times is log(t)/2.
+    residual = time_rescaling(times, np.exp(-times), times**1.5, np.exp(-times)).residual
+    levels = np.linspace(1, np.exp(-8), 66)[1:-1]
+    assert residual == pytest.approx(np.log(-np.log(levels)).std() / 2, rel=1e-3)
+
+
 def test_curves_that_share_no_level_are_refused():
     losses = np.exp(-TIMES)
     with pytest.raises(ArgumentError, match="`other_losses` must share levels with `losses`"):

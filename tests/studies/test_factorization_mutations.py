@@ -8,7 +8,6 @@ import pytest
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
 from foretrain.measures import bump_counter
-from foretrain.measures.time_rescaling import time_rescaling
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
@@ -86,14 +85,6 @@ def test_a_target_that_decay_reaches_ends_where_the_threshold_says():
     weak = dataclasses.replace(DECAYED, weight_decay=3.0)
     # lambda/2 is above the singular value: nothing is learned, and all of the loss is left.
     assert theory.decayed_loss(weak, Seed(0, 0)) == pytest.approx(1)
-
-
-def test_what_a_rescaling_leaves_is_the_spread_of_the_log_ratio():
-    times = np.linspace(0, 8, 4001)
-    # The other curve reaches level e^-t at t^1.5: the log ratio of times is log(t)/2.
-    residual = time_rescaling(times, np.exp(-times), times**1.5, np.exp(-times)).residual
-    levels = np.linspace(1, np.exp(-8), 66)[1:-1]
-    assert residual == pytest.approx(np.log(-np.log(levels)).std() / 2, rel=1e-3)
 
 
 @pytest.mark.parametrize(("fall", "count"), [(0.03, 0), (0.07, 0), (0.11, 1)])

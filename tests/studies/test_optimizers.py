@@ -5,7 +5,6 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.measures.time_rescaling import time_rescaling
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study
@@ -46,19 +45,6 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert claims["published-rules"].verdict == "holds"
     assert "adamw-differs" not in claims
     assert {"rescaled"} == {path.stem for path in (result.path / "figures").glob("*.png")}
-
-
-def test_what_a_rescaling_leaves_is_the_spread_of_log_ratios_over_levels():
-    times = np.arange(0, 400.0)
-    loss = np.exp(-times / 50)
-    # other(t) = loss at t^2/100: it reaches a level at 10 sqrt(t), so that the log ratio is log 10 - log(t)/2.
-    found = time_rescaling(
-        times, loss, np.linspace(0, 200, 40001), np.exp(-(np.linspace(0, 200, 40001) ** 2) / 5000)
-    )
-    levels = np.linspace(1, loss[-1], 66)[1:-1]
-    logs = np.log(10) - np.log(-50 * np.log(levels)) / 2
-    assert found.residual == pytest.approx(logs.std(), rel=0.02)
-    assert found.factor == pytest.approx(np.exp(logs.mean()), rel=0.02)
 
 
 def test_bad_input_names_the_argument():

@@ -10,8 +10,8 @@ Layer by layer, from the input on:
    many as Q, and read Q by the identity. Columns that step 1 removed are never chosen.
 
 C may have negative entries, so it does not commute with the rectifier. What holds exactly, on the data, is
-``f^ = r_S(x) (C W f)`` with the gates r of the network as it was. Where every block is a single neuron the sign of its scale is
-kept (its entry becomes 1 or -1), and the new network computes the same by its own gates.
+``f^ = r_S(x) (C W f)`` with the gates r of the network as it was. Where every block is a single neuron the sign of its scale
+is kept (its entry becomes 1 or -1), and the new network computes the same by its own gates.
 """
 
 from dataclasses import dataclass
@@ -186,7 +186,7 @@ def _in_blocks(section, weight, bias, kept, blocks, threshold):
         if block.unit:
             shift[these] = block_bias
             block_bias = np.zeros(len(these))
-        columns = kept + [weight.shape[1]]
+        columns = [*kept, weight.shape[1]]
         whole = np.concatenate([block_weight, block_bias[:, None]], 1)
         chosen = _pivots(whole[:, columns], threshold)
         chosen = [columns[c] for c in chosen]
@@ -228,7 +228,7 @@ def _in_blocks(section, weight, bias, kept, blocks, threshold):
 def _pivots(rows, threshold):
     from scipy.linalg import qr
 
-    triangle, order = qr(rows, mode="r", pivoting=True)
+    triangle, order = qr(rows, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
     sizes = np.abs(np.diag(triangle))
     if not sizes.size or sizes[0] == 0:
         return []

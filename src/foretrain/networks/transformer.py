@@ -94,7 +94,7 @@ def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
         here = {n: one[layer] for n, one in weights._asdict().items() if n not in _LAST}
         of = weights._replace(**here)
         token = token + dropped(_attended(of, token, dropped))
-        hidden = _normal(token, of.scale_2, of.shift_2) @ of.widen + of.widen_bias
+        hidden = normalised(token, of.scale_2, of.shift_2) @ of.widen + of.widen_bias
         hidden = dropped(jax.nn.relu(hidden))
         token = token + dropped(hidden @ of.narrow + of.narrow_bias)
     return token @ weights.first + (token @ weights.second).swapaxes(0, 1) + weights.bias
@@ -113,7 +113,7 @@ def _attended(of, token, dropped):
     import jax
     import jax.numpy as jnp
 
-    normal = _normal(token, of.scale_1, of.shift_1)
+    normal = normalised(token, of.scale_1, of.shift_1)
     query, key, value = jnp.split(normal @ of.inward + of.inward_bias, 3, axis=-1)
     if token.shape[1] == 1:
         across = query[:, 0] @ key[:, 0].T
@@ -126,7 +126,7 @@ def _attended(of, token, dropped):
     return own * given + other * given.swapaxes(0, 1) + of.outward_bias
 
 
-def _normal(token, scale, shift):
+def normalised(token, scale, shift):
     """Each token with mean 0 and biased variance 1 over its coordinates, then scaled and shifted."""
     import jax
 

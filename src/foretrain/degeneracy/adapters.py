@@ -1,0 +1,297 @@
+"""Networks made elsewhere, or in foretrain, as `foretrain.degeneracy.network.Network`.
+
+Weights keep the precision they come in. Nonlinearities are told from their values, not their names, so that a lambda is as
+good as the library's own. Pickled files are refused: to open one runs whatever it holds.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
+from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
+from foretrain.errors import ArgumentError, argument_error, path_argument
+
+PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
+_CONVERT = (
+    "Save it as safetensors: safetensors.torch.save_file(model.state_dict(), 'model.safetensors')."
+)
+_TOLERANCE = 1e-5  # within which two nonlinearities are one, in float32
+
+
+def named(function: Callable[[Any], Any]) -> str:
+    """The name of a pointwise nonlinearity, told from its values.
+
+    Args:
+        function: Of a NumPy array (point,) in float32, giving what NumPy can read.
+
+    Raises:
+        ArgumentError: It is none of those that are known.
+    """
+    points = np.linspace(-4, 4, 41, dtype=np.float32)
+    try:
+        values = np.asarray(function(points), float)
+    except Exception:
+        values = np.full(1, np.nan)
+    if values.shape == points.shape:
+        leak = -values[16] / 0.8  # at -.8
+        for name in (*NAMES, f"leaky_relu:{leak:.6g}"):
+            known = nonlinearity(name).value(points.astype(float), np)
+            if np.abs(values - known).max() < _TOLERANCE:
+                return name
+    rule = f"be a nonlinearity that is known ({', '.join(NAMES)})"
+    raise argument_error("activation", rule, f"is {getattr(function, '__name__', function)!r}")
+
+
+def of_equinox(model: Any) -> Network:
+    """An Equinox `nn.MLP`, or an `nn.Sequential` of `Linear`, `Lambda` and `Identity`.
+
+    Raises:
+        ArgumentError: It holds another layer, or a nonlinearity that is not known.
+    """
+    import equinox as eqx
+    import jax.numpy as jnp
+
+    def pointwise(function):
+        return named(lambda p: function(jnp.asarray(p)))
+
+    if isinstance(model, eqx.nn.MLP):
+        names = [pointwise(model.activation)] * (len(model.layers) - 1)
+        return _chained(
+            [(layer.weight, layer.bias) for layer in model.layers],
+            [*names, pointwise(model.final_activation)],
+        )
+    if not isinstance(model, eqx.nn.Sequential):
+        rule = "be an equinox.nn.MLP or Sequential"
+        raise argument_error("model", rule, f"is {type(model).__name__}")
+    steps = []
+    for layer in _flat(model, eqx.nn.Sequential, lambda one: one.layers):
+        if isinstance(layer, eqx.nn.Linear):
+            steps.append((layer.weight, layer.bias))
+        elif isinstance(layer, eqx.nn.Lambda):
+            steps.append(pointwise(layer.fn))
+        elif not isinstance(layer, eqx.nn.Identity):
+            raise _foreign(layer, "Linear, Lambda and Identity")
+    return _stepped(steps)
+
+
+def of_torch(model: Any) -> Network:
+    """A PyTorch `nn.Sequential`, nested ones too, of `Linear`, `ReLU`, `LeakyReLU`, `GELU`, `Tanh` and `Identity`.
+
+    Raises:
+        ArgumentError: It holds another layer.
+    """
+    from torch import nn  # pyright: ignore[reportMissingImports]
+
+    steps = []
+    for layer in _flat(model, nn.Sequential, list):
+        if isinstance(layer, nn.Linear):
+            bias = None if layer.bias is None else layer.bias.detach().cpu().numpy()
+            steps.append((layer.weight.detach().cpu().numpy(), bias))
+        elif isinstance(layer, nn.ReLU):
+            steps.append("relu")
+        elif isinstance(layer, nn.LeakyReLU):
+            steps.append(f"leaky_relu:{layer.negative_slope!r}")
+        elif isinstance(layer, nn.GELU):
+            steps.append("gelu" if layer.approximate == "none" else "gelu_tanh")
+        elif isinstance(layer, nn.Tanh):
+            steps.append("tanh")
+        elif not isinstance(layer, nn.Identity):
+            raise _foreign(layer, "Linear, ReLU, LeakyReLU, GELU, Tanh and Identity")
+    return _stepped(steps)
+
+
+def _flat(model, kind, children):
+    if not isinstance(model, kind):
+        return [model]
+    return [layer for child in children(model) for layer in _flat(child, kind, children)]
+
+
+def _foreign(layer, known):
+    rule = f"be a sequence of {known}"
+    return argument_error("model", rule, f"holds {type(layer).__name__}")
+
+
+def _stepped(steps):
+    """Of (weight, bias) and names of nonlinearities in any order."""
+    pairs, names = [], []
+    for step in steps:
+        if isinstance(step, tuple):
+            pairs.append(step)
+            names.append("identity")
+        elif not pairs:
+            raise argument_error("model", "begin with a linear layer", f"begins with {step}")
+        elif names[-1] != "identity":
+            if step != "identity":
+                rule = "have at most one nonlinearity after a linear layer"
+                raise argument_error("model", rule, f"has {names[-1]} and {step}")
+        else:
+            names[-1] = step
+    return _chained(pairs, names)
+
+
+def _chained(pairs, names):
+    weights = [np.asarray(w) for w, _ in pairs]
+    return perceptron(weights, [None if b is None else np.asarray(b) for _, b in pairs], names)
+
+
+def of_arrays(arrays: Mapping[str, Any], activation: str = "relu") -> Network:
+    """Arrays by name, `*.weight` (out, in) and `*.bias` (out,), a linear layer for each weight.
+
+    Layers are in the order of their names, numbers in them by size (`layers.2` before `layers.10`).
+
+    Args:
+        arrays: Nothing else may be among them.
+        activation: Between layers.
+    """
+    stems = sorted(
+        {name.removesuffix(".weight") for name in arrays if name.endswith(".weight")},
+        key=_by_number,
+    )
+    others = sorted(set(arrays) - {f"{s}.{k}" for s in stems for k in ("weight", "bias")})
+    if others or not stems:
+        got = f"has `{others[0]}`" if others else "holds no weight"
+        raise argument_error("model", "hold `*.weight` and its `*.bias`, nothing else", got)
+    biases = [None if (b := arrays.get(f"{s}.bias")) is None else np.asarray(b) for s in stems]
+    try:
+        return perceptron([np.asarray(arrays[f"{s}.weight"]) for s in stems], biases, activation)
+    except ArgumentError as error:
+        order = ", ".join(stems)
+        raise ArgumentError(f"{error} Layers are taken in the order {order}.") from None
+
+
+def _by_number(name):
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
+
+
+def load(path: str | Path, activation: str = "relu") -> Network:
+    """A perceptron from a file of arrays: `.safetensors`, or `.npz` without pickled objects; see `of_arrays`.
+
+    Args:
+        path: The file.
+        activation: Between its layers.
+
+    Raises:
+        ArgumentError: The file is pickled, absent, damaged or of another kind.
+    """
+    path = path_argument("model", path)
+    ending = path.suffix.lower()
+    if ending in PICKLED:
+        rule = "be a file of arrays alone"
+        got = f"is {path.name}, a pickle, which runs code as it is opened"
+        raise argument_error("model", rule, got, _CONVERT)
+    if ending not in (".safetensors", ".npz"):
+        raise argument_error("model", "be a .safetensors or .npz file", f"is {path.name}")
+    if not path.is_file():
+        raise argument_error("model", "be a file", f"{path} is not there")
+    return of_arrays(_safetensors(path) if ending == ".safetensors" else _npz(path), activation)
+
+
+def _safetensors(path):
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}
+    except TypeError:  # of a dtype that NumPy does not have
+        raise argument_error(
+            "model", "hold float16, float32 or float64", f"{path.name} has another dtype",
+            "Convert it: tensor.float().",
+        ) from None  # fmt: skip
+    except SafetensorError as error:
+        raise argument_error(
+            "model", "be a whole safetensors file", f"{path.name}: {error}"
+        ) from None
+
+
+def _npz(path):
+    from zipfile import BadZipFile, is_zipfile
+
+    damaged = argument_error("model", "be a whole .npz file", f"{path.name} is not")
+    if not is_zipfile(path):
+        raise damaged
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except ValueError:
+        rule = "be a file of arrays alone"
+        got = f"{path.name} holds pickled objects, which run code as they are opened"
+        raise argument_error("model", rule, got, _CONVERT) from None
+    except (BadZipFile, OSError, EOFError):
+        raise damaged from None
+
+
+def of_decoder(weights: Any, activation: str = "tanh") -> Network:
+    """A `foretrain.networks.embedding.Decoder`: three layers.
+
+    Args:
+        weights: Of the decoder, (in, out).
+        activation: `tanh` for the toy model of embeddings, `relu` for `foretrain.networks.perceptron`.
+    """
+    numbers = (1, 2, 3)
+    return perceptron(
+        [np.asarray(getattr(weights, f"weight_{n}")).T for n in numbers],
+        [np.asarray(getattr(weights, f"bias_{n}")) for n in numbers],
+        activation,
+    )
+
+
+def pairs(symbols: int) -> np.ndarray:
+    """All ordered pairs of symbols as what `of_transformer` reads, (pair, 2 symbols): two ones in each row."""
+    one = np.eye(symbols)
+    return np.concatenate([np.repeat(one, symbols, 0), np.tile(one, (symbols, 1))], 1)
+
+
+def of_transformer(weights: Any, embedding: Any) -> Network:
+    """A `foretrain.networks.transformer.Transformer` on pairs of symbols: embedding, then attention and perceptron in turn.
+
+    Sections are the embedding (both tokens read the same one, so that it names no weight), for each layer one of attention and
+    one of its perceptron, residuals included, and the last linear one. A layer's activations are both tokens side by side.
+
+    Args:
+        weights: (in, out), as the transformer has them.
+        embedding: (symbol, coordinate).
+    """
+    leaves = {name: np.asarray(value) for name, value in weights._asdict().items()}
+    sections, params = [Section(_embedded)], [{"embedding": np.asarray(embedding)}]
+    attention = ("scale_1", "shift_1", "inward", "inward_bias", "outward", "outward_bias")
+    inner = ("scale_2", "shift_2", "widen", "widen_bias", "narrow", "narrow_bias")
+    for layer in range(len(leaves["scale_1"])):
+        for apply, names in ((_attended, attention), (_widened, inner)):
+            sections.append(Section(apply))
+            params.append({name: leaves[name][layer] for name in names})
+    sections.append(dense())
+    weight = np.concatenate([leaves["first"], leaves["second"]]).T
+    params.append({"weight": weight, "bias": leaves["bias"]})
+    return network_of(sections, params)
+
+
+def _embedded(params, f):
+    return (f.reshape(2, -1) @ params["embedding"]).ravel()
+
+
+def _attended(params, f):
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks.transformer import normalised
+
+    tokens = f.reshape(2, -1)
+    normal = normalised(tokens, params["scale_1"], params["shift_1"])
+    query, key, value = jnp.split(normal @ params["inward"] + params["inward_bias"], 3, axis=-1)
+    pattern = jax.nn.softmax(query @ key.T / tokens.shape[-1] ** 0.5)
+    return (tokens + pattern @ value @ params["outward"] + params["outward_bias"]).ravel()
+
+
+def _widened(params, f):
+    import jax
+
+    from foretrain.networks.transformer import normalised
+
+    tokens = f.reshape(2, -1)
+    normal = normalised(tokens, params["scale_2"], params["shift_2"])
+    hidden = jax.nn.relu(normal @ params["widen"] + params["widen_bias"])
+    return (tokens + hidden @ params["narrow"] + params["narrow_bias"]).ravel()

@@ -9,11 +9,10 @@ from foretrain.claims.sentence import sentence
 from foretrain.measures.plateaus import formed_on_plateaus, plateau_strengths, plateaus_of_runs
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable, starts_small
-from foretrain.training.factorization import THREAD
+from foretrain.training.factorization import REFERENCE_RATES, THREAD
 
 FLOOR = 1e-4  # of the first loss: runs end there
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates
-FIRST = 5  # steps in which Adam moves an entry by half of what it ends at, at the reference rate
 FEWEST = 6  # runs from which a mean over some of them is judged
 
 theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
@@ -74,18 +73,24 @@ adam_full_rank_plateau_small_start = adam_full_rank_plateau_corrected.corrected(
 )
 
 
+def first_steps(cell: Grid) -> float:
+    """Steps in which Adam moves an entry by half of what it ends at, 1/sqrt(n), at the reference rate: 5 at n = 100."""
+    return 0.5 / np.sqrt(cell.parameters.dimension) / REFERENCE_RATES["adam"]
+
+
 @ours(
     "What fast Adam has of plateaus at full rank past its first steps lies at two percent of the loss or below.",
     allowed=(-np.inf, 0.02),
     why="Two percent of |C|^2: hidden in a figure of the whole curve.",
-    among="runs with a plateau past step 5",
-    note="Loss over that of the zero matrix at the highest plateau past step 5.",
+    among="runs with a plateau past the first steps",
+    note="Loss over that of the zero matrix at the highest plateau past step 50/sqrt(n).",
 )
 def adam_plateau_late(cell):
     if not full(cell, "adam") or cell.parameters.relative_rate < FAST:
         return None
+    first = first_steps(cell)
     highest = [
-        max((one.loss for one in found or () if one.end > FIRST), default=np.nan)
+        max((one.loss for one in found or () if one.end > first), default=np.nan)
         for found in plateaus(cell)
     ]
     return np.array(highest) * losses(cell, "relative_loss")[:, 0] / losses(cell)[:, 0]

@@ -254,9 +254,8 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         SentenceError: what it allows or measures is nothing that can be judged.
         Exception: whatever the measuring function raises.
     """
-    from foretrain.claims.interval import (
-        interval,  # its tables take longer to load than a list of sentences
-    )
+    # Its tables take longer to load than a list of sentences.
+    from foretrain.claims.interval import interval
 
     found = said.measure(cell) if said.where is None or said.where(cell.blind()) else None
     if found is None:

@@ -315,14 +315,14 @@ def dataset(
         VocabularyError: a variable is not declared, holds no real numbers, has neither its declared number of dims nor one
             more, or another length along a dim than the steps or than a variable before it.
     """
-    variables, lengths = {}, {"step": step.size} if step.size else {}
+    variables, sizes = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():
         values, own = _numbers(name, values), lookup(name).dims or ()
         if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
             dims = ("seed", *own)
         else:
             dims = own
-        expected = tuple(lengths.get(dim, "any") for dim in own)
+        expected = tuple(sizes.get(dim, "any") for dim in own)
         shape = values.shape[len(dims) - len(own) :]
         if values.ndim != len(dims) or any(
             size not in ("any", length) for size, length in zip(expected, shape, strict=True)
@@ -332,7 +332,7 @@ def dataset(
                 f"Variable `{name}` must have dims ({words}), with `seed` in front where it differs by seed, but has shape "
                 f"{values.shape}."
             )
-        lengths |= dict(zip(own, shape, strict=True))
+        sizes |= dict(zip(own, shape, strict=True))
         variables[name] = (dims, values)
     found = xr.Dataset(variables)
     known = {"step": (("step",), step), **labels}

@@ -33,7 +33,7 @@ sentences                              claims.py    all that the file holds, tho
 import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -435,10 +435,3 @@ _PARTS = {
     "fit",
     "draw",
 }
-
-
-def static_names(parameters_type: type) -> list[str]:
-    """Names of the fields whose change needs another compiled program."""
-    return [
-        item.name for item in fields(parameters_type) if rules(parameters_type)[item.name].static
-    ]

@@ -148,9 +148,9 @@ def _target(layout, starts, positions, chosen, step, sizes) -> _Target:
     steps_taken = np.full(places, MISSING, np.int64)
     dims = {dim for name, size in sizes.items() for dim in _own_dims(name, size)}
     dims |= {"step"} if layout.steps else set()
-    lengths = {dim: np.zeros(places, np.int64) for dim in sorted(dims)}
+    reached = {dim: np.zeros(places, np.int64) for dim in sorted(dims)}
     return _Target(
-        layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered, lengths
+        layout, starts, positions, chosen, step, sizes, outcome, steps_taken, gathered, reached
     )
 
 

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_phases import AXES, made
+from matplotlib.contour import ContourSet
 
 import foretrain
 from foretrain.networks import embedding as network
 from foretrain.streams import Seed
-from foretrain.studies.grokking_phases import reading, rivals, study, theory
+from foretrain.studies.grokking_phases import figures, reading, rivals, study, theory
 from foretrain.training import embedding as toy
 from foretrain.training.embedding_start import shapes
 
@@ -110,6 +111,15 @@ def test_a_row_of_a_map_has_its_boundary_too_and_a_line_is_drawn_where_times_are
     gap = reading.head_start(made().along(*AXES), "rqi_step")
     ratio = reading.log_ratio(made().along(*AXES))
     np.testing.assert_allclose(ratio[..., None] - gap, np.broadcast_to(told, gap.shape), atol=0.01)
+
+
+def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
+    drawn = {}
+    for name, grid in (("inside", made()), ("outside", made(flow=1e-6))):
+        figure = figures.draw(grid)["phases"].figure
+        lines = [one for one in figure.axes[0].collections if isinstance(one, ContourSet)]
+        drawn[name] = len(lines)
+    assert drawn == {"inside": 8, "outside": 0}
 
 
 def test_the_tangent_kernel_is_made_of_the_gradients_of_outputs(x64):

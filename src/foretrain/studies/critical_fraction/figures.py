@@ -8,7 +8,7 @@ from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import by_size
 
-from .claims import measured, said
+from .claims import measured
 from .theory import critical_sizes
 
 
@@ -71,7 +71,7 @@ def _predictions(cell, where):
     figure, board = panels(1, 3, height=3.7, sharey=True)
     never = 1.5 * cell.parameters.steps
     for (name, words), ax in zip(names, board, strict=True):
-        predicted = said(cell, name)
+        predicted = by_size(cell.theory[name].fillna(np.inf))
         known = np.isfinite(predicted)
         shown = np.where(np.isfinite(found), found, never)
         x, y, colour = (one[known] for one in (predicted, shown, _spread(share, found)))

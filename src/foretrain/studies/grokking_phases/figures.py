@@ -95,9 +95,10 @@ def _boundaries(cell, axes, ax):
     """Where representation and decoder take equally long, a line for each seed whose training set tells enough."""
     gap = np.clip(head_start(cell, "rqi_step", axes)[..., learners(cell)], -9, 9)
     look = theory_line(linewidth=1)
-    for seed in range(gap.shape[2]):
-        line = {"colors": [look["color"]], "linewidths": 1, "linestyles": [look["linestyle"]]}
-        ax.contour(gap[..., seed].T, levels=[0], zorder=look["zorder"], **line)
+    line = {"colors": [look["color"]], "linewidths": 1, "linestyles": [look["linestyle"]]}
+    for one in np.moveaxis(gap, 2, 0):
+        if (one < 0).any() and (one > 0).any():
+            ax.contour(one.T, levels=[0], zorder=look["zorder"], **line)
     ax.plot([], [], label="predicted boundary", **look)
 
 

@@ -25,7 +25,9 @@ ALONG: dict[str, Any] = {"over": "training_size"}
 
 def fraction_from(cell, good):
     """Smallest share of samples trained from which on runs of every larger size are good, (seed,); infinity = never."""
-    shares = np.append(swept_sizes(cell) / len(operation(cell.parameters).samples), np.inf)
+    shares = np.append(
+        np.array(cell.values("training_size")) / len(operation(cell.parameters).samples), np.inf
+    )
     last_bad = np.where(good.all(0), -1, len(good) - 1 - (~good[::-1]).argmax(0))
     return shares[last_bad + 1]
 

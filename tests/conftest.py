@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 import annotated
 import pytest
@@ -61,7 +62,23 @@ def x64():
 @pytest.fixture(scope="session")
 def routing_folder(tmp_path_factory):
     """A small routing run, made once through the command line as a user starts it. Not to be written to."""
-    path = tmp_path_factory.mktemp("runs") / "a"
+    base = tmp_path_factory.getbasetemp()
+    path = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "routing"
+    try:
+        path.mkdir()
+    except FileExistsError:  # another worker of xdist has begun it
+        until = time.monotonic() + 300
+        while not (path / "made").exists():
+            assert time.monotonic() < until, "the small routing run was not made"
+            time.sleep(0.2)
+    else:
+        make_routing(path / "a")
+        (path / "made").touch()
+    return path / "a"
+
+
+def make_routing(path):
+    """Run it, and look at all that it says."""
     done = subprocess.run(
         [sys.executable, "-m", "foretrain", "run", "routing", *SMALL_ROUTING, "--out", path],
         capture_output=True,
@@ -75,4 +92,3 @@ def routing_folder(tmp_path_factory):
     slow = ("Judging: ", "Drawing: ")
     said = [line for line in done.stderr.splitlines() if not line.startswith(slow)]
     assert not said, "nothing but the table when the output is no terminal"
-    return path

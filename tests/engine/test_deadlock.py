@@ -73,6 +73,7 @@ def run_unpinned(command, environment):
     )
 
 
+@pytest.mark.slow
 def test_from_the_command_line(tmp_path, all_cores):
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items()]
     command = [sys.executable, "-m", "foretrain", "run", "routing", "--seeds=3", *flags]
@@ -80,7 +81,13 @@ def test_from_the_command_line(tmp_path, all_cores):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("code", [PYTHON, IN_THIS_PROCESS], ids=["workers", "in-this-process"])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(PYTHON, id="workers"),
+        pytest.param(IN_THIS_PROCESS, id="in-this-process", marks=pytest.mark.slow),
+    ],
+)
 def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):
     here = str(Path(__file__).parent)
     script = code.format(out=str(tmp_path / "out"), options=OPTIONS, here=here)

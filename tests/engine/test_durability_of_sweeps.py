@@ -66,7 +66,7 @@ def check_kill(tmp_path, undisturbed, whom, seed):
     assert toy.same_bits(ours, theirs)
 
 
-@pytest.mark.parametrize(("whom", "seed"), [("coordinator", 0), ("coordinator", 1), ("worker", 2)])
+@pytest.mark.parametrize(("whom", "seed"), [("coordinator", 0), ("worker", 2)])
 def test_a_sweep_killed_at_a_random_moment_ends_as_if_it_had_not_been(
     tmp_path, undisturbed, whom, seed
 ):

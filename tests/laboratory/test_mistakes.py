@@ -11,7 +11,7 @@ import foretrain
 from foretrain.cli import main
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.check import check
-from foretrain.laboratory.conclude import theory_of
+from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.study import Program, Run, define, parameter
@@ -300,6 +300,7 @@ def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, t
     assert (claim.verdict, claim.reason) == ("inconclusive", "no network `nobody` was trained")
 
 
+@pytest.mark.slow
 def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, tmp_path, capsys):
     file, out = study(), tmp_path / "out"
     assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
@@ -316,6 +317,7 @@ def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, 
     one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
 
 
+@pytest.mark.slow
 def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp_path, capsys):
     file, out = study(), tmp_path / "out"
     assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
@@ -344,6 +346,7 @@ def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp
     assert main(["show", str(out)]) == 0
 
 
+@pytest.mark.slow
 def test_a_place_of_other_code_is_remembered_and_told_to_be_that(study, tmp_path, capsys):
     file, out = study(), tmp_path / "out"
     assert main(["run", str(file), *RUN, "--out", str(out)]) == 0

@@ -53,6 +53,7 @@ def test_the_template_runs_and_holds(mine, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
+@pytest.mark.slow
 def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp_path, capsys):
     out = tmp_path / "out"
     words = ["run", str(mine), "--init-scale", "0.01", "0.02", "--seeds", "3", "--steps", "100"]
@@ -83,6 +84,7 @@ def test_a_folder_runs_with_its_parts_in_files_that_import_each_other(mine, tmp_
     assert [claim.id for claim in result.claims] == ["closed-form", "larger-first"]
 
 
+@pytest.mark.slow
 def test_functions_make_a_study_that_workers_run(tmp_path):
     @dataclasses.dataclass(frozen=True)
     class Parameters(Run):
@@ -114,6 +116,7 @@ def test_functions_make_a_study_that_workers_run(tmp_path):
         define("decay", Parameters=Parameters, program=program, predictt=None)
 
 
+@pytest.mark.slow
 def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
     declare(Variable("distance", ("step",), meaning="Distance from the end."))
     program = Program(

@@ -190,6 +190,7 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
     assert len(catalogue.load("circulant").draw(grid)) == 3
 
 
+@pytest.mark.slow
 def test_a_network_on_a_band_of_another_width_is_noticed(tmp_path, monkeypatch):
     small = {"domains": 6, "width": 3, "init_scale": (1e-8, 1e-6), "seeds": 6, "workers": 0}
     real = study.inputs

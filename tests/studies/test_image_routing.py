@@ -222,7 +222,9 @@ def test_colour_images_from_files_are_rows_of_pixels(tmp_path, monkeypatch):
     assert arrays["heldout_inputs"].shape == (1, 4, 3072)
 
 
-@pytest.mark.parametrize("training", ["statistics", "minibatch"])
+@pytest.mark.parametrize(
+    "training", [pytest.param("statistics", marks=pytest.mark.slow), "minibatch"]
+)
 def test_features_from_a_file_are_learned(tmp_path, training):
     draw = np.random.default_rng(0)
     np.savez(tmp_path / "x.npz", features=draw.normal(size=(30, 6)), labels=np.arange(30) % 10)

@@ -86,6 +86,7 @@ def test_small_study_holds_what_is_exact_and_draws(tmp_path):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 
+@pytest.mark.slow
 def test_one_large_scale_is_judged_without_a_line_of_scales(tmp_path):
     result = foretrain.run(
         "masked-rank-one",

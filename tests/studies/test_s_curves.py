@@ -145,6 +145,7 @@ def test_prediction_is_the_reduction_at_rank_one_and_silent_elsewhere():
     assert np.isnan(two["loss"]).all()
 
 
+@pytest.mark.slow
 def test_from_a_grid_to_claims_and_figures(tmp_path):
     result = foretrain.run(
         "s-curves",

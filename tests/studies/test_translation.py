@@ -131,6 +131,7 @@ def test_the_same_runs_follow_tsitouras_in_double_precision(x64):
         np.testing.assert_allclose(ours, theirs, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_positive_start_orientation_turns_every_factor(x64):
     parameters = dataclasses.replace(SMALL, start_orientation="positive", precision="float64")
     run = ride(dataclasses.replace(parameters, steps=20))[0]

@@ -77,6 +77,7 @@ def test_random_growth_solves_its_riccati_equation_and_keeps_rank_one():
     assert RANDOM_POLE * np.tanh(RANDOM_POLE) == pytest.approx(1, rel=1e-14)
 
 
+@pytest.mark.slow
 def test_random_scheme_is_the_wide_limit_of_coherent_vectors():
     # One mode of a module: mean encoder and decoder vectors a, b and a random hidden matrix, on the clock u.
     width, scale, factors = 1200, 0.2, race_factors(12, 9)

@@ -1,8 +1,9 @@
-"""What claims and figures of several studies look at in runs of the toy model: ends, sizes, and which RQI tells accuracy."""
+"""What is said alike of the toy model in several studies, and what their claims and figures look at."""
 
 import numpy as np
 
-from foretrain.claims.sentence import PerSeed
+from foretrain.claims.allowed import POSITIVE
+from foretrain.claims.sentence import PerSeed, Sentence, sentence
 from foretrain.measures.rank_correlation import rank_correlation
 from foretrain.measures.trajectory import at_end
 from foretrain.training.embedding import operation
@@ -37,6 +38,26 @@ def swept_sizes(cell):
 def growth(values, sizes) -> np.ndarray:
     """Rank correlation over training sizes of values (size, seed), shape (seed,); 0 where they are the same at every size."""
     return np.nan_to_num(rank_correlation(values.T, sizes))
+
+
+def better_with_size(source: str) -> Sentence:
+    """The sentence that RQI grows with the training size."""
+
+    @sentence(
+        "More samples make better representations.",
+        source=source,
+        predicted=1,
+        allowed=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation of RQI with the training size.",
+        over="training_size",
+    )
+    def grows(cell):
+        if (sizes := swept_sizes(cell)) is None:
+            return None
+        return growth(by_size(at_end(cell.simulation["rqi"])), sizes)
+
+    return grows
 
 
 def told_by_decoder(end) -> PerSeed:

@@ -103,7 +103,9 @@ def boundary_gap(cell, name):
         return None
     which = learners(cell)
     found, told = measured_boundary(cell), predicted_boundary(cell, name)
-    note = f"Measured at {np.nanmean(np.where(which, found, np.nan)):.2f} decades of embedding over decoder rate."
+    known, note = found[which & ~np.isnan(found)], "No boundary in the map."
+    if known.size:
+        note = f"Measured at {known.mean():.2f} decades of embedding over decoder rate."
     return PerSeed(np.where(which, told - found, np.nan), note)
 
 
@@ -350,4 +352,5 @@ def adam_is_better(cell):
     both, adam = generalised(cell), generalised(cell, "adam_step")
     if both is None or adam is None:
         return None
-    return by_seed(*both, off) - by_seed(*adam, off)
+    with np.errstate(invalid="ignore"):  # neither tells a step where both say never
+        return by_seed(*both, off) - by_seed(*adam, off)

@@ -11,9 +11,9 @@ from foretrain.theory import parallelograms
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import (
     SLACK,
+    better_with_size,
     by_size,
     ends,
-    growth,
     swept_sizes,
     told_by_decoder,
 )
@@ -97,19 +97,7 @@ def ideal_rqi_corrected(cell):
     return above_ideal(cell, "rqi", LUCKY)
 
 
-@sentence(
-    "More samples make better representations.",
-    source=PAPER + "Fig. 3b",
-    predicted=1,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Rank correlation of RQI with the training size.",
-    **ALONG,
-)
-def grows(cell):
-    if (sizes := swept_sizes(cell)) is None:
-        return None
-    return growth(by_size(ends(cell.simulation, cell.parameters)["rqi"]), sizes)
+grows = better_with_size(PAPER + "Fig. 3b")
 
 
 def four(cell, name):

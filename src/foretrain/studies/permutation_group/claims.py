@@ -11,6 +11,7 @@ from foretrain.tasks.groups import permutation_matrices
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import (
     SLACK,
+    better_with_size,
     by_size,
     ends,
     growth,
@@ -62,19 +63,7 @@ def deduced_only(cell):
     return Exact(max(float(gap.max()), 0.0), note)
 
 
-@sentence(
-    "More samples make better representations.",
-    source=PAPER + "Fig. 17",
-    predicted=1,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Rank correlation of RQI with the training size.",
-    **ALONG,
-)
-def grows(cell):
-    if (sizes := swept_sizes(cell)) is None:
-        return None
-    return growth(by_size(ends(cell.simulation, cell.parameters)["rqi"]), sizes)
+grows = better_with_size(PAPER + "Fig. 17")
 
 
 @sentence(

@@ -1,0 +1,108 @@
+"""What chains of draws are worth: R-hat, effective sample size and the standard error of a mean, chains apart.
+
+After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), in NumPy. A chain with a value that is not finite is left out by
+name of a mask; it takes no other chain down.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import fft, special, stats
+
+
+class Mean(NamedTuple):
+    """Mean of a quantity over draws.
+
+    Attributes:
+        value: Over the chains that count.
+        error: Its standard error, deviation over the root of `effective`.
+        rhat: Rank-normalised split R-hat: 1 where halves of chains agree in place and spread.
+        effective: Number of independent draws worth as much.
+        finite: Which chains count, shape (chain,).
+    """
+
+    value: float
+    error: float
+    rhat: float
+    effective: float
+    finite: np.ndarray
+
+
+def mean_of(draws: np.ndarray) -> Mean:
+    """Mean, its error and how far both are to be trusted.
+
+    Args:
+        draws: Shape (chain, draw), at least four draws; a chain that holds a value that is not finite does not count.
+
+    Returns:
+        All nan but `finite` where no chain counts.
+    """
+    draws = np.asarray(draws, float)
+    finite = np.isfinite(draws).all(1)
+    kept = draws[finite]
+    if not len(kept):
+        return Mean(np.nan, np.nan, np.nan, 0.0, finite)
+    effective = effective_size(kept)
+    error = float(kept.std(ddof=1) / np.sqrt(effective)) if effective > 0 else np.nan
+    return Mean(float(kept.mean()), error, rhat(kept), effective, finite)
+
+
+def _split(draws: np.ndarray) -> np.ndarray:
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _plain_rhat(draws: np.ndarray) -> float:
+    length = draws.shape[1]
+    within, between = draws.var(1, ddof=1).mean(), draws.mean(1).var(ddof=1)
+    if within == 0:
+        return 1.0 if between == 0 else np.inf
+    return float(np.sqrt((length - 1) / length + between / within))
+
+
+def rhat(draws: np.ndarray) -> float:
+    """Rank-normalised split R-hat, the larger of that of draws and of their distances from the median.
+
+    Args:
+        draws: Finite, shape (chain, draw).
+    """
+
+    def normalised(values):
+        ranks = stats.rankdata(values).reshape(values.shape)
+        return special.ndtri((ranks - 0.375) / (values.size + 0.25))
+
+    folded = np.abs(draws - np.median(draws))
+    return max(_plain_rhat(_split(normalised(one))) for one in (draws, folded))
+
+
+def effective_size(draws: np.ndarray) -> float:
+    """Effective number of draws for their mean, over all chains, halves counted as chains of their own.
+
+    Autocorrelations are summed up to where Geyer's initial monotone sequence ends.
+
+    Args:
+        draws: Finite, shape (chain, draw).
+
+    Returns:
+        At most the number of draws times its decimal logarithm; the number of draws where they do not vary.
+    """
+    split = _split(draws)
+    chains, length = split.shape
+    total = chains * length
+    centred = split - split.mean(1, keepdims=True)
+    size = fft.next_fast_len(2 * length)
+    power = np.abs(fft.rfft(centred, size)) ** 2
+    covariance = fft.irfft(power, size)[:, :length].mean(0) / length
+    within = covariance[0] * length / (length - 1)
+    between = split.mean(1).var(ddof=1) if chains > 1 else 0.0
+    variance = within * (length - 1) / length + between
+    if variance == 0:
+        return float(total)
+    correlation = 1 - (within - covariance * length / (length - 1)) / variance
+    correlation[0] = 1.0
+    even = length - length % 2
+    pairs = correlation[:even:2] + correlation[1:even:2]
+    positive = int(np.argmax(pairs <= 0)) if (pairs <= 0).any() else len(pairs)
+    pairs = np.minimum.accumulate(pairs[:positive])
+    time = max(-1 + 2 * pairs.sum(), 1 / np.log10(total))
+    return float(total / time)

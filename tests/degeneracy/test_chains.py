@@ -1,0 +1,54 @@
+import blackjax.diagnostics
+import numpy as np
+import pytest
+
+from foretrain.degeneracy.chains import effective_size, mean_of, rhat
+
+
+def autoregressive(chains, length, rho, seed=0):
+    random = np.random.default_rng(seed)
+    found = np.zeros((chains, length))
+    found[:, 0] = random.standard_normal(chains)
+    for t in range(1, length):
+        found[:, t] = rho * found[:, t - 1] + (1 - rho**2) ** 0.5 * random.standard_normal(chains)
+    return found
+
+
+@pytest.mark.parametrize("rho", [-0.4, 0.0, 0.9])
+def test_effective_draws_of_an_autoregression(rho):
+    draws = autoregressive(4, 20_000, rho)
+    exact = draws.size * (1 - rho) / (1 + rho)
+    assert effective_size(draws) == pytest.approx(exact, rel=0.1)
+    theirs = float(blackjax.diagnostics.effective_sample_size(draws))
+    assert effective_size(draws) == pytest.approx(theirs, rel=0.1)
+    found = mean_of(draws)
+    assert abs(found.value) < 4 * found.error
+    assert found.rhat == pytest.approx(1, abs=2e-3)
+
+
+def test_errors_are_as_large_as_means_scatter():
+    found = [mean_of(autoregressive(4, 500, 0.8, seed)) for seed in range(100)]
+    spread = np.std([one.value for one in found])
+    assert spread == pytest.approx(np.mean([one.error for one in found]), rel=0.25)
+
+
+def test_chains_that_disagree_in_place_or_in_spread_are_told():
+    draws = np.random.default_rng(0).standard_normal((4, 1000))
+    assert rhat(draws) < 1.01
+    assert rhat(draws + np.array([0, 0, 0, 2.0])[:, None]) > 1.3
+    assert rhat(draws * np.array([1, 1, 1, 6.0])[:, None]) > 1.1
+    drifting = draws + np.linspace(0, 4, 1000)
+    assert rhat(drifting) > 1.3
+
+
+def test_a_chain_that_is_not_finite_takes_no_other_down():
+    draws = np.random.default_rng(0).standard_normal((3, 100))
+    broken = draws.copy()
+    broken[1, 40:] = np.nan
+    found, rest = mean_of(broken), mean_of(draws[[0, 2]])
+    assert found[:4] == rest[:4]
+    assert found.finite.tolist() == [True, False, True]
+    nothing = mean_of(np.full((2, 50), np.inf))
+    assert np.isnan(nothing.value)
+    assert nothing.effective == 0
+    assert mean_of(np.ones((2, 50)))[:4] == (1, 0, 1, 100)

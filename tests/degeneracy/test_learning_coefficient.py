@@ -1,0 +1,332 @@
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.linalg import solve_discrete_lyapunov
+
+from foretrain.degeneracy import curvature, samplers
+from foretrain.degeneracy.learning_coefficient import discrete_quadratic, learning_coefficient
+from foretrain.degeneracy.posterior import behavioural, posterior
+from foretrain.errors import ArgumentError
+from foretrain.theory import landscapes
+from foretrain.theory.aoyagi import deep_linear
+
+CURVATURES = np.array([1.0, 0.3, 0.1, 0.0])
+ONE = jnp.zeros(3)  # data of a landscape: nothing
+
+
+def quadratic(w, data):
+    return data + 0.5 * (CURVATURES * w**2).sum()
+
+
+def folded(w):
+    """A line folded into [-1, 1]: what moves freely on the line is uniform in the box."""
+    return jnp.abs((w + 1) % 4 - 2) - 1
+
+
+def cross(w, data):
+    box = folded(w)
+    return data + box[0] ** 2 * box[1] ** 2
+
+
+def linear(weights, data):
+    """|W_L ... W_1|^2: a deep linear network at its singular point, inputs white."""
+    product = weights[0]
+    for weight in weights[1:]:
+        product = weight @ product
+    return data + (product**2).sum()
+
+
+def start(*widths):
+    return [jnp.zeros((out, into)) for into, out in itertools.pairwise(widths)]
+
+
+@pytest.fixture(scope="module")
+def quadratics():
+    """Estimates by SGLD on all data, at three inverse temperatures and a step that is far from small."""
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=[10.0, 100.0, 1000.0])
+    return learning_coefficient(p, chains=16, draws=2000, share=0.3)
+
+
+def test_sgld_on_a_quadratic_is_as_the_discrete_formula_says(quadratics):
+    found = quadratics
+    for b, beta in enumerate(found.beta):
+        step, bound = found.step[0, b], 4 / (beta + found.pull)
+        assert found.bound[0, b] == pytest.approx(bound, rel=1e-4)
+        assert step == pytest.approx(0.3 * bound, rel=1e-4)
+        parts = [
+            discrete_quadratic(CURVATURES, beta, found.pull * pull, step * by)
+            for by, pull in ((1, 1), (0.5, 1), (1, 0.5))
+        ]
+        said = 2 * parts[1] + 2 * parts[2] - 3 * parts[0]
+        assert abs(found.value[0, b] - said) < 4 * found.error[0, b]
+        raw = found.chains[0, b]
+        assert abs(raw.mean() - parts[0]) < 4 * raw.std(ddof=1) / np.sqrt(len(raw))
+        assert found.step_shift[0, b] == pytest.approx(2 * (parts[1] - parts[0]), abs=0.05)
+        assert found.pull_shift[0, b] == pytest.approx(2 * (parts[2] - parts[0]), abs=0.05)
+    # The formula tells e from e/2: with half the variance it would be far off.
+    wrong = discrete_quadratic(CURVATURES, 1000.0, 1.0, 2 * found.step[0, 2])
+    raw = found.chains[0, 2]
+    assert abs(raw.mean() - wrong) > 8 * raw.std(ddof=1) / np.sqrt(len(raw))
+
+
+def test_biases_of_step_and_localisation_can_cancel_and_look_right():
+    beta, pull = 30.0, 9.0
+    steps = np.linspace(0.001, 0.09, 200)
+    values = [discrete_quadratic(CURVATURES, beta, pull, step) for step in steps]
+    assert min(np.abs(np.array(values) - 1.5)) < 0.01
+    assert discrete_quadratic(CURVATURES, beta, pull, 4 / 39) == np.inf
+
+
+def test_what_steps_and_noise_of_blackjax_are():
+    """Its step_size is e/2: noise of variance 2 step_size, stable below 2/P."""
+    from blackjax.sgmcmc.diffusions import overdamped_langevin
+
+    step, zero = overdamped_langevin(), jnp.zeros(20_000)
+    moved = step(jax.random.key(0), zero, zero, 0.05)
+    assert float(jnp.var(moved)) == pytest.approx(0.1, rel=0.05)
+    moved = step(jax.random.key(0), zero + 1, zero - 1, 0.05, temperature=0.0)
+    np.testing.assert_allclose(moved, 0.95, rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
+def test_samplers_with_momentum_on_a_quadratic(sampler):
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
+    found = learning_coefficient(p, sampler=sampler, chains=32, draws=4000, richardson=False)
+    e, damping = found.step[0, 0], samplers.DAMPING[sampler]
+    said = 0.0
+    for h in CURVATURES[:3]:
+        steep = 100 * h + found.pull
+        map_ = np.array([[1, 1], [-e / 2 * steep, 1 - damping - e / 2 * steep]])
+        spread = solve_discrete_lyapunov(map_, np.diag([0, 2 * damping]))[0, 0]
+        said += 0.5 * 100 * h * spread * e / 2
+    slack = 0.03 * said if sampler == "sgnht" else 0  # its thermostat is not in the formula
+    assert abs(found.value[0, 0] - said) < 4 * found.error[0, 0] + slack
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["mala", "nuts"])
+def test_references_are_free_of_the_bias_of_the_step(sampler):
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
+    draws = 4000 if sampler == "mala" else 500
+    found = learning_coefficient(
+        p, sampler=sampler, chains=16, draws=draws, share=0.3, richardson=False
+    )
+    assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, 0)) < 4 * found.error
+    assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, found.step[0, 0])) > 0.1
+
+
+def test_a_cross_has_the_coefficient_of_the_table_not_its_limit():
+    one = landscapes.product()
+    p = posterior(cross, jnp.zeros(2), ONE, beta=[15.0, 240.0])
+    found = learning_coefficient(
+        p, sampler="sghmc", chains=48, draws=4000, share=0.04, pull=0.0, richardson=False
+    )
+    gap = found.value[0] - one.by_temperature(p.beta)
+    assert (np.abs(gap) < 4 * found.error[0] + 0.01 * found.value[0]).all()
+    assert (found.error < 0.015).all()
+    assert found.value[0, 1] == pytest.approx(0.366, abs=0.03)
+    assert (found.effective_parameters / 2 == found.value).all()
+    np.testing.assert_allclose(found.scale, found.value / p.beta)
+
+
+def narrow(a, b, beta, pull):
+    """beta E[|u|^2 |v|^2], u in R^a, v in R^b, both with a prior of precision `pull`: one integral over |u|."""
+
+    def weight(r):
+        return r ** (a - 1) * np.exp(-pull * r * r / 2) * (pull + 2 * beta * r * r) ** (-b / 2)
+
+    def loss(r):
+        return beta * r * r * b / (pull + 2 * beta * r * r) * weight(r)
+
+    return integrate.quad(loss, 0, 12)[0] / integrate.quad(weight, 0, 12)[0]
+
+
+@pytest.mark.slow
+def test_a_deep_linear_network_of_width_one_is_exact():
+    p = posterior(linear, start(4, 1, 3), ONE, beta=[20.0, 200.0])
+    found = learning_coefficient(p, sampler="sghmc", chains=32, draws=4000, share=0.05)
+    rough = learning_coefficient(
+        p, sampler="sghmc", chains=32, draws=4000, share=0.05, richardson=False
+    )
+    for b, beta in enumerate(p.beta):
+        exact = narrow(4, 3, beta, 1.0)
+        assert abs(rough.value[0, b] - exact) < 4 * rough.error[0, b] + 0.02 * exact
+        # gamma out to first order: between its value at gamma = 1 and the limit, 1.5.
+        said = 2 * narrow(4, 3, beta, 0.5) - exact
+        assert abs(found.value[0, b] - said) < 4 * found.error[0, b] + 0.02 * exact
+    assert deep_linear((4, 1, 3), 0).coefficient == 1.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("widths", "value"), [((5, 3, 5), 6.5), ((5, 4, 5), 8), ((4, 3, 8), 6), ((3, 8, 4), 6)]
+)
+def test_reduced_rank_regression_is_within_ten_per_cent_of_its_closed_form(widths, value):
+    assert deep_linear(widths, 0).coefficient == value
+    p = posterior(linear, start(*widths), ONE, beta=1000.0)
+    found = learning_coefficient(p, sampler="sghmc", chains=16, draws=20_000, share=0.05)
+    assert found.value[0, 0] == pytest.approx(value, rel=0.1)
+    assert found.rhat[0, 0] < 1.05
+
+
+def circle(w, data):
+    """Outputs (r cos a, r sin a), which are to be of length one: the training loss does not see a."""
+    return data + (w[0] ** 2 - 1) ** 2
+
+
+def outputs(w, inputs):
+    return inputs * jnp.array([w[0] * jnp.cos(w[1]), w[0] * jnp.sin(w[1])])
+
+
+@pytest.mark.slow
+def test_behavioural_is_at_least_training():
+    w, beta = jnp.array([1.0, 0.3]), 1e4
+    trained = learning_coefficient(posterior(circle, w, ONE, beta=beta), chains=16)
+    behaved = learning_coefficient(behavioural(outputs, w, jnp.ones((3, 1)), beta=beta), chains=16)
+    assert trained.value[0, 0] == pytest.approx(0.5, abs=0.08)
+    assert behaved.value[0, 0] == pytest.approx(1.0, abs=0.12)
+    assert behaved.value[0, 0] > trained.value[0, 0]
+    assert trained.doubts() == []
+    assert trained.verdict().endswith("trustworthy.")
+
+
+@pytest.mark.slow
+def test_kl_of_outputs_has_half_their_number_less_one():
+    """Logits that are parameters: softmax does not see their sum, so two of three count."""
+    p = behavioural(
+        lambda w, inputs: inputs * w, jnp.array([0.3, -0.2, 0.5]), jnp.ones((3, 1)), kind="kl",
+        beta=1e4,
+    )  # fmt: skip
+    found = learning_coefficient(p, chains=16)
+    assert p.start_loss == 0
+    assert found.value[0, 0] == pytest.approx(1.0, abs=0.12)
+
+
+def regression(w, data):
+    return 0.5 * (data["x"] @ w - data["y"]) ** 2
+
+
+@pytest.fixture(scope="module")
+def samples():
+    random = np.random.default_rng(0)
+    x = random.standard_normal((200, 5)).astype(np.float32)
+    y = x @ random.standard_normal(5).astype(np.float32) + 0.3 * random.standard_normal(200)
+    y = y.astype(np.float32)
+    return {"x": x, "y": y}, jnp.asarray(np.linalg.lstsq(x, y, rcond=None)[0])
+
+
+def test_parts_run_in_one_program_and_only_they_move(samples):
+    data, w = samples
+    parts = {"all": np.ones(5), "two": np.array([1, 0, 0, 1.0, 0])}
+    p = posterior(regression, w, data, beta=[200.0, 2000.0], parts=parts)
+    compiled = samplers.programs(regression, "sgld", None, 1000, 1, None, True)[1]
+    before = compiled._cache_size()
+    found = learning_coefficient(p, chains=16)
+    assert compiled._cache_size() == before + 1
+    np.testing.assert_allclose(found.value[0], 2.5, atol=0.25)
+    np.testing.assert_allclose(found.value[1], 1.0, atol=0.15)
+    assert found.dimension.tolist() == [5, 2]
+    numbers = (jnp.array([value], "float32") for value in (200, 1, 1e-3, parts["two"]))
+    lanes = samplers.Lanes(*numbers)
+    keys = samplers.keys_of(0, 1, 1)
+    states = samplers.start(p, "sgld", lanes, keys)
+    states, _, _ = samplers.advance(p, "sgld", lanes, states, keys, 50)
+    moved = np.asarray(samplers.places(p, lanes, states)[0]) != np.asarray(w)
+    assert moved.tolist() == [True, False, False, True, False]
+
+
+@pytest.mark.slow
+def test_minibatches_are_unbiased_about_the_loss_of_all_data(samples):
+    data, w = samples
+    p = posterior(regression, w, data, beta=200.0, batch_size=100)
+    whole = float(np.mean(regression(w, data)))
+    assert p.start_loss == pytest.approx(whole, rel=1e-6)
+    found = learning_coefficient(p, chains=32, draws=2000, share=0.02, richardson=False)
+    # Noise of minibatches adds to that of the diffusion; at a fiftieth of the bound by a few per cent.
+    assert found.value[0, 0] == pytest.approx(2.5, abs=4 * found.error[0, 0] + 0.15)
+
+
+@pytest.mark.slow
+def test_the_preconditioner_leaves_the_density_and_mixes_faster():
+    h = np.geomspace(1e-4, 1, 8)
+    p = posterior(lambda w, data: data + 0.5 * (h * w**2).sum(), jnp.zeros(8), ONE, beta=1e5)
+    plain, scaled = (
+        learning_coefficient(
+            p, chains=16, draws=4000, pull=0.1, share=0.05, preconditioned=on, richardson=False
+        )
+        for on in (False, True)
+    )
+    said = discrete_quadratic(h, 1e5, 0.1, 0)
+    assert scaled.value[0, 0] == pytest.approx(said, abs=4 * scaled.error[0, 0] + 0.05 * said)
+    assert scaled.effective[0, 0] > 4 * plain.effective[0, 0]
+    assert any("R-hat" in doubt for doubt in plain.doubts()) or plain.effective[0, 0] < 1000
+
+
+def wall(w, data):
+    """A quadratic that ends: chains that come too far are lost."""
+    return data + jnp.where(w[0] > 0.31, jnp.nan, 0.5 * (w**2).sum())
+
+
+def test_a_lost_chain_is_left_out_and_told():
+    p = posterior(wall, jnp.zeros(2), ONE, beta=100.0)
+    found = learning_coefficient(p, chains=16, draws=400, richardson=False, share=0.02)
+    lost = int(np.isnan(found.chains).sum())
+    assert 0 < lost < 16
+    assert np.isfinite(found.value[0, 0])
+    assert f"{lost} of 16 chains did not stay finite" in found.verdict()
+
+
+def test_a_step_above_the_bound_is_refused_with_the_bound(samples):
+    data, w = samples
+    p = posterior(regression, w, data, beta=200.0)
+    top = 200 * np.linalg.eigvalsh(data["x"].T @ data["x"] / 200)[-1] + 1
+    with pytest.raises(
+        ArgumentError, match=r"`step` must be below .*, the bound 4/P_max"
+    ) as caught:
+        learning_coefficient(p, step=float(4.1 / top))
+    assert f"below {4 / top:.3g}"[:-1] in str(caught.value)
+    learning_coefficient(p, step=float(3.5 / top), chains=2, draws=10, richardson=False)
+
+
+def test_curvature_is_the_largest_eigenvalue(samples):
+    data, w = samples
+    p = posterior(regression, w, data, beta=1.0)
+    exact = np.linalg.eigvalsh(data["x"].T @ data["x"] / 200)[-1]
+    masks = np.array([[1, 1, 1, 1, 1.0], [0, 1, 0, 0, 0]], np.float32)
+    found = curvature.largest(p, np.tile(np.asarray(w), (2, 1)), masks)
+    assert found[0] == pytest.approx(exact, rel=1e-4)
+    assert found[1] == pytest.approx((data["x"][:, 1] ** 2).mean(), rel=1e-4)
+    matrix = np.random.default_rng(0).standard_normal((60, 60)).astype(np.float32)
+    matrix = matrix @ matrix.T
+    top = curvature.lanczos_largest(lambda v: matrix @ v, jnp.ones(60), 20)
+    assert float(top) == pytest.approx(np.linalg.eigvalsh(matrix)[-1], rel=1e-2)
+
+
+def test_what_cannot_be_sampled_is_refused(samples):
+    data, w = samples
+    for message, options in {
+        "`batch_size` must be between 1 and 200": {"batch_size": 201},
+        "`beta` must be greater than 0": {"beta": -1.0},
+        r"`parts\['x'\]` must hold zeros and some ones": {"parts": {"x": np.zeros(5)}},
+        r"`parts\['x'\]` must be like the parameters": {"parts": {"x": [True, False]}},
+    }.items():
+        with pytest.raises(ArgumentError, match=message):
+            posterior(regression, w, data, **options)
+    with pytest.raises(ArgumentError, match="`losses` must be finite at the parameters given"):
+        posterior(lambda w, data: data["y"] * jnp.nan, w, data)
+    with pytest.raises(ArgumentError, match="`params` must hold finite numbers"):
+        posterior(regression, w * jnp.nan, data)
+    with pytest.raises(ArgumentError, match="`sampler` must be one for minibatches"):
+        learning_coefficient(posterior(regression, w, data, batch_size=20), sampler="nuts")
+    with pytest.raises(ArgumentError, match="`sampler` must be one of"):
+        learning_coefficient(posterior(regression, w, data), sampler="sgd")
+    p = posterior(regression, w, data)
+    assert p.beta == pytest.approx(200 / np.log(200))
+    assert p.at([1.0, 2.0]).beta.tolist() == [1, 2]
+    assert dataclasses.replace(p).dimension == 5

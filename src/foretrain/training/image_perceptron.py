@@ -73,7 +73,7 @@ def check(p: ImagePerceptron) -> None:
         rule = f"be 0, or at most `training_size` = {p.training_size}"
         raise argument_error("batch_size", rule, f"is {p.batch_size}")
     if p.data == "digits":
-        _enough(p, _images(p.data, ""))
+        _enough(p, images_of(p.data))
 
 
 def _enough(p, images):
@@ -88,14 +88,25 @@ def _enough(p, images):
 
 
 @functools.lru_cache(maxsize=1)
-def _images(data: str, folder: str) -> LabelledImages:
-    """All images; where they come without a split it is the same in all runs."""
+def _loaded(data: str, folder: str) -> LabelledImages:
     return image_files.load(data, _HELD_OUT, generator(Seed(0, 0), "data"), folder)
+
+
+def images_of(data: str) -> LabelledImages:
+    """All images; where they come without a split it is the same in all runs.
+
+    Args:
+        data: "digits", or "mnist" from the folder that ``FORETRAIN_DATA_DIR`` names.
+
+    Raises:
+        ArgumentError: the files are missing, or are not what their names say.
+    """
+    return _loaded(data, os.environ.get(image_files.VARIABLE, "") if data != "digits" else "")
 
 
 def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
     """Images of one run and its start; smaller training sets are the first of larger ones, and alpha only multiplies."""
-    found = _images(p.data, os.environ.get(image_files.VARIABLE, "") if p.data != "digits" else "")
+    found = images_of(p.data)
     _enough(p, found)
     draw = generator(seed, "data")
     kept = draw.permutation(len(found.train_labels))[: p.training_size]

@@ -137,55 +137,54 @@ def told_apart(cell, network):
     return None if between is None else between / size
 
 
-@sentence(
+def frame_gap(cell, network):
+    """Largest |cos + 1/(classes - 1)| between class means at the end, shape (seed,); None where it was not trained."""
+    runs = cell.network(network)
+    return at_end(runs["frame_gap"]).values if runs.data_vars else None
+
+
+def _of(network, measure, words, **fixed):
+    """A sentence on one number of one network."""
+    return sentence(words, of=network, **fixed)(lambda cell: measure(cell, network))
+
+
+KEPT = {"allowed": (0.5, np.inf), "note": "Share of Z between class means, end over start."}
+encoder = _of(
+    "encoder",
+    told_apart,
     "A trained encoder does not collapse globally if the loss is normalised.",
+    id="encoder",
     source=SOURCE,
-    allowed=(0.5, np.inf),
     why="Half of what tells classes apart lost; to join all points of a class only adds to the share.",
-    of="encoder",
-    note="Share of Z between class means, end over start.",
+    **KEPT,
 )
-def encoder(cell):
-    return told_apart(cell, "encoder")
-
-
-@sentence(
+encoder_corrected = _of(
+    "encoder_centred",
+    told_apart,
     "A trained encoder does not collapse globally if the loss is divided by a Z about the mean of all points.",
-    source=OWN,
-    allowed=(0.5, np.inf),
-    why="As of the sentence that it corrects.",
-    of="encoder_centred",
-    note="Share of Z between class means, end over start.",
     corrects="encoder",
+    source=OWN,
+    why="As of the sentence that it corrects.",
+    **KEPT,
 )
-def encoder_corrected(cell):
-    return told_apart(cell, "encoder_centred")
-
-
-@sentence(
+no_frame = _of(
+    "wide",
+    frame_gap,
     "Without repulsion class means do not go to an equiangular tight frame, even where dimensions allow.",
+    id="no-frame",
     source=SOURCE,
     allowed=(0.2, np.inf),
     why="Cosines between means that the loss leaves alone; in a frame of ten all are -1/9.",
-    of="wide",
     note="Largest |cos + 1/9| between class means at the end.",
 )
-def no_frame(cell):
-    return at_end(cell.variants["wide"]["frame_gap"]).values if "wide" in cell.variants else None
-
-
-@sentence(
+frame = _of(
+    "repelled",
+    frame_gap,
     "With a little repulsion class means go to an equiangular tight frame.",
+    id="frame",
     source=SOURCE,
     predicted=0,
     allowed=(0, 0.01),
     why="A degree, which is what Adam leaves.",
-    of="repelled",
     note="Largest |cos + 1/9| between class means at the end, in nine dimensions.",
 )
-def frame(cell):
-    return (
-        at_end(cell.variants["repelled"]["frame_gap"]).values
-        if "repelled" in cell.variants
-        else None
-    )

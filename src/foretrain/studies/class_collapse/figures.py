@@ -18,7 +18,7 @@ def draw(grid):
     shown = {"At the start": runs.isel(step=0), "Loss over Z": runs.isel(step=-1)}
     if "flow_control" in cell.variants:
         shown["Not over Z"] = at_end(cell.variants["flow_control"]["points"].isel(seed=0))
-    figure, axes = titled_panels(tuple(shown), 2.9, "second coordinate", xlabel="first coordinate")
+    figure, axes = titled_panels(tuple(shown), 2.9, "Second coordinate", xlabel="First coordinate")
     colours = mpl.colormaps["tab10"](range(CLASSES)).repeat(runs.sizes["sample"] // CLASSES, axis=0)
     for ax, points in zip(axes, shown.values(), strict=True):
         first, second = points.transpose("coordinate", "sample").values[:2]

@@ -8,11 +8,12 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.study import Variable, parameter
 from foretrain.tasks import images
+from foretrain.training.image_perceptron import images_of
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix I"
 COST = "1 min"
 REFERENCES = ("liu2022",)
-PRESETS = {"paper": {"seeds": 20, "per_class": 100}}
+PRESETS = {"paper": {"seeds": 20, "data": "mnist", "per_class": 100}}
 CLASSES = 10
 FLOW_STEP = 0.1  # of the time in which deviations fall to 1/e
 _CURVES = {
@@ -32,9 +33,12 @@ class Parameters(lab.Run):
     """Images, where a random encoder puts them, and what is trained then."""
 
     data: str = parameter(
-        "digits", "8 x 8 digits, or random vectors", choices=("digits", "normal"), sweepable=False
+        "digits",
+        "8 x 8 digits, MNIST from files, or random vectors",
+        choices=("digits", "mnist", "normal"),
+        sweepable=False,
     )
-    per_class: int = parameter(20, "images of each class", minimum=2, maximum=170, static=True)
+    per_class: int = parameter(20, "images of each class", minimum=2, maximum=5000, static=True)
     output_dim: int = parameter(2, "dimension of a point", minimum=1, maximum=1000, static=True)
     hidden_width: int = parameter(200, "width of the encoder", minimum=1, static=True)
     trained: str = parameter(
@@ -65,7 +69,9 @@ class Parameters(lab.Run):
 
 
 def check(p):
-    """Refuse a flow of anything but free points under the plain loss, of which its unit of time is."""
+    """Refuse a flow of anything but free points under the plain loss, whose unit of time it has, and more digits than are."""
+    if p.data == "digits":
+        inputs(p, lab.Seed(0, 0))
     if p.dynamics == "flow" and (p.trained == "encoder" or p.repulsion or p.centred):
         rule = "be `adam` where `trained` is `encoder`, or with `repulsion` or `centred`"
         raise lab.argument_error("dynamics", rule, "is `flow`")
@@ -101,8 +107,10 @@ def inputs(p, seed):
     draw = lab.generator(seed, "data")
     if p.data == "digits":
         found = images.digits(0.0, draw)
-        chosen = [np.flatnonzero(found.train_labels == c)[: p.per_class] for c in range(CLASSES)]
-        pixels = images.flatten(found.train_images)[np.concatenate(chosen)]
+        pixels = balanced(p, found, np.arange(len(found.train_labels)))
+    elif p.data == "mnist":
+        found = images_of(p.data)
+        pixels = balanced(p, found, draw.permutation(len(found.train_labels)))
     else:
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))
     widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
@@ -112,6 +120,18 @@ def inputs(p, seed):
         for number, shape in enumerate(pairwise(widths))
     }
     return {"pixels": pixels, **layers}
+
+
+def balanced(p, found, order):
+    """Pixels of as many images of each class, the first in this order."""
+    labels = found.train_labels[order]
+    fewest = np.bincount(labels, minlength=CLASSES).min()
+    if p.per_class > fewest:
+        raise lab.argument_error(
+            "per_class", f"be at most {fewest} for `{p.data}`", f"is {p.per_class}"
+        )
+    chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
+    return images.flatten(found.train_images[np.concatenate(chosen)])
 
 
 def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.measures.power_law import power
 from foretrain.study import Exact, sentence
 
 from .study import SOURCE
@@ -17,19 +18,13 @@ ORDER = {
 }
 
 
-def slope(x, y):
-    """Slope of ln y, shape (x, seed), along ln x."""
-    x = np.log(x) - np.log(x).mean()
-    return x @ np.log(y) / (x @ x)
-
-
 def order(cell, error):
     """Slope of an error (rate_ratio, seed) at the small ratios; None where there are fewer than three."""
     ratios = np.array(cell.values("rate_ratio"))
     small = (ratios <= 0.03) & (ratios > 0)
     if small.sum() < 3 or cell.parameters.weight_decay:
         return None
-    return slope(ratios[small], error[small])
+    return power(ratios[small], error[small])
 
 
 def deviation_error(cell, isotropic=False):
@@ -103,4 +98,4 @@ def isotropic(cell):
     p, widths = cell.parameters, np.array(cell.values("output_dim"))
     if len(widths) < 3 or p.rate_ratio > 0.01 or p.weight_decay:
         return None
-    return slope(widths, deviation_error(cell, isotropic=True))
+    return power(widths, deviation_error(cell, isotropic=True))

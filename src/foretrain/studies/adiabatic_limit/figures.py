@@ -30,13 +30,13 @@ def draw(grid):
     left.semilogy(
         effective["time"], effective / effective[0], **theory_line(label="effective loss")
     )
-    left.set(xlabel=r"time ($1/\eta_x$)", ylabel="energy of pairs")
+    left.set(xlabel=r"Time ($1/\eta_x$)", ylabel="Energy of pairs")
     if len(ratios) > 1 and ratios[0] > 0:
         for part in grid.cells(keep=kept):
             error = deviation_error(part.along(*kept))
             name = ", ".join(f"{axis} {value}" for axis, value in part.cell.items())
             seed_band(right, ratios, error.T, name.replace("output_dim", "k ="))
-        right.set(xlabel=r"$\eta_A/\eta_x$", ylabel="error, map frozen", xscale="log", yscale="log")
+        right.set(xlabel=r"$\eta_A/\eta_x$", ylabel="Error, map frozen", xscale="log", yscale="log")
     legend_below(figure)
     caption = (
         "Left: one seed, and exp(-2 t), what the effective loss of pairs says. Right: largest distance over time between "

@@ -1,8 +1,12 @@
 """What is claimed of grokking on images; "never" is a step of its own, infinity."""
 
+from functools import partial
+
 import numpy as np
 
+from foretrain.claims.allowed import MOST
 from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.measures.power_law import power
 from foretrain.theory.lazy_perceptron import shrinking
 from foretrain.training.embedding import PHASES
 from foretrain.training.image_perceptron import first_steps, phase
@@ -13,8 +17,12 @@ PAPER = "Liu et al. (2022), appendix J, "
 OMNIGROK = "Liu, Michaud & Tegmark (2023), section 3"
 PAGE = "docs/studies/image-grokking.md"
 MAP = ("weight_decay", "last_learning_rate")
-MOST = "In most runs: six that all agree show a share of at least .54."
+MAJORITY = "In most runs: six that all agree show a share of at least .54."
 TWICE = "A factor of two to either side."
+in_most_runs = partial(sentence, predicted=1, allowed=MOST, why=MAJORITY)
+inversely = partial(
+    sentence, predicted=-1, allowed=(-1.2, -0.8), over="weight_decay", note="Slope of logarithms."
+)
 
 
 def phases(cell):
@@ -33,12 +41,9 @@ def late(steps, p):
     return np.where(np.isinf(steps), 10.0 * p.steps, steps)
 
 
-@sentence(
+@in_most_runs(
     "All four phases appear: comprehension, grokking, memorization and confusion.",
     source=PAPER + "Fig. 8",
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
     over=MAP,
     statistic="fraction",
     among="all runs; those that diverge are in confusion unless they had fitted before",
@@ -69,12 +74,9 @@ def typical(cell, name):
     return float(np.median(cell.theory[name].values))
 
 
-@sentence(
+@in_most_runs(
     "Where decay would need more than twice the budget to forget the start, runs memorise.",
     source=PAGE,
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
     where=lambda cell: typical(cell, "lazy_step") > 2 * cell.parameters.steps,
     note="Predicted by the tangent kernel of the shrunk start.",
 )
@@ -82,12 +84,9 @@ def memorises(cell):
     return phases(cell) == PHASES.index("memorization")
 
 
-@sentence(
+@in_most_runs(
     "A larger start delays generalisation.",
     source=PAPER + "Fig. 8",
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
     of=("", *STARTS),
     where=beside,
     note="Seeds whose step rises with alpha at every size of the start.",
@@ -97,12 +96,9 @@ def larger_start(cell):
     return (steps[1:] > steps[:-1]).all(0)
 
 
-@sentence(
+@in_most_runs(
     "From the usual start there is no delay.",
     source=OMNIGROK,
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
     of="usual",
     where=beside,
     note="Seeds that comprehend at alpha = 1.",
@@ -131,12 +127,9 @@ def logarithm(cell):
     return grown * per_step / np.log(STARTS["larger"])
 
 
-@sentence(
+@in_most_runs(
     "Time to generalise falls with the number of training images.",
     source=PAPER + "Fig. 20",
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
     of=("", *SIZES),
     where=beside,
     note="Seeds whose step falls whenever the training set is doubled.",
@@ -196,37 +189,26 @@ def decay_slope(cell, delayed):
         return None
     fitted, steps = (found[kept] for found in first_steps(cell.simulation, p))
     with np.errstate(invalid="ignore"):
-        steps = np.where(np.isinf(steps), np.nan, steps - fitted if delayed else steps)
-    x = np.log(decays[kept]) - np.log(decays[kept]).mean()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return x @ np.log(np.where(steps > 0, steps, np.nan)) / (x @ x)
+        return power(decays[kept], steps - fitted if delayed else steps)
 
 
-@sentence(
+@inversely(
     "The step of generalisation is inversely proportional to the decay.",
     source=OMNIGROK,
-    predicted=-1,
-    allowed=(-1.2, -0.8),
     why="A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
-    over="weight_decay",
     among="runs that generalise at every decay for which the kernel's law is between two delays and four fifths of the budget",
-    note="Slope of logarithms.",
 )
 def inverse_decay(cell):
     return decay_slope(cell, delayed=False)
 
 
-@sentence(
+@inversely(
     "The delay after the fit is inversely proportional to the decay.",
     source=PAGE,
-    predicted=-1,
-    allowed=(-1.2, -0.8),
     why="As of the step.",
-    over="weight_decay",
     among="runs that generalise, after the fit, at every decay for which the kernel's law is between two delays and four "
     "fifths of the budget",
     corrects="inverse-decay",
-    note="Slope of logarithms.",
 )
 def inverse_decay_corrected(cell):
     return decay_slope(cell, delayed=True)

@@ -24,7 +24,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _phases(cell, words):
     found, (decays, rates) = phases(cell), map(cell.values, MAP)
-    figure, axes = titled_panels(PHASES, 3.4, ylabel="weight decay", xlabel="rate, last layer")
+    figure, axes = titled_panels(PHASES, 3.4, ylabel="Weight decay", xlabel="Rate, last layer")
     for number, ax in enumerate(axes):
         ax.set_title(PHASES[number], loc="left", fontsize=11)
         share = (found == number).mean(-1)
@@ -52,7 +52,7 @@ def _delay(grid, cell, words):
         curve = runs[f"{name}_accuracy"]
         left.plot(curve["step"], curve, **simulation_line(colour, label=name))
     left.axvline(float(one.theory["lazy_step"][0]), color=INK, linestyle=":", label="kernel's law")
-    left.set(xlabel="step", ylabel="accuracy", ylim=(0, 1.02))
+    left.set(xlabel="Step", ylabel="Accuracy", ylim=(0, 1.02))
     left.set_title(f"alpha = {p.init_scale:g}", loc="left")
     steps = first_steps(cell.simulation, p)[1].ravel()
     for name, colour, text in (
@@ -67,8 +67,8 @@ def _delay(grid, cell, words):
         )  # fmt: skip
     ends = p.delay / 5, 1.15 * p.steps
     middle.plot(ends, ends, color=INK, linewidth=1)
-    middle.set(xscale="log", yscale="log", xlabel="predicted step", ylabel="measured step")
-    middle.set_title("all runs", loc="left")
+    middle.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Measured step")
+    middle.set_title("All runs", loc="left")
     sized = ("fewer", "", "more") if "fewer" in one.variants else ("",)
     found = generalised(one, sized)
     if len(sized) > 1 and np.isfinite(found).any():
@@ -77,8 +77,8 @@ def _delay(grid, cell, words):
         right.semilogx(sizes, np.where(np.isinf(found), np.nan, found), "o-", **look)
         right.set_xticks(sizes, [f"{size:g}" for size in sizes])
         right.minorticks_off()
-    right.set(xlabel="training images", ylabel="measured step")
-    right.set_title("every seed", loc="left")
+    right.set(xlabel="Training images", ylabel="Measured step")
+    right.set_title("Every seed", loc="left")
     caption = (
         "Left: first seed of one cell. Middle: steps of generalisation beside what was predicted before training, from a "
         "fifth of the delay that counts; at the upper edge are runs that never generalise. Right: against the size of the "

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from made_phases import AXES, made
-from matplotlib.contour import ContourSet
 
 import foretrain
 from foretrain.networks import embedding as network
@@ -116,10 +115,12 @@ def test_a_row_of_a_map_has_its_boundary_too_and_a_line_is_drawn_where_times_are
 def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     drawn = {}
     for name, grid in (("inside", made()), ("outside", made(flow=1e-6))):
-        figure = figures.draw(grid)["phases"].figure
-        lines = [one for one in figure.axes[0].collections if isinstance(one, ContourSet)]
+        axes = figures.draw(grid)["phases"].figure.axes[0]
+        lines = [line for line in axes.lines if line.get_marker() == "|" and len(line.get_xdata())]
         drawn[name] = len(lines)
     assert drawn == {"inside": 8, "outside": 0}
+    gap = np.array([[1.0, 2, 3], [-1, 1, np.inf], [-3, -1, np.inf]])
+    np.testing.assert_allclose(figures.crossings(gap), [0.5, 1.5, np.nan])
 
 
 def test_the_tangent_kernel_is_made_of_the_gradients_of_outputs(x64):

@@ -69,7 +69,7 @@ def _phases(cell, axes, where):
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
             values = cell.values(name)
             every = max(1, len(values) // 5)
-            places, words = range(0, len(values), every), [f"{one:.1g}" for one in values[::every]]
+            places, words = range(0, len(values), every), [_short(one) for one in values[::every]]
             axis.set_ticks(places, words, fontsize=9.5)
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(_NAMES.get(name, name.replace("_", " ").capitalize()))
@@ -86,6 +86,10 @@ def _phases(cell, axes, where):
     return finished(figure, "Phases and how sure they are", caption + where, 3)
 
 
+def _short(value):
+    return f"{value:.1g}" if value < 1 else f"{value:g}"
+
+
 def _steps(cell, axes):
     """Steps of validation, infinity = never, (axis, axis, seed)."""
     return cell.simulation["validation_step"].transpose(*axes, "seed").fillna(np.inf).values
@@ -93,13 +97,22 @@ def _steps(cell, axes):
 
 def _boundaries(cell, axes, ax):
     """Where representation and decoder take equally long, a line for each seed whose training set tells enough."""
-    gap = np.clip(head_start(cell, "rqi_step", axes)[..., learners(cell)], -9, 9)
-    look = theory_line(linewidth=1)
-    line = {"colors": [look["color"]], "linewidths": 1, "linestyles": [look["linestyle"]]}
-    for one in np.moveaxis(gap, 2, 0):
-        if (one < 0).any() and (one > 0).any():
-            ax.contour(one.T, levels=[0], zorder=look["zorder"], **line)
+    gaps = np.moveaxis(head_start(cell, "rqi_step", axes)[..., learners(cell)], 2, 0)
+    look = {**theory_line(linewidth=1), "marker": "|", "markersize": 9}
+    for gap in gaps:
+        if np.isfinite(places := crossings(gap)).any():
+            ax.plot(places, np.arange(len(places)), **look)
     ax.plot([], [], label="predicted boundary", **look)
+
+
+def crossings(gap) -> np.ndarray:
+    """Where along the first axis of (column, row) each row falls through zero, (row,); nan where it does not."""
+    found = np.full(gap.shape[1], np.nan)
+    for row, values in enumerate(gap.T):
+        known = np.flatnonzero(np.isfinite(values))
+        if known.size and values[known[0]] > 0 >= values[known[-1]]:
+            found[row] = np.interp(0, -values[known], known)
+    return found
 
 
 def _times(cell, both, where):

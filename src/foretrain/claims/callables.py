@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def within(value: Any) -> tuple[Any, ...]:
-    """What a partial function, a method, a property or another such wrapper is made of; () for anything else."""
+def within(value: Any) -> list[Any]:
+    """What a partial function, a method, a property or another such wrapper is made of; [] for anything else."""
     match value:
         case functools.partial():
-            return value.func, value.args, value.keywords
+            return [value.func, value.args, value.keywords]
         case types.MethodType():
-            return value.__func__, value.__self__
+            return [value.__func__, value.__self__]
         case property():
-            return value.fget, value.fset
+            return [value.fget, value.fset]
         case staticmethod() | classmethod():
-            return (value.__func__,)
+            return [value.__func__]
         case functools.cached_property():
-            return (value.func,)
-    return ()
+            return [value.func]
+    return []
 
 
 def function_of(value: Any) -> types.FunctionType | None:

@@ -60,7 +60,7 @@ def _write(value: Any, walk: _Walk) -> None:
     elif type(value).__module__.partition(".")[0] in _ARRAYS and hasattr(value, "dtype"):
         _write_array(value, walk)
     elif held := within(value):
-        _write(list(held) if len(held) > 1 else held[0], walk)
+        _write(held if len(held) > 1 else held[0], walk)
     elif wrapped is not None and not isinstance(value, type):
         _write_cells(value, walk, without=wrapped)
         _write(wrapped, walk)

@@ -90,7 +90,7 @@ class _Reader:
             case set() | frozenset():
                 self.say(*sorted(fingerprint(one)[0] for one in value))
             case _ if held := within(value):
-                self.read(held if len(held) > 1 else held[0])
+                self.read(tuple(held) if len(held) > 1 else held[0])
             case _:
                 self.object(value)
 

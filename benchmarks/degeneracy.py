@@ -1,0 +1,205 @@
+"""Learning coefficients of a perceptron on digits: foretrain against devinterp and canonical-interp.
+
+    python benchmarks/degeneracy.py coefficient                       foretrain alone
+    python benchmarks/degeneracy.py coefficient --torch PYTHON        and beside it what that interpreter has of the others
+
+The perceptron is 64-64-64-10, trained on all 1,797 digits; 4 chains of 200 draws with minibatches of 256, SGLD, one step a
+draw, same step, localisation and inverse temperature. Seconds are of processor time on one thread, so that a busy machine counts
+for nothing; "cold" is the first call of a process with whatever it compiles, imports left out; "warm" is the median of those
+after it. Effective samples are those of the losses of all chains.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+WIDTHS, CHAINS, DRAWS, BATCH, STEP, PULL, TURNS = (64, 64, 64, 10), 4, 200, 256, 2e-5, 100.0, 3
+
+
+def digits():
+    """Pixels from 0 to 1, shape (1797, 64), and labels."""
+    from sklearn.datasets import load_digits
+
+    found = load_digits()
+    return (found.data / 16).astype(np.float32), found.target.astype(np.int32)
+
+
+def losses(params, data):
+    """Cross-entropy of every example."""
+    import jax
+    import jax.numpy as jnp
+
+    f = data["x"]
+    for number, (weight, bias) in enumerate(params):
+        f = f @ weight.T + bias
+        f = jax.nn.relu(f) if number < len(params) - 1 else f
+    return -jnp.take_along_axis(jax.nn.log_softmax(f), data["y"][:, None], 1)[:, 0]
+
+
+def trained(x, y):
+    """Weights and biases after 600 steps of Adam on all data."""
+    import jax
+    import jax.numpy as jnp
+    import optax
+
+    keys = jax.random.split(jax.random.key(0), len(WIDTHS))
+    params = [
+        (jax.random.normal(key, (out, into)) * (2 / into) ** 0.5, jnp.zeros(out))
+        for key, into, out in zip(keys, WIDTHS[:-1], WIDTHS[1:], strict=False)
+    ]
+    rule = optax.adam(3e-3)
+
+    def step(carry, _):
+        params, state = carry
+        slope = jax.grad(lambda p: losses(p, {"x": x, "y": y}).mean())(params)
+        change, state = rule.update(slope, state)
+        return (optax.apply_updates(params, change), state), None
+
+    return jax.jit(lambda c: jax.lax.scan(step, c, None, 600)[0])((params, rule.init(params)))[0]
+
+
+def seconds(call):
+    """Processor seconds of the first call and the median of later ones, and what the last gave."""
+    spent = []
+    for _ in range(1 + TURNS):
+        began = time.process_time()
+        found = call()
+        spent.append(time.process_time() - began)
+    return spent[0], float(np.median(spent[1:])), found
+
+
+def ours(folder: Path, together: bool) -> list[dict]:
+    """foretrain, at the size of the others and at 16 chains times 8 inverse temperatures."""
+    from foretrain.degeneracy.learning_coefficient import learning_coefficient
+    from foretrain.degeneracy.posterior import posterior
+
+    x, y = digits()
+    params = trained(x, y)
+    np.savez(
+        folder / "net.npz",
+        x=x,
+        y=y,
+        **{f"p{n}": leaf for n, leaf in enumerate(sum(map(list, params), []))},
+    )
+    rows = []
+    one = posterior(losses, params, {"x": x, "y": y}, batch_size=BATCH)
+    many = one.at(np.geomspace(30, 3000, 8))
+    for name, p, chains in (
+        ("foretrain", one, CHAINS),
+        ("foretrain, 16 chains x 8 betas", many, 16),
+    ):
+        cold, warm, found = seconds(
+            lambda p=p, chains=chains: learning_coefficient(
+                p,
+                chains=chains,
+                draws=DRAWS,
+                warm_up=0,
+                step=STEP,
+                pull=PULL,
+                richardson=False,
+                together=together,
+            )
+        )
+        draws = chains * DRAWS * len(p.beta)
+        rows.append(
+            {"name": name, "cold": cold, "warm": warm, "draws": draws, "coefficient": float(found.value[0, 0]),
+             "effective": float(found.effective.sum())}
+        )  # fmt: skip
+    return rows
+
+
+def theirs(folder: Path, name: str) -> dict:
+    """One of the others, in the interpreter that has it."""
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    torch.set_num_threads(1)
+    stored = np.load(folder / "net.npz")
+    layers = []
+    for number in range(len(WIDTHS) - 1):
+        layers += [torch.nn.Linear(WIDTHS[number], WIDTHS[number + 1]), torch.nn.ReLU()]
+        layers[-2].weight.data = torch.tensor(stored[f"p{2 * number}"])
+        layers[-2].bias.data = torch.tensor(stored[f"p{2 * number + 1}"])
+    model = torch.nn.Sequential(*layers[:-1])
+    data = TensorDataset(torch.tensor(stored["x"]), torch.tensor(stored["y"]).long())
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    beta = len(data) / np.log(len(data))
+    if name == "devinterp":
+        from devinterp.optim.sgld import SGLD
+        from devinterp.slt.sampler import estimate_learning_coeff_with_summary
+
+        def call():
+            found = estimate_learning_coeff_with_summary(
+                model, loader, evaluate=lambda m, b: torch.nn.functional.cross_entropy(m(b[0]), b[1]),
+                sampling_method=SGLD, optimizer_kwargs={"lr": STEP, "nbeta": beta, "localization": PULL},
+                num_chains=CHAINS, num_draws=DRAWS, seed=0, verbose=False,
+            )  # fmt: skip
+            return float(found["llc/mean"])
+    else:
+        from canonical_interp.slt import LLCEstimator
+
+        def call():
+            found = LLCEstimator(
+                draws=DRAWS, chains=CHAINS, burnin_steps=0, steps_bw_draws=1, learning_rate=STEP,
+                localization=PULL, nbeta=beta,
+            ).estimate_llc(model, loader, seed=0, compile=name.endswith("compiled"), show_progress=False)  # fmt: skip
+            return float(found.mean())
+
+    cold, warm, value = seconds(call)
+    return {"name": name, "cold": cold, "warm": warm, "draws": CHAINS * DRAWS, "coefficient": value}
+
+
+def coefficient(python: str | None, together: bool) -> None:
+    """The table."""
+    from foretrain.engine.cores import pin_to_one_core
+
+    pin_to_one_core(0)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = ours(Path(folder), together)
+        for name in (
+            ("devinterp", "canonical-interp", "canonical-interp, compiled") if python else ()
+        ):
+            done = subprocess.run(
+                [python, __file__, "theirs", name, "--folder", folder],
+                capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
+            )  # fmt: skip
+            if done.returncode:
+                print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                continue
+            rows.append(json.loads(done.stdout.splitlines()[-1]))
+    print("| | cold, s | warm, s | draws a second | effective a second | coefficient |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for row in rows:
+        effective = f"{row['effective'] / row['warm']:.0f}" if "effective" in row else ""
+        print(
+            f"| {row['name']} | {row['cold']:.2f} | {row['warm']:.3f} | {row['draws'] / row['warm']:.0f} | {effective} "
+            f"| {row['coefficient']:.1f} |"
+        )
+
+
+def main():
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("coefficient", "theirs"))
+    parser.add_argument("name", nargs="?")
+    parser.add_argument(
+        "--torch", help="interpreter with PyTorch, devinterp==1.3.2 and canonical-interp"
+    )
+    parser.add_argument("--apart", action="store_true", help="lanes one after the other")
+    parser.add_argument("--folder", type=Path)
+    chosen = parser.parse_args()
+    if chosen.what == "theirs":
+        print(json.dumps(theirs(chosen.folder, chosen.name)))
+    else:
+        coefficient(chosen.torch, not chosen.apart)
+
+
+if __name__ == "__main__":
+    main()

@@ -4,9 +4,9 @@
     python benchmarks/degeneracy.py coefficient --torch PYTHON        and beside it what that interpreter has of the others
 
 The perceptron is 64-64-64-10, trained on all 1,797 digits; 4 chains of 200 draws with minibatches of 256, SGLD, one step a
-draw, same step, localisation and inverse temperature. Seconds are of processor time on one thread, so that a busy machine counts
-for nothing; "cold" is the first call of a process with whatever it compiles, imports left out; "warm" is the median of those
-after it. Effective samples are those of the losses of all chains.
+draw, same step, localisation and inverse temperature. Seconds are of processor time on one thread, so that a busy machine
+counts for nothing; "cold" is the first call of a process with whatever it compiles, imports left out; "warm" is the median
+of those after it. Effective samples are those of the losses of all chains.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def ours(folder: Path, together: bool) -> list[dict]:
         folder / "net.npz",
         x=x,
         y=y,
-        **{f"p{n}": leaf for n, leaf in enumerate(sum(map(list, params), []))},
+        **{f"p{n}": leaf for n, leaf in enumerate(leaf for layer in params for leaf in layer)},
     )
     rows = []
     one = posterior(losses, params, {"x": x, "y": y}, batch_size=BATCH)

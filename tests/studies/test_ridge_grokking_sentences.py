@@ -8,10 +8,10 @@ from made_up import check, runs, verdicts
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
+from foretrain.training.ridge import STEPS
 
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (30, 60, 70, 80)}
-STEPS = ("fit_step", "generalisation_step")
 
 
 @cache
@@ -25,7 +25,10 @@ def by_theory(init_scale):
         for decay, n, seed in itertools.product(*AXES.values(), range(SEEDS))
     ]
     shape = (*map(len, AXES.values()), SEEDS)
-    return {name: np.array([one[name] for one in found]).reshape(shape) for name in study._STEPS}
+    return {
+        name: np.array([one[name] for one in found]).reshape(shape)
+        for name in (*STEPS, "law", "law_room")
+    }
 
 
 def grid(generalisation=lambda step: step, small=lambda step: step):

@@ -157,3 +157,18 @@ def typical_generalisation(
     if threshold <= hidden or decay == 0:
         return np.inf
     return float(np.log(hidden * init_scale**2 / (threshold - hidden)) / (2 * decay))
+
+
+def room(bounds: np.ndarray, steps: int) -> float | np.ndarray:
+    """How far the whole step of generalisation can be from the law, relative to it.
+
+    Args:
+        bounds: Lower bound, law and upper bound as `Descent.generalisation` gives them, shape (3,) or (3, run).
+        steps: Steps of a run, within which the upper bound must be.
+
+    Returns:
+        The wider side, shape () or (run,); nan where a bound is infinite, too late, or not above zero.
+    """
+    told = (bounds[2] + 2 < steps) & (bounds[0] > 0)
+    low, law, high = np.where(told, bounds, np.nan)
+    return np.maximum(high + 1 - law, law - low) / law

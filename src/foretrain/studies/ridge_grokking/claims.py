@@ -1,132 +1,82 @@
 """What is claimed of grokking in ridge regression; for the derivations see ``docs/theory/ridge-grokking.md``."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 
+from foretrain.claims.allowed import MOST
+from foretrain.measures.power_law import power
+from foretrain.measures.slopes import slopes
 from foretrain.study import Exact, sentence
 from foretrain.theory.ridge import typical_generalisation
 
 from .study import SOURCE
 
-MOST = "In most runs: of twenty that all agree the share is at least .83, of sixteen .56."
+FOUND = "generalisation_step"
+said = partial(sentence, source=SOURCE)
+MAJORITY = "In most runs: of twenty that all agree the share is at least .83, of sixteen .56."
+in_most_runs = partial(said, predicted=1, allowed=MOST, why=MAJORITY)
+BOUNDS = "The law lies between rigorous bounds, of which this is the wider side; a step is whole."
+FLOOR = "Decay raises the floor by the order of (decay over smallest curvature)²: to -.993 at most, in 40 draws of the law."
+SCATTER = "Runs scatter by .46 at d = 100, as null spaces do: four standard errors of twenty. Were steps to go as g: 1.7."
 
 
-def typical(cell, samples=None, decay=None):
-    """Step at which the typical run generalises."""
-    p = cell.parameters
-    share, decay = (samples or p.samples) / p.dimension, p.weight_decay if decay is None else decay
-    return typical_generalisation(share, p.init_scale, p.threshold, decay) / p.learning_rate
+def typical(cell, **other):
+    """Step at which the typical run generalises, with other parameters than those of the cell."""
+    p = replace(cell.parameters, **other)
+    time = typical_generalisation(
+        p.samples / p.dimension, p.init_scale, p.threshold, p.weight_decay
+    )
+    return time / p.learning_rate
 
 
-def slope(x, y):
-    """Slope of y, shape (x, seed), along x; nan for a seed that lacks a value."""
-    x = x - np.mean(x)
-    return x @ y / (x @ x)
-
-
-@sentence(
-    "Every run fits, and generalises, at the very step that the closed form of descent says, or never.",
-    source=SOURCE,
-    predicted=0,
-    allowed=(0, 1),
-    why="Both are one recursion; rounding may move a crossing by a step.",
-    unit="step",
-)
+@said("Every run fits, and generalises, at the very step that the closed form of descent says, or never.",
+      predicted=0, allowed=(0, 1), why="Both are one recursion; rounding may move a crossing.", unit="step")  # fmt: skip
 def predicted_steps(cell):
-    names = ["fit_step", "generalisation_step"]
-    found, said = (data[names].fillna(np.inf).to_array() for data in (cell.simulation, cell.theory))
-    return Exact(float(np.abs(found - said).where(found != said, 0).max()))
+    steps = [data[["fit_step", FOUND]].to_array() for data in (cell.simulation, cell.theory)]
+    found, told = (one.fillna(np.inf) for one in steps)
+    return Exact(float(np.abs(found - told).where(found != told, 0).max()))
 
 
-def bounded(cell):
-    """Of the runs with bounds above zero and within all steps: which, and lower bound, law, upper bound, shape (3, run)."""
-    found = np.array([cell.theory[name].values for name in ("law_low", "law", "law_high")])
-    told = (found[2] + 2 < cell.parameters.steps) & (found[0] > 0)
-    return told, found[:, told]
-
-
-def between_bounds(cell):
-    """How far apart bounds and law are at most, relative to the law."""
-    low, law, high = bounded(cell)[1]
-    return 0, max(((high + 1) / law - 1).max(), (1 - low / law).max())
-
-
-@sentence(
-    "A run generalises when the null space of its data alone has forgotten the start.",
-    source=SOURCE,
-    predicted=0,
-    allowed=between_bounds,
-    why="The law lies between rigorous bounds, of which this is the wider side, and a step is whole.",
-)
+@said("A run generalises when the null space of its data alone has forgotten the start.",
+      predicted=0, allowed=lambda cell: (0, np.nanmax(cell.theory["law_room"])), why=BOUNDS)  # fmt: skip
 def law(cell):
-    told, (_, law, _) = bounded(cell)
-    if not told.any():
-        return None
-    gap = np.abs(cell.simulation["generalisation_step"].values[told] / law - 1)
+    told = np.isfinite(cell.theory["law_room"].values)
+    gap = np.abs(cell.simulation[FOUND].values[told] / cell.theory["law"].values[told] - 1)
     note = f"Largest |measured over predicted step - 1| of the {told.sum()} runs that have bounds."
-    return Exact(float(np.where(np.isnan(gap), np.inf, gap).max()), note, int(told.sum()))
+    worst = np.where(np.isnan(gap), np.inf, gap).max(initial=0)
+    return Exact(float(worst), note, int(told.sum())) if told.any() else None
 
 
-@sentence(
-    "The step of generalisation is inversely proportional to the decay.",
-    source=SOURCE,
-    predicted=-1,
-    allowed=(-1.01, -0.99),
-    why="Decay raises the floor by the order of (decay over smallest curvature)²: to -.993 at most, in 40 draws of the law.",
-    over="weight_decay",
-    among="runs that generalise at every decay",
-)
+@said("The step of generalisation is inversely proportional to the decay.", predicted=-1, allowed=(-1.01, -0.99),
+      why=FLOOR, over="weight_decay", among="runs that generalise at every decay")  # fmt: skip
 def decay_slope(cell):
     decays = np.array(cell.values("weight_decay"))
     kept = decays > 0
-    if kept.sum() < 3 or not 0 < typical(cell, decay=decays.max()) < np.inf:
-        return None
-    steps = cell.simulation["generalisation_step"].values[kept]
-    return slope(np.log(decays[kept]), np.log(steps))
+    late = kept.sum() >= 3 and 0 < typical(cell, weight_decay=decays.max()) < np.inf
+    return power(decays[kept], cell.simulation[FOUND].values[kept]) if late else None
 
 
-@sentence(
-    "In samples the step goes as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to never at g = threshold.",
-    source=SOURCE,
-    predicted=1,
-    allowed=(0.6, 1.4),
-    why="Single runs scatter by .46 at d = 100, as random null spaces do: four standard errors of twenty. Were steps to go as "
-    "g it would be 1.7.",
-    over="samples",
-    among="runs that generalise at every number of samples where the typical one does",
-)
+@said("In samples the step goes as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to never at g = threshold.",
+      predicted=1, allowed=(0.6, 1.4), why=SCATTER, over="samples",
+      among="runs that generalise at every number of samples where the typical one does")  # fmt: skip
 def samples_slope(cell):
-    steps = np.array([typical(cell, n) for n in cell.values("samples")])
+    steps = np.array([typical(cell, samples=n) for n in cell.values("samples")])
     kept = np.isfinite(steps) & (steps > 0)
-    if kept.sum() < 3:
-        return None
-    return slope(steps[kept], cell.simulation["generalisation_step"].values[kept])
+    found = cell.simulation[FOUND].values[kept]
+    found = np.where(np.isfinite(found).all(0), found, np.nan)
+    return slopes(steps[kept], found) if kept.sum() >= 3 else None
 
 
-@sentence(
-    "Without decay, or with a share of unseen directions above the threshold, no run generalises.",
-    source=SOURCE,
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
-    statistic="fraction",
-)
+@in_most_runs("Without decay, or with a share of unseen directions above the threshold, no run generalises.",
+              where=lambda cell: np.isinf(typical(cell)))  # fmt: skip
 def never(cell):
-    return (
-        np.isnan(cell.simulation["generalisation_step"].values) if np.isinf(typical(cell)) else None
-    )
+    return np.isnan(cell.simulation[FOUND].values)
 
 
-@sentence(
-    "From a small start there is no delay: a run generalises before it has fitted, with decay or without.",
-    source=SOURCE,
-    predicted=1,
-    allowed=(0.5, 1),
-    why=MOST,
-    of="small",
-)
+@in_most_runs("From a small start there is no delay: a run generalises before it has fitted, with decay or without.",
+              of="small", where=lambda cell: typical(cell, weight_decay=1.0) < np.inf)  # fmt: skip
 def small_start(cell):
-    p = cell.parameters
-    if "small" not in cell.variants or 1 - p.samples / p.dimension >= p.threshold:
-        return None
-    small = cell.variants["small"]
-    return small["generalisation_step"].values <= small["fit_step"].values
+    small = cell.network("small")
+    return small[FOUND].values <= small["fit_step"].values if small.data_vars else None

@@ -1,12 +1,11 @@
 """Grokking with a theorem: ridge regression fits its data at once and forgets its start only as fast as weights decay."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
-from foretrain.theory import ridge
+from foretrain.figures import forgetting
+from foretrain.theory import ridge as theory
+from foretrain.training import ridge
 
 SOURCE = "docs/theory/ridge-grokking.md"
 COST = "40 s"
@@ -14,35 +13,13 @@ REFERENCES = ("liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}
-_CURVES = ("loss", "validation_error")
-_STEPS = {
-    "fit_step": "First step of a small training error, nan = never.",
-    "generalisation_step": "First step of a small validation error, nan = never.",
-    "law_low": "Rigorous lower bound of it, inf = never.",
-    "law": "Step of generalisation by what the null space forgets, inf = never.",
-    "law_high": "Rigorous upper bound of it, inf = none.",
-}
 lab.declare(
-    Variable("validation_error", ("step",), meaning="|w - w*|², that of isotropic inputs."),
-    *(Variable(name, unit="step", meaning=text) for name, text in _STEPS.items()),
+    lab.Variable("law", unit="step", meaning="What the null space forgets by, inf = never."),
+    lab.Variable(
+        "law_room", meaning="How far rigorous bounds are from it, relatively, nan = none."
+    ),
 )
-
-
-@dataclass(frozen=True)
-class Parameters(lab.Run):
-    """A linear teacher of length 1, Gaussian inputs, a linear student; weights of zero have both errors about 1."""
-
-    samples: int = parameter(70, "n, training samples", minimum=1, maximum=10**4, static=True)
-    dimension: int = parameter(100, "d, of the inputs", minimum=1, maximum=10**4, static=True)
-    init_scale: float = parameter(10.0, "sigma, length of a typical start", minimum=0)
-    weight_decay: float = parameter(0.003, "lambda, pull towards zero", minimum=0)
-    learning_rate: float = parameter(0.1, "eta, step of descent", above=0)
-    noise: float = parameter(0.0, "standard deviation of what is added to targets", minimum=0)
-    fit_threshold: float = parameter(0.01, "training error that counts as fitted", above=0)
-    threshold: float = parameter(0.5, "validation error that counts as generalised", above=0)
-    steps: int = lab.default(25000)
-    observe_every: int = lab.default(10)
-    precision: str = lab.default("float64")
+Parameters, inputs, program, draw = ridge.Ridge, ridge.inputs, ridge.program, forgetting.draw
 
 
 def variants(p):
@@ -50,46 +27,11 @@ def variants(p):
     return {"small": {"init_scale": p.init_scale / 1000}} if p.init_scale > 1 else {}
 
 
-def inputs(p, seed):
-    """Data, teacher and start of one run; fewer samples are the first of more."""
-    data = lab.generator(seed, "data").standard_normal((p.samples, p.dimension))
-    teacher, start = lab.generator(seed, "weights").standard_normal((2, p.dimension))
-    teacher, start = teacher / np.linalg.norm(teacher), start * p.init_scale / p.dimension**0.5
-    noise = p.noise * lab.generator(seed, "noise").standard_normal(p.samples)
-    return {"data": data, "targets": data @ teacher + noise, "teacher": teacher, "start": start}
-
-
-def program(p):
-    """Full-batch descent of |X w - y|²/(2n) + lambda |w|²/2, with the first step at which each error is small."""
-    import jax.numpy as jnp
-
-    def errors(inputs, weights):
-        residual = inputs["data"] @ weights - inputs["targets"]
-        return residual, (residual**2).mean(), ((weights - inputs["teacher"]) ** 2).sum()
-
-    def step(inputs, state):
-        weights, count, first = state
-        residual, training, validation = errors(inputs, weights)
-        small = training <= inputs["fit_threshold"], validation <= inputs["threshold"]
-        first = jnp.where((first < 0) & jnp.stack(small), count, first)
-        slope = residual @ inputs["data"] / p.samples + inputs["weight_decay"] * weights
-        return weights - inputs["learning_rate"] * slope, count + 1, first
-
-    return lab.Program(
-        lambda inputs: (inputs["start"], jnp.zeros(()), jnp.full(2, -1.0)),
-        step,
-        lambda inputs, state: dict(zip(_CURVES, errors(inputs, state[0])[1:], strict=True)),
-        done=lambda inputs, state, _: jnp.int8(lab.CONVERGED) * (state[2] >= 0).all(),
-        finish=lambda inputs, state: {
-            name: jnp.where(step < 0, jnp.nan, step)
-            for name, step in zip(_STEPS, state[2], strict=False)
-        },
-    )
-
-
 def predict(p, step, seed):
     """The closed form of descent, and the law of the null space alone."""
-    run = ridge.descent(**inputs(p, seed), decay=p.weight_decay, learning_rate=p.learning_rate)
+    run = theory.descent(**inputs(p, seed), decay=p.weight_decay, learning_rate=p.learning_rate)
     first = run.first_steps((p.fit_threshold, p.threshold), p.steps - 1)
-    steps = *np.where(np.isinf(first), np.nan, first), *run.generalisation(p.threshold)
-    return dict(zip((*_CURVES, *_STEPS), (*run.errors(step), *steps), strict=True))
+    bounds = np.array(run.generalisation(p.threshold))
+    steps = *np.where(np.isinf(first), np.nan, first), bounds[1], theory.room(bounds, p.steps)
+    names = *ridge.CURVES, *ridge.STEPS, "law", "law_room"
+    return dict(zip(names, (*run.errors(step), *steps), strict=True))

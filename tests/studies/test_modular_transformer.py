@@ -52,17 +52,19 @@ def test_presets_have_the_sizes_that_the_page_states():
     paper = plan.make_plan("modular-transformer", {}, preset="paper")
     p = paper.parameters
     assert (p.symbols, p.embedding_dim, p.hidden_width, p.layers) == (53, 256, 256, 2)
-    assert len(list(plan.runs(paper))) == 6 * (3 * 5 + 4 * 5)
+    assert len(list(plan.runs(paper))) == 6 * (3 * 5 + 3 * 5 + 2)
     grok = plan.make_plan("modular-transformer", {}, preset="grok")
     assert len(list(plan.runs(grok))) == 6
 
 
 def test_variants_are_trained_at_their_rate_and_are_possible():
-    p = study.Parameters(decoder_learning_rate=0.003)
+    p = study.Parameters(decoder_learning_rate=0.003, decoder_decay=1.0)
     found = study.variants(p)
-    assert set(found) == {"dropout", "narrow", "toy", "wide_toy"}
+    along = {"narrow", "toy", "wide_toy"}
+    assert set(found) == along | {"dropout", "decaying"}
+    assert set(study.variants(replace(p, decoder_decay=0.5))) == along
     for changed in found.values():
-        other = replace(p, **changed)
+        other = replace(p, **{name: value for name, value in changed.items() if name != "seeds"})
         study.check(other)
         transformer.inputs(other, Seed(0, 0))
     for other in ({"decoder_learning_rate": 0.001}, {"compared": False}, {"dropout": 0.1}):

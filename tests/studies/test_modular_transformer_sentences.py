@@ -1,5 +1,7 @@
 """Every sentence on runs that no network made: circles that grow out of noise, and what spoils them."""
 
+from dataclasses import replace
+
 import numpy as np
 from made_up import check, runs, verdicts
 
@@ -66,6 +68,8 @@ def grid(
     toys=None,
     wide=None,
     narrow=None,
+    decaying=1.05,
+    delay=P.delay,
 ):
     """Runs that grok, sooner with decay, in a map in which grokking borders memorisation; no other but wide ones gain."""
     rising = 12 + np.minimum(STEPS / peak, 1)
@@ -101,16 +105,17 @@ def grid(
     # Where circles are asked about every run must have generalised late.
     variants = {
         "dropout": laid(helped, phase=np.full((*LEAD, 1), dropout)),
+        "decaying": laid(decaying * helped),
         "toy": laid(either(toys, same)),
         "wide_toy": laid(either(wide, helped)),
         "narrow": laid(either(narrow, same)),
     }
-    return Grid(P, AXES, SEEDS, simulation=main, variants=variants)
+    return Grid(replace(P, delay=delay), AXES, SEEDS, simulation=main, variants=variants)
 
 
 def bordering_comprehension():
     row = np.array([COMPREHENSION, GROKKING, COMPREHENSION, GROKKING])
-    return grid(phase=np.array([row, row, row]))
+    return grid(phase=np.array([row, row, row]), delay=100)
 
 
 PRODUCT = np.outer(*map(np.array, AXES.values()))
@@ -125,6 +130,7 @@ def test_every_sentence_can_hold_and_fail():
         "structure-of-this-start": lambda: grid(embedding=grown(told=6.0)),
         "entropy-peaks.corrected": lambda: grid(peak=600),
         "forgetting": lambda: grid(steps=5 / PRODUCT),
+        "borders": lambda: grid(delay=100),
     }
     spoilt = {
         "circle-at-the-end": lambda: grid(embedding=grown(circle=0.0)),
@@ -140,6 +146,7 @@ def test_every_sentence_can_hold_and_fail():
         "forgetting": lambda: grid(steps=0.3 / PRODUCT**0.5),
         "borders": bordering_comprehension,
         "dropout-removes-delay": lambda: grid(dropout=GROKKING),
+        "embeddings-may-decay": lambda: grid(decaying=0.5),
         "decay-helps": lambda: grid(steps=EQUAL),
         "decay-in-the-toy": lambda: grid(toys=HELPED),
         "decay-in-the-wide-toy": lambda: grid(wide=EQUAL),
@@ -159,3 +166,16 @@ def test_decay_that_gives_generalisation_at_all_helps_and_none_that_never_does()
     (claim, *_) = verdicts("modular-transformer", grid(steps=never), "decay-helps")["decay-helps"]
     assert claim.verdict == "fails"
     assert "median never" in claim.note
+
+
+def test_a_map_that_the_limit_of_delay_alone_draws_is_not_judged():
+    assert not verdicts("modular-transformer", grid(), "borders")
+
+
+def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
+    """Of cells with circles, and cells with none that had fitted later than they generalised, the former alone count."""
+    found = verdicts("modular-transformer", grid(), "circle-at-the-end")["circle-at-the-end"]
+    assert [claim.seeds for claim in found] == [SEEDS]
+    at_once = grid(steps=np.full(4, FIT / 2))
+    (claim,) = verdicts("modular-transformer", at_once, "circle-at-the-end")["circle-at-the-end"]
+    assert claim.verdict == "inconclusive"

@@ -1,9 +1,11 @@
 """What is claimed of grokking in a transformer; "never" is a step of its own, infinity."""
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from foretrain.claims.allowed import MOST
 from foretrain.claims.sentence import PerSeed, sentence
 from foretrain.measures.frequency import frequency_shares, principal_axes
 from foretrain.training.embedding import PHASES
@@ -11,16 +13,36 @@ from foretrain.training.embedding import PHASES
 PAPER = "Liu et al. (2022), "
 PAGE = "docs/studies/modular-transformer.md"
 MAP = ("decoder_learning_rate", "decoder_decay")
-MOST = "In most runs: six that all agree show a share of at least .54."
 GROKKING = PHASES.index("grokking")
-AMONG = "runs that memorised first and generalised later"
+MAJORITY = "In most runs: ten that all agree show a share of at least .69, six .54."
 
 
-def grokked(cell):
-    """Runs that fitted before they generalised, (seed,); None where fewer than two did."""
-    data = cell.simulation
-    which = data["train_step"].values < data["validation_step"].values
-    return which if which.sum() >= 2 and cell.parameters.architecture == "transformer" else None
+def planar(cell):
+    """Whether these are transformers whose embeddings have two principal axes."""
+    p = cell.parameters
+    return p.architecture == "transformer" and min(p.embedding_dim, p.symbols - 1) >= 2
+
+
+LATE: dict[str, Any] = {
+    "over": MAP,
+    "among": "runs that memorised first and generalised later; a seed's value is the mean over such cells of the map",
+    "where": planar,
+}
+
+
+def in_the_map(cell, measure):
+    """Per seed the mean of ``measure(data)``, (seed,), over the cells of the map in which it generalised after it fitted."""
+    found = []
+    for data in (one.simulation for one in cell.cells()):
+        late = (data["train_step"] < data["validation_step"]).values
+        found.append(np.where(late, measure(data), np.nan) if late.any() else late * np.nan)
+    return mean(np.array(found), np.isfinite(found), 0)
+
+
+def mean(values, which, axis):
+    """Mean of some values along an axis, nan where there are none."""
+    count = which.sum(axis)
+    return np.where(count > 0, np.where(which, values, 0).sum(axis) / np.maximum(count, 1), np.nan)
 
 
 def snapshots(data, at):
@@ -50,26 +72,17 @@ def chance(symbols, dim, draws=400):
     return float(circle(drawn)[0].mean())
 
 
-def never_late(steps):
-    """Steps with infinity for never."""
-    return np.where(np.isnan(steps), np.inf, steps)
-
-
 @sentence(
     "Generalisation comes with embeddings that form a circle on their first two principal axes.",
     source=PAPER + "Fig. 1",
     predicted=1,
     allowed=(0.8, 1),
     why="A regular polygon has all variance of its plane at one frequency; a fifth is left for what else the axes catch.",
-    among=AMONG,
+    **LATE,
     note="Largest share of a frequency at the end.",
 )
 def circle_at_the_end(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.embedding_dim < 2:
-        return None
-    end = snapshots(cell.simulation, np.full(which.size, np.inf))
-    return np.where(which, circle(end)[0], np.nan)
+    return in_the_map(cell, lambda data: circle(start_and_end(data)[1])[0])
 
 
 @sentence(
@@ -78,16 +91,15 @@ def circle_at_the_end(cell):
     predicted=1,
     allowed=(0.5, 1),
     why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
-    among=AMONG,
+    **LATE | {"where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
     corrects="circle-at-the-end",
     note="Share of the three strongest frequencies, over all coordinates.",
 )
 def circles_at_the_end(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.symbols < 13:
-        return None
-    end = snapshots(cell.simulation, np.full(which.size, np.inf))
-    return np.where(which, np.sort(frequency_shares(end), axis=-1)[:, -3:].sum(-1), np.nan)
+    def strongest(data):
+        return np.sort(frequency_shares(start_and_end(data)[1]), axis=-1)[:, -3:].sum(-1)
+
+    return in_the_map(cell, strongest)
 
 
 @sentence(
@@ -96,15 +108,14 @@ def circles_at_the_end(cell):
     predicted=1,
     allowed=(0.5, 1.5),
     why="In units of what normal embeddings give; a circle would have three times as much or more.",
-    among=AMONG,
+    **LATE,
 )
 def nothing_when_fitted(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.embedding_dim < 2:
-        return None
-    early = snapshots(cell.simulation, cell.simulation["train_step"].values)
-    found = circle(early)[0] / chance(*early.shape[1:])
-    return np.where(which, found, np.nan)
+    def beside_chance(data):
+        early = snapshots(data, data["train_step"].values)
+        return circle(early)[0] / chance(*early.shape[1:])
+
+    return in_the_map(cell, beside_chance)
 
 
 @sentence(
@@ -113,17 +124,16 @@ def nothing_when_fitted(cell):
     predicted=1,
     allowed=(0.67, 1.5),
     why="The peak is flat: half a step of a logarithmic scale either way.",
-    among=AMONG,
+    **LATE,
     note="Step of the largest entropy over step of generalisation.",
 )
 def entropy_peaks(cell):
-    which = grokked(cell)
-    if which is None:
-        return None
-    data = cell.simulation
-    dimension = data["effective_dimension"].transpose("seed", "step").values
-    peak = data["step"].values[np.argmax(np.nan_to_num(dimension), axis=1)]
-    return np.where(which, peak / data["validation_step"].values, np.nan)
+    def peak(data):
+        dimension = data["effective_dimension"].transpose("seed", "step").values
+        steps = data["step"].values[np.argmax(np.nan_to_num(dimension), axis=1)]
+        return steps / data["validation_step"].values
+
+    return in_the_map(cell, peak)
 
 
 entropy_peaks_corrected = entropy_peaks.corrected(
@@ -139,21 +149,18 @@ entropy_peaks_corrected = entropy_peaks.corrected(
     source=PAPER + "Fig. 7, left",
     allowed=(0, 0.9),
     why="By a tenth at least where training goes on as long again.",
-    among=AMONG,
+    **LATE | {"where": lambda cell: planar(cell) and cell.parameters.further > 0},
     note="Effective dimension at the end over that at generalisation.",
 )
 def entropy_falls(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.further == 0:
-        return None
-    data = cell.simulation
-    steps = data["step"].values
-    dimension = data["effective_dimension"].transpose("seed", "step").values
-    end = np.isfinite(dimension).sum(1) - 1
-    when = np.searchsorted(steps, np.nan_to_num(data["validation_step"].values))
-    seed = np.arange(len(dimension))
-    ratio = dimension[seed, end] / dimension[seed, np.minimum(when, end)]
-    return np.where(which, ratio, np.nan)
+    def left(data):
+        dimension = data["effective_dimension"].transpose("seed", "step").values
+        end = np.isfinite(dimension).sum(1) - 1
+        when = np.searchsorted(data["step"].values, np.nan_to_num(data["validation_step"].values))
+        seed = np.arange(len(dimension))
+        return dimension[seed, end] / dimension[seed, np.minimum(when, end)]
+
+    return in_the_map(cell, left)
 
 
 @sentence(
@@ -161,14 +168,12 @@ def entropy_falls(cell):
     source=PAPER + "Fig. 21",
     allowed=(1.5, np.inf),
     why="In units of 2/(p - 1), the exact mean of axes that know nothing of the start. A seed's chance varies by about .65.",
-    among=AMONG,
+    **LATE,
     note="Share of the final frequency.",
 )
 def structure_at_the_start(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.embedding_dim < 2:
-        return None
-    return np.where(which, told(*_start_and_end(cell)), np.nan) * (cell.parameters.symbols - 1) / 2
+    units = (cell.parameters.symbols - 1) / 2
+    return in_the_map(cell, lambda data: units * told(*start_and_end(data)))
 
 
 @sentence(
@@ -176,26 +181,24 @@ def structure_at_the_start(cell):
     source=PAGE,
     allowed=(0, 1),
     why="Above zero. The end is the start plus what was learned, so that its axes know of any start.",
-    among=AMONG,
+    **LATE,
     note="Share of the final frequency minus the mean of that of all other seeds' starts, each with this one's displacement.",
 )
 def structure_of_this_start(cell):
-    which = grokked(cell)
-    if which is None or cell.parameters.embedding_dim < 2:
-        return None
-    start, end = _start_and_end(cell)
-    moved = end - start
-    others = np.empty(len(start))
-    for seed in range(len(start)):
-        rest = np.delete(start, seed, axis=0)
-        others[seed] = told(rest, rest + moved[seed]).mean()
-    return np.where(which, told(start, end) - others, np.nan)
+    def beyond_others(data):
+        start, end = start_and_end(data)
+        others = np.empty(len(start))
+        for seed, moved in enumerate(end - start):
+            rest = np.delete(start, seed, axis=0)
+            others[seed] = told(rest, rest + moved).mean()
+        return told(start, end) - others
+
+    return in_the_map(cell, beyond_others)
 
 
-def _start_and_end(cell):
+def start_and_end(data):
     """Embeddings at the start and at the end, (seed, symbol, coordinate) each."""
-    count = cell.simulation.sizes["seed"]
-    return [snapshots(cell.simulation, np.full(count, step)) for step in (0, np.inf)]
+    return [snapshots(data, np.full(data.sizes["seed"], step)) for step in (0, np.inf)]
 
 
 def told(start, end):
@@ -203,13 +206,9 @@ def told(start, end):
     return in_plane(start, end)[np.arange(len(start)), circle(end)[1]]
 
 
-def _projected(cell, of):
-    """Validation accuracy on axes of the end, the snapshot or none, (seed, snapshot, rank), and between which snapshots."""
-    data = cell.simulation
-    accuracy = data["projected_accuracy"].sel(axes_of=of)
-    step = data["snapshot_step"].transpose("seed", "snapshot").values
-    first, last = (data[f"{name}_step"].values[:, None] for name in ("train", "validation"))
-    return accuracy.transpose("seed", "snapshot", "rank").values, (step >= first) & (step <= last)
+def projected(data, of):
+    """Validation accuracy on axes of the end, the snapshot or none, (seed, snapshot, rank)."""
+    return data["projected_accuracy"].sel(axes_of=of).transpose("seed", "snapshot", "rank").values
 
 
 @sentence(
@@ -217,16 +216,17 @@ def _projected(cell, of):
     source=PAPER + "Fig. 22",
     allowed=(0.0, 1),
     why="Better is above zero. Mean over ranks, and over snapshots from fitting to generalisation.",
-    among=AMONG,
+    **LATE,
     note="Difference of validation accuracies.",
 )
 def final_axes_are_better(cell):
-    which = grokked(cell)
-    if which is None:
-        return None
-    final, between = _projected(cell, "final")
-    gap = (final - _projected(cell, "current")[0]).mean(2)
-    return np.where(which, _mean(gap, between), np.nan)
+    def gap(data):
+        step = data["snapshot_step"].transpose("seed", "snapshot").values
+        first, last = (data[f"{name}_step"].values[:, None] for name in ("train", "validation"))
+        found = (projected(data, "final") - projected(data, "current")).mean(2)
+        return mean(found, (step >= first) & (step <= last), 1)
+
+    return in_the_map(cell, gap)
 
 
 @sentence(
@@ -234,34 +234,29 @@ def final_axes_are_better(cell):
     source=PAPER + "Fig. 22",
     allowed=(0, 0.5),
     why="The paper says the first few.",
-    among=AMONG,
+    **LATE,
     note="Fewest final axes with the accuracy wanted, over all; 1 where none of those looked at is enough.",
 )
 def few_axes(cell):
-    which = grokked(cell)
-    if which is None:
-        return None
-    p, data = cell.parameters, cell.simulation
-    accuracy = _projected(cell, "final")[0]
-    last = np.isfinite(data["snapshot_step"].transpose("seed", "snapshot").values).sum(1) - 1
-    enough = accuracy[np.arange(len(accuracy)), last] >= p.accuracy_threshold
-    all_axes = min(p.symbols - 1, p.embedding_dim)
-    fewest = np.where(enough.any(1), data["rank"].values[enough.argmax(1)], all_axes)
-    return np.where(which, fewest / all_axes, np.nan)
+    p = cell.parameters
+    axes = min(p.symbols - 1, p.embedding_dim)
 
+    def fewest(data):
+        last = np.isfinite(data["snapshot_step"].transpose("seed", "snapshot").values).sum(1) - 1
+        enough = projected(data, "final")[np.arange(len(last)), last] >= p.accuracy_threshold
+        return np.where(enough.any(1), data["rank"].values[enough.argmax(1)], axes) / axes
 
-def _mean(values, which):
-    count = which.sum(1)
-    total = np.where(which, np.nan_to_num(values), 0).sum(1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return in_the_map(cell, fewest)
 
 
 @sentence(
     "In the map of rates and decays grokking borders memorisation rather than comprehension.",
     source=PAPER + "abstract and Fig. 7, right",
-    allowed=(0.5, 1),
-    why="More than half of the borders that grokking has with either.",
+    allowed=MOST,
+    why="More than half of the borders that grokking has with either. Where the delay that counts as grokking is more than a "
+    "twentieth of the budget, that limit alone draws the map.",
     over=MAP,
+    where=lambda cell: cell.parameters.steps >= 20 * cell.parameters.delay,
     among="maps in which grokking borders either",
     note="Share of the borders between neighbouring cells.",
 )
@@ -299,41 +294,74 @@ def forgetting(cell):
     kept = np.isfinite(steps).all(2) & (product > 0)
     if len(np.unique(product[kept].round(12))) < 3:
         return None
+    times = ", ".join(
+        f"{product[place] * np.median(steps[place]):.2g} ({rates[place[0]]:g} x {decays[place[1]]:g})"
+        for place in zip(*np.nonzero(kept), strict=True)
+    )
     x = np.log(product[kept])
     x = x - x.mean()
-    return x @ np.log(np.maximum(steps[kept], 1)) / (x @ x)
+    slope = x @ np.log(np.maximum(steps[kept], 1)) / (x @ x)
+    return PerSeed(slope, f"Rate x decay x median step: {times}.")
+
+
+def beside(cell):
+    """Whether dropout, and embeddings that decay, were trained in this cell."""
+    p = cell.parameters
+    return compared(cell) and p.decoder_decay == p.compared_decay
+
+
+def compared(cell):
+    """Whether other networks were trained at this rate."""
+    p = cell.parameters
+    return p.compared and p.decoder_learning_rate == p.compared_rate
 
 
 @sentence(
     "With dropout networks that grok comprehend: the delay is gone.",
     source=PAPER + "section 4.2",
-    allowed=(0.5, 1),
-    why=MOST,
+    allowed=MOST,
+    why=MAJORITY,
     of=("", "dropout"),
+    where=beside,
     among="runs that grok without",
     note="Share of them that comprehend.",
 )
 def dropout_removes_delay(cell):
-    if not compared(cell, "dropout"):
+    if "dropout" not in cell.variants:
         return None
     which = cell.simulation["phase"].values == GROKKING
     found = cell.variants["dropout"]["phase"].values[which] == PHASES.index("comprehension")
     return found if found.size >= 2 else None
 
 
-def compared(cell, name):
-    """Whether these networks were trained in this cell."""
-    p = cell.parameters
-    return not name or (name in cell.variants and p.decoder_learning_rate == p.compared_rate)
+@sentence(
+    "Decay of embeddings of .01, as in the paper's code, does not change when networks generalise.",
+    source=PAGE,
+    predicted=1,
+    allowed=(0.75, 1.33),
+    why="Until then it shrinks them by rate x decay x step, a fifth at rate .01 and step 2,000.",
+    of=("", "decaying"),
+    where=beside,
+    among="runs that generalise with and without",
+    note="Steps with over steps without.",
+)
+def embeddings_may_decay(cell):
+    if "decaying" not in cell.variants:
+        return None
+    with_decay, without = (
+        data["validation_step"].values for data in (cell.variants["decaying"], cell.simulation)
+    )
+    return with_decay / without
 
 
 def helped(cell, name=""):
     """Per seed whether some decay makes a network generalise at least twice as soon as none does; None without two decays."""
     decays = np.array(cell.values("decoder_decay"))
     data = cell.network(name)
-    if not compared(cell, name) or decays[0] or len(decays) < 2:
+    if not data.data_vars or decays[0] or len(decays) < 2:
         return None
-    steps = never_late(data["validation_step"].transpose("decoder_decay", "seed").values)
+    steps = data["validation_step"].transpose("decoder_decay", "seed").values
+    steps = np.where(np.isnan(steps), np.inf, steps)
     best = steps[1:].min(0)
     counted = ", ".join(
         f"decay {decay:g}: {np.isfinite(row).sum()} of {row.size}, median {_median(row)}"
@@ -347,43 +375,38 @@ def _median(steps):
     return f"{middle:g}" if np.isfinite(middle) else "never"
 
 
-_HELPS = {"source": PAPER + "section 4.2", "over": "decoder_decay", "allowed": (0.5, 1)}
-_NOT = {**_HELPS, "allowed": (0, 0.5)}
-_NOTE = "Share of seeds in which some decay halves the steps to generalisation, or gives any."
+def _decay(id, words, of="", helps=True):
+    """A sentence on whether decay of the decoder makes a network generalise sooner."""
+
+    @sentence(
+        words,
+        id=id,
+        source=PAPER + "section 4.2",
+        over="decoder_decay",
+        allowed=MOST if helps else (0, 0.5),
+        why=MAJORITY,
+        of=of,
+        where=compared if of else None,
+        note="Share of seeds in which some decay halves the steps to generalisation, or gives any.",
+    )
+    def measure(cell):
+        return helped(cell, of)
+
+    return measure
 
 
-@sentence(
-    "A certain amount of decay of the decoder speeds generalisation up.",
-    why=MOST,
-    note=_NOTE,
-    **_HELPS,
+_WIDTH = "The embedding dimension makes the difference: in a "
+DECAY = "A certain amount of decay of the decoder speeds generalisation up."
+decay_helps = _decay("decay-helps", DECAY)
+decay_in_the_toy = _decay(
+    "decay-in-the-toy", "In the toy model of one dimension it does not.", "toy", helps=False
 )
-def decay_helps(cell):
-    return helped(cell)
-
-
-@sentence("In the toy model of one dimension it does not.", why=MOST, note=_NOTE, of="toy", **_NOT)
-def decay_in_the_toy(cell):
-    return helped(cell, "toy")
-
-
-@sentence(
-    "The embedding dimension makes the difference: in a toy model of many dimensions decay helps.",
-    why=MOST,
-    note=_NOTE,
-    of="wide_toy",
-    **_HELPS,
+decay_in_the_wide_toy = _decay(
+    "decay-in-the-wide-toy", _WIDTH + "toy model of many dimensions decay helps.", "wide_toy"
 )
-def decay_in_the_wide_toy(cell):
-    return helped(cell, "wide_toy")
-
-
-@sentence(
-    "The embedding dimension makes the difference: in a transformer of few dimensions decay does not help.",
-    why=MOST,
-    note=_NOTE,
-    of="narrow",
-    **_NOT,
+decay_in_few_dimensions = _decay(
+    "decay-in-few-dimensions",
+    _WIDTH + "transformer of few dimensions decay does not help.",
+    "narrow",
+    helps=False,
 )
-def decay_in_few_dimensions(cell):
-    return helped(cell, "narrow")

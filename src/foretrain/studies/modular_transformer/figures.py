@@ -52,8 +52,8 @@ def _curves(run, words):
         line = simulation_line(PALETTE[colour], label=name)
         left.plot(step, run[f"{name}_accuracy"], **line)
     right.plot(step, run["effective_dimension"], **simulation_line(PALETTE["green"]))
-    for ax, label in ((left, "accuracy"), (right, "effective dimension")):
-        ax.set(xscale="log", xlabel="step", ylabel=label)
+    for ax, label in ((left, "Accuracy"), (right, "Effective dimension")):
+        ax.set(xscale="log", xlabel="Step", ylabel=label)
         _marks(ax, run)
     legend_below(figure)
     caption = "Accuracies, and exponential of the entropy of the embeddings' principal variances. Vertical lines: first steps "
@@ -109,10 +109,10 @@ def _projections(run, words):
             ax.plot(step, values.transpose("snapshot"), label=f"{of} axes", **line)
         whole = run["validation_accuracy"]
         ax.plot(np.maximum(run["step"], 1), whole, color="#9aa0a6", label="all axes", linewidth=1)
-        ax.set(xscale="log", xlabel="step")
+        ax.set(xscale="log", xlabel="Step")
         ax.set_title(f"{rank} axes", loc="left")
         _marks(ax, run)
-    axes[0, 0].set_ylabel("validation accuracy")
+    axes[0, 0].set_ylabel("Validation accuracy")
     legend_below(figure, 4)
     caption = "Validation accuracy of the network of each snapshot with its embeddings on a few axes only: principal axes of "
     caption += "the end, those of the snapshot, or random ones."
@@ -143,11 +143,11 @@ def _phases(grid, words):
     steps = grid.simulation["validation_step"].transpose(*MAP, "seed").values
     middle = np.sort(np.where(np.isnan(steps), np.inf, steps), axis=2)[..., steps.shape[2] // 2]
     picture = axes[1].imshow(np.log10(middle).T, origin="lower", aspect="auto")
-    figure.colorbar(picture, ax=axes[1], label="log10 median step")
+    figure.colorbar(picture, ax=axes[1], label="Log10 of median step")
     for ax in axes:
         ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
         ax.set_yticks(range(len(decays)), [f"{decay:g}" for decay in decays])
-        ax.set(xlabel="learning rate of the decoder", ylabel="decay of the decoder")
+        ax.set(xlabel="Learning rate of the decoder", ylabel="Decay of the decoder")
     axes[0].set_title("Commonest phase", loc="left")
     axes[1].set_title("Generalisation (blank: never)", loc="left")
     legend_below(figure, 4)

@@ -10,12 +10,14 @@ from foretrain.training.transformer import Modular
 SOURCE = "Liu et al. (2022), Towards understanding grokking, section 4.2 and appendix K"
 COST = "4 min"
 REFERENCES = ("liu2022",)
-SEEDS = 6
+SEEDS = 10
 AXES = {
-    "decoder_learning_rate": (0.003, 0.001, 0.01),
-    "decoder_decay": (1.0, 0.0, 0.3, 3.0),
+    "decoder_learning_rate": (0.003, 0.01),
+    "decoder_decay": (1.0, 0.0, 0.5, 2.0),
 }
+CODE_DECAY = 0.01  # of embeddings, in the paper's code
 _PAPER = {
+    "seeds": 6,
     "symbols": 53,
     "embedding_dim": 256,
     "hidden_width": 256,
@@ -31,6 +33,7 @@ _PAPER = {
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
     "grok": {
+        "seeds": 6,
         "symbols": 31,
         "embedding_dim": 64,
         "hidden_width": 128,
@@ -61,6 +64,9 @@ class Parameters(Modular):
     compared_rate: float = parameter(
         0.003, "rate of the decoder at which they are", above=0, sweepable=False
     )
+    compared_decay: float = parameter(
+        1.0, "decay at which dropout and decay of embeddings are", minimum=0, sweepable=False
+    )
     compared_dropout: float = parameter(
         0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
     )
@@ -70,14 +76,18 @@ class Parameters(Modular):
 
 
 def variants(p):
-    """Dropout, few dimensions, and the toy model on sums without a modulus with one dimension and with as many."""
+    """Few dimensions, the toy model with one and with many; in one cell of the map dropout and embeddings that decay."""
     plain = p.architecture == "transformer" and not p.dropout
     if not (p.compared and plain and p.decoder_learning_rate == p.compared_rate):
         return {}
     toy = {"architecture": "toy", "operation": "addition", "symbols": 10, "init_scale": 0.3}
-    return {
-        "dropout": {"dropout": p.compared_dropout},
-        "narrow": {"embedding_dim": p.compared_dim},
+    found: dict[str, dict[str, Any]] = {
+        "narrow": {"embedding_dim": p.compared_dim, "seeds": 6},
         "toy": toy | {"embedding_dim": 1},
-        "wide_toy": toy,
+        "wide_toy": toy | {"seeds": 6},
     }
+    if p.decoder_decay == p.compared_decay:
+        found["dropout"] = {"dropout": p.compared_dropout}
+        if p.embedding_decay == 0:
+            found["decaying"] = {"embedding_decay": CODE_DECAY}
+    return found

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.laboratory.conclude import labelled
 from foretrain.laboratory.conduct import conduct
+from foretrain.laboratory.labelled import labelled
 from foretrain.plans.plan import make_plan
 from foretrain.study import Program, Training, Variable, declare, default, define, parameter
 

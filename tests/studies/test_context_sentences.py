@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 from made_up import check, runs, verdicts
 
-from foretrain.laboratory.conclude import dataset, theory_of
+from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.context import theory as context_theory

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foretrain.claims.claim import FAILS, HOLDS
-from foretrain.laboratory.conclude import theory_of
+from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed

@@ -8,7 +8,7 @@ import pytest
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.laboratory.conclude import theory_of
+from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed

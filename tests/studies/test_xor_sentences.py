@@ -9,7 +9,7 @@ import xarray as xr
 from made_up import check, runs, verdicts
 
 import foretrain
-from foretrain.laboratory.conclude import dataset, theory_of
+from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.xor import training

@@ -11,7 +11,7 @@ import xarray as xr
 from foretrain.claims.sentence import Sentence, SentenceError
 from foretrain.dynamics.program import Program, completed
 from foretrain.errors import ForetrainError
-from foretrain.laboratory.conclude import theory_of
+from foretrain.laboratory.labelled import theory_of
 from foretrain.plans.author import loaded
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.plans.parameters import clean, rules

@@ -10,9 +10,9 @@ import xarray as xr
 
 from foretrain.dynamics.program import Program
 from foretrain.errors import ForetrainError, argument_error
-from foretrain.laboratory.conclude import labelled
 from foretrain.laboratory.conduct import conduct
 from foretrain.laboratory.judge import say
+from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import make_plan

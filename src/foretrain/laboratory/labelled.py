@@ -1,0 +1,234 @@
+"""The runs of a folder as a labelled grid, with theory and fits beside them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from foretrain.dynamics.program import OUTCOMES
+from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import cells
+from foretrain.plans.plan import Plan, grid, variant_seeds, variants
+from foretrain.plans.study import Study
+from foretrain.results.folding import Layout, fold_all, padding
+from foretrain.results.journal import Scan
+from foretrain.results.labels import labels, lengths
+from foretrain.vocabulary import VocabularyError, annotate, lookup, own_words
+
+
+def labelled(
+    folder: Path, plan: Plan, problems: list[Problem] | None = None, held: Scan | None = None
+) -> Grid:
+    """Fold the journal of a folder into labelled runs and put theory and fits beside them.
+
+    Args:
+        folder: The folder of results.
+        plan: Its plan.
+        problems: Takes what the theory raises; without it the exception comes through.
+        held: What the journal holds, if it has been read before.
+    """
+    cell_list = dict(cells(plan.parameters, plan.axes))
+    study = plan.study
+
+    def of_cell(index, step):
+        return study.labels(cell_list[index], step)
+
+    def steps(variant):
+        def of(index):
+            p = cell_list[index]
+            return study.variants(p).get(variant, {}).get("steps", p.steps)
+
+        return of if "steps" in plan.axes else None
+
+    layouts = {
+        variant: Layout(
+            axes=plan.axes,
+            seeds=variant_seeds(plan, variant),
+            places=((place, run.identity) for place, run in grid(plan, variant)),
+            outcomes=OUTCOMES,
+            coordinates=of_cell,
+            steps=steps(variant),
+        )
+        for variant in variants(plan)
+    }
+    with own_words(study.is_own):
+        return _beside_theory(plan, fold_all(folder, layouts, held=held), problems)
+
+
+def _beside_theory(
+    plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None
+) -> Grid:
+    """The folded runs of a plan with theory and fits."""
+    study = plan.study
+    simulation = folded.pop("")
+    whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
+    whole = replace(whole, theory=_guarded(_theory, study, whole, problems))
+    return replace(whole, fits=_guarded(_fits, study, whole, problems))
+
+
+def _guarded(function, study: Study, whole: Grid, problems: list[Problem] | None) -> xr.Dataset:
+    try:
+        return function(study, whole)
+    except (Exception, SystemExit) as error:
+        if problems is None:
+            raise
+        problems.append(problem(f"The {function.__name__.strip('_')} of the study raised", error))
+        return xr.Dataset()
+
+
+def _theory(study: Study, whole: Grid) -> xr.Dataset:
+    """The theory of every cell of a grid, along its axes; empty if the study predicts nothing."""
+    if not study.predicts:
+        return xr.Dataset()
+    return _over_cells(whole, lambda cell: theory_of(study, cell))
+
+
+def theory_of(study: Study, cell: Grid) -> xr.Dataset:
+    """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
+    p = cell.parameters
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    seeds = range(cell.seeds if study.predicts_by_seed else 1)
+    found = [study.predict(p, step, cell.seed(number)) for number in seeds]
+    if study.predicts_by_seed:
+        arrays = {name: _by_seed(name, [one.get(name) for one in found]) for name in found[0]}
+        return dataset(arrays, study.labels(p, step), step, seeds=cell.seeds)
+    return dataset(found[0], study.labels(p, step), step)
+
+
+def _by_seed(name: str, found: list[Any]) -> np.ndarray:
+    """A variable that was predicted seed by seed, shape (seed, ...)."""
+    shapes = {None if one is None else _numbers(name, one).shape for one in found}
+    if len(shapes) > 1:
+        got = " and ".join("is missing" if one is None else f"has shape {one}" for one in shapes)
+        raise VocabularyError(f"Variable `{name}` must have one shape for all seeds, but {got}.")
+    return np.stack([np.asarray(one) for one in found])
+
+
+def _fits(study: Study, whole: Grid) -> xr.Dataset:
+    """What is fitted to the runs of every cell, along the axes; empty if the study fits nothing."""
+    if not study.fits:
+        return xr.Dataset()
+
+    def of(cell: Grid) -> xr.Dataset:
+        if not any_run(cell.simulation):
+            return xr.Dataset()
+        step = (
+            np.asarray(cell.simulation["step"].values)
+            if "step" in cell.simulation.coords
+            else np.zeros(0)
+        )
+        return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
+
+    return _over_cells(whole, of)
+
+
+def dataset(
+    arrays: dict[str, Any], labels: dict[str, tuple], step: np.ndarray, seeds: int | None = None
+) -> xr.Dataset:
+    """Arrays as a dataset with the dims of the vocabulary; one dim more in front is ``seed``.
+
+    Raises:
+        VocabularyError: a variable is not declared, holds no real numbers, has neither its declared number of dims nor one
+            more, or another length along a dim than the steps or than a variable before it.
+    """
+    variables, sizes = {}, {"step": step.size} if step.size else {}
+    for name, values in arrays.items():
+        values, own = _numbers(name, values), lookup(name).dims or ()
+        if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
+            dims = ("seed", *own)
+        else:
+            dims = own
+        expected = tuple(sizes.get(dim, "any") for dim in own)
+        shape = values.shape[len(dims) - len(own) :]
+        if values.ndim != len(dims) or any(
+            size not in ("any", length) for size, length in zip(expected, shape, strict=True)
+        ):
+            words = ", ".join(f"{dim}: {size}" for dim, size in zip(own, expected, strict=True))
+            raise VocabularyError(
+                f"Variable `{name}` must have dims ({words}), with `seed` in front where it differs by seed, but has shape "
+                f"{values.shape}."
+            )
+        sizes |= dict(zip(own, shape, strict=True))
+        variables[name] = (dims, values)
+    found = xr.Dataset(variables)
+    known = {"step": (("step",), step), **labels}
+    if seeds is not None and "seed" in found.dims:
+        known["seed"] = (("seed",), np.arange(seeds))
+    fitting = {
+        name: (dims, values)
+        for name, (dims, values) in known.items()
+        if all(
+            found.sizes.get(dim) == size for dim, size in zip(dims, np.shape(values), strict=True)
+        )
+    }
+    return found.assign_coords(fitting)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """A variable as an array of real numbers."""
+    try:
+        array = np.asarray(values)
+        got = f"has dtype {array.dtype}"
+    except ValueError:  # lists of unequal lengths
+        array, got = None, "is none"
+    if array is None or array.dtype.kind not in "fiub":
+        raise VocabularyError(f"Variable `{name}` must be an array of real numbers, but {got}.")
+    return array
+
+
+def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
+    """What `of` gives for every cell, along the axes of the grid; but for ``step`` by position, as runs are laid."""
+    parts = {
+        tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes): of(cell)
+        for cell in whole.cells()
+    }
+    shape = tuple(len(values) for values in whole.axes.values())
+    dims = {str(dim) for part in parts.values() for dim in part.dims} - {"seed"}
+    sizes = {dim: [part.sizes.get(dim, 0) for part in parts.values()] for dim in sorted(dims)}
+    ends = [part["step"].values.max() if "step" in part else -1 for part in parts.values()]
+    names = sorted(
+        str(name)
+        for name in set.intersection(*(set(part.coords) for part in parts.values()))
+        if all({"step", "seed"}.isdisjoint(part[name].dims) for part in parts.values())
+    )
+
+    def words(index, _):
+        return {name: (parts[index][name].dims, parts[index][name].values) for name in names}
+
+    coords = labels(whole.axes, words, np.zeros(0), {})
+    most = {dim: max(reached) for dim, reached in sizes.items() if dim != "step"}
+    laid = {place: _filled(part, most) for place, part in parts.items()}
+    for position in reversed(range(len(whole.axes))):
+        name = list(whole.axes)[position]
+        label = xr.DataArray(list(whole.axes[name]), dims=name, name=name)
+        laid = {
+            head: xr.concat(
+                [laid[(*head, i)] for i in range(shape[position])],
+                label,
+                join="outer",
+                data_vars="all",
+            )
+            for head in np.ndindex(*shape[:position])
+        }
+    found = laid[()]
+    if "step" in dims:
+        sizes["step"] = np.searchsorted(found["step"].values, ends, "right").tolist()
+    for array in found.data_vars.values():
+        if array.dtype.kind in "iu":
+            array.attrs["padding"] = int(padding(array.dtype))
+    return annotate(found.assign_coords(coords | lengths(whole.axes, sizes)))
+
+
+def _filled(part: xr.Dataset, sizes: Mapping[str, int]) -> xr.Dataset:
+    """A part with dims filled up to some sizes, as those of runs are, and without the labels along them."""
+    part = part.drop_vars([n for n in part.coords if not sizes.keys().isdisjoint(part[n].dims)])
+    short = {dim: most - part.sizes.get(dim, most) for dim, most in sizes.items()}
+    if not any(short.values()):
+        return part
+    filling = {name: padding(array.dtype) for name, array in part.data_vars.items()}
+    missing = {dim: (0, number) for dim, number in short.items() if number}
+    return part.pad(missing, constant_values=filling)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
-from foretrain.results.store import NAME, attributes, chunk_shape, open_tree, write_tree
+from foretrain.results.store import NAME, attributes, chunk_shape, open_tree, write_group, write_tree
 
 
 def make_tree(seed=0):
@@ -112,6 +112,16 @@ def test_any_tree_is_loaded_as_it_was_stored_to_the_bit(tmp_path_factory, tree):
 def test_a_loaded_tree_can_be_stored_again_to_the_same_bits(store, tmp_path_factory):
     again = write_tree(tmp_path_factory.mktemp("again"), open_tree(store))
     assert all_bytes(again) == all_bytes(store)
+
+
+def test_one_group_written_anew_gives_the_store_that_is_written_whole(store, tmp_path_factory):
+    part, kept = tmp_path_factory.mktemp("part"), tmp_path_factory.mktemp("kept") / "a"
+    none = xr.DataTree.from_dict({"/": make_tree().to_dataset(), "claims": xr.Dataset()})
+    begun = write_tree(part, make_tree().assign({"claims": none["claims"]}))
+    shutil.copytree(begun, kept, copy_function=os.link)
+    old = all_bytes(kept)
+    assert all_bytes(write_group(part, make_tree(), "claims")) == all_bytes(store) != old
+    assert all_bytes(kept) == old, "what others still read is not written to"
 
 
 def test_equal_trees_are_equal_stores_to_the_bit(store, tmp_path_factory):

@@ -1,5 +1,6 @@
 """From runs to verdicts: fold, predict, fit, judge, store, draw."""
 
+import os
 import shlex
 import time
 from collections import Counter
@@ -23,7 +24,7 @@ from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
 from foretrain.results.manifest import read_manifest
 from foretrain.results.result import Result, make_tree, open_result
-from foretrain.results.store import attributes, write_tree
+from foretrain.results.store import NAME, attributes, write_group, write_tree
 from foretrain.results.summary import (
     Summary,
     count_outcomes,
@@ -116,6 +117,7 @@ class _Writing:
     ):
         self._folder, self._plan, self._whole, self._held = folder, plan, whole, held
         before = summary_of(folder)
+        self._written: tuple[int, int] | None = None
         self._device = device or (before.device if before else "")
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
 
@@ -147,7 +149,12 @@ class _Writing:
                 attrs=attrs,
             )
             with patient_lock(folder, "fold", 600):
-                write_tree(folder, tree)
+                # What this has written is there already, unless another process has folded since.
+                if self._written is not None and self._written == _stamp(folder):
+                    write_group(folder, tree, "claims")
+                else:
+                    write_tree(folder, tree)
+                self._written = _stamp(folder)
         counts: Counter = Counter()
         for name, data in {"": whole.simulation, **whole.variants}.items():
             counts.update(count_outcomes(data))
@@ -184,6 +191,15 @@ class _Writing:
                 citations=tuple(card.references),
             ),
         )
+
+
+def _stamp(folder: Path) -> tuple[int, int] | None:
+    """What tells the store that is there from any other that takes its place; None if there is none."""
+    try:
+        found = os.stat(folder / NAME)
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
 
 
 def summary_of(folder: Path) -> Summary | None:

@@ -71,12 +71,40 @@ def write_tree(folder: Path, tree: xr.DataTree) -> Path:
 
     Cost: about 20 ms per variable, and the compression of the values (some 300 MB/s).
     """
-    folder = Path(folder)
+    return _replace(Path(folder), lambda path: _build(path, tree))
+
+
+def write_group(folder: Path, tree: xr.DataTree, group: str) -> Path:
+    """Write one group, which has none below it, anew; all others of the store must be those of the tree already.
+
+    As `write_tree`, but the files of other groups are linked, where the disk knows links, instead of written again.
+    """
+    store = Path(folder) / NAME
+
+    def build(path):
+        def others(at, names):
+            return {group} if Path(at) == store else ()
+
+        shutil.copytree(store, path, copy_function=_link, ignore=others)
+        _build(path, tree, group)
+
+    return _replace(Path(folder), build)
+
+
+def _link(old, new):
+    """A link; a copy of metadata, which are written anew in place, and where the disk knows no links."""
+    if Path(old).name != _METADATA:
+        with contextlib.suppress(OSError):
+            return os.link(old, new)
+    return shutil.copy2(old, new)
+
+
+def _replace(folder, build):
     store, mark = folder / NAME, uuid.uuid4().hex[:8]
     new, old = (folder / f".{NAME}.{mark}.{age}.tmp" for age in ("new", "old"))
     try:
         _remove_left_overs(folder)
-        _build(new, tree)
+        build(new)
         if store.exists():
             os.rename(store, old)
         os.rename(new, store)
@@ -147,33 +175,37 @@ def each_group(tree: xr.DataTree, function: Callable[[xr.Dataset], xr.Dataset]) 
     )
 
 
-def _build(path, tree):
-    from zarr.codecs import Crc32cCodec, ZstdCodec
-
-    tree = each_group(tree, lambda dataset: dataset.drop_encoding())
-    codecs = (ZstdCodec(level=1), Crc32cCodec())
-    encoding = {
-        node.path: {
-            name: {"compressors": codecs, "chunks": chunk_shape(variable.shape, _item(variable))}
-            for name, variable in node.to_dataset(inherit=False).variables.items()
-        }
-        for node in tree.subtree
-    }
+def _build(path, tree, group=""):
+    """Write a tree, or one group of it into a store that holds the others."""
     # Chunks that hold only padding are written too, so that a chunk that is not there is known to be lost.
-    tree.to_zarr(
-        path,
-        mode="w-",
-        zarr_format=3,
-        consolidated=False,
-        encoding=encoding,
-        write_empty_chunks=True,
-    )
+    how = {"mode": "w-", "zarr_format": 3, "consolidated": False, "write_empty_chunks": True}
+    if group:
+        dataset = tree[group].to_dataset(inherit=False).drop_encoding()
+        dataset.to_zarr(path, group=group, encoding=_encoding(dataset), **how)
+    else:
+        tree = each_group(tree, lambda dataset: dataset.drop_encoding())
+        encoding = {n.path: _encoding(n.to_dataset(inherit=False)) for n in tree.subtree}
+        tree.to_zarr(path, encoding=encoding, **how)
     _seal(path, tree)
-    for folder, _, names in os.walk(path):
+    for folder, _, names in os.walk(path / group):
         for name in names:
             with open(Path(folder, name), "rb") as file:
                 os.fsync(file.fileno())
         sync_folder(Path(folder))
+    if group:
+        with open(path / _METADATA, "rb") as file:
+            os.fsync(file.fileno())
+        sync_folder(path)
+
+
+def _encoding(dataset):
+    from zarr.codecs import Crc32cCodec, ZstdCodec
+
+    codecs = (ZstdCodec(level=1), Crc32cCodec())
+    return {
+        name: {"compressors": codecs, "chunks": chunk_shape(variable.shape, _item(variable))}
+        for name, variable in dataset.variables.items()
+    }
 
 
 def _item(variable):

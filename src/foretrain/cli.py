@@ -167,6 +167,7 @@ def _add_arguments(made, argv):
     )
     made["new"].add_argument("file", type=Path, help="file to write, such as mine.py")
     _add_prediction(made["predict"])
+    _add_analysis(made["analyze"])
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
 
@@ -231,6 +232,28 @@ def _add_prediction(parser):
         help="go on where the data allow no exact reduction; the residual is printed",
     )
     parser.add_argument("--out", type=Path, help="folder for prediction.json and the figure")
+
+
+def _add_analysis(parser):
+    parser.add_argument(
+        "models", nargs="+", help="model.safetensors or model.npz; further ones are other seeds"
+    )
+    parser.add_argument("--data", required=True, help="inputs as an .npy file, (example, input)")
+    parser.add_argument("--activation", default="relu", help="between layers; default relu")
+    parser.add_argument(
+        "--noise-scale",
+        help="behavioural loss that counts as none, or `seeds`: as several models differ",
+    )
+    parser.add_argument("--loss", default="mse", help="mse (default) or kl, of what is sampled")
+    parser.add_argument("--modules", type=int, help="how many; default by modularity")
+    parser.add_argument(
+        "--points", type=int, default=5, help="of the integral of an edge; default 5"
+    )
+    parser.add_argument("--draws", type=int, default=200, help="of each chain; 0 samples nothing")
+    parser.add_argument(
+        "--out", type=Path, help="folder for the page; default runs/analyze-<model>"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
 def _run(arguments):
@@ -476,6 +499,26 @@ def _predict(arguments):
     return 0
 
 
+def _analyze(arguments):
+    from foretrain.laboratory.analyze import analyze_files, write
+
+    told = analyze_files(
+        arguments.models,
+        arguments.data,
+        activation=arguments.activation,
+        noise_scale=arguments.noise_scale,
+        loss=arguments.loss,
+        modules=arguments.modules,
+        points=arguments.points,
+        draws=arguments.draws,
+        tell=None if arguments.quiet else lambda line: print(line, file=sys.stderr),
+    )
+    print(told)
+    stem = Path(arguments.models[0]).stem
+    print(f"\nPage: {write(told, arguments.out or Path('runs') / f'analyze-{stem}')}")
+    return 0
+
+
 def _cite(arguments):
     from foretrain.references import bibtex
 
@@ -500,5 +543,6 @@ _COMMANDS = {
     "report": (_report, "rebuild figures and page from stored results"),
     "export": (_export, "write results for other tools"),
     "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
+    "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
     "cite": (_cite, "BibTeX of what a study rests on"),
 }

@@ -104,6 +104,7 @@ def interaction_graph(
     size = block_size(each, budget)
     if tell is not None:
         many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
+        size = size if callable(data) else min(size, len(data))
         edges = sum(a.size * b.size for a, b in _neighbours(basis))
         tell(f"{edges:,} edges, {points} points, {many} at a time, {size * each / 1e6:.0f} MB.")
     squared = [np.zeros((above.size, below.size)) for below, above in _neighbours(basis)]

@@ -13,6 +13,7 @@ from foretrain.words import number
 MOST = 10_000  # edges; more are not told apart
 _BETWEEN, _ALONE = "#9aa0a6", "#d5d9dd"
 _COLOURS = [colour for name, colour in PALETTE.items() if name != "black"]
+_COLOURS += ["#8c6d31", "#5254a3", "#637939", "#ad494a"]  # further modules come round again
 
 
 def drawn_edges(

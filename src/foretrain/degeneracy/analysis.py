@@ -1,0 +1,207 @@
+"""Everything that is asked of one network at one noise scale, put together: how much of it is free, where, and what is left.
+
+The parts are in their own files; here they share a network, data and a scale, and each says how far it is to be trusted.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from foretrain.degeneracy.folded import layers, steps, widths
+from foretrain.degeneracy.free_directions import FreeDirections, free_directions
+from foretrain.degeneracy.interaction_basis import InteractionBasis, interaction_basis
+from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction_graph
+from foretrain.degeneracy.learning_coefficient import Coefficient, learning_coefficient
+from foretrain.degeneracy.modularity import Partition, affinity, partition
+from foretrain.degeneracy.network import LOSSES, Network, examples, forward, size
+from foretrain.errors import argument_error, integer, one_of, real
+
+SCALES = (0.1, 1.0, 10.0)  # of the inverse temperature that belongs to the noise scale
+SHARE = 1e-4  # of the outputs' variance, where no noise scale is given
+LARGEST = 100_000  # parameters up to which coefficients are sampled
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found.
+
+    Args:
+        parameters: Number of them.
+        widths: Activations of each layer, input first.
+        examples: Number of them.
+        eps: Noise scale: behavioural loss below which a difference does not count.
+        source: Where it comes from, in words.
+        freedom: Free directions at that scale, None where they were not counted.
+        exact: Free directions that change nothing at all, likewise.
+        curve: Learning coefficients around the scale, None where nothing was sampled.
+        basis: The local interaction basis, activations from their mean.
+        graph: Its edges.
+        modules: Of the graph, by log-strength at the scale.
+        seconds: What each part took.
+        doubts: Lines on what is not to be trusted, and why; empty where nothing is.
+    """
+
+    parameters: int
+    widths: tuple[int, ...]
+    examples: int
+    eps: float
+    source: str
+    freedom: FreeDirections | None
+    exact: FreeDirections | None
+    curve: Coefficient | None
+    basis: InteractionBasis
+    graph: InteractionGraph
+    modules: Partition
+    seconds: dict[str, float]
+    doubts: list[str] = field(default_factory=list)
+
+
+def variance_between(networks: Sequence[Network], x: np.ndarray) -> float:
+    """Mean over data of the unbiased variance of several networks' outputs, summed over outputs.
+
+    Raises:
+        ArgumentError: They are fewer than two, or have other outputs.
+    """
+    if len(networks) < 2:
+        rule = "be a number where one model is given"
+        raise argument_error("noise_scale", rule, "is `seeds`", "Try several models, one per seed.")
+    outputs = [_outputs(one, x) for one in networks]
+    if len({one.shape for one in outputs}) > 1:
+        got = f"have {[one.shape[1] for one in outputs]} outputs"
+        raise argument_error("models", "have the same outputs", got)
+    return float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
+
+
+def _outputs(network, x):
+    return layers(steps(network, False), np.asarray(examples(network, x), float), False)[-1]
+
+
+def analyze(
+    network: Network,
+    x: np.ndarray,
+    eps: float | None = None,
+    *,
+    source: str = "as given",
+    loss: str = "mse",
+    modules: int | None = None,
+    points: int = 5,
+    draws: int = 200,
+    chains: int = 4,
+    seed: int = 0,
+    tell: Callable[[str], object] | None = None,
+) -> Analysis:
+    """Analyse a network on data.
+
+    Args:
+        network: L sections.
+        x: (n, d_0).
+        eps: Noise scale of the behavioural loss; None takes a ten-thousandth of the variance of the outputs.
+        source: Where it comes from.
+        loss: "mse" or "kl", of the sampled coefficients.
+        modules: How many, None for the number with the largest modularity.
+        points: Of the integral of an edge.
+        draws: Of each chain, as many again before them; 0 samples nothing.
+        chains: At each inverse temperature.
+        seed: Of the chains.
+        tell: Called with a line before whatever takes long.
+
+    Raises:
+        ArgumentError: The data do not fit the network, or an argument is out of range.
+    """
+    one_of("loss", loss, LOSSES)
+    integer("draws", draws, minimum=0)
+    x = np.asarray(examples(network, x), np.float64)
+    said = tell or (lambda line: None)
+    seconds, doubts = {}, []
+    outputs = _outputs(network, x)
+    if eps is None:
+        eps, source = SHARE * float(outputs.var(0).sum()), "a hundredth of the outputs' deviation, squared"
+    eps = real("noise_scale", eps, above=0)
+
+    def timed(name, function, *arguments, **options):
+        start = time.perf_counter()
+        found = function(*arguments, **options)
+        seconds[name] = time.perf_counter() - start
+        return found
+
+    widest = max(widths(network, x))
+    few = len(x) < widest
+    if few:
+        doubts.append(
+            f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
+            "data limit every rank."
+        )
+    exact = freedom = None
+    if not few:
+        exact = timed("free directions", free_directions, network, x)
+        freedom = timed("free directions at the scale", free_directions, network, x, scale=eps)
+        if not freedom.sections:
+            exact = freedom = None
+            doubts.append("Counts: no section names a weight with nothing but a bias beside it.")
+    curve = None
+    if draws and size(network) <= LARGEST:
+        said(f"Sampling {len(SCALES)} scales, {chains} chains of {2 * draws} steps.")
+        curve = timed("sampling", _curve, network, x, eps, loss, freedom, draws, chains, seed)
+        for at in range(len(curve.beta)):
+            found = curve.doubts(0, at)
+            if found:
+                doubts.append(
+                    f"Effective parameters at beta = {curve.beta[at]:.4g}: {'; '.join(found)}."
+                )
+    elif draws:
+        doubts.append(f"Effective parameters: not sampled above {LARGEST:,} parameters.")
+    options = {"kind": "local", "centre": True, "few": few, "tell": said}
+    basis = timed("interaction basis", interaction_basis, network, x, **options)
+    graph = timed(
+        "interaction graph", interaction_graph, network, x, basis, points=points, tell=said
+    )
+    unit = max(2 * eps, max(float(part.max(initial=0)) for part in graph.strengths))
+    weights = affinity([part / unit for part in graph.strengths], eps / unit)
+    count = int(weights.any(0).sum())
+    if modules is not None and modules > count:
+        doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")
+    wanted = None if modules is None or modules > count else modules
+    found = timed("modules", partition, weights, wanted)
+    if not found.exact:
+        doubts.append("Modules: found by a heuristic, not by looking at every partition.")
+    return Analysis(
+        parameters=size(network),
+        widths=tuple(widths(network, x, folded=False)),
+        examples=len(x),
+        eps=eps,
+        source=source,
+        freedom=freedom,
+        exact=exact,
+        curve=curve,
+        basis=basis,
+        graph=graph,
+        modules=found,
+        seconds=seconds,
+        doubts=doubts,
+    )
+
+
+def _curve(network, x, eps, loss, freedom, draws, chains, seed):
+    """lambda_Z around the inverse temperature at which a mean excess loss of eps is expected."""
+    import jax
+
+    from foretrain.degeneracy.network import register
+    from foretrain.degeneracy.posterior import behavioural
+
+    register()
+    left = size(network) if freedom is None else max(1, freedom.effective)
+    with jax.enable_x64(True):
+        params = tuple(
+            {k: jax.numpy.asarray(v, "float64") for k, v in leaves.items()}
+            for leaves in network.params
+        )
+        made = behavioural(
+            lambda params, inputs: forward(network, inputs, params),
+            params,
+            jax.numpy.asarray(x),
+            kind=loss,
+            beta=[left / (2 * eps) * scale for scale in SCALES],
+        )
+        return learning_coefficient(made, draws=draws, chains=chains, seed=seed)

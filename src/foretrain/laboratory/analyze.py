@@ -1,0 +1,214 @@
+"""``foretrain analyze``: a network from files, analysed on data, as text and as a page with its pictures."""
+
+import base64
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.claims import markup
+from foretrain.degeneracy.adapters import load
+from foretrain.degeneracy.analysis import Analysis, analyze, variance_between
+from foretrain.errors import argument_error, path_argument, real
+from foretrain.results.files import refused, write_atomic
+from foretrain.tasks.array_files import read_npy
+from foretrain.words import duration, number
+
+FILE_NAME = "analysis.html"
+
+
+@dataclass(frozen=True)
+class Told:
+    """An analysis in words.
+
+    Args:
+        title: Name of the model.
+        analysis: What was found.
+        tables: Heading, names of columns, rows of texts.
+        doubts: Lines on trust.
+    """
+
+    title: str
+    analysis: Analysis
+    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]
+    doubts: list[str]
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        for heading, head, rows in self.tables:
+            table = [head, *rows] if any(head) else rows
+            wide = [max(len(row[at]) for row in table) for at in range(len(head))]
+            lines += ["", heading]
+            for row in table:
+                cells = (cell.ljust(width) for cell, width in zip(row, wide, strict=True))
+                lines.append("  " + "  ".join(cells).rstrip())
+        lines += ["", "Trust", *(f"  {line}" for line in self.doubts)]
+        return "\n".join(lines)
+
+
+def analyze_files(
+    models: Sequence[str | Path],
+    data: str | Path,
+    *,
+    activation: str = "relu",
+    noise_scale: float | str | None = None,
+    tell: Callable[[str], object] | None = None,
+    **options,
+) -> Told:
+    """Analyse the first of some models on an array of data.
+
+    Args:
+        models: Files of arrays, see `foretrain.degeneracy.adapters.load`; further ones are other seeds of the same.
+        data: An .npy file, (n, d_0).
+        activation: Between layers.
+        noise_scale: Of the behavioural loss; "seeds" for the variance between the models' outputs; None for a ten-thousandth of
+            the variance of the outputs.
+        tell: Called with a line before whatever takes long.
+        **options: Of `foretrain.degeneracy.analysis.analyze`.
+
+    Raises:
+        ArgumentError: A file or an option cannot be used.
+        StoreError: The data cannot be read.
+    """
+    networks = [load(model, activation) for model in models]
+    x = read_npy(path_argument("data", data))
+    if noise_scale == "seeds":
+        eps, source = variance_between(networks, x), f"variance between {len(networks)} models"
+    elif noise_scale is None:
+        eps, source = None, ""
+    else:
+        eps, source = real("noise_scale", noise_scale, above=0), "as given"
+    if len(networks) > 1 and noise_scale != "seeds":
+        rule = "be one, unless the noise scale is `seeds`"
+        raise argument_error("models", rule, f"are {len(networks)}")
+    found = analyze(networks[0], x, eps, source=source, tell=tell, **options)
+    return Told(Path(models[0]).name, found, _tables(found), found.doubts or [_GOOD])
+
+
+_GOOD = "No check was failed: ranks have enough data, chains agree."
+
+
+def _tables(found: Analysis):
+    exact, free = found.exact, found.freedom
+    whole = [
+        ("parameters", f"{found.parameters:,}"),
+        ("layers", " - ".join(map(str, found.widths))),
+        ("examples", f"{found.examples:,}"),
+        ("noise scale", f"{number(found.eps)}, {found.source}"),
+    ]
+    if exact is not None and free is not None:
+        whole += [
+            ("free directions, exact", f"{exact.free:,}"),
+            ("free directions at the scale", f"{free.free:,}"),
+            ("effective parameters left", f"{free.effective:,}"),
+        ]
+    tables = [("The network", ("", ""), whole)]
+    if found.curve is not None:
+        one = found.curve
+        rows = [
+            (
+                number(float(one.beta[at]), 3),
+                number(float(one.scale[0, at]), 3),
+                f"{number(float(2 * one.value[0, at]), 4)} ± {number(float(2 * one.error[0, at]), 2)}",
+                "no: see Trust" if one.doubts(0, at) else "yes",
+            )
+            for at in range(len(one.beta))
+        ]
+        head = ("inverse temperature", "loss", "effective parameters", "trusted")
+        tables.append(("Effective parameters over scale, sampled", head, rows))
+    if exact is not None and free is not None:
+        head = ("section", "parameters", "activations", "Jacobians", "synchronised", "left")
+        rows = [
+            (f"{at + 1}", f"{one.parameters:,}", *(f"{n:,}" for n in (
+                one.activations, one.jacobians, one.synchronized, one.parameters - one.free)))
+            for at, one in free.sections.items()
+        ]  # fmt: skip
+        tables.append(("Free directions at the scale, by section and source", head, rows))
+        rows = [
+            (f"{at + 1}", str(len(block.neurons)), _short(block.neurons), str(block.dimension))
+            for at, one in free.sections.items()
+            for block in one.blocks
+            if len(block.neurons) > 1
+        ]
+        head = ("layer", "neurons", "which", "span")
+        rows = rows or [("none", "", "", "")]
+        tables.append(("Synchronised blocks", head, rows[:50]))
+    modules = found.modules.by_layer(found.graph.sizes)
+    head = ("module", *(_layer_name(at, len(modules)) for at in range(len(modules))))
+    rows = [
+        (f"{k + 1}", *(str(int((one == k).sum())) for one in modules))
+        for k in range(found.modules.modules)
+    ]
+    rows.append(("in none", *(str(int((one < 0).sum())) for one in modules)))
+    rows.append(("all directions kept", *(str(size) for size in found.graph.sizes)))
+    tables.append(("Modules of the interaction graph, directions of each layer", head, rows))
+    rows = [
+        ("cut between modules, sum of ln(w/eps^(1/2))", number(found.modules.cut)),
+        ("Newman's modularity", number(found.modules.modularity)),
+    ]
+    tables.append(("How modular it is", ("", ""), rows))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak /= 2**20 if sys.platform == "darwin" else 2**10
+    rows = [(name, duration(value)) for name, value in found.seconds.items()]
+    tables.append(("Time and memory", ("", ""), [*rows, ("most memory", f"{peak:.0f} MB")]))
+    return tables
+
+
+def _layer_name(at, many):
+    return "input" if at == 0 else "output" if at == many - 1 else f"layer {at}"
+
+
+def _short(neurons):
+    words = ", ".join(str(one) for one in neurons[:12])
+    return words + (", ..." if len(neurons) > 12 else "")
+
+
+def write(told: Told, folder: str | Path) -> Path:
+    """Write ``analysis.html`` and its pictures into a folder, which is made if need be; returns the page's path.
+
+    Raises:
+        FolderError: The folder cannot be made or written.
+    """
+    from foretrain import __version__
+    from foretrain.figures import save
+
+    folder = Path(folder)
+    try:
+        drawn = _drawings(told.analysis)
+        captions = {name: (one.title, one.caption) for name, one in drawn.items()}
+        pictures = save(drawn, folder)
+    except OSError as error:
+        raise refused(folder, error) from error
+    page = markup.render(
+        "report/analysis.html",
+        title=told.title,
+        summary="How much of the network is free, where, and the basis in which the rest is visible.",
+        style=markup.source("report/page.css").strip(),
+        doubts=[("Trust", told.doubts)],
+        tables=told.tables,
+        figures=[
+            (*captions[name], base64.b64encode(path.read_bytes()).decode())
+            for name, path in pictures.items()
+        ],
+        version=__version__,
+    )
+    return write_atomic(folder / FILE_NAME, page.encode("utf-8", "replace"))
+
+
+def _drawings(found: Analysis):
+    from foretrain.figures.style import style
+
+    with style():
+        from foretrain.figures.layered_graph import layered_graph
+
+        return {
+            "graph": layered_graph(
+                [np.sqrt(part) for part in found.graph.strengths],
+                found.modules.by_layer(found.graph.sizes),
+                threshold=float(np.sqrt(found.eps)),
+                title="Interaction graph",
+            )
+        }

@@ -143,6 +143,12 @@ def theirs(folder: Path, name: str) -> dict:
             )  # fmt: skip
             return float(found["llc/mean"])
     else:
+        import itertools
+
+        if not hasattr(
+            itertools, "batched"
+        ):  # which it imports, though it says that Python 3.10 will do
+            itertools.batched = lambda many, size: zip(*[iter(many)] * size, strict=False)
         from canonical_interp.slt import LLCEstimator
 
         def call():

@@ -1,0 +1,1 @@
+"""The study ``landscapes``; see ``study.py``."""

@@ -1,12 +1,12 @@
 """What XLA makes of the programs of the studies."""
 
-import importlib
 import re
 
 import jax
 import numpy as np
 import pytest
 
+from foretrain.dynamics.program import completed
 from foretrain.engine.dispatch import make_groups
 from foretrain.engine.kernel import Kernel, known_options
 from foretrain.plans import catalogue
@@ -30,11 +30,11 @@ def products_of_a_number(text: str) -> list[str]:
     return found
 
 
-def kernel_of(run, module):
+def kernel_of(run, study):
     """The kernel of a run's program, and the arguments of its functions for three lanes."""
-    program = module.program(run.parameters)
-    shared = module.shared(run.parameters) if hasattr(module, "shared") else {}
-    inputs = {**module.inputs(run.parameters, 0, 0), "root_seed": 0, "seed": 0, "max_steps": 9}
+    program = completed(study.program(run.parameters), run.parameters)
+    shared = study.shared(run.parameters)
+    inputs = {**study.inputs(run.parameters, run.seed), "root_seed": 0, "seed": 0, "max_steps": 9}
 
     def cast(value):
         value = np.asarray(value)
@@ -73,13 +73,13 @@ def test_options_that_xla_does_not_know_are_left_out(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", catalogue.names())
-def test_no_program_multiplies_a_broadcast_number(study):
-    module = importlib.import_module(f"foretrain.studies.{study.replace('-', '_')}")
+@pytest.mark.parametrize("name", catalogue.names())
+def test_no_program_multiplies_a_broadcast_number(name):
+    study = catalogue.load(name)
     grid = list(runs(make_plan(study, {}, seeds=1)))
     for group in make_groups(grid, lambda parameters: parameters.steps):
         run = grid[group.waiting[0]]
-        kernel, inputs, shared = kernel_of(run, module)
+        kernel, inputs, shared = kernel_of(run, study)
         with jax.enable_x64(kernel.program.precision == "float64"):
             start = kernel.start.lower(inputs, shared)
             state, outcome, _ = jax.eval_shape(kernel.start, inputs, shared)

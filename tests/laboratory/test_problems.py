@@ -7,6 +7,7 @@ import pytest
 import foretrain
 from foretrain.cli import main
 from foretrain.plans import catalogue
+from foretrain.plans.parameters import rules
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_every_study_concludes_where_runs_diverge_or_are_cut_off(name, how, tmp_
         (one for one in ("learning_rate", "relative_rate", "init_scale") if one in fields), None
     )
     if rate is not None:
-        large = {"learning_rate": 1e6, "relative_rate": 1e6, "init_scale": 1e6}[rate]
+        large = rules(study.Parameters)[rate].maximum or 1e6
         given[rate] = large if how == "all" else [fields[rate].default, large]
     result = foretrain.run(name, **given)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())

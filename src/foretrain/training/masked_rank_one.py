@@ -217,4 +217,4 @@ def labels(p: Flow) -> dict[str, np.ndarray]:
 
 def estimate(p: Flow) -> float:
     """Predicted number of steps: they grow with the decades that the weights have to cross."""
-    return min(p.steps, 150 - 15 * float(np.log(p.init_scale)))
+    return min(p.steps, max(0.0, 150 - 15 * float(np.log(p.init_scale))))

@@ -33,6 +33,7 @@ def unit_prediction(domains: int, trained_fraction: float, seed: Seed) -> dict:
     }
 
 
+@np.errstate(over="ignore", invalid="ignore")  # from large starts the linearised flow leaves float64
 def fit(cell: Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation
@@ -50,7 +51,7 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             progress, now = float(run["progress"][step]), float(run["shared_scale"][step])
             left, right, scale[seed, step] = weights_at(early, progress, now)
             parts = early.left.T @ left, early.right.T @ right
-            amplitude[seed, step] = np.sqrt((parts[0] ** 2 + parts[1] ** 2) / 2)
+            amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
             at_stages[:, seed, stage] = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
     trained = np.array([one.trained_pairs for one in drawn])

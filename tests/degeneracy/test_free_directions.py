@@ -147,6 +147,17 @@ def test_dead_neurons_are_counted_once():
     assert found.sections[0].jacobians == 3
 
 
+def test_what_is_hardly_ever_on_is_no_dependency():
+    """A neuron that is on for one example, by little: its outgoing weights are not free."""
+    one, x = planted.drawn((2, 3, 4)), planted.data(500, 2)
+    one.params[0]["weight"][:] = [[1, 0], [-1, 0], [0, 1]]
+    x[:, 1] = -1 - np.abs(x[:, 1])
+    x[0, 1] = 5e-6
+    found, deficit = counted(one, x)
+    assert found.sections[1].activation_rank == 3
+    assert found.free <= deficit
+
+
 def test_nonlinearities_without_gates_leave_no_scale_free():
     found, deficit = counted(planted.drawn((3, 3, 3), activation="tanh"), planted.data(200, 3))
     assert found.free == deficit == 0

@@ -17,7 +17,7 @@ from foretrain.degeneracy.network import Network, is_perceptron, size
 from foretrain.degeneracy.nonlinearities import nonlinearity
 from foretrain.errors import ForetrainError, argument_error, one_of, real
 
-THRESHOLD = 1e-12  # of eigenvalues against the largest: of singular values its root
+THRESHOLD = 1e-14  # of eigenvalues against the largest: of singular values its root, 1e-7
 _LARGEST = 2**30  # bytes of the largest Jacobian or Hessian that is formed
 
 

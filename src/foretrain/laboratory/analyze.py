@@ -20,6 +20,9 @@ from foretrain.words import duration, number
 FILE_NAME = "analysis.html"
 
 
+Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # heading, names of columns, rows
+
+
 @dataclass(frozen=True)
 class Told:
     """An analysis in words.
@@ -33,7 +36,7 @@ class Told:
 
     title: str
     analysis: Analysis
-    tables: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]
+    tables: list[Table]
     doubts: list[str]
 
     def __str__(self) -> str:
@@ -64,8 +67,8 @@ def analyze_files(
         models: Files of arrays, see `foretrain.degeneracy.adapters.load`; further ones are other seeds of the same.
         data: An .npy file, (n, d_0).
         activation: Between layers.
-        noise_scale: Of the behavioural loss; "seeds" for the variance between the models' outputs; None for a ten-thousandth of
-            the variance of the outputs.
+        noise_scale: Of the behavioural loss; "seeds" for the variance between the models' outputs; None for a
+            ten-thousandth of the variance of the outputs.
         tell: Called with a line before whatever takes long.
         **options: Of `foretrain.degeneracy.analysis.analyze`.
 
@@ -91,9 +94,11 @@ def analyze_files(
 _GOOD = "No check was failed: ranks have enough data, chains agree."
 
 
-def _tables(found: Analysis):
+def _tables(found: Analysis) -> list[Table]:
     exact, free = found.exact, found.freedom
-    whole = [
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    whole: list[tuple[str, ...]] = [
         ("parameters", f"{found.parameters:,}"),
         ("layers", " - ".join(map(str, found.widths))),
         ("examples", f"{found.examples:,}"),
@@ -105,7 +110,7 @@ def _tables(found: Analysis):
             ("free directions at the scale", f"{free.free:,}"),
             ("effective parameters left", f"{free.effective:,}"),
         ]
-    tables = [("The network", ("", ""), whole)]
+    tables: list[Table] = [("The network", ("", ""), whole)]
     if found.curve is not None:
         one = found.curve
         rows = [

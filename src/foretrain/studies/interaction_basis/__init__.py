@@ -1,0 +1,1 @@
+"""The study ``interaction-basis``; see ``study.py``."""

@@ -1,0 +1,109 @@
+"""The interaction basis: is a network sparser in it than in principal components, singular vectors or its neurons?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import Variable, parameter
+
+SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 6 and appendix A"
+COST = "1 min"
+REFERENCES = ("bushnaq2024degeneracy", "bushnaq2024basis")
+SEEDS = 6
+PRESETS = {"paper": {"seeds": 20, "centring": ("mean", "none"), "hidden_width": 128}}
+BASES = ("global", "local", "pca", "svd", "neurons")
+KEPT = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 32, 40, 50, 65, 100, 130)
+EDGES = (5, 10, 20, 30, 45, 65, 100, 150, 225, 350, 500, 800, 1200, 1800, 2700, 4200, 8000)
+SAMPLES = (100, 200, 400, 800, 1600)
+DRAWN = 20  # directions of a layer of which edges are stored
+lab.declare(
+    Variable(
+        "direction_loss",
+        ("basis", "kept"),
+        meaning="Behavioural loss where so many directions of each layer are kept.",
+    ),
+    Variable(
+        "edge_loss",
+        ("basis", "kept_edges"),
+        meaning="Behavioural loss where so many edges between two layers are kept.",
+    ),
+    Variable(
+        "directions_needed",
+        ("basis",),
+        meaning="Directions of each layer with which the loss is a share of that of none, interpolated.",
+    ),
+    Variable("edges_needed", ("basis",), meaning="Likewise edges between two layers."),
+    Variable("fitted_accuracy", meaning="Share of its examples that the network answers right."),
+    Variable(
+        "edge_strength",
+        ("section", "direction_to", "direction"),
+        meaning="E^(1/2) of the most important directions of the local basis, rows the next layer's.",
+    ),
+    Variable(
+        "module", ("node_layer", "direction"), kind="int", meaning="Module of them, -1 for none."
+    ),
+    Variable("identity_gap", meaning="Largest entry of layer map minus identity."),
+    Variable("importance_gap", meaning="Largest difference of importances, over the largest."),
+    Variable("edge_gap", meaning="Largest edge minus importance, over the largest importance."),
+    Variable(
+        "cross_on_product", meaning="Largest E^(1/2) between independent blocks, over the largest."
+    ),
+    Variable(
+        "cross_on_samples",
+        ("sample_count",),
+        meaning="Sum of E between independent blocks on so many samples, over that of all: median of networks.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """A perceptron that was trained or made, and the bases that are compared."""
+
+    task: str = parameter(
+        "digits",
+        "rectified networks on digits or on addition modulo p, a deep linear one, or two independent blocks",
+        choices=("digits", "modular", "linear", "blocks"),
+        static=True,
+        sweepable=False,
+    )
+    centring: str = parameter(
+        "mean",
+        "activations are measured from their mean, or biases are folded in",
+        choices=("mean", "none"),
+        static=True,
+    )
+    hidden_width: int = parameter(
+        64, "width of both hidden layers", minimum=8, maximum=256, static=True
+    )
+    modulus: int = parameter(11, "p of the addition", minimum=3, maximum=31, static=True)
+    updates: int = parameter(400, "steps of Adam", minimum=1, maximum=10**5)
+    batch: int = parameter(256, "examples of a step", minimum=1, maximum=10**4)
+    learning_rate: float = parameter(0.003, "of Adam", above=0)
+    weight_decay: float = parameter(0.01, "decoupled decay of weights and biases", minimum=0)
+    points: int = parameter(5, "points of the integral of an edge", minimum=1, maximum=100)
+    tolerance: float = parameter(
+        0.01, "share of the loss with nothing kept that may be lost", above=0, maximum=0.5
+    )
+    steps: int = lab.default(1)
+    observe_every: int = lab.default(1)
+    precision: str = lab.default("float64")
+
+
+def variants(p):
+    """Beside the classifier: addition modulo p, a deep linear network, and two blocks that share nothing."""
+    if p.task != "digits":
+        return {}
+    modular = {"task": "modular", "updates": 5 * p.updates, "weight_decay": 0.3}
+    return {"modular": modular, "linear": {"task": "linear"}, "blocks": {"task": "blocks"}}
+
+
+def labels(p):
+    """Bases by name, and what is kept."""
+    return {
+        "basis": np.array(BASES),
+        "kept": np.array(KEPT),
+        "kept_edges": np.array(EDGES),
+        "sample_count": np.array(SAMPLES),
+    }

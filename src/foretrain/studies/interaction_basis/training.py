@@ -1,0 +1,224 @@
+"""The networks and what is measured on them, all on the host in NumPy; the program hands it on."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.ablation import all_bases, direction_curve, edge_curve
+from foretrain.degeneracy.interaction_basis import interaction_basis
+from foretrain.degeneracy.interaction_graph import interaction_graph
+from foretrain.degeneracy.modularity import affinity, partition
+from foretrain.degeneracy.network import perceptron
+
+from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES
+
+CUTOFF = 1e-3  # of the importance of the first direction: edges below it join no modules
+SOME = 400  # images on which edges are cut
+PAIRS = 25  # networks of two blocks
+
+
+def inputs(p, seed):
+    """What is measured of one network."""
+    return {"digits": classified, "modular": classified, "linear": linear, "blocks": blocks}[
+        p.task
+    ](p, seed)
+
+
+def program(p):
+    """Trains nothing: what `inputs` measured goes into the results."""
+    import jax.numpy as jnp
+
+    names = tuple(_MEASURED[p.task])
+    return lab.Program(
+        init=lambda inputs: jnp.zeros((), jnp.int32),
+        step=lambda inputs, state: state,
+        observe=lambda inputs, state: {},
+        done=lambda inputs, state, observed: jnp.asarray(lab.CONVERGED, jnp.int8),
+        finish=lambda inputs, state: {name: inputs[name] for name in names},
+    )
+
+
+_CURVES = ("direction_loss", "edge_loss", "directions_needed", "edges_needed", "fitted_accuracy")
+_MEASURED = {
+    "digits": (*_CURVES, "edge_strength", "module"),
+    "modular": _CURVES,
+    "linear": ("identity_gap", "importance_gap", "edge_gap"),
+    "blocks": ("cross_on_product", "cross_on_samples"),
+}
+
+
+def drawn(random, widths):
+    """Weights (out, in) and biases, uniform within 1 / sqrt(fan in)."""
+    weights = [random.uniform(-1, 1, (b, a)) / a**0.5 for a, b in pairwise(widths)]
+    return weights, [random.uniform(-1, 1, b) / a**0.5 for a, b in pairwise(widths)]
+
+
+def adam(random, weights, biases, x, labels, p):
+    """Minibatch Adam on the cross entropy of a rectified perceptron, in single precision, in place."""
+    params = [*weights, *biases]
+    mean, square = ([np.zeros_like(one) for one in params] for _ in range(2))
+    last, count = len(weights) - 1, min(p.batch, len(x))
+    for step in range(1, p.updates + 1):
+        some = random.permutation(len(x))[:count]
+        values = [x[some]]
+        for at, (w, b) in enumerate(zip(weights, biases, strict=True)):
+            arriving = values[-1] @ w.T + b
+            values.append(arriving if at == last else np.maximum(arriving, 0))
+        error = np.exp(values[-1] - values[-1].max(1, keepdims=True))
+        error /= error.sum(1, keepdims=True)
+        error[np.arange(count), labels[some]] -= 1
+        error /= count
+        slopes = [np.zeros(0)] * len(params)
+        for at in range(last, -1, -1):
+            slopes[at], slopes[last + 1 + at] = error.T @ values[at], error.sum(0)
+            error = (error @ weights[at]) * (values[at] > 0)
+        for one, slope, m, v in zip(params, slopes, mean, square, strict=True):
+            m += 0.1 * (slope - m)
+            v += 0.001 * (slope * slope - v)
+            change = (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+            one -= p.learning_rate * (change + p.weight_decay * one)
+
+
+def examples(p):
+    """Inputs and labels: all digits, or all pairs of symbols as two one-hot vectors and their sum modulo p."""
+    if p.task == "digits":
+        from sklearn.datasets import load_digits
+
+        found: Any = load_digits()
+        return found.data / 16, found.target
+    first, second = np.divmod(np.arange(p.modulus**2), p.modulus)
+    one_hot = np.eye(p.modulus)
+    return np.concatenate([one_hot[first], one_hot[second]], 1), (first + second) % p.modulus
+
+
+def needed(counts, losses, allowed):
+    """The count from which on a loss stays within what is allowed, between counts by straight lines of logarithms.
+
+    nan where it does not; the smallest count where it always does.
+    """
+    good = losses <= allowed
+    if not good[-1]:
+        return np.nan
+    bad = np.flatnonzero(~good)
+    if not bad.size:
+        return float(counts[0])
+    at = bad[-1]
+    x, y = np.log(counts[at : at + 2]), np.log(np.maximum(losses[at : at + 2], 1e-12))
+    return float(np.exp(x[0] + (np.log(allowed) - y[0]) / (y[1] - y[0]) * (x[1] - x[0])))
+
+
+def classified(p, seed):
+    """A classifier is trained, and cut in every basis."""
+    x, targets = examples(p)
+    outputs = int(targets.max()) + 1
+    widths = (x.shape[1], p.hidden_width, p.hidden_width, outputs)
+    weights, biases = drawn(lab.generator(seed, "weights"), widths)
+    weights, biases = ([one.astype(np.float32) for one in many] for many in (weights, biases))
+    adam(lab.generator(seed, "batch"), weights, biases, x.astype(np.float32), targets, p)
+    network = perceptron([w.astype(float) for w in weights], [b.astype(float) for b in biases])
+    centre = p.centring == "mean"
+    chain = folded.steps(network, False)
+    right = folded.layers(chain, x, False)[-1].argmax(1) == targets
+    some = x[:: max(1, len(x) // SOME)]
+    found: dict[str, Any] = {name: [] for name in _CURVES[:4]}
+    found["fitted_accuracy"] = right.mean()
+    for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
+        graph = interaction_graph(network, x, basis, points=p.points)
+        nothing = direction_curve(network, x, basis, [0], loss="kl")[0]
+        directions = direction_curve(network, x, basis, KEPT, loss="kl")
+        edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
+        found["direction_loss"].append(directions)
+        found["edge_loss"].append(edges)
+        allowed = p.tolerance * nothing
+        found["directions_needed"].append(needed(KEPT, directions, allowed))
+        found["edges_needed"].append(needed(EDGES, edges, allowed))
+        if name == "local" and p.task == "digits":
+            found |= of_graph(graph)
+    return {name: np.asarray(values) for name, values in found.items()}
+
+
+def of_graph(graph):
+    """Edges of the most important directions, and their modules, of which the number is found too."""
+    top = max(part.max() for part in graph.strengths)
+    kept = [np.zeros((DRAWN, DRAWN)) for _ in graph.strengths]
+    for place, part in zip(kept, graph.strengths, strict=True):
+        part = part[:DRAWN, :DRAWN]
+        place[: part.shape[0], : part.shape[1]] = np.sqrt(part)
+    found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
+    modules = np.array(found.by_layer([DRAWN] * (len(kept) + 1)))
+    return {"edge_strength": np.array(kept), "module": modules}
+
+
+def linear(p, seed):
+    """Four layers of random widths and what is not the identity in their bases, the worst of both kinds."""
+    random = lab.generator(seed, "weights")
+    widths = random.integers(3, 12, 5)
+    network = perceptron(*drawn(random, widths), "identity")
+    x = lab.generator(seed, "data").standard_normal((200, widths[0])) + 0.5
+    gaps = np.zeros((2, 3))
+    for at, kind in enumerate(("global", "local")):
+        basis = interaction_basis(network, x, kind=kind, centre=p.centring == "mean")
+        graph = interaction_graph(network, x, basis, points=p.points)
+        chain = folded.steps(network, basis.folded)
+        top = basis.layers[-1].importance
+        for step, (below, above), edges in zip(
+            chain, pairwise(basis.layers), graph.strengths, strict=True
+        ):
+            slopes = step.jacobians(np.ones((1, below.forward.shape[1])))[0]
+            gaps[at] = np.maximum(
+                gaps[at],
+                [
+                    np.abs(above.forward @ slopes @ below.backward - np.eye(len(top))).max(),
+                    np.abs(below.importance - top).max() / top[0],
+                    np.abs(edges - np.diag(below.importance)).max() / top[0],
+                ],
+            )
+    return dict(zip(_MEASURED["linear"], gaps.max(0), strict=True))
+
+
+def cross(network, x, widths, points):
+    """Of the edges: between two blocks of so many activations, the largest and the sum, over those of all."""
+    basis = interaction_basis(network, x, centre=True)
+    graph = interaction_graph(network, x, basis, points=points)
+    first = [
+        (layer.forward[:, :w] ** 2).sum(1) > (layer.forward[:, w:] ** 2).sum(1)
+        for layer, w in zip(basis.layers, widths, strict=True)
+    ]
+    between = [
+        part * (above[:, None] != below)
+        for part, (below, above) in zip(graph.strengths, pairwise(first), strict=True)
+    ]
+    whole = graph.strengths
+    return (
+        max(part.max() for part in between) / max(part.max() for part in whole),
+        sum(part.sum() for part in between) / sum(part.sum() for part in whole),
+    )
+
+
+def blocks(p, seed):
+    """Networks of two blocks that share nothing: on a product of two samples, and on independent samples."""
+    random, data = lab.generator(seed, "weights"), lab.generator(seed, "data")
+    widths = (3, 6, 5, 2)
+    worst, sampled = 0.0, []
+    for _ in range(PAIRS):
+        network = side_by_side(drawn(random, widths), drawn(random, widths))
+        left, right = data.standard_normal((2, 30, 3))
+        product = np.concatenate([np.repeat(left, 30, 0), np.tile(right, (30, 1))], 1)
+        worst = max(worst, cross(network, product, widths, p.points)[0])
+        x = data.standard_normal((max(SAMPLES), 6))
+        sampled.append([cross(network, x[:n], widths, p.points)[1] for n in SAMPLES])
+    return {"cross_on_product": np.sqrt(worst), "cross_on_samples": np.median(sampled, axis=0)}
+
+
+def side_by_side(first, second):
+    """Two networks of tanh as one."""
+    weights = []
+    for a, b in zip(first[0], second[0], strict=True):
+        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
+        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
+        weights.append(whole)
+    biases = [np.concatenate(both) for both in zip(first[1], second[1], strict=True)]
+    return perceptron(weights, biases, "tanh")

@@ -1,0 +1,1 @@
+"""The study ``modules``; see ``study.py``."""

@@ -1,0 +1,62 @@
+"""Planted modules: do free directions of separate modules add, what does a mediating variable cost, and are modules found?"""
+
+from dataclasses import dataclass
+
+from foretrain import study as lab
+from foretrain.study import Variable, parameter
+
+SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
+COST = "1 min"
+REFERENCES = ("bushnaq2024degeneracy",)
+SEEDS = 8
+AXES = {"strength": (0.01, 0.0003, 0.003, 0.03, 0.1, 1.0), "mediators": (2, 1, 4)}
+PRESETS = {"paper": {"seeds": 50}}
+INPUTS, HIDDEN, OUTPUTS = 3, 5, 2  # of each module; both hidden layers are as wide
+lab.declare(
+    Variable("apart_sum", meaning="Effective parameters of both modules, nothing between them."),
+    Variable("apart_together", meaning="Of the network that they are, weights between them held."),
+    Variable("constrained", meaning="Effective parameters of M1 that keep its mediators too."),
+    Variable("unconstrained", meaning="Effective parameters of M1 for its own outputs alone."),
+    Variable("second", meaning="Effective parameters of M2."),
+    Variable("together", meaning="Of the whole network, weights between the modules held."),
+    Variable("secant_cost", meaning="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps."),
+    Variable("derivative_cost", meaning="Its derivative: 2 d ln V/d ln eps."),
+    Variable("pair_cost", meaning="Secant of volumes of two constraints at once."),
+    Variable("other_cost", meaning="Secant of volumes of the second of them alone."),
+    Variable("secant_law", meaning="1 - 2 ln w/ln eps of the constraint, from 0 to 1."),
+    Variable("derivative_law", meaning="1 where w² > eps, else 0."),
+    Variable("search_agreement", meaning="Adjusted Rand index of modules by the normalised cut."),
+    Variable("plain_agreement", meaning="Adjusted Rand index of modules by the plain cut."),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Two modules 3-5-5-2; M2's second hidden layer reads some of M1's first, each by one weight."""
+
+    mediators: int = parameter(2, "m, units of M1 that M2 reads", minimum=1, maximum=HIDDEN)
+    strength: float = parameter(0.01, "w, weight by which it reads each", above=0, maximum=10)
+    activation: str = parameter(
+        "relu",
+        "of both hidden layers",
+        choices=("relu", "identity", "tanh"),
+        static=True,
+        sweepable=False,
+    )
+    cutoff: float = parameter(1e-6, "eps, of the loss", above=0, maximum=0.1)
+    examples: int = parameter(
+        25, "of each module; modules are sought on all pairs of them", minimum=15, maximum=100
+    )
+    steps: int = lab.default(1)
+    observe_every: int = lab.default(1)
+    precision: str = lab.default("float64")
+
+
+def variants(p):
+    """Beside rectified modules linear ones and ones of tanh."""
+    if p.activation != "relu":
+        return {}
+    return {
+        "linear": {"activation": "identity", "seeds": 3},
+        "tanh": {"activation": "tanh", "seeds": 3},
+    }

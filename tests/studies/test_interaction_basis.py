@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 
 import foretrain
 from foretrain.studies.interaction_basis.training import needed
 
 
+@pytest.mark.slow
 def test_a_small_run_is_judged_and_drawn(tmp_path):
     small = {"hidden_width": 12, "updates": 60, "modulus": 5}
     result = foretrain.run(

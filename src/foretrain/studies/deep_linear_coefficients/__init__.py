@@ -1,0 +1,1 @@
+"""The study ``deep-linear-coefficients``; see ``study.py``."""

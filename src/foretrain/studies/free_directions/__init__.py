@@ -1,0 +1,1 @@
+"""The study ``free-directions``; see ``study.py``."""

@@ -1,0 +1,45 @@
+"""Figures of ``free-directions``."""
+
+import numpy as np
+
+from foretrain.figures import finished
+from foretrain.figures.style import PALETTE, panels, seed_band
+
+from .study import TRAININGS
+
+
+def draw(grid):
+    """Counted against exact, the loss of mixed blocks against the measure, and answers off the data while it is trained."""
+    figure, (left, middle, right) = panels(1, 3, height=3.4)
+    colours = list(PALETTE.values())
+    cell, words = grid.first()
+    for place, (one, colour) in enumerate(zip(grid.cells(), colours, strict=False)):
+        data = one.simulation
+        if "counted" not in data:
+            continue
+        x = data["deficit"].values.ravel() * 1.03 ** (place - 1.5)
+        y = data["counted"].sum("free_source").transpose(*data["deficit"].dims).values.ravel()
+        left.plot(x, y, "o", color=colour, alpha=0.25, markersize=3, label=one.parameters.kind)
+    top = max(left.get_xlim()[1], 2)
+    left.plot([1, top], [1, top], color="0.5", linewidth=0.8, zorder=0)
+    left.set(xscale="log", yscale="log", xlabel="free directions", ylabel="counted")
+    near = cell.variants.get("approximate")
+    if near is not None:
+        x, y = near["disagreement"].values.ravel(), near["mixing_loss"].values.ravel()
+        x, y = x[x > 0], y[x > 0]
+        middle.plot(x, y, "o", color=colours[0], alpha=0.25, markersize=3)
+        ends = np.array([x.min(initial=1), x.max(initial=0)])
+        middle.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
+    middle.set(xscale="log", yscale="log", xlabel="disagreement", ylabel="loss")
+    trained = cell.variants.get("decay")
+    if trained is not None:
+        for name, colour in zip(TRAININGS, colours, strict=False):
+            found = trained["off_distribution"].sel(decayed=name)
+            seed_band(right, found["update"], found, f"{name} decay", color=colour)
+    right.set(yscale="log", xlabel="updates", ylabel="change off the data")
+    caption = (
+        "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
+        "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
+        "mean square change of the answers by a step along directions in which the data do not vary, over that at first."
+    )
+    return {"counts": finished(figure, "What is free", caption + words, columns=3)}

@@ -150,16 +150,16 @@ def narrow(a, b, beta, pull):
 @pytest.mark.slow
 def test_a_deep_linear_network_of_width_one_is_exact():
     p = posterior(linear, start(4, 1, 3), ONE, beta=[20.0, 200.0])
-    found = learning_coefficient(p, sampler="sghmc", chains=32, draws=4000, share=0.05)
+    found = learning_coefficient(p, sampler="sghmc", chains=32, draws=8000, share=0.01)
     rough = learning_coefficient(
-        p, sampler="sghmc", chains=32, draws=4000, share=0.05, richardson=False
+        p, sampler="sghmc", chains=32, draws=8000, share=0.01, richardson=False
     )
     for b, beta in enumerate(p.beta):
         exact = narrow(4, 3, beta, 1.0)
-        assert abs(rough.value[0, b] - exact) < 4 * rough.error[0, b] + 0.02 * exact
+        assert abs(rough.value[0, b] - exact) < 4 * rough.error[0, b] + 0.03 * exact
         # gamma out to first order: between its value at gamma = 1 and the limit, 1.5.
         said = 2 * narrow(4, 3, beta, 0.5) - exact
-        assert abs(found.value[0, b] - said) < 4 * found.error[0, b] + 0.02 * exact
+        assert abs(found.value[0, b] - said) < 4 * found.error[0, b] + 0.03 * exact
     assert deep_linear((4, 1, 3), 0).coefficient == 1.5
 
 
@@ -170,7 +170,10 @@ def test_a_deep_linear_network_of_width_one_is_exact():
 def test_reduced_rank_regression_is_within_ten_per_cent_of_its_closed_form(widths, value):
     assert deep_linear(widths, 0).coefficient == value
     p = posterior(linear, start(*widths), ONE, beta=1000.0)
-    found = learning_coefficient(p, sampler="sghmc", chains=16, draws=20_000, share=0.05)
+    # Along the valleys curvature is far above that at w*: a hundredth of the bound there is a third of that at the ends.
+    found = learning_coefficient(
+        p, sampler="sghmc", chains=16, draws=10_000, share=0.01, richardson=False
+    )
     assert found.value[0, 0] == pytest.approx(value, rel=0.1)
     assert found.rhat[0, 0] < 1.05
 
@@ -187,7 +190,9 @@ def outputs(w, inputs):
 @pytest.mark.slow
 def test_behavioural_is_at_least_training():
     w, beta = jnp.array([1.0, 0.3]), 1e4
-    trained = learning_coefficient(posterior(circle, w, ONE, beta=beta), chains=16)
+    trained = learning_coefficient(
+        posterior(circle, w, ONE, beta=beta), chains=16, draws=4000, share=0.05
+    )
     behaved = learning_coefficient(behavioural(outputs, w, jnp.ones((3, 1)), beta=beta), chains=16)
     assert trained.value[0, 0] == pytest.approx(0.5, abs=0.08)
     assert behaved.value[0, 0] == pytest.approx(1.0, abs=0.12)

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
-from foretrain.results.store import NAME, attributes, chunk_shape, open_tree, write_group, write_tree
+from foretrain.results.store import (
+    NAME,
+    attributes,
+    chunk_shape,
+    open_tree,
+    write_group,
+    write_tree,
+)
 
 
 def make_tree(seed=0):

@@ -117,7 +117,10 @@ def analyze(
     seconds, doubts = {}, []
     outputs = _outputs(network, x)
     if eps is None:
-        eps, source = SHARE * float(outputs.var(0).sum()), "a hundredth of the outputs' deviation, squared"
+        eps, source = (
+            SHARE * float(outputs.var(0).sum()),
+            "a hundredth of the outputs' deviation, squared",
+        )
     eps = real("noise_scale", eps, above=0)
 
     def timed(name, function, *arguments, **options):

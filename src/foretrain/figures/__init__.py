@@ -63,7 +63,9 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
         FigureCanvasAgg(drawing.figure)
         with style():
             drawing.figure.draw_without_rendering()
-        drawing.figure.set_layout_engine("none")  # laid out once, not in every drawing of both files
+        drawing.figure.set_layout_engine(
+            "none"
+        )  # laid out once, not in every drawing of both files
         for ending, metadata in (("png", None), ("svg", {"Date": None})):
             data = io.BytesIO()  # drawn whole before the file is touched
             with style():

@@ -33,7 +33,9 @@ def unit_prediction(domains: int, trained_fraction: float, seed: Seed) -> dict:
     }
 
 
-@np.errstate(over="ignore", invalid="ignore")  # from large starts the linearised flow leaves float64
+@np.errstate(
+    over="ignore", invalid="ignore"
+)  # from large starts the linearised flow leaves float64
 def fit(cell: Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation

@@ -38,7 +38,7 @@ def mean_of(draws: np.ndarray) -> Mean:
         All nan but `finite` where no chain counts.
     """
     draws = np.asarray(draws, float)
-    finite = np.isfinite(draws).all(1)
+    finite = np.asarray(np.isfinite(draws).all(1))
     kept = draws[finite]
     if not len(kept):
         return Mean(np.nan, np.nan, np.nan, 0.0, finite)
@@ -91,8 +91,8 @@ def effective_size(draws: np.ndarray) -> float:
     total = chains * length
     centred = split - split.mean(1, keepdims=True)
     size = fft.next_fast_len(2 * length)
-    power = np.abs(fft.rfft(centred, size)) ** 2
-    covariance = fft.irfft(power, size)[:, :length].mean(0) / length
+    power = np.abs(np.asarray(fft.rfft(centred, size))) ** 2
+    covariance = np.asarray(fft.irfft(power, size))[:, :length].mean(0) / length
     within = covariance[0] * length / (length - 1)
     between = split.mean(1).var(ddof=1) if chains > 1 else 0.0
     variance = within * (length - 1) / length + between

@@ -221,7 +221,7 @@ def _momentum_step(name):
 
         h = (e / 2) ** 0.5
         make = diffusions.sgnht if name == "sgnht" else diffusions.sghmc
-        diffuse = make(DAMPING[name] / h)
+        diffuse: Any = make(DAMPING[name] / h)
 
         def move(state, key):
             batch, noise = jax.random.split(key)

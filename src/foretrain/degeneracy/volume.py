@@ -135,7 +135,7 @@ def nested(
                 scale = step * np.sqrt(np.mean(place**2, 0) / dimension)
                 change = scale * random.standard_normal(place.shape)
             tried = place + change
-            inside = (np.abs(tried) <= 1).all(1)
+            inside = np.asarray((np.abs(tried) <= 1).all(1))
             found = np.where(inside, loss(np.where(inside[:, None], tried, 0)), np.inf)
             taken = found < level
             if not move % 2:

@@ -1,5 +1,7 @@
 """What is claimed of sampled coefficients of deep linear networks."""
 
+from typing import Any
+
 import numpy as np
 
 from foretrain.claims.allowed import POSITIVE
@@ -11,7 +13,7 @@ from foretrain.vocabulary import DIVERGED
 from .study import SOURCE, parsed
 
 OURS = "docs/studies/deep-linear-coefficients.md"
-ALL = {"over": "network"}
+ALL: dict[str, Any] = {"over": "network"}
 CLOSE = 0.1  # relative
 
 

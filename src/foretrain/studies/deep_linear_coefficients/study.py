@@ -46,6 +46,7 @@ class Parameters(lab.Run):
         "paths of eight leaps, each taken or not so that no bias is left, or as many Langevin steps, all taken",
         choices=("hamiltonian", "langevin"),
         static=True,
+        sweepable=False,
     )
     steps: int = lab.default(1000)
     observe_every: int = lab.default(100)

@@ -91,7 +91,7 @@ def circle_at_the_end(cell):
     predicted=1,
     allowed=(0.5, 1),
     why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
-    **LATE | {"where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
+    **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
     corrects="circle-at-the-end",
     note="Share of the three strongest frequencies, over all coordinates.",
 )
@@ -149,7 +149,7 @@ entropy_peaks_corrected = entropy_peaks.corrected(
     source=PAPER + "Fig. 7, left",
     allowed=(0, 0.9),
     why="By a tenth at least where training goes on as long again.",
-    **LATE | {"where": lambda cell: planar(cell) and cell.parameters.further > 0},
+    **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.further > 0},
     note="Effective dimension at the end over that at generalisation.",
 )
 def entropy_falls(cell):

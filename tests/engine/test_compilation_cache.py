@@ -46,6 +46,7 @@ def test_a_second_start_compiles_nothing_and_broken_entries_do_no_harm(tmp_path,
     assert not list((cache / "in-use").iterdir())
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_costs_time_only(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("FORETRAIN_CACHE_DIR", str(tmp_path / "file"))

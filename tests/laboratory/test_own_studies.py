@@ -281,6 +281,7 @@ def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_coun
     assert "larger-first" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_claim_carries_its_preset_and_where_it_was_looked_at(mine, tmp_path):
     result = foretrain.run(mine, out=tmp_path / "out", workers=1, quiet=True)
     assert {claim.scale for claim in result.claims} == {"quick"}

@@ -31,6 +31,7 @@ def test_what_is_forgotten_is_the_scale_of_the_start():
     assert never["forgetting_step"] == np.inf
 
 
+@pytest.mark.slow
 def test_a_small_map_is_trained_judged_and_drawn(tmp_path):
     result = foretrain.run(
         "image-grokking",

@@ -138,6 +138,7 @@ def test_positive_start_orientation_turns_every_factor(x64):
     assert (run.finals["initial_orientation"] == 1).all()
 
 
+@pytest.mark.slow
 def test_diagonal_loss_mask_learns_the_all_ones_matrix():
     parameters = study.Parameters(
         languages=4,

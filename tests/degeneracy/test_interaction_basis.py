@@ -11,9 +11,9 @@ from foretrain.degeneracy.interaction_basis import (
     from_matrices,
     interaction_basis,
     layer_basis,
-    moments,
     whitening,
 )
+from foretrain.degeneracy.moments import moments
 from foretrain.degeneracy.network import Section, network_of, perceptron
 from foretrain.errors import ArgumentError
 

@@ -26,10 +26,10 @@ from foretrain.degeneracy.interaction_basis import (
     LayerBasis,
     identity,
     interaction_basis,
-    moments,
     pca,
 )
 from foretrain.degeneracy.interaction_graph import InteractionGraph
+from foretrain.degeneracy.moments import moments
 from foretrain.degeneracy.network import LOSSES, Network
 from foretrain.errors import argument_error, one_of
 

@@ -10,8 +10,8 @@ projector, the identity where every direction is kept; it is not the Moore-Penro
 without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ where its appendix has D_M^{1/2}: the
 appendix is followed, the other is an option. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
 
-Nothing is squared on the way: G and M are known by triangular factors, G = R'R, which a QR decomposition updates block by
-block, so that the basis is as exact for correlated activations as double precision allows.
+Nothing is squared on the way: G and M are known by triangular factors (`foretrain.degeneracy.moments`), so that the basis is
+as exact for correlated activations as double precision allows.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from foretrain.degeneracy.folded import (
     layers,
     steps,
 )
+from foretrain.degeneracy.moments import factor, moments, root
 from foretrain.degeneracy.network import Network
-from foretrain.errors import argument_error, finite_array, one_of, real
+from foretrain.errors import argument_error, one_of, real
 
 KINDS, FINALS, SCALINGS = ("global", "local"), ("pca", "identity"), ("importance", "inverse")
 THRESHOLD = 1e-10
-_ROWS = 1024  # that are decomposed at once, about what a cache holds
 
 
 @dataclass(frozen=True)
@@ -91,35 +91,6 @@ class InteractionBasis:
     examples: int
 
 
-def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-    """Triangular R, (<= d, d), with R'R the sum of squares of rows (n, d) and of those that `before` stands for.
-
-    Cost: 2 n d² operations.
-    """
-    found = np.zeros((0, rows.shape[1])) if before is None else before
-    for begin in range(0, len(rows), _ROWS):
-        stacked = np.concatenate([found, rows[begin : begin + _ROWS]])
-        found = np.asarray(np.linalg.qr(stacked, mode="r"))
-    return found
-
-
-def root(gram: np.ndarray, name: str = "gram") -> np.ndarray:
-    """A factor R of a positive semidefinite matrix, R'R = gram: exact to the square root of rounding only.
-
-    Raises:
-        ArgumentError: It is not square and symmetric.
-    """
-    gram = finite_array(name, gram, ndim=2)
-    if gram.shape[0] != gram.shape[1] or not np.allclose(gram, gram.T, atol=1e-8 * _largest(gram)):
-        raise argument_error(name, "be a symmetric matrix", f"has shape {gram.shape}")
-    values, vectors = np.linalg.eigh(gram)
-    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-
-
-def _largest(values):
-    return float(np.abs(values).max(initial=0.0))
-
-
 def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
     """(D_G^{1/2})^+ U and U' D_G^{1/2}, shapes (k, d) and (d, k), from a factor R of G.
 
@@ -173,6 +144,10 @@ def layer_basis(
     )
 
 
+def _largest(values):
+    return float(np.abs(values).max(initial=0.0))
+
+
 def _signs(rows):
     """1 or -1 for each row: the sign of its entry that is largest in size."""
     if not rows.size:
@@ -212,61 +187,6 @@ def identity(gram_factor: np.ndarray, mean=None) -> LayerBasis:
     width = gram_factor.shape[1]
     mean = np.zeros(width) if mean is None else mean
     return LayerBasis(np.eye(width), np.eye(width), (gram_factor**2).sum(0), mean)
-
-
-@dataclass(frozen=True)
-class Moments:
-    """First and second moments of one layer's activations f̄.
-
-    Args:
-        factor: R with R'R = G, about the mean where `centred`; (any, d).
-        mean: What was subtracted, (d,); zero where not centred.
-        examples: Number of them.
-    """
-
-    factor: np.ndarray
-    mean: np.ndarray
-    examples: int
-
-
-def moments(
-    network: Network, data: Data, *, centre: bool = False, budget: int = BUDGET
-) -> list[Moments]:
-    """Moments of every layer in one pass over the data.
-
-    Args:
-        network: Of L sections.
-        data: (n, d_0), or a function that gives blocks, see `foretrain.degeneracy.folded.blocks`.
-        centre: Whether moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
-        budget: Bytes that a block of examples may take.
-
-    Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
-    """
-    first = first_block(network, data)
-    chain = steps(network, not centre)
-    width = [f.shape[1] for f in layers(chain, first, not centre)]
-    factors = [np.zeros((0, d + centre)) for d in width]
-    count = 0
-    for block in blocks(data, block_size(24 * sum(width), budget)):
-        count += len(block)
-        for at, f in enumerate(layers(chain, block, not centre)):
-            _refuse_overflow(f)
-            rows = np.concatenate([np.ones((len(f), 1)), f], 1) if centre else f
-            factors[at] = factor(rows, factors[at])
-    made = []
-    for found, d in zip(factors, width, strict=True):
-        if centre:  # the first row holds the mean, what lies below is about it
-            part, mean = found[1:, 1:], found[0, 1:] / found[0, 0]
-            part = part if len(part) else np.zeros((1, d))
-        else:
-            part, mean = found, np.zeros(d)
-        made.append(Moments(part / np.sqrt(count), mean, count))
-    return made
-
-
-def _refuse_overflow(f):
-    if not np.isfinite(f).all():
-        raise argument_error("x", "give finite activations", "gives some that are not")
 
 
 def memory(widths: list[int], outputs: int, kind: str = "global") -> int:

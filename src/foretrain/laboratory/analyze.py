@@ -192,6 +192,7 @@ def write(told: Told, folder: str | Path) -> Path:
         title=told.title,
         summary="How much of the network is free, where, and the basis in which the rest is visible.",
         style=markup.source("report/page.css").strip(),
+        policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'",
         doubts=[("Trust", told.doubts)],
         tables=told.tables,
         figures=[

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from made_up import check, runs, verdicts
@@ -154,3 +156,10 @@ def test_a_run_cut_off_before_its_half_time_is_not_finished():
     (claim,) = verdicts("one-mode", descent(steps=200))["half-time"]
     assert claim.verdict == "inconclusive"
     assert claim.reason.startswith("not finished")
+
+
+def test_where_theory_never_learns_the_mode_no_half_time_holds():
+    grid = descent()
+    flat = grid.theory.assign(strength=0 * grid.theory["strength"] + 0.01)
+    (claim,) = verdicts("one-mode", replace(grid, theory=flat))["half-time"]
+    assert (claim.verdict, claim.reason) == ("inconclusive", "nothing was measured")

@@ -128,6 +128,14 @@ def test_every_sentence_can_hold_and_fail():
     check("trained-fraction", made, SPOILT)
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.8, 1.6, 2.0])
+def test_another_error_of_unrelated_signs_is_noticed(factor):
+    wrong = made(predicted={"converged_untrained_error": lambda error: factor * error})
+    (claim,) = verdicts("trained-fraction", wrong, "few-outputs.corrected")["few-outputs.corrected"]
+    assert claim.verdict == "fails"
+    assert claim.predicted == pytest.approx(2 * factor)
+
+
 @pytest.mark.parametrize("level", [0.0, 60.0])
 def test_a_theory_by_which_all_or_no_untrained_pairs_are_right_is_noticed(level):
     found = verdicts("trained-fraction", made(predicted={"pair_error": set_to(level)}))

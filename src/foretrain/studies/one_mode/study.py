@@ -107,7 +107,7 @@ def half_time(cell):
         return None
     half, runs = cell.parameters.singular_value / 2, (cell.simulation, cell.theory)
     of = [lab.crossing_time(one["time"].values, one["strength"].values, half) for one in runs]
-    worst = np.abs(of[0] / of[1] - 1).max() if of[1] > 0 else 0.0
+    worst = np.abs(of[0] / of[1] - 1).max() if of[1] != 0 else of[0].max()
     return Exact(worst, "Largest |measured over predicted time - 1|.")
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.claims.allowed import around
 from foretrain.claims.sentence import PerSeed, sentence
 from foretrain.measures.agreement import balanced_agreement
 from foretrain.measures.representation import domain_cosine
@@ -173,11 +174,16 @@ def few_outputs(cell):
     return _one_output(cell, cell.simulation)
 
 
+def of_unrelated_signs(cell) -> float:
+    """Error that the graph predicts for the untrained routes, in units of that of answering zero: 2 at K = 1."""
+    return float(cell.theory["converged_untrained_error"].mean()) / zero_error(cell.parameters)
+
+
 @sentence(
     "With one output per input and small weights the error on untrained routes is that of unrelated signs of every mode.",
     source="docs/theory/connectivity.md",
-    predicted=2,
-    allowed=(1.5, 2.5),
+    predicted=of_unrelated_signs,
+    allowed=lambda cell: around(of_unrelated_signs(cell), (of_unrelated_signs(cell) - 1) / 2),
     why="Half way to the error of answering zero. Few signs are drawn: two of four modes carry nine tenths of the power.",
     note="Untrained error at K = 1 in units of the error of answering zero.",
     of=SMALL,

@@ -186,6 +186,122 @@ def used(w):
     assert changes(file, "lib/far.py" if "far" in old else "mine.py", old, new)
 
 
+KEPT = """
+import importlib
+import sys
+
+import table
+from elsewhere import slow
+
+RULES: dict = {}
+KINDS, rate = [], 61
+
+
+def rule(name):
+    def put(function):
+        RULES[name] = function
+        return function
+
+    return put
+
+
+@rule("far")
+def far(w):
+    return 51 * w
+
+
+@table.kept
+def near(w):
+    return 52 * w
+
+
+@rule("unused")
+@table.kept
+class Alone:
+    pass
+
+
+class Base:
+    def __init_subclass__(cls):
+        KINDS.append(cls)
+
+
+class Kind(Base):
+    kind = 53
+
+
+class Other:
+    rate = rate
+
+
+class Last:
+    pass
+
+
+class Least(Last):
+    kind = 54
+
+
+def used(w):
+    late = importlib.import_module("late").late
+    kinds = KINDS[0].kind + Other.rate + Last.__subclasses__()[0].kind
+    return RULES["far"](table.TABLE[0](w)) + kinds + late(slow(w))
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "old", "new"),
+    [
+        ("mine.py", "51 * w", "61 * w"),
+        ("mine.py", "52 * w", "62 * w"),
+        ("mine.py", "kind = 53", "kind = 63"),
+        ("mine.py", "kind = 54", "kind = 64"),
+        ("mine.py", ", 61", ", 71"),
+        ("late.py", "81", "82"),
+        ("path/elsewhere.py", "91", "92"),
+    ],
+)
+def test_what_a_table_keeps_and_what_is_found_by_its_text_is_other_code(
+    file, monkeypatch, where, old, new
+):
+    (file.parent / "path").mkdir()
+    (file.parent / "path" / "elsewhere.py").write_text("def slow(w):\n    return 91 * w\n")
+    monkeypatch.syspath_prepend(file.parent / "path")
+    (file.parent / "late.py").write_text("def late(w):\n    return 81 * w\n")
+    (file.parent / "table.py").write_text("TABLE = []\n\n\nkept = TABLE.append\n")
+    file.write_text(STUDY.replace("w - 0.1 * w", "w - 0.1 * used(w)") + KEPT)
+    assert changes(file, where, old, new)
+
+
+def test_what_a_table_keeps_counts_only_where_it_is_used(file):
+    file.write_text(STUDY + KEPT)
+    for name in ("late", "elsewhere", "table"):
+        (file.parent / f"{name}.py").write_text("")
+    assert not changes(file, "mine.py", "51 * w", "61 * w")
+
+
+def test_a_study_in_a_package_counts_what_it_imports_by_the_name_of_the_package(file):
+    folder = file.parent / "site-packages" / "theirs"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").touch()
+    (folder / "nets.py").write_text("def fit(w):\n    return 81 * w\n")
+    (folder / "mine.py").write_text(
+        STUDY.replace("import helper", "from theirs import nets as helper")
+    )
+    assert changes(folder / "mine.py", "nets.py", "81", "82")
+
+
+def test_a_file_is_read_in_its_own_encoding_and_one_that_cannot_be_imported_is_its_bytes(file):
+    code = code_of(catalogue.load(file))
+    for start, encoding in (("\ufeff", "utf-8"), ("# coding: latin-1\n", "latin-1")):
+        file.write_bytes((start + STUDY.replace("A decay.", "D\xe9cay.")).encode(encoding))
+        study = catalogue.load(file)
+        assert (study.card.summary, code_of(study)) == ("D\xe9cay.", code)
+    (file.parent / "newer.py").write_text("def (81:\n")
+    file.write_text(STUDY + "\ntry:\n    import newer\nexcept SyntaxError:\n    newer = None\n")
+    assert changes(file, "newer.py", "81", "82")
+
+
 def test_an_edit_in_a_package_beside_a_study_is_read_in_the_same_process(file):
     before = catalogue.load(file).part("study")
     assert before is not None

@@ -53,7 +53,7 @@ def card(name: str) -> Card:
 def read_card(file: Path, name: str) -> Card:
     """The card of a study's file, read from its text."""
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError) as error:
         return Card(name, f"cannot be read: {error}".splitlines()[0])
     found = _CARD | constants(file, tree, set(_CARD))

@@ -8,12 +8,13 @@ functions has no files: there it is the functions themselves and the values that
 
 import ast
 import hashlib
+import importlib.util
 import symtable
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from foretrain.plans.fingerprint import fingerprint
+from foretrain.plans.fingerprint import fingerprint, is_users
 from foretrain.plans.siblings import beside, file_of
 from foretrain.plans.study import ROLES, Study
 
@@ -22,13 +23,11 @@ _PACKAGE = Path(__file__).parents[1]
 _ROOMS = {"studies", "training", "networks", "dynamics", "measures", "tasks", "theory", "streams"}
 _ALWAYS = ("engine/kernel.py", "engine/lanes.py", "streams.py", "dynamics/program.py")
 _MAKERS = ("program", "inputs", "shared", "variants", "Parameters")
-_BY_STRING = {
-    "globals",
-    "eval",
-    "exec",
-    "__name__",
-}  # with these a function may reach any name of its file
+# With these names and attributes a function may reach any name of its file.
+_BY_STRING = {"globals", "eval", "exec", "__name__"}
+_AROUND = {"__module__", "__globals__", "__subclasses__"}
 _Import = ast.Import | ast.ImportFrom
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def code_of(study: Study) -> str:
@@ -93,9 +92,12 @@ def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]
     """What a study's own file binds, name to all that makes it; under "*" what counts whatever is asked for.
 
     The latter is what is run for its effect: loops, conditions, calls, imports of everything, or of a module that is used
-    nowhere. Declarations of variables decide no number.
+    nowhere. Declarations of variables decide no number. A definition that a decorator or a base class may put into a table
+    makes that table, too.
     """
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = _tree(file)
+    if tree is None:
+        return {"*": [_whole(file)]}
     part = file.stem if file.stem in ROLES else "study"  # the name of a study decides no number
     anywhere = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     made = _made(tree)
@@ -103,6 +105,7 @@ def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]
         _bound(one) for node in tree.body if isinstance(node, _Import) for one in node.names
     }
     found: dict[str, list[_Found]] = {"*": []}
+    around: set[str] = set()
     for node in tree.body:
         if _is_text(node) or _is_declaration(node, made) or _is_not_run(node):
             continue
@@ -118,16 +121,54 @@ def _definitions(file: Path, changed: int, size: int) -> dict[str, list[_Found]]
         if not isinstance(node, _DEFINES) and (not names or names & {"_", *imported}):
             names = {"*"}
         text, used, imports = _entry(node)
+        if _BY_STRING & used or _AROUND & {getattr(one, "attr", "") for one in ast.walk(node)}:
+            around |= names
         for name in names:
             there = found.setdefault(name, [])
             there.append((f"{part}.py {name} {len(there)} {text}", used, imports))
-    for name, entries in found.items():
-        if any(_BY_STRING & used for _, used, _ in entries):
-            found[name] = [*entries, _whole(file)]
+    for name in around:
+        found[name].append(_whole(file))
+    for node in tree.body:
+        if isinstance(node, _DEFINES):
+            for name in _keepers(file, tree, node) - {node.name}:
+                found.setdefault(name, []).extend(found[node.name])
     return found
 
 
-_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINES = _Function | ast.ClassDef
+
+
+def _keepers(file: Path, tree: ast.Module, node: ast.stmt) -> set[str]:
+    """Names of a study's own file by which others may reach a definition that its decorators or base classes have kept.
+
+    Of a decorator or base class of the file these are the variables that it uses, of one from a file beside it all that is
+    imported from there. Those of libraries keep nothing.
+    """
+    made = {one.name: one for one in tree.body if isinstance(one, _DEFINES)}
+    over = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ())]
+    over += [one.value for one in getattr(node, "keywords", ())]
+    waiting, seen = [_first(one) for one in over], set()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen:
+            seen.add(name)
+            waiting += _entry(made[name])[1] if name in made else ()
+    assigned = ast.Assign | ast.AnnAssign
+    found = {name for one in tree.body if isinstance(one, assigned) for name in _binds(one)} & seen
+    for one in tree.body:
+        if isinstance(one, _Import):
+            names = {_bound(alias) for alias in one.names}
+            files = _targets(file, {file.parent}, _imports(one)) if names & seen else ()
+            if any(not path.is_relative_to(_PACKAGE) for path, _ in files):
+                found |= names
+    return found
+
+
+def _first(node: ast.AST) -> str:
+    """The name with which an expression begins, "" if it begins otherwise."""
+    while inner := getattr(node, "func", getattr(node, "value", None)):
+        node = inner
+    return getattr(node, "id", "")
 
 
 def _made(tree: ast.Module) -> set[str]:
@@ -200,18 +241,19 @@ def _entry(node: ast.stmt) -> _Found:
     tables = [symtable.symtable(source, "study", "exec")]
     for table in tables:
         tables += table.get_children()
-        outermost = table.get_type() == "module"
+        # What is local to a class is looked for outside, too.
+        function = table.get_type() not in ("module", "class")
         used |= {
             symbol.get_name()
             for symbol in table.get_symbols()
-            if (symbol.is_referenced() if outermost else symbol.is_global())
+            if (symbol.is_global() if function else symbol.is_referenced())
         }
     return ast.dump(node), frozenset(used), _imports(node)
 
 
 def _strip(tree: ast.AST) -> None:
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, _Function):
             node.returns = None
         elif isinstance(node, ast.arg):
             node.annotation = None
@@ -224,7 +266,9 @@ def _strip(tree: ast.AST) -> None:
 @cache
 def _plain(file: Path, changed: int, size: int) -> _Found:
     """All of a file without what does not decide numbers."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = _tree(file)
+    if tree is None:
+        return hashlib.sha256(file.read_bytes()).hexdigest(), frozenset(), ()
     makers, said = {"sentence"}, set()
     kept = []
     for node in tree.body:
@@ -249,6 +293,14 @@ def _plain(file: Path, changed: int, size: int) -> _Found:
     return ast.dump(tree), frozenset(), _imports(tree)
 
 
+def _tree(file: Path) -> ast.Module | None:
+    """The syntax of a file in whatever encoding it names; None where this Python cannot read it, nor then import it."""
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return None
+
+
 def _is_text(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
@@ -261,6 +313,11 @@ def _imports(tree: ast.AST) -> tuple[tuple[str, str, int], ...]:
             found += [(node.module or "", one.name, node.level) for one in node.names]
         elif isinstance(node, ast.Import):
             found += [(one.name, "", 0) for one in node.names]
+        elif isinstance(node, ast.Call) and _last(node.func) in ("import_module", "__import__"):
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                module = name.value.lstrip(".")
+                found.append((module, "", len(name.value) - len(module)))
     return tuple(found)
 
 
@@ -290,8 +347,25 @@ def _files(file: Path, folders: set[Path], parts: list[str], level: int) -> list
         found = [file_of(_PACKAGE.joinpath(*parts[1:]))] if len(parts) > 1 else []
     else:
         found = [beside(folder, ".".join(parts)) for folder in sorted(folders)]
+        if not any(found) and not file.is_relative_to(_PACKAGE):
+            found = [_elsewhere(file, parts)]
     return [
         path
         for path in found
         if path is not None and (not path.is_relative_to(_PACKAGE) or _counts(path))
     ]
+
+
+def _elsewhere(file: Path, parts: list[str]) -> Path | None:
+    """The file of a module of the package that a file is of, or of the user's in Python's path; nothing is run to find it."""
+    top = next(one for one in file.parents if not (one / "__init__.py").exists())
+    if parts and file.relative_to(top).parts[0] == parts[0]:
+        return file_of(top.joinpath(*parts))
+    try:
+        found = importlib.util.find_spec(parts[0]) if parts else None
+    except (ImportError, ValueError):
+        return None
+    if found is None or found.origin is None or not is_users(found.origin):
+        return None
+    within = parts if found.submodule_search_locations is None else parts[1:]
+    return file_of(Path(found.origin).parent.joinpath(*within))

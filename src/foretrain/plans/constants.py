@@ -49,7 +49,7 @@ def constants(
     def value_of(name: str) -> Any:
         if name not in known and name in imported and depth:
             source, original = imported[name]
-            below = ast.parse(source.read_text(encoding="utf-8"))
+            below = ast.parse(source.read_bytes())
             known[name] = constants(source, below, {original}, depth - 1)[original]
         return known[name]
 

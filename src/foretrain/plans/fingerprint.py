@@ -111,7 +111,7 @@ class _Reader:
             return "foretrain"
         if name is None:
             return "other" if module.partition(".")[0] in sys.stdlib_module_names else "user's"
-        return "user's" if _is_users(name) else "other"
+        return "user's" if is_users(name) else "other"
 
     def function(self, value: FunctionType) -> None:
         self.read((value.__defaults__, value.__kwdefaults__))
@@ -159,7 +159,7 @@ class _Reader:
             return self.place(module) == "other"
         top = module.partition(".")[0]
         found = importlib.util.find_spec(top)
-        return top != "foretrain" and (found is None or not _is_users(found.origin))
+        return top != "foretrain" and (found is None or not is_users(found.origin))
 
     def module(self, value: ModuleType, names: set[str]) -> None:
         """What is used of a module: attributes of the names that stand in the code."""
@@ -223,7 +223,7 @@ class _Reader:
         return True
 
 
-def _is_users(name: str | None) -> bool:
+def is_users(name: str | None) -> bool:
     """Whether a file belongs neither to Python nor to what is installed."""
     if name is None or not Path(name).is_absolute():
         return False

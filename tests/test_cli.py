@@ -73,6 +73,13 @@ def test_unknown_studies_and_commands_name_the_nearest(capsys):
     assert "Did you mean `run`?" in err
 
 
+def test_an_unknown_option_without_a_command_is_refused(capsys):
+    code, out, err = run(capsys, "--versoin")
+    assert (code, out) == (2, "")
+    assert "has `--versoin`. Did you mean `--version`?" in err
+    assert run(capsys, "--version")[0] == run(capsys)[0] == 0
+
+
 def test_options_may_stand_before_the_study(capsys, tmp_path):
     out = ["--out", tmp_path / "routing", "--workers", "1", "--quiet", "--seeds", "2"]
     assert run(capsys, "run", *out, "one-mode", "--steps", "20")[0] == 0

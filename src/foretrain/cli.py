@@ -69,13 +69,12 @@ def _parse(argv):
     arguments, unknown = parser.parse_known_args(argv)
     if arguments.version:
         arguments.command = _version
-    elif arguments.name is None:
+    elif arguments.name is None and not unknown:
         parser.print_help()
         arguments.command = lambda _: 0
     elif unknown:
-        options = [
-            option for action in made[arguments.name]._actions for option in action.option_strings
-        ]
+        asked = made.get(arguments.name, parser)
+        options = [option for action in asked._actions for option in action.option_strings]
         raise argument_error(
             "command line",
             "have known options",

@@ -130,9 +130,9 @@ def misalignment(cell):
     at = {"init_scale": small_scales(cell)}
     measured = cell.simulation["stage_misalignment"].isel(stage=DEPARTURE).sel(at).values
     predicted = cell.fits["predicted_misalignment"].sel(at).values
-    ratio = np.log(np.where(predicted >= FITTED[0], measured / predicted, 1.0))
-    count = np.maximum((predicted >= FITTED[0]).sum(0), 1)
-    return np.exp(ratio.sum(0) / count)
+    told = predicted >= FITTED[0]
+    ratio = np.log(np.where(told, measured, 1.0) / np.where(told, predicted, 1.0))
+    return np.exp(ratio.sum(0) / np.maximum(told.sum(0), 1))
 
 
 @ours(

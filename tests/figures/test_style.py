@@ -212,15 +212,25 @@ def test_panels_are_lettered_in_reading_order_before_their_titles():
     assert letters == [r"$\mathbf{a}$", r"$\mathbf{b}$   second", r"$\mathbf{c}$", r"$\mathbf{d}$"]
 
 
-def test_a_legend_below_names_each_label_once_and_covers_no_panel():
+def test_a_fraction_that_is_one_everywhere_still_has_a_band():
+    with style():
+        _, ax = panels()
+        _, band = seed_band(ax, np.arange(3), np.ones((5, 3)), fraction=True)
+        assert legend_labels(ax) == ["band: 95% interval of the fraction over 5 seeds"]
+    assert band.get_paths()[0].vertices[:, 1].min() == pytest.approx(interval(np.ones(5) > 0).low)
+
+
+def test_a_legend_below_names_each_label_once_bands_last_and_covers_no_panel():
     with style():
         figure, axes = panels(1, 2)
         for ax in axes:
+            ax.fill_between([0, 1], 0, 1, label="band: 95% interval")
             ax.plot([0, 1], label="simulation")
         axes[1].plot([1, 0], label="theory")
         legend = legend_below(figure)
         figure.draw_without_rendering()
-    assert [text.get_text() for text in legend.get_texts()] == ["simulation", "theory"]
+    labels = [text.get_text() for text in legend.get_texts()]
+    assert labels == ["simulation", "theory", "band: 95% interval"]
     top = legend.get_window_extent().y1
     assert all(ax.get_tightbbox().y0 >= top for ax in axes)
 
@@ -229,8 +239,8 @@ def test_a_legend_below_stays_within_the_figure_whatever_it_says():
     words = [
         "simulation",
         "theory",
-        "band: 95% interval of the mean over 17 to 20 seeds",
         "a word " * 20,
+        "band: 95% interval of the mean over 17 to 20 seeds",
     ]
     with style():
         figure, ax = panels()
@@ -241,7 +251,7 @@ def test_a_legend_below_stays_within_the_figure_whatever_it_says():
         box = legend.get_window_extent()
     assert box.x0 >= 0
     assert box.x1 <= figure.bbox.width
-    assert " ".join(legend.get_texts()[3].get_text().split()) == words[3].strip()
+    assert " ".join(legend.get_texts()[2].get_text().split()) == words[2].strip()
 
 
 # Saving.

@@ -152,6 +152,7 @@ def seed_band(
     *,
     color=None,
     statistic: Callable[[np.ndarray], float] = np.mean,
+    fraction: bool | None = None,
 ):
     """Draw a statistic over seeds as a line, in a band that says what it is.
 
@@ -165,6 +166,7 @@ def seed_band(
         label: Of the line, in the legend.
         color: By default the next of the palette.
         statistic: `numpy.mean` or `numpy.median`, along a 1-d array.
+        fraction: Whether samples say yes or no, as 1 or 0. By default they do if they are booleans or hold both.
 
     Returns:
         The line and the band (None if no x has two seeds). The band's legend entry reads "band: 95% interval of the mean
@@ -175,7 +177,8 @@ def seed_band(
 
     Cost: about a tenth of a millisecond per x.
     """
-    x, samples, binary = np.asarray(x, dtype=float), _seeds_first(samples), _is_binary(samples)
+    binary = _is_binary(samples) if fraction is None else fraction
+    x, samples = np.asarray(x, dtype=float), _seeds_first(samples)
     name = "fraction" if binary and statistic is np.mean else statistic.__name__
     if samples.ndim != 2 or samples.shape[1:] != x.shape:
         rule = f"have shape (seed, {x.size})" if x.ndim == 1 else "have shape (seed, x) with x 1-d"
@@ -225,19 +228,23 @@ def legend_below(figure: Figure, columns: int = 3):
     """Put one legend for all panels below them, each label once, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
-    are wrapped.
+    are wrapped. Bands come last where that costs no column.
     """
     entries = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    bands_last = sorted(entries, key=lambda label: label.startswith("band: "))
     most = min(columns, max(1, len(entries)))
-    tries = [(number, 1000) for number in range(most, 0, -1)] + [(1, 70), (1, 50), (1, 30)]
+    orders = (bands_last, list(entries))
+    tries = [(number, 1000, order) for number in range(most, 0, -1) for order in orders]
+    tries += [(1, wide, bands_last) for wide in (70, 50, 30)]
     while True:
-        number, wide = tries.pop(0)
-        labels = [textwrap.fill(label, wide) for label in entries]
+        number, wide, order = tries.pop(0)
+        handles = [entries[label] for label in order]
+        labels = [textwrap.fill(label, wide) for label in order]
         options = {"loc": "outside lower center", "ncols": number}
-        legend = figure.legend(list(entries.values()), labels, **options)
+        legend = figure.legend(handles, labels, **options)
         if not tries or legend.get_window_extent().width <= figure.bbox.width:
             return legend
         legend.remove()

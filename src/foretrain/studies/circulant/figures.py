@@ -67,7 +67,7 @@ def _generalisation(part, where):
     decades = np.log10(1 / sigma[small])
     told = theory["predicted_agreement"].isel(stage=ESCAPE).astype(float).mean("seed").values
     label = "signs agree in the linearised flow"
-    _draw_widths(ax, part, decades, generalised(runs), told, label)
+    _draw_widths(ax, part, decades, generalised(runs), told, label, fraction=True)
     ax.set(ylabel="Fraction of seeds that generalise", xscale="log", ylim=(-0.03, 1.03))
     ax.invert_xaxis()
     ticks = [decade for decade in decades if decade >= 1 and np.log2(decade) % 1 == 0]

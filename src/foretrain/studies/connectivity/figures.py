@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.claims.interval import Interval, interval
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
@@ -36,26 +37,33 @@ def _by_width(part, height, ylabel, **options):
 def _threshold(part, counts, words):
     labels = {"ylabel": "Runs in which all pairs generalise", "xlabel": "Trained pairs"}
     figure, board = _by_width(part, 4.4, **labels, ylim=(-0.04, 1.04))
-    came, scales = counts["all_came"], part.values("init_scale")
-    number, share = came.count("seed"), came.mean("seed")
-    error = np.sqrt(share * (1 - share) / number.where(number > 0))
+    came, scales = counts["all_came"].transpose("seed", ...), part.values("init_scale")
     chance = part.by_seed("connection_probability").isel(init_scale=0, seed=0)
     look = {"fmt": "o-", "markersize": 4.5, "linewidth": 1.6, "alpha": 0.85}
     for width, ax in board:
         for scale, colour in zip(scales, shades(len(scales)), strict=True):
             at = {"hidden_width": width, "init_scale": scale}
-            x, y, bar = came["trained_count"], share.sel(at), error.sel(at)
-            ax.errorbar(x, y, bar, color=colour, label=rf"$\sigma$ = {scale:g}", **look)
+            found = [_share(column) for column in came.sel(at).values.T]
+            y, *bar = np.array(
+                [[f.measured, f.measured - f.low, f.high - f.measured] for f in found]
+            ).T
+            ax.errorbar(
+                came["trained_count"], y, bar, color=colour, label=rf"$\sigma$ = {scale:g}", **look
+            )
         line = theory_line(label="probability that the graph is connected", linewidth=2)
         ax.plot(chance["trained_count"], chance.sel(hidden_width=width), **line)
     return finished(
         figure,
         "Threshold, predicted and measured",
         "Fraction of random masks with which every untrained pair generalises, against the number of trained pairs; bars: "
-        "standard error of the fraction. Stuck runs are left out. Dashed, the exact probability that the graph of trained "
+        "its 95% interval. Stuck runs are left out. Dashed, the exact probability that the graph of trained "
         f"pairs is connected, computed before training.{words}",
         3,
     )
+
+
+def _share(found) -> Interval:
+    return interval(found[np.isfinite(found)], "fraction")
 
 
 def _errors(part, words):

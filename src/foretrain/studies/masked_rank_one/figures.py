@@ -134,7 +134,7 @@ def _outcomes(runs, sigma, where):
         (done, "training succeeds", "blue"),
         (agrees, "all signs agree when 1% of the loss is gone", "orange"),
     ):
-        seed_band(axes[0], sigma, values, name, color=PALETTE[colour])
+        seed_band(axes[0], sigma, values, name, color=PALETTE[colour], fraction=True)
     axes[0].set(xlabel="init_scale sigma", ylabel="Fraction of seeds")
     axes[0].set(xscale="log", ylim=(-0.03, 1.03))
     abscissa = runs["final_loss"].rename("Training loss at the end")

@@ -116,8 +116,8 @@ def _mixed(cells, where):
     axes[0].set(xlim=(0, 2 * half), xlabel=_TIME, ylabel="Strength of mode 1")
     axes[0].set_title(f"modules of P = {paths}", loc="left")
     for data, name, text, colour in (
-        (mixed, "full_sharing_share", "modules, equal scales", "blue"),
-        (handicapped, "handicapped_share", "full sharing, handicapped", "orange"),
+        (mixed, "full_sharing_share", "b: modules lose", "purple"),
+        (handicapped, "handicapped_share", "b: full sharing loses, handicapped", "green"),
     ):
         equal = name == "full_sharing_share"
         x = chosen if equal else values

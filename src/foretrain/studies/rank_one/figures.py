@@ -34,7 +34,7 @@ def _learning(cell, words):
         (2, "decay", "purple"),
     ):
         curves = networks[name], theory.get(name)
-        draw_seed_curves(axes[place], *curves, colour, name, "four numbers")
+        draw_seed_curves(axes[place], *curves, colour, name, "reduction to four numbers")
     axes[0].set(ylabel="Loss |C - Z|²", ylim=(0, None))
     axes[1].set(ylabel="Alignment", ylim=(-0.1, 1.05))
     axes[2].set(ylabel="Length in -gradient", ylim=(0, None))
@@ -97,7 +97,7 @@ def _plateaus(laid, words):
         ax.plot(sizes, lengths.mean("seed"), **line)
         line = theory_line(colour, label="closed form, mean")
         ax.plot(sizes, cell["plateau_estimate"].mean("seed"), **line)
-    ax.set(xscale="log", xlabel="n", ylabel="Plateau (time)", ylim=(0, None))
+    ax.set(xscale="log", xlabel="Dimension n", ylabel="Length of the plateau", ylim=(0, None))
     return finished(
         figure,
         "Length of the plateau",

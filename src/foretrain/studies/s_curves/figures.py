@@ -51,6 +51,7 @@ def _grid(data, theory, title, words):
     first = first[np.isfinite(first)]
     axes[0, 0].set_ylim(0, 1.05 * max(np.quantile(first, 0.99) if first.size else 0, 1.05))
     figure.supxlabel("Step", fontsize=13)
+    figure.supylabel("Loss over that of the zero matrix", fontsize=13)
     seeds = data.sizes["seed"]
     drawn = f"{seeds} seeds" if seeds <= 20 else f"20 of {seeds} seeds"
     exact = "; dashed, the exact reduction where there is one" if theory is not None else ""

@@ -70,8 +70,9 @@ def _cell_types(run, where):
 def _learning_curve(cell, where):
     figure, ax = panels()
     theory, seeds = cell.theory, cell.seeds
+    own = "ReLU network" if cell.parameters.network == "relu" else "trained"
     for run, name, colour, label in (
-        (cell.simulation, "loss", "vermillion", "trained"),
+        (cell.simulation, "loss", "vermillion", own),
         (cell.variants["gated"], "gated_loss", "green", "gated network"),
     ):
         draw_seed_curves(ax, run["loss"], theory[name], colour, f"{label}, {seeds} seeds")
@@ -88,7 +89,7 @@ def _learning_curve(cell, where):
     return finished(
         figure,
         "Loss while learning",
-        "Loss of networks that learn exclusive-or from small random weights, every seed drawn. Trained: the study's network. "
+        "Loss of networks that learn exclusive-or from small random weights, every seed drawn. "
         "Gated network: four linear pathways of the same width each. Dashed: the reduction from the start that the weights of "
         "the earliest, the middle and the latest seed have, nothing fitted. The gated network is earlier since each of its "
         "pathways has all N_h units where a ReLU network shares them out." + where,

@@ -14,6 +14,7 @@ from foretrain.engine.progress import terminal_progress
 from foretrain.engine.sweep import check_options, check_shard, execute
 from foretrain.errors import (
     FolderError,
+    StoreError,
     TooLarge,
     argument_error,
     path_argument,
@@ -173,12 +174,12 @@ def conduct(
         again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
         if retry_failed:
             again |= _failed(held)
-        if not again and _finished(folder, plan, held):
+        if not again and (found := _finished(folder, plan, held)):
             if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
                 home.record(folder, plan)  # the file of the study has moved
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
-            return open_result(folder)
+            return found
         options: dict[str, Any] = {
             "checkpoint_every": checkpoint_every,
             "keep_state": keep_state,
@@ -273,11 +274,17 @@ def _failed(held: Scan) -> set[str]:
     return {held.identities[number] for number in np.flatnonzero(held.outcomes == FAILED)}
 
 
-def _finished(folder: Path, plan: Plan, held: Scan) -> bool:
+def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
+    """What a folder holds of a plan that is done; None where runs or anything made from them are missing or damaged."""
     made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
     if not made or (before := summary_of(folder)) is None or before.hash != plan.hash:
-        return False
-    return not home.reworded_since(folder, plan) and not _missing(plan, held)
+        return None
+    if home.reworded_since(folder, plan) or _missing(plan, held):
+        return None
+    try:
+        return open_result(folder)
+    except StoreError:  # the journal holds all that it is made from
+        return None
 
 
 def _missing(plan: Plan, held: Scan) -> int:

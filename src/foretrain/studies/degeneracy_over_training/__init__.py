@@ -1,0 +1,1 @@
+"""The study ``degeneracy-over-training``; see ``study.py``."""

@@ -1,0 +1,23 @@
+"""Effective parameters from curvatures of the behavioural loss."""
+
+import numpy as np
+
+from foretrain.degeneracy.grams import jacobian
+
+
+def effective(curvatures, scales) -> np.ndarray:
+    """Twice a quadratic's learning coefficient lambda_Z(beta), ``sum h/(h + eps)``, with a pull of 1 at every eps = 1/beta.
+
+    Args:
+        curvatures: h of the loss, rounding below zero cut off.
+        scales: eps.
+    """
+    h = np.maximum(curvatures, 0)
+    return np.array([(h / (h + eps)).sum() for eps in scales])
+
+
+def of_network(network, x) -> np.ndarray:
+    """Eigenvalues of the Hessian of the behavioural loss on these inputs but for zeros, those of (2/n) J J^T."""
+    slopes = jacobian(network, x)
+    small = slopes @ slopes.T if len(slopes) <= slopes.shape[1] else slopes.T @ slopes
+    return 2 / len(x) * np.linalg.eigvalsh(small)

@@ -1,0 +1,114 @@
+"""Figures of ``degeneracy-over-training``."""
+
+import numpy as np
+
+from foretrain.claims.interval import interval
+from foretrain.figures import finished
+from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+
+from .claims import RIGHT, curve, first
+from .study import CRITERIA, FAMILIES
+
+BLUE, RED, GREEN = PALETTE["blue"], PALETTE["vermillion"], PALETTE["green"]
+GREY = "#c5c9cd"
+TRAINED = ("routing", "s-curve", "grokking")
+RIVALS = {"separate": "separate pathways win", "drawn": "drawn answers"}
+
+
+def draw(grid):
+    """Effective parameters and errors of every system over training, and how criteria rank models."""
+    cells = {one.parameters.system: one for one in grid.first(("system",))[0].cells()}
+    trained = {name: cells[name] for name in TRAINED if name in cells}
+    found = {"training": over_training(trained)} if trained else {}
+    for name, drawing in (("grokking", inside), ("selection", selection)):
+        if name in cells:
+            found[name] = drawing(cells[name])
+    return found
+
+
+def over_training(cells):
+    """Effective parameters above, errors below, a column for each system."""
+    figure, axes = panels(2, len(cells), height=6, sharex="col", squeeze=False)
+    for (name, cell), (above, below) in zip(cells.items(), axes.T, strict=True):
+        networks = [(cell.simulation, "shared pathway wins, or true answers", BLUE)]
+        networks += [
+            (cell.variants[k], text, RED) for k, text in RIVALS.items() if cell.variants.get(k)
+        ]
+        moment = cell.simulation["moment"].values
+        for data, words, colour in networks:
+            seed_band(above, moment, curve(data, "effective_parameters"), words, color=colour)
+            seed_band(below, moment, curve(data, "heldout_error"), words, color=colour)
+        error = curve(cell.simulation, "fit_error").mean(0)
+        below.plot(moment, error, color="#9aa0a6", label="training error of the blue ones")
+        if "effective_parameters" in cell.theory and name != "grokking":
+            told = cell.theory["effective_parameters"].isel(noise_scale=1)
+            above.plot(moment, told, **theory_line(BLUE, label="reduction, decoupled start"))
+        for ax in (above, below):
+            ax.axvline(moment[middle(cell)], color=GREY, linewidth=1, zorder=0)
+        above.set_title(name, loc="left")
+        below.set(xlabel="updates")
+    axes[0, 0].set_ylabel("parameters")
+    axes[1, 0].set_ylabel("error")
+    caption = (
+        "Above: sum of h/(h + eps) over the curvatures h of the behavioural loss. Below: error on what was not trained. The "
+        "grey upright is the median moment of generalisation. Dashed: the reduction from decoupled weights, which learn "
+        "earlier than random ones."
+    )
+    return finished(figure, "Effective parameters over training", caption, columns=1)
+
+
+def middle(cell):
+    """Median moment of generalisation, the last one where there is none."""
+    at = first(curve(cell.simulation, "heldout_error"), RIGHT)
+    return int(np.median(at[at >= 0])) if (at >= 0).any() else -1
+
+
+def inside(cell):
+    """Rank, blocks and what activity depends on in the network that groks, and effective parameters against test error."""
+    figure, axes = panels(1, 3, height=3.6)
+    moment = cell.simulation["moment"]
+    for name, words, colour in (
+        ("activation_rank", "rank of hidden activity", BLUE),
+        ("blocks", "blocks of neurons", RED),
+    ):
+        seed_band(axes[0], moment, curve(cell.simulation, name), words, color=colour)
+    share = curve(cell.simulation, "shared_similarity")
+    seed_band(axes[1], moment, share, "variance by relevant bits", color=GREEN)
+    names = "effective_parameters", "heldout_error"
+    x, y = (curve(cell.simulation, name) for name in names)
+    for at, words, colour in ((middle(cell), "half way", "orange"), (-1, "at the end", "purple")):
+        axes[2].plot(x[:, at], y[:, at], "o", color=PALETTE[colour], label=f"seeds {words}")
+    axes[0].set(xlabel="updates", ylabel="number")
+    axes[1].set(xlabel="updates", ylabel="share", ylim=(0, 1))
+    axes[2].set(xlabel="parameters", ylabel="test error", yscale="log")
+    caption = (
+        "The perceptron on parity. Left and middle over training, right each seed at two moments."
+    )
+    return finished(figure, "Inside a network that groks", caption, columns=2)
+
+
+def selection(cell):
+    """Loss on fresh data over effective parameters, and Kendall's tau of every criterion."""
+    figure, (left, right) = panels(1, 2, height=4.0)
+    taus = cell.simulation["rank_agreement"].transpose("seed", "family", "criterion").values
+    for k, (family, colour) in enumerate(zip(FAMILIES, (BLUE, RED), strict=True)):
+        x, y = (
+            cell.simulation[name].isel(family=k).transpose("seed", "width").values
+            for name in ("model_effective", "model_heldout")
+        )
+        left.plot(x.mean(0), np.median(y, 0), "o-", color=colour, label=f"{family} models")
+        for place, values in enumerate(taus[:, k].T):
+            if np.isfinite(values).all():
+                found = interval(values)
+                at = place + 0.2 * (k - 0.5)
+                right.plot([at, at], [found.low, found.high], color=colour)
+                right.plot(at, values.mean(), "o", color=colour)
+    left.set(xscale="log", xlabel="effective parameters", ylabel="loss on fresh data / noise")
+    right.axhline(0, color=GREY, linewidth=1, zorder=0)
+    right.set(ylabel="Kendall's tau with it", ylim=(-1, 1))
+    right.set_xticks(range(len(CRITERIA)), CRITERIA, rotation=35, ha="right")
+    caption = (
+        "Left: every width, one to twelve units, mean over seeds. Right: how n L/σ² + c ln n ranks widths, c nothing, the "
+        "parameters, or 2 lambda in closed form or measured; bars are 95% intervals of the mean."
+    )
+    return finished(figure, "Ranking models", caption, columns=2)

@@ -1,0 +1,137 @@
+"""Families of models of several widths on the same data, and how criteria rank them.
+
+A criterion is ``n L/sigma^2 + c ln n``, minus twice the log-likelihood and what is added to it: c is nothing, the number of
+parameters (BIC), or 2 lambda in its place: in closed form, or measured as ``sum h/(h + eps)`` at the fitted weights. There
+the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width; at the
+temperature of WBIC it is ln n times as much.
+"""
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.network import perceptron
+from foretrain.measures.rank_correlation import concordance
+from foretrain.theory.aoyagi import deep_linear
+
+from .curvature import effective, of_network
+
+WIDTHS = (1, 2, 3, 4, 5, 6, 8, 12)
+SIDE, RANK = 12, 3  # of the linear map: inputs and outputs, and what there is to find
+EXAMPLES, NOISE = 60, 1.0
+INPUTS, UNITS = 3, 3  # of the rectified teacher
+FRESH = 2000
+STARTS, ITERATIONS = 4, 80  # of damped Gauss-Newton steps, the best of which counts
+
+
+def selection(p, seed):
+    """Both families: agreement of every criterion with the loss on fresh data over widths."""
+    families = linear_family(seed), rectified_family(seed)
+    found = [ranked(*family) for family in families]
+    return {
+        "rank_agreement": np.array(found),
+        "model_effective": np.array([family[3] for family in families]),
+        "model_heldout": np.array([family[4] for family in families]),
+    }
+
+
+def ranked(losses, parameters, closed, measured, heldout, warm):
+    """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2."""
+    price = np.log(EXAMPLES)
+    added = 0 * losses, parameters, closed, measured, warm
+    return [
+        concordance(losses + price * one, heldout) if np.isfinite(one).all() else np.nan
+        for one in added
+    ]
+
+
+def effective_at(network, x, variance):
+    """Effective parameters at the scale of the noise, and at WBIC's temperature."""
+    eps = 2 * variance / EXAMPLES
+    return effective(of_network(network, x), (eps, eps * np.log(EXAMPLES)))
+
+
+def linear_family(seed):
+    """Two linear layers, the best of every width: least squares, cut to its largest singular values."""
+    random, noise = lab.generator(seed, "data"), lab.generator(seed, "noise")
+    left, right = (np.linalg.qr(random.standard_normal((SIDE, SIDE)))[0][:, :RANK] for _ in "ab")
+    true = left * np.linspace(1.5, 0.75, RANK) @ right.T
+    x = random.standard_normal((EXAMPLES, SIDE))
+    y = x @ true.T + NOISE * noise.standard_normal((EXAMPLES, SIDE))
+    whole = np.linalg.lstsq(x, y, rcond=None)[0].T
+    columns = np.linalg.svd(x @ whole.T, full_matrices=False)[2].T
+    rows = []
+    for width in WIDTHS:
+        found = columns[:, :width] @ columns[:, :width].T @ whole
+        u, s, v = (
+            one[..., :width, :] if k == 2 else one[..., :width]
+            for k, one in enumerate(np.linalg.svd(found))
+        )
+        network = perceptron([s[:, None] ** 0.5 * v, u * s**0.5], None, "identity")
+        measured, warm = effective_at(network, x, NOISE**2)
+        closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
+        loss = ((y - x @ found.T) ** 2).sum() / NOISE**2
+        heldout = ((found - true) ** 2).sum() / NOISE**2 / SIDE + 1
+        rows.append((loss, 2 * SIDE * width, closed, measured, heldout, warm))
+    return np.array(rows).T
+
+
+def rectified_family(seed):
+    """One rectified layer fitted to a rectified teacher of three units with noise of a third of its deviation."""
+    random, noise = lab.generator(seed, "teacher"), lab.generator(seed, "noise")
+    x = random.standard_normal((EXAMPLES + FRESH, INPUTS))
+    first, last = random.standard_normal((UNITS, INPUTS)), random.choice([-1.0, 1.0], UNITS)
+    shift = 0.5 * random.standard_normal(UNITS)
+    truth = np.maximum(x @ first.T + shift, 0) @ last
+    deviation = truth.std() / 3
+    y = truth[:EXAMPLES] + deviation * noise.standard_normal(EXAMPLES)
+    rows = []
+    for width in WIDTHS:
+        weights = fitted(x[:EXAMPLES], y, width, lab.generator(seed, f"fit {width}"), deviation**2)
+        network = built(weights, width)
+        measured, warm = effective_at(network, x[:EXAMPLES], deviation**2)
+        answers = answered(weights, width, x)
+        loss = ((y - answers[:EXAMPLES]) ** 2).sum() / deviation**2
+        heldout = ((truth - answers)[EXAMPLES:] ** 2).mean() / deviation**2 + 1
+        rows.append((loss, len(weights), np.nan, measured, heldout, warm))
+    return np.array(rows).T
+
+
+def parts(weights, width):
+    """Biases, first weights and last weights of a flat vector, in the order of `jacobian`."""
+    shift, first, last = np.split(weights, (width, width * (INPUTS + 1)))
+    return shift, first.reshape(width, INPUTS), last
+
+
+def built(weights, width):
+    shift, first, last = parts(weights, width)
+    return perceptron([first, last[None]], [shift, None])
+
+
+def answered(weights, width, x):
+    shift, first, last = parts(weights, width)
+    return np.maximum(x @ first.T + shift, 0) @ last
+
+
+def fitted(x, y, width, random, variance):
+    """Levenberg and Marquardt's least squares with the prior of unit width, variance/n |w|^2 beside the mean squared error."""
+    prior = variance * np.eye(width * (INPUTS + 2))
+
+    def cost(w):
+        return ((answered(w, width, x) - y) ** 2).sum() + variance * (w**2).sum()
+
+    def descended():
+        weights, damping = random.standard_normal(len(prior)) / np.sqrt(INPUTS), 1.0
+        value = cost(weights)
+        for _ in range(ITERATIONS):
+            slopes = jacobian(built(weights, width), x)
+            force = slopes.T @ (y - answered(weights, width, x)) - variance * weights
+            curvature = slopes.T @ slopes + prior + damping * np.eye(len(prior))
+            moved = weights + np.linalg.solve(curvature, force)
+            tried = cost(moved)
+            better = tried < value
+            weights, value = (moved, tried) if better else (weights, value)
+            damping *= 0.3 if better else 4
+        return value, weights
+
+    return min((descended() for _ in range(STARTS)), key=lambda one: one[0])[1]

@@ -1,0 +1,127 @@
+"""Degeneracy over training: do effective parameters fall as a network generalises, by how much, and do they rank models?"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+from foretrain.study import Variable, parameter
+
+SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 2"
+COST = "1 min"
+REFERENCES = ("bushnaq2024degeneracy", "saxe2022", "aoyagi2024")
+SEEDS = 16
+AXES = {"system": ("routing", "s-curve", "grokking", "selection")}
+PRESETS = {"paper": {"seeds": 50}}
+MOMENTS = 41  # of training at which a network is looked at, the start among them
+FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which it is judged
+FAMILIES = ("linear", "rectified")
+CRITERIA = ("training loss", "parameters", "closed form", "measured", "measured, warm")
+_CURVE = ("moment",)
+lab.declare(
+    Variable(
+        "effective_parameters",
+        ("moment", "noise_scale"),
+        meaning="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or fresh data.",
+    ),
+    Variable("count", _CURVE, meaning="Directions whose curvature is at least eps."),
+    Variable("fit_error", _CURVE, meaning="Squared error on training data, over that of zero."),
+    Variable(
+        "heldout_error",
+        _CURVE,
+        meaning="The same on untrained routes, or on fresh examples; of one domain on all.",
+    ),
+    Variable("activation_rank", _CURVE, meaning="Of the first hidden layer, at the scale eps."),
+    Variable(
+        "shared_similarity",
+        _CURVE,
+        meaning="Mean cosine of an item's activity in two domains; of parity the share of its variance by the relevant bits.",
+    ),
+    Variable("blocks", _CURVE, meaning="Blocks of hidden neurons with equal gates, within eps."),
+    Variable(
+        "rank_agreement",
+        ("family", "criterion"),
+        meaning="Kendall's tau over widths of a criterion and the loss on fresh data.",
+    ),
+    Variable(
+        "model_effective", ("family", "width"), meaning="Effective parameters at noise scale."
+    ),
+    Variable("model_heldout", ("family", "width"), meaning="Loss on fresh data over the noise."),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Run):
+    """Four systems: two gated linear networks, a perceptron that groks, and families of models of several widths."""
+
+    system: str = parameter(
+        "routing",
+        "domains routed through shared and through separate pathways; one domain; the parity of two bits among many; models "
+        "of several widths to choose from",
+        choices=AXES["system"],
+        static=True,
+    )
+    scale: float = parameter(
+        0.01, "eps, of the loss, over which a direction counts", above=0, maximum=1
+    )
+    domains: int = parameter(4, "M, of `routing`", minimum=2, maximum=6)
+    trained_outputs: int = parameter(3, "K, of `routing`", minimum=1, maximum=6)
+    hidden_width: int = parameter(16, "of every linear pathway", minimum=4, maximum=64)
+    init_scale: float = parameter(0.05, "of linear networks", above=0, maximum=1)
+    shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)
+    start: str = parameter(
+        "random",
+        "orthogonal weights, or those of the reduction, of linear networks",
+        choices=("random", "decoupled"),
+    )
+    learning_rate: float = parameter(0.5, "of linear networks", above=0)
+    updates: int = parameter(
+        4000, "of training; linear networks of one domain take a quarter", minimum=160
+    )
+    bits: int = parameter(30, "of `grokking`, of which two matter", minimum=3, maximum=100)
+    samples: int = parameter(100, "of `grokking`", minimum=30, maximum=1000)
+    neurons: int = parameter(24, "of `grokking`", minimum=2, maximum=200)
+    weight_decay: float = parameter(0.02, "of `grokking`, in its gradient", minimum=0)
+    descent_rate: float = parameter(0.1, "of `grokking`", above=0)
+    answers: str = parameter(
+        "true", "of `grokking`, or drawn: nothing to find", choices=("true", "drawn")
+    )
+    steps: int = lab.default(1)
+    observe_every: int = lab.default(1)
+    precision: str = lab.default("float64")
+
+
+def domains(p) -> tuple[int, int]:
+    """M and K of a linear network."""
+    return (p.domains, p.trained_outputs) if p.system == "routing" else (1, 1)
+
+
+def check(p):
+    """Refuse more trained outputs than there are domains."""
+    if p.trained_outputs > p.domains:
+        rule = f"be at most `domains` = {p.domains}"
+        raise lab.argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
+
+
+def variants(p):
+    """Beside routing one where separate pathways have the head start, beside grokking one with nothing to find."""
+    exact = {"decoupled": {"start": "decoupled", "seeds": 1}}
+    if p.system == "routing":
+        return exact | {"separate": {"shared_scale": 0.5 / p.trained_outputs}}
+    return {"s-curve": exact, "grokking": {"drawn": {"answers": "drawn"}}}.get(p.system, {})
+
+
+def moments(p) -> np.ndarray:
+    """Updates after which a network is looked at, (moment,)."""
+    last = p.updates // 4 if p.system == "s-curve" else p.updates
+    return np.linspace(0, last, MOMENTS).astype(int)
+
+
+def labels(p):
+    """Moments, scales, families and criteria by name."""
+    return {
+        "moment": moments(p),
+        "noise_scale": p.scale * np.array(FINER),
+        "family": np.array(FAMILIES),
+        "criterion": np.array(CRITERIA),
+    }

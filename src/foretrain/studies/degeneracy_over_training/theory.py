@@ -1,0 +1,81 @@
+"""What is exact: the curvatures of a gated linear network along its reduction, and how many of them are not zero."""
+
+import numpy as np
+
+from foretrain.tasks.masks import circulant
+from foretrain.theory.aoyagi import deep_linear
+from foretrain.theory.mixed_race import descend
+from foretrain.theory.pathway_race import RaceFactors, routing_factors
+from foretrain.training.routing import items_task
+
+from .curvature import effective
+from .study import FINER, domains, moments
+from .training import VARIANCE
+
+
+def predict(p, step):
+    """Effective parameters of the reduction, at every moment and scale; nothing where no network is linear."""
+    if p.system not in ("routing", "s-curve"):
+        return {}
+    (m, k), data, scales = domains(p), items_task("unit"), p.scale * np.array(FINER)
+    factors = [routing_factors(m), RaceFactors(1 / (k * m), 1 / (k * m))][: 1 + (m > 1)]
+    starts = p.init_scale * np.array([[p.shared_scale], [1.0]])[: len(factors)]
+    modes = data.singular_values, data.variances
+    b1, b2 = descend(p.learning_rate, int(moments(p)[-1]), starts, starts, *modes, factors)
+    shape, untrained = (len(data.output_modes), len(data.variances)), (p.init_scale, p.init_scale)
+    found = [curvatures(b1[at], b2[at], circulant(m, k).T, shape, untrained) for at in moments(p)]
+    return {
+        "effective_parameters": np.array([effective(h, scales) for h in found]),
+        "count": np.array([float((h >= p.scale).sum()) for h in found]),
+    }
+
+
+def curvatures(b1, b2, trained, shape, untrained):
+    r"""Eigenvalues of the Hessian of the behavioural loss on all routes, in decoupled weights.
+
+    In the modes of the data an entry (i, j) of one route's map is moved by the same entry of other routes alone. With the
+    strengths B1, B2 of the shared pathway, zero beyond the modes, and g = B1 B2, over routes r, s
+
+    $$ K_{rs} = g_i^2 [r, s: same input] + g_j^2 [same output] + B1_i^2 B1_j^2 + q_r [r = s], $$
+
+    q the same three of the route's own pathway; the Hessian has 2 D/M^2 times the eigenvalues of all K.
+
+    Args:
+        b1: Of encoders and decoders, (scheme, mode): the shared pathway, then, if there are any, those of trained routes.
+        b2: Of hidden matrices, likewise.
+        trained: (output_domain, input_domain).
+        shape: Outputs and inputs of a map.
+        untrained: Strengths of the pathways of untrained routes, which stay where they were.
+    """
+    m, modes = len(trained), b1.shape[1]
+    outer, inner = np.divmod(np.arange(m * m), m)
+    same_input, same_output = (one[:, None] == one for one in (inner, outer))
+
+    def three(first, hidden, i, j):
+        g = [first[k] * hidden[k] if k < modes else 0.0 for k in (i, j)]
+        both = first[i] ** 2 * first[j] ** 2 if max(i, j) < modes else 0.0
+        return np.array([g[0] ** 2, g[1] ** 2, both])
+
+    at_start = [np.full(modes, strength) for strength in untrained]
+    found = []
+    for i, j in np.ndindex(shape):
+        a, c, b = three(b1[0], b2[0], i, j)
+        k = a * same_input + c * same_output + b * np.ones((m * m, m * m))
+        if len(b1) > 1:
+            own, rest = three(b1[1], b2[1], i, j).sum(), three(at_start[0], at_start[1], i, j).sum()
+            k = k + np.diag(np.where(trained.ravel() > 0, own, rest))
+        found.append(np.linalg.eigvalsh(k))
+    return 2 * VARIANCE / m**2 * np.concatenate(found)
+
+
+def winner_count(p, shared=True):
+    """Curvatures that are not zero once the race is over: of the shared pathway, or of K M separate ones.
+
+    By Aoyagi's coefficient lambda(widths, r) - lambda(widths - r, 0), doubled: what is left is r (H_0 + H_L) - r^2.
+    """
+    (m, k), data = domains(p), items_task("unit")
+    outputs, inputs = data.output_modes.shape[0], len(data.variances)
+    r, width, many = len(data.variances), p.hidden_width, m if shared else 1
+    widths = np.array([many * inputs, width, width, many * outputs])
+    rest = deep_linear(widths - r, 0).coefficient if (widths > r).all() else 0.0
+    return 2 * (deep_linear(widths, r).coefficient - rest) * (1 if shared else k * m)

@@ -45,7 +45,12 @@ def test_the_old_gates_give_the_old_outputs_and_blocks_shrink_to_their_span(made
 def test_drawn_networks_keep_their_outputs(seed, activation, bias):
     one, x = planted.drawn((3, 4, 4, 2), seed, activation, bias), planted.data(300, 3, seed)
     sparse = same(one, x)
-    assert sparse.parameters <= free_directions(one, x).effective
+    found = free_directions(one, x)
+    assert sparse.parameters <= found.effective + found.by_source()["conditional"]
+    for section in sparse.sections:  # what is settled needs no parameter: it is 0, 1 or -1
+        assert np.isin(np.abs(section.weight[section.settled]), (0, 1)).all()
+        if section.settled_bias is not None and section.bias is not None:
+            assert np.isin(np.abs(section.bias[section.settled_bias]), (0, 1)).all()
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -1,22 +1,32 @@
 """Free directions of a network, counted by their sources without counting any twice.
 
-To first order a direction is free if it moves no output on the data. Three sources are counted, each beyond those before:
+To first order a direction is free if it moves no output on the data. Four sources are counted, each beyond those before;
+the first three are the document's:
 
 1. activations: with ``rank G^l = g``, each of the d_l - g dependencies frees the d_{l+1} weights that read it;
 2. Jacobians: with ``rank K^{l+1} = k``, each null direction frees g directions more: section l keeps ``k g`` of its weights;
 3. synchronised blocks: the directions ``(A W^l, -W^{l+1} A)``, A within blocks, beyond both: where neither rank is short
-   this is ``sum_a |S_a| s_a``. A direction that the first two know already, of dead neurons for one, is not counted.
+   this is ``sum_a |S_a| s_a``. A direction that the first two know already, of dead neurons for one, is not counted;
+4. conditional ones: what moves no preactivation two layers on where that matters to an output
+   (`foretrain.degeneracy.conditional`): a neuron that is on only for examples that span less than all do, neurons whose
+   gates differ only where nobody reads them. No mean over all data shows these.
 
-Beside them stands the exact rank of the Jacobian, which is what the three are to account for. It may be lower still where
-activations and Jacobians depend on one another: a neuron that is on for fewer examples than it has inputs, or for examples
-that span less than all do, has freedom that no mean over all data shows. Biases count as weights from a unit that is
-always 1.
+Beside them stands the exact rank of the Jacobian, which is what they are to account for. What is left, `unattributed`, is
+free as well: in it readers whose effects on the outputs depend on one another take back each other's changes, or three
+sections and more are at work. Biases count as weights from a unit that is always 1.
+
+At a scale, a direction counts as free where a unit step along it moves the loss by less than epsilon, were activations and
+Jacobians independent: along the j-th eigenvector of G and the i-th of K by ``k_i g_j``. The document holds g_j alone against
+epsilon, as if Jacobians were of size one. Neurons are synchronised within it if passing on ``p_j`` by way of neuron i costs
+less, ``M_ii`` times the mean of ``(r_i - r_j)^2 p_j^2``. Conditional directions are counted exactly, or not at all: at a scale
+nearly parallel ones would be counted each for itself.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from foretrain.degeneracy.conditional import conditional_directions, feasible
 from foretrain.degeneracy.grams import THRESHOLD, Grams, grams, jacobian_rank, range_basis, rank
 from foretrain.degeneracy.network import Network, examples, size
 from foretrain.degeneracy.synchronization import (
@@ -28,7 +38,7 @@ from foretrain.degeneracy.synchronization import (
 )
 from foretrain.errors import argument_error, integer
 
-SOURCES = ("activations", "jacobians", "synchronized")
+SOURCES = ("activations", "jacobians", "synchronized", "conditional")
 _GENERATORS = 2**25  # entries of the largest matrix of block directions whose rank is taken
 
 
@@ -38,13 +48,16 @@ class SectionFreedom:
 
     Args:
         parameters: All of its weight and bias.
-        activation_rank: Of G^l, with the unit that is always 1 where there is a bias.
-        jacobian_rank: Of K^{l+1}.
+        activation_rank: Of G^l, with the unit that is always 1 where there is a bias; of what matters at a scale by the
+            largest Jacobian.
+        jacobian_rank: Of K^{l+1}; likewise.
         activations: Free directions by source 1.
         jacobians: By source 2, beyond.
         synchronized: By source 3, beyond: of the neurons that the section leads to, shared with the section after.
+        conditional: By source 4, beyond: likewise.
         blocks: Those neurons in blocks, larger ones first; empty where they have no gates or are the outputs.
-        exact: Whether the gates are gates in the strict sense and `synchronized` is a rank, not only its closed form.
+        exact: Whether the gates are gates in the strict sense, `synchronized` is a rank, not only its closed form, and
+            `conditional` was counted, which needs a nonlinearity that is named and a layer of some ten neurons.
     """
 
     parameters: int
@@ -53,13 +66,14 @@ class SectionFreedom:
     activations: int
     jacobians: int
     synchronized: int
+    conditional: int
     blocks: tuple[Block, ...]
     exact: bool
 
     @property
     def free(self) -> int:
         """By all sources."""
-        return self.activations + self.jacobians + self.synchronized
+        return self.activations + self.jacobians + self.synchronized + self.conditional
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,11 @@ class FreeDirections:
         """Parameters that are left: those not counted as free."""
         return self.parameters - self.free
 
+    @property
+    def unattributed(self) -> int | None:
+        """Free to first order, and counted by no source; None without the exact rank, below 0 at a large scale."""
+        return None if self.jacobian_rank is None else self.effective - self.jacobian_rank
+
     def by_source(self) -> dict[str, int]:
         """Free directions by each of `SOURCES`, over all sections."""
         return {s: sum(getattr(one, s) for one in self.sections.values()) for s in SOURCES}
@@ -105,9 +124,8 @@ def free_directions(
     Args:
         network: Sections that name a weight are counted.
         x: (example, d_0).
-        scale: Loss epsilon below which a direction counts as free: root-mean-square singular values below its root,
-            and neurons synchronised within it. None for exact counts.
-        tolerance: Of synchronisation, in place of `scale`.
+        scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
+        tolerance: Of synchronisation, in place of `scale`: the mean of ``(r_i - r_j)^2 p_i^2`` itself.
         threshold: Relative, of eigenvalues of the Gram matrices.
         exact_rank: Whether to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
@@ -117,35 +135,54 @@ def free_directions(
     """
     x = examples(network, x)
     found = grams(network, x) if found is None else found
-    tolerance = tolerance if tolerance is not None else scale or 0.0
-    counted = [
-        at for at, one in enumerate(network.sections)
-        if one.weight is not None and set(network.params[at]) <= {one.weight, one.bias}
-    ]  # fmt: skip
-    bases = {at: _bases(network, found, at, threshold, scale) for at in counted}
-    blocks = {
-        at: _blocks(network, x, found, at, tolerance, threshold, scale)
-        for at in counted
-        if at + 1 in bases and has_gates(network.sections[at])
-    }
-    extra = _beyond(network, bases, blocks)
+    counted = _counted(network)
+    bases = {at: _bases(network, found, at, threshold) for at in counted}
+    kept = {at: _kept(network, found, at, bases[at], scale) for at in counted}
+    blocks = synchronized_blocks(network, x, scale, tolerance, threshold, found)
+    extra = _beyond(network, x, bases, kept, blocks, exact=scale is None and not tolerance)
     sections = {}
     for at, (inner, outer) in bases.items():
         widths = len(outer), len(inner)
-        g, k = inner.shape[1], outer.shape[1]
-        beyond, whole = extra.get(at, (0, True))
+        g, k = int(kept[at].any(0).sum()), int(kept[at].any(1).sum())
+        beyond, unseen, whole = extra.get(at, (0, 0, True))
         sections[at] = SectionFreedom(
             parameters=widths[0] * widths[1],
             activation_rank=g,
             jacobian_rank=k,
             activations=widths[0] * (widths[1] - g),
-            jacobians=(widths[0] - k) * g,
+            jacobians=widths[0] * g - int(kept[at].sum()),
             synchronized=beyond,
+            conditional=unseen,
             blocks=tuple(blocks.get(at, ())),
             exact=whole and _strict(network.sections[at]),
         )
     exact = jacobian_rank(network, x) if exact_rank else None
     return FreeDirections(size(network), sections, exact)
+
+
+def synchronized_blocks(
+    network: Network,
+    x: np.ndarray,
+    scale: float | None = None,
+    tolerance: float | None = None,
+    threshold: float = THRESHOLD,
+    found: Grams | None = None,
+) -> dict[int, list[Block]]:
+    """By section the blocks of the neurons that it leads to, where these have gates; arguments as of `free_directions`."""
+    found = grams(network, x) if found is None else found
+    counted = _counted(network)
+    return {
+        at: _blocks(network, x, found, at, tolerance, threshold, scale)
+        for at in counted
+        if at + 1 in counted and has_gates(network.sections[at])
+    }
+
+
+def _counted(network):
+    return [
+        at for at, one in enumerate(network.sections)
+        if one.weight is not None and set(network.params[at]) <= {one.weight, one.bias}
+    ]  # fmt: skip
 
 
 def _strict(section):
@@ -158,14 +195,25 @@ def _strict(section):
     )
 
 
-def _bases(network, found, at, threshold, scale):
+def _bases(network, found, at, threshold):
     """Ranges of G^l, with the constant unit where there is a bias, and of K^{l+1}."""
     biased = network.sections[at].bias is not None
     inner = found.augmented(at) if biased else found.activations[at]
     if found.examples < len(inner):
         many = f"hold at least {len(inner)} examples to tell the rank of {len(inner)} activations"
         raise argument_error("x", many, f"holds {found.examples}")
-    return range_basis(inner, threshold, scale), range_basis(found.jacobians[at], threshold, scale)
+    return range_basis(inner, threshold), range_basis(found.jacobians[at], threshold)
+
+
+def _kept(network, found, at, basis, scale):
+    """Which pairs (direction of K, direction of G) are not free at the scale."""
+    inner, outer = basis
+    biased = network.sections[at].bias is not None
+    g = found.augmented(at) if biased else found.activations[at]
+    cost = np.outer(
+        *(((u.T @ m) * u.T).sum(1) for u, m in ((outer, found.jacobians[at]), (inner, g)))
+    )
+    return cost >= (scale or 0.0)
 
 
 def _weights(network, at):
@@ -182,12 +230,15 @@ def _blocks(network, x, found, at, tolerance, threshold, scale):
     inner = found.augmented(at) if biased else found.activations[at]
     following = network.sections[at + 1]
     outward = np.asarray(network.params[at + 1][following.weight], float)
-    constants = constant_gates(network, x, at + 1, tolerance)
+    apart, least = disagreement(network, x, at + 1), tolerance or 0.0
+    if tolerance is None and scale is not None:
+        effect = np.maximum(np.diag(found.sensitivities[at + 1]), np.finfo(float).tiny)
+        apart, least = apart.T * effect[:, None], scale
+        constants = constant_gates(network, x, at + 1, scale / effect)
+    else:
+        constants = constant_gates(network, x, at + 1, least)
     linear = tuple(int(i) for i in np.flatnonzero(~np.isnan(constants)))
-    others = [
-        tuple(i for i in neurons if i not in linear)
-        for neurons in grouped(disagreement(network, x, at + 1), tolerance)
-    ]
+    others = [tuple(i for i in neurons if i not in linear) for neurons in grouped(apart, least)]
     blocks = []
     for neurons in sorted(filter(None, [linear, *others]), key=lambda one: (-len(one), one)):
         these = list(neurons)
@@ -199,7 +250,7 @@ def _blocks(network, x, found, at, tolerance, threshold, scale):
         blocks.append(
             Block(
                 neurons,
-                rank(rows @ inner @ rows.T, threshold, scale),
+                rank(rows @ inner @ rows.T, threshold),
                 rank(columns.T @ columns, threshold),
                 tuple(constants[these].tolist()) if neurons == linear else None,
                 unit,
@@ -208,50 +259,72 @@ def _blocks(network, x, found, at, tolerance, threshold, scale):
     return blocks
 
 
-def _beyond(network, bases, blocks):
-    """By section: free directions of blocks beyond both ranks, and whether that is a rank."""
+def _beyond(network, x, bases, kept, blocks, exact):
+    """By section: free directions of blocks beyond both ranks, conditional ones beyond those, and whether both are ranks."""
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
-    wide = sum(i.shape[1] * o.shape[1] for i, o in bases.values())
+    wide = sum(int(one.sum()) for one in kept.values())
     if many * wide > _GENERATORS:
-        return {at: (sum(b.extra for b in of), False) for at, of in blocks.items()}
+        return {at: (sum(b.extra for b in of), 0, False) for at, of in blocks.items()}
     spots, begin = {}, 0
-    for at, (inner, outer) in bases.items():
-        spots[at] = slice(begin, begin + inner.shape[1] * outer.shape[1])
+    for at in bases:
+        spots[at] = slice(begin, begin + int(kept[at].sum()))
         begin = spots[at].stop
-    rows, before, counts = np.zeros((0, begin)), 0, {}
+    rows, counts = np.zeros((0, begin)), {}
+
+    def row(at, first, second):
+        """Of (section at, the next): what is left of them among the pairs that are kept."""
+        found = np.zeros(begin)
+        for place, change in ((at, first), (at + 1, second)):
+            inner, outer = bases[place]
+            found[spots[place]] = (outer.T @ change @ inner)[kept[place]]
+        return found
+
     for at in sorted(blocks):
-        new = _generators(network, bases, blocks[at], at, spots)
-        rows = np.concatenate([rows, new])
-        values = np.linalg.svd(rows, compute_uv=False)
-        total = int((values > 1e-8 * max(1.0, values[0])).sum()) if values.size else 0
-        counts[at] = (total - before, True)
-        before = total
+        moves = _generators(network, blocks[at], at)
+        rows, found = _joined(rows, np.array([row(at, *move) for move in moves]))
+        counts[at] = (found, 0, True)
+    for at in (at for at in bases if exact and at + 1 in bases):
+        synchronized, _, _ = counts.get(at, (0, 0, True))
+        if not feasible(network, x, at):
+            counts[at] = (synchronized, 0, False)
+            continue
+        moves = conditional_directions(network, x, at)
+        new = [row(at, v, u) / np.sqrt((v**2).sum() + (u**2).sum()) for v, u in moves]
+        rows, found = _joined(rows, np.array(new))
+        counts[at] = (synchronized, found, True)
     return counts
 
 
-def _generators(network, bases, blocks, at, spots):
-    """What each A = e_i e_j^T within a block moves beyond the ranks: section `at` by e_i W_j, the next by -W_i e_j^T."""
-    (inner, outer), (next_inner, next_outer) = bases[at], bases[at + 1]
+def _joined(rows, new):
+    """An orthonormal basis of both, and by how many directions it is larger."""
+    if not new.size:
+        return rows, 0
+    least = 1e-8 * max(1.0, np.linalg.norm(new, axis=1).max())
+    for _ in range(2):
+        new = new - (new @ rows.T) @ rows
+    _, values, directions = np.linalg.svd(new, full_matrices=False)
+    found = int((values > least).sum())
+    return np.concatenate([rows, directions[:found]]), found
+
+
+def _generators(network, blocks, at):
+    """What each A = e_i e_j^T within a block moves, e_i W_j in section `at` and -W_i e_j^T in the next, to be projected."""
     weight, following = _weights(network, at), _weights(network, at + 1)
-    many = len(weight)
-    read = weight @ inner
-    sent = next_outer.T @ following
-    rows = []
+    many, moves = len(weight), []
+
+    def move(i, read, column, by):
+        first, second = np.zeros_like(weight), np.zeros_like(following)
+        first[i], second[:, column] = read, -by * following[:, i]
+        moves.append((first, second))
+
     for block in blocks:
         gates = dict(zip(block.neurons, block.constants or [1.0] * len(block.neurons), strict=True))
         for i in block.neurons:
             for j in block.neurons:
-                row = np.zeros(max(spot.stop for spot in spots.values()))
-                row[spots[at]] = np.outer(outer[i], read[j]).ravel()
-                moved = -gates[i] / gates[j] * np.outer(sent[:, i], next_inner[j])
-                row[spots[at + 1]] = moved.ravel()
-                rows.append(row)
+                move(i, weight[j], j, gates[i] / gates[j])
             if block.unit:  # e_i by the unit that is always 1: the last column of either section
-                row = np.zeros(max(spot.stop for spot in spots.values()))
-                row[spots[at]] = np.outer(outer[i], inner[-1]).ravel()
-                row[spots[at + 1]] = -gates[i] * np.outer(sent[:, i], next_inner[many]).ravel()
-                rows.append(row)
-    return np.array(rows)
+                move(i, np.eye(weight.shape[1])[-1], many, gates[i])
+    return moves
 
 
 def attention_freedom(head: int, heads: int, synchronized_pairs: int = 0) -> int:

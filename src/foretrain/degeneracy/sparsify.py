@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.degeneracy.derivatives import evaluated
-from foretrain.degeneracy.free_directions import free_directions
+from foretrain.degeneracy.free_directions import synchronized_blocks
 from foretrain.degeneracy.grams import THRESHOLD, Grams, grams
 from foretrain.degeneracy.network import Network, examples, is_perceptron
 from foretrain.degeneracy.nonlinearities import nonlinearity
@@ -108,7 +108,7 @@ def sparsified(
         raise argument_error("network", "be linear maps and named nonlinearities", "is not")
     x = examples(network, x)
     found = grams(network, x) if found is None else found
-    freedom = free_directions(network, x, scale, threshold=threshold, found=found)
+    formed = synchronized_blocks(network, x, scale, threshold=threshold, found=found)
     basis = np.eye(x.shape[1])
     outward = np.eye(
         x.shape[1]
@@ -122,7 +122,7 @@ def sparsified(
             bias = bias + old @ shift
         gram, mean = basis @ found.activations[at] @ basis.T, basis @ found.means[at]
         weight, bias, kept = _unread(weight, bias, gram, mean, threshold, scale)
-        blocks = freedom.sections[at].blocks
+        blocks = formed.get(at, [])
         if not blocks or not nonlinearity(section.activation or "").homogeneous:
             one = _as_it_was(section, weight, bias, kept)
             basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), None

@@ -111,7 +111,7 @@ def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
 
 
 def constant_gates(
-    network: Network, x: np.ndarray, layer: int, tolerance: float = 0.0
+    network: Network, x: np.ndarray, layer: int, tolerance: float | np.ndarray = 0.0
 ) -> np.ndarray:
     """The constant that each neuron's gate is on all data, NaN where it is none or zero, (d,).
 
@@ -119,8 +119,8 @@ def constant_gates(
         network: Whose section `layer - 1` has gates.
         x: (example, d_0).
         layer: From 1, of the neurons.
-        tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``; candidates for c are the least and the largest gate
-            of the first batch.
+        tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``, one or one for each neuron; candidates for c are the
+            least and the largest gate of the first batch.
     """
     section, candidates, total = network.sections[layer - 1], None, np.zeros(1)
     for part in batches(network, x):

@@ -1,0 +1,109 @@
+"""What neurons that are on for part of the data leave free, which no mean over all data shows.
+
+A neuron k of layer l + 2 matters on X_k, the examples on which its preactivation moves an output; it may be on for few, or
+for such as all lie on one side of the neurons it reads. Take changes V of section l and U of section l + 1, with r the
+slopes of the neurons between. They move no output if they move no preactivation of layer l + 2 where that matters:
+
+    U_k f^{l+1} + W_k diag(r) V f^l = 0      on X_k, for every k.
+
+Two kinds of solutions. With V = 0, U_k is any null direction of the mean of ``f f^T`` over X_k, which may have less rank than
+G^{l+1}. And V may be whatever every reader can take back by itself: ``W_k diag(r) V f^l`` need lie in the span of f^{l+1} on
+X_k only, and U_k is minus its coefficients there, other ones for each reader. Synchronised neurons are the case in which
+one U serves all readers on all data; neurons that differ only where nobody reads them, or that are linear wherever they
+are read, are seen here alone.
+
+What solves this is free. Not everything that is free need solve it: readers whose effects on the outputs depend on one
+another may take back each other's changes, and more than two sections may be at work.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.derivatives import batches, passed
+from foretrain.degeneracy.network import Network
+from foretrain.degeneracy.nonlinearities import nonlinearity
+
+LEAST = 1e-9  # of singular values against the largest
+_WORK = 2**33  # operations above which nothing is counted
+
+
+def feasible(network: Network, x: np.ndarray, at: int) -> bool:
+    """Whether `conditional_directions` can take this section: its nonlinearity is named, and the work bounded.
+
+    Args:
+        network: Of any sections.
+        x: (example, d_0).
+        at: Section l, with a weight, as the next one.
+    """
+    section, following = network.sections[at], network.sections[at + 1]
+    if section.activation is None or section.gate is not None:
+        return False
+    wide = np.size(network.params[at][section.weight or ""]) + 1
+    readers, reads = np.shape(network.params[at + 1][following.weight or ""])
+    return 2 * len(x) * readers * (wide + reads + len(network.params[at])) ** 2 <= _WORK
+
+
+def conditional_directions(
+    network: Network, x: np.ndarray, at: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Directions of sections l and l + 1 that no neuron of layer l + 2 notices where it matters.
+
+    Args:
+        network: See `feasible`.
+        x: (example, d_0).
+        at: Section l.
+
+    Returns:
+        Pairs V (d_{l+1}, d_l) and U (d_{l+2}, d_{l+1}), with the bias as another last column where a section has one;
+        independent of one another. Synchronised blocks and dependent activations of layer l + 1 are among them.
+
+    Cost: for each reader 2 n (d_{l+1} d_l)² operations; memory of a batch of n.
+    """
+    inner, outer = network.sections[at], network.sections[at + 1]
+    weight = np.asarray(network.params[at + 1][outer.weight or ""], float)
+    slope = nonlinearity(inner.activation or "").slope
+    triangles: list[Any] = [None] * len(weight)
+    sizes = (0, 0, 0)
+    for part in batches(network, x):
+        one = passed(network, part)
+        read, sent = _with_unit(one, at, inner.bias), _with_unit(one, at + 1, outer.bias)
+        r = slope(one.preactivations[at], np)
+        matters = (one.by_preactivations[at + 1] != 0).any(1)
+        sizes = r.shape[1], read.shape[1], sent.shape[1]
+        for k, row in enumerate(weight):
+            here = matters[:, k]
+            if not here.any():
+                continue
+            moved = ((r[here] * row)[:, :, None] * read[here, None]).reshape(here.sum(), -1)
+            rows = np.concatenate([sent[here], moved], 1)
+            before = triangles[k]
+            rows = rows if before is None else np.concatenate([before, rows])
+            triangles[k] = np.linalg.qr(rows, mode="r")
+    return _solutions(weight, triangles, sizes)
+
+
+def _with_unit(one, layer, bias):
+    f = one.activations[layer]
+    return f if bias is None else np.concatenate([f, np.ones((len(f), 1))], 1)
+
+
+def _solutions(weight, triangles, sizes):
+    (*shape, wide), many = sizes, sizes[0] * sizes[1]
+    triangles = [np.zeros((1, wide + many)) if t is None else t for t in triangles]
+    alone, back, left = [], [], []
+    for k, triangle in enumerate(triangles):
+        u, values, v = np.linalg.svd(triangle[:, :wide])  # all of v: what is not read is free
+        kept = int((values > LEAST * values.max()).sum())
+        for direction in v[kept:]:
+            own = np.zeros((len(weight), wide))
+            own[k] = direction
+            alone.append((np.zeros(shape), own))
+        moved = u[:, :kept].T @ triangle[:, wide:]
+        back.append(-(v[:kept].T / values[:kept]) @ moved)
+        left.append(triangle[:, wide:] - u[:, :kept] @ moved)
+    largest = np.linalg.norm(np.concatenate([t[:, wide:] for t in triangles]))
+    _, values, v = np.linalg.svd(np.linalg.qr(np.concatenate(left), mode="r"))
+    kept = int((values > LEAST * largest).sum())
+    taken = [(one.reshape(shape), np.array([c @ one for c in back])) for one in v[kept:]]
+    return alone + taken

@@ -2,11 +2,13 @@
 
     python benchmarks/degeneracy.py coefficient                       foretrain alone
     python benchmarks/degeneracy.py coefficient --torch PYTHON        and beside it what that interpreter has of the others
+    python benchmarks/degeneracy.py reference                         every sampler beside NUTS on nine small networks
 
 The perceptron is 64-64-64-10, trained on all 1,797 digits; 4 chains of 200 draws with minibatches of 256, SGLD, one step a
 draw, same step, localisation and inverse temperature. Seconds are of processor time on one thread, so that a busy machine
-counts for nothing; "cold" is the first call of a process with whatever it compiles, imports left out; "warm" is the median
-of those after it. Effective samples are those of the losses of all chains.
+counts for little; "first" is the first call of a process with whatever it compiles, imports left out, "first, cached" the same
+where foretrain's compilation cache has seen the programs before; "warm" is the median of those after it. Programs take
+turns, and of the turns each column is the median. Effective samples are those of the losses of all chains.
 """
 
 import argparse
@@ -20,7 +22,16 @@ from pathlib import Path
 
 import numpy as np
 
-WIDTHS, CHAINS, DRAWS, BATCH, STEP, PULL, TURNS = (64, 64, 64, 10), 4, 200, 256, 2e-5, 100.0, 3
+WIDTHS, CHAINS, DRAWS, BATCH, STEP, PULL, TURNS, PROCESSES = (
+    (64, 64, 64, 10),
+    4,
+    200,
+    256,
+    2e-5,
+    100.0,
+    5,
+    3,
+)
 
 
 def digits():
@@ -75,44 +86,40 @@ def seconds(call):
     return spent[0], float(np.median(spent[1:])), found
 
 
-def ours(folder: Path, together: bool) -> list[dict]:
-    """foretrain, at the size of the others and at 16 chains times 8 inverse temperatures."""
+def prepared(folder: Path) -> None:
+    """The trained network, for all."""
+    x, y = digits()
+    leaves = [leaf for layer in trained(x, y) for leaf in layer]
+    np.savez(folder / "net.npz", x=x, y=y, **{f"p{n}": leaf for n, leaf in enumerate(leaves)})
+
+
+def ours(folder: Path, name: str, together: bool) -> dict:
+    """foretrain, at the size of the others or at 16 chains times 8 inverse temperatures; with its cache if that is named."""
+    import blackjax  # noqa: F401
+    import jax
+
     from foretrain.degeneracy.learning_coefficient import learning_coefficient
     from foretrain.degeneracy.posterior import posterior
+    from foretrain.engine.cache import CompilationCache
 
-    x, y = digits()
-    params = trained(x, y)
-    np.savez(
-        folder / "net.npz",
-        x=x,
-        y=y,
-        **{f"p{n}": leaf for n, leaf in enumerate(leaf for layer in params for leaf in layer)},
-    )
-    rows = []
-    one = posterior(losses, params, {"x": x, "y": y}, batch_size=BATCH)
-    many = one.at(np.geomspace(30, 3000, 8))
-    for name, p, chains in (
-        ("foretrain", one, CHAINS),
-        ("foretrain, 16 chains x 8 betas", many, 16),
-    ):
-        cold, warm, found = seconds(
-            lambda p=p, chains=chains: learning_coefficient(
-                p,
-                chains=chains,
-                draws=DRAWS,
-                warm_up=0,
-                step=STEP,
-                pull=PULL,
-                richardson=False,
-                together=together,
-            )
-        )
-        draws = chains * DRAWS * len(p.beta)
-        rows.append(
-            {"name": name, "cold": cold, "warm": warm, "draws": draws, "coefficient": float(found.value[0, 0]),
-             "effective": float(found.effective.sum())}
+    stored = np.load(folder / "net.npz")
+    params = [(stored[f"p{2 * n}"], stored[f"p{2 * n + 1}"]) for n in range(len(WIDTHS) - 1)]
+    jax.block_until_ready(jax.jit(lambda one: one + 1)(stored["x"]))
+    cache = CompilationCache() if "cached" in name else None
+    betas, chains = (np.geomspace(30, 3000, 8), 16) if "16" in name else (None, CHAINS)
+
+    def call():
+        data = {"x": stored["x"], "y": stored["y"]}
+        return learning_coefficient(
+            posterior(losses, params, data, batch_size=BATCH, beta=betas), sampler="sgld", chains=chains, draws=DRAWS,
+            warm_up=0, step=STEP, pull=PULL, richardson=False, together=together,
         )  # fmt: skip
-    return rows
+
+    first, warm, found = seconds(call)
+    if cache is not None:
+        cache.close()
+    return {"name": name, "first": first, "warm": warm, "draws": chains * DRAWS * found.beta.size,
+            "coefficient": float(found.value[0, 0]), "effective": float(found.effective.sum())}  # fmt: skip
 
 
 def theirs(folder: Path, name: str) -> dict:
@@ -158,8 +165,14 @@ def theirs(folder: Path, name: str) -> dict:
             ).estimate_llc(model, loader, seed=0, compile=name.endswith("compiled"), show_progress=False)  # fmt: skip
             return float(found.mean())
 
-    cold, warm, value = seconds(call)
-    return {"name": name, "cold": cold, "warm": warm, "draws": CHAINS * DRAWS, "coefficient": value}
+    first, warm, value = seconds(call)
+    return {
+        "name": name,
+        "first": first,
+        "warm": warm,
+        "draws": CHAINS * DRAWS,
+        "coefficient": value,
+    }
 
 
 def coefficient(python: str | None, together: bool) -> None:
@@ -167,33 +180,74 @@ def coefficient(python: str | None, together: bool) -> None:
     from foretrain.engine.cores import pin_to_one_core
 
     pin_to_one_core(0)
+    mine = ("foretrain", "foretrain, cached", "foretrain, 16 chains x 8 betas")
+    others = ("devinterp", "canonical-interp", "canonical-interp, compiled") if python else ()
+    rows = {}
     with tempfile.TemporaryDirectory() as folder:
-        rows = ours(Path(folder), together)
-        for name in (
-            ("devinterp", "canonical-interp", "canonical-interp, compiled") if python else ()
-        ):
-            done = subprocess.run(
-                [python, __file__, "theirs", name, "--folder", folder],
-                capture_output=True, text=True, check=False, env={**os.environ, "OMP_NUM_THREADS": "1"},
-            )  # fmt: skip
-            if done.returncode:
-                print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-                continue
-            rows.append(json.loads(done.stdout.splitlines()[-1]))
-    print("| | cold, s | warm, s | draws a second | effective a second | coefficient |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for row in rows:
-        effective = f"{row['effective'] / row['warm']:.0f}" if "effective" in row else ""
+        prepared(Path(folder))
+        environment = {
+            **os.environ,
+            "OMP_NUM_THREADS": "1",
+            "FORETRAIN_CACHE_DIR": f"{folder}/cache",
+        }
+        for turn in range(PROCESSES):
+            for name in (*mine, *others):
+                if turn and ("16" in name or "compiled" in name):
+                    continue
+                command = [
+                    sys.executable if name in mine else python,
+                    __file__,
+                    "one",
+                    name,
+                    "--folder",
+                    folder,
+                ]
+                command += [] if together else ["--apart"]
+                for _ in range(1 + (turn == 0 and "cached" in name)):  # once to fill the cache
+                    done = subprocess.run(
+                        command, capture_output=True, text=True, check=False, env=environment
+                    )
+                if done.returncode:
+                    print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+                    continue
+                rows.setdefault(name, []).append(json.loads(done.stdout.splitlines()[-1]))
+    best = min(
+        (
+            np.median([one["warm"] for one in found])
+            for name, found in rows.items()
+            if name in others
+        ),
+        default=np.nan,
+    )
+    print(
+        "| | first, s | warm, s | draws a second | effective a second | warm, best other over it | coefficient |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|")
+    for name, found in rows.items():
+        first, warm = (np.median([one[key] for one in found]) for key in ("first", "warm"))
+        effective = f"{found[0]['effective'] / warm:.0f}" if "effective" in found[0] else ""
         print(
-            f"| {row['name']} | {row['cold']:.2f} | {row['warm']:.3f} | {row['draws'] / row['warm']:.0f} | {effective} "
-            f"| {row['coefficient']:.1f} |"
+            f"| {name} | {first:.2f} | {warm:.3f} | {found[0]['draws'] / warm:.0f} | {effective} | {best / warm:.1f} "
+            f"| {found[0]['coefficient']:.2f} |"
         )
+
+
+def reference() -> None:
+    """Distances of every sampler from NUTS, and their summary."""
+    from foretrain.degeneracy.reference import distances, summary, table
+    from foretrain.engine.cores import pin_to_one_core
+
+    pin_to_one_core(0)
+    rows = distances()
+    print(table(rows))
+    for name, (median, most, doubted) in summary(rows).items():
+        print(f"{name}: trusted {median:.0%}, at most {most:.0%}; in doubt at most {doubted:.0%}")
 
 
 def main():
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("coefficient", "theirs"))
+    parser.add_argument("what", choices=("coefficient", "reference", "one"))
     parser.add_argument("name", nargs="?")
     parser.add_argument(
         "--torch", help="interpreter with PyTorch, devinterp==1.3.2 and canonical-interp"
@@ -201,8 +255,12 @@ def main():
     parser.add_argument("--apart", action="store_true", help="lanes one after the other")
     parser.add_argument("--folder", type=Path)
     chosen = parser.parse_args()
-    if chosen.what == "theirs":
+    if chosen.what == "one" and chosen.name.startswith("foretrain"):
+        print(json.dumps(ours(chosen.folder, chosen.name, not chosen.apart)))
+    elif chosen.what == "one":
         print(json.dumps(theirs(chosen.folder, chosen.name)))
+    elif chosen.what == "reference":
+        reference()
     else:
         coefficient(chosen.torch, not chosen.apart)
 

@@ -5,15 +5,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate
 from scipy.linalg import solve_discrete_lyapunov
 
 from foretrain.degeneracy import curvature, samplers
-from foretrain.degeneracy.learning_coefficient import discrete_quadratic, learning_coefficient
+from foretrain.degeneracy.coefficient import discrete_quadratic
+from foretrain.degeneracy.learning_coefficient import learning_coefficient
 from foretrain.degeneracy.posterior import behavioural, posterior
 from foretrain.errors import ArgumentError
 from foretrain.theory import landscapes
 from foretrain.theory.aoyagi import deep_linear
+from foretrain.theory.reduced_rank import coefficient_at
 
 CURVATURES = np.array([1.0, 0.3, 0.1, 0.0])
 ONE = jnp.zeros(3)  # data of a landscape: nothing
@@ -49,7 +50,7 @@ def start(*widths):
 def quadratics():
     """Estimates by SGLD on all data, at three inverse temperatures and a step that is far from small."""
     p = posterior(quadratic, jnp.zeros(4), ONE, beta=[10.0, 100.0, 1000.0])
-    return learning_coefficient(p, chains=16, draws=2000, share=0.3)
+    return learning_coefficient(p, sampler="sgld", chains=16, draws=1000, share=0.3, halvings=0)
 
 
 def test_sgld_on_a_quadratic_is_as_the_discrete_formula_says(quadratics):
@@ -121,46 +122,85 @@ def test_references_are_free_of_the_bias_of_the_step(sampler):
     assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, found.step[0, 0])) > 0.1
 
 
+def test_baoab_has_no_bias_on_a_quadratic_whatever_the_step():
+    """Leimkuhler & Matthews: the variance of places is 1/P; of SGLD with these steps it is 2.5 times that, of all bounds."""
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
+    found = learning_coefficient(p, chains=16, draws=1000, share=0.6, richardson=False)
+    assert found.sampler == "baoab"
+    assert found.step[0, 0] == pytest.approx(0.6 * found.bound[0, 0], rel=1e-4)
+    assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, 0)) < 4 * found.error
+    biased = discrete_quadratic(CURVATURES, 100, 1, found.step[0, 0])
+    assert biased - found.value[0, 0] > 8 * found.error[0, 0]
+
+
 def test_a_cross_has_the_coefficient_of_the_table_not_its_limit():
     one = landscapes.product()
     p = posterior(cross, jnp.zeros(2), ONE, beta=[15.0, 240.0])
-    found = learning_coefficient(
-        p, sampler="sghmc", chains=48, draws=4000, share=0.04, pull=0.0, richardson=False
-    )
+    found = learning_coefficient(p, chains=48, draws=2000, share=0.04, pull=0.0, richardson=False)
     gap = found.value[0] - one.by_temperature(p.beta)
     assert (np.abs(gap) < 4 * found.error[0] + 0.01 * found.value[0]).all()
-    assert (found.error < 0.015).all()
+    assert (found.error < 0.02).all()
     assert found.value[0, 1] == pytest.approx(0.366, abs=0.03)
     assert (found.effective_parameters / 2 == found.value).all()
     np.testing.assert_allclose(found.scale, found.value / p.beta)
 
 
-def narrow(a, b, beta, pull):
-    """beta E[|u|^2 |v|^2], u in R^a, v in R^b, both with a prior of precision `pull`: one integral over |u|."""
+def extrapolated(widths, beta):
+    """What an estimate is of that takes out gamma = 1 to first order, exactly."""
+    return 2 * coefficient_at(widths, beta, 0.5) - coefficient_at(widths, beta)
 
-    def weight(r):
-        return r ** (a - 1) * np.exp(-pull * r * r / 2) * (pull + 2 * beta * r * r) ** (-b / 2)
 
-    def loss(r):
-        return beta * r * r * b / (pull + 2 * beta * r * r) * weight(r)
+def off(widths, betas, **options):
+    """By how many of its standard errors each default estimate at a singular point is off, and the estimates."""
+    p = posterior(linear, start(*widths), ONE, beta=betas)
+    found = learning_coefficient(p, **options)
+    exact = np.array([extrapolated(widths, beta) for beta in betas])
+    return (found.value[0] - exact) / found.error[0], found
 
-    return integrate.quad(loss, 0, 12)[0] / integrate.quad(weight, 0, 12)[0]
+
+def test_defaults_at_a_singular_point_are_within_their_error():
+    """Curvature at w* is zero there and has no largest value around it."""
+    gaps, found = off((5, 3, 5), [100.0, 1e4], chains=16)
+    assert (np.abs(gaps) < 3.5).all()
+    assert (found.error < 0.05 * found.value).all()
+    assert (found.rhat < 1.05).all()
 
 
 @pytest.mark.slow
-def test_a_deep_linear_network_of_width_one_is_exact():
-    p = posterior(linear, start(4, 1, 3), ONE, beta=[20.0, 200.0])
-    found = learning_coefficient(p, sampler="sghmc", chains=32, draws=8000, share=0.01)
-    rough = learning_coefficient(
-        p, sampler="sghmc", chains=32, draws=8000, share=0.01, richardson=False
-    )
-    for b, beta in enumerate(p.beta):
-        exact = narrow(4, 3, beta, 1.0)
-        assert abs(rough.value[0, b] - exact) < 4 * rough.error[0, b] + 0.03 * exact
-        # gamma out to first order: between its value at gamma = 1 and the limit, 1.5.
-        said = 2 * narrow(4, 3, beta, 0.5) - exact
-        assert abs(found.value[0, b] - said) < 4 * found.error[0, b] + 0.03 * exact
-    assert deep_linear((4, 1, 3), 0).coefficient == 1.5
+@pytest.mark.parametrize("sampler", [None, "sgld"])
+def test_defaults_are_within_their_error_on_other_shapes(sampler):
+    """Twelve shapes, of which none was looked at when defaults were chosen, at two temperatures, 16 chains of 2,000."""
+    shapes = [(2, 2, 2), (3, 5, 3), (6, 1, 2), (2, 6, 5), (7, 3, 2), (3, 3, 8), (4, 7, 4), (8, 2, 3), (1, 3, 6), (6, 6, 2),
+              (5, 5, 4), (3, 2, 4)]  # fmt: skip
+    gaps, errors, trusted = [], [], []
+    for widths in shapes:
+        found_off, found = off(widths, [200.0, 5000.0], chains=16, draws=2000, sampler=sampler)
+        gaps.append(found_off)
+        errors.append(found.error[0] / found.value[0])
+        trusted.append([not found.doubts(0, at) for at in range(2)])
+    gaps, trusted = np.array(gaps), np.array(trusted)
+    # SGLD's steps become so short that some chains hardly move, which their verdicts say: those do not count.
+    counted = gaps[trusted] if sampler else gaps.ravel()
+    assert len(counted) > 0.6 * gaps.size
+    assert np.abs(counted).max() < 4
+    assert np.sqrt((counted**2).mean()) < 1.5
+    if sampler is None:
+        assert np.max(errors) < 0.06
+
+
+@pytest.mark.slow
+def test_a_step_is_halved_where_it_matters():
+    """SGLD at a tenth of the bound is a tenth too large or more at (5, 3, 5); halved until that is gone."""
+    p = posterior(linear, start(5, 3, 5), ONE, beta=1000.0)
+    exact = coefficient_at((5, 3, 5), 1000.0)
+    options = {"sampler": "sgld", "chains": 16, "draws": 4000}
+    rough = learning_coefficient(p, **options, richardson=False)
+    assert rough.value[0, 0] > 1.08 * exact
+    found = learning_coefficient(p, **options)
+    assert found.halved[0, 0] >= 1
+    assert found.gradients > rough.gradients
+    gap = found.value[0, 0] - extrapolated((5, 3, 5), 1000.0)
+    assert abs(gap) < 4 * found.error[0, 0]
 
 
 @pytest.mark.slow
@@ -170,10 +210,7 @@ def test_a_deep_linear_network_of_width_one_is_exact():
 def test_reduced_rank_regression_is_within_ten_per_cent_of_its_closed_form(widths, value):
     assert deep_linear(widths, 0).coefficient == value
     p = posterior(linear, start(*widths), ONE, beta=1000.0)
-    # Along the valleys curvature is far above that at w*: a hundredth of the bound there is a third of that at the ends.
-    found = learning_coefficient(
-        p, sampler="sghmc", chains=16, draws=10_000, share=0.01, richardson=False
-    )
+    found = learning_coefficient(p, chains=16, draws=4000)
     assert found.value[0, 0] == pytest.approx(value, rel=0.1)
     assert found.rhat[0, 0] < 1.05
 
@@ -230,17 +267,16 @@ def test_parts_run_in_one_program_and_only_they_move(samples):
     data, w = samples
     parts = {"all": np.ones(5), "two": np.array([1, 0, 0, 1.0, 0])}
     p = posterior(regression, w, data, beta=[200.0, 2000.0], parts=parts)
-    compiled = samplers.programs(regression, "sgld", None, 1000, 1, None, True)[1]
+    compiled = samplers.program(regression, "baoab", None, 600, 1, None, True)
     before = compiled._cache_size()
-    found = learning_coefficient(p, chains=16)
+    found = learning_coefficient(p, chains=16, draws=600)
     assert compiled._cache_size() == before + 1
     np.testing.assert_allclose(found.value[0], 2.5, atol=0.25)
     np.testing.assert_allclose(found.value[1], 1.0, atol=0.15)
     assert found.dimension.tolist() == [5, 2]
-    numbers = (jnp.array([value], "float32") for value in (200, 1, 1e-3, parts["two"]))
-    lanes = samplers.Lanes(*numbers)
-    keys = samplers.keys_of(0, 1, 1)
-    states = samplers.start(p, "sgld", lanes, keys)
+    mask = parts["two"][None]
+    lanes = samplers.lanes_of([200.0], 1.0, 1e-3, mask, 1, np.float32)
+    states, keys = samplers.start(p, "sgld", lanes), samplers.keys_of(0, 1, 1)
     states, _, _ = samplers.advance(p, "sgld", lanes, states, keys, 50)
     moved = np.asarray(samplers.places(p, lanes, states)[0]) != np.asarray(w)
     assert moved.tolist() == [True, False, False, True, False]
@@ -263,7 +299,14 @@ def test_the_preconditioner_leaves_the_density_and_mixes_faster():
     p = posterior(lambda w, data: data + 0.5 * (h * w**2).sum(), jnp.zeros(8), ONE, beta=1e5)
     plain, scaled = (
         learning_coefficient(
-            p, chains=16, draws=4000, pull=0.1, share=0.05, preconditioned=on, richardson=False
+            p,
+            sampler="sgld",
+            chains=16,
+            draws=4000,
+            pull=0.1,
+            share=0.05,
+            preconditioned=on,
+            richardson=False,
         )
         for on in (False, True)
     )
@@ -280,7 +323,9 @@ def wall(w, data):
 
 def test_a_lost_chain_is_left_out_and_told():
     p = posterior(wall, jnp.zeros(2), ONE, beta=100.0)
-    found = learning_coefficient(p, chains=16, draws=400, richardson=False, share=0.02)
+    found = learning_coefficient(
+        p, sampler="sgld", chains=16, draws=400, richardson=False, share=0.02
+    )
     lost = int(np.isnan(found.chains).sum())
     assert 0 < lost < 16
     assert np.isfinite(found.value[0, 0])
@@ -309,8 +354,8 @@ def test_curvature_is_the_largest_eigenvalue(samples):
     assert found[1] == pytest.approx((data["x"][:, 1] ** 2).mean(), rel=1e-4)
     matrix = np.random.default_rng(0).standard_normal((60, 60)).astype(np.float32)
     matrix = matrix @ matrix.T
-    top = curvature.lanczos_largest(lambda v: matrix @ v, jnp.ones(60), 20)
-    assert float(top) == pytest.approx(np.linalg.eigvalsh(matrix)[-1], rel=1e-2)
+    form = curvature.lanczos(lambda v: matrix @ v, jnp.ones(60), 20)
+    assert curvature.largest_ritz(*form) == pytest.approx(np.linalg.eigvalsh(matrix)[-1], rel=1e-2)
 
 
 def test_what_cannot_be_sampled_is_refused(samples):
@@ -331,6 +376,11 @@ def test_what_cannot_be_sampled_is_refused(samples):
         learning_coefficient(posterior(regression, w, data, batch_size=20), sampler="nuts")
     with pytest.raises(ArgumentError, match="`sampler` must be one of"):
         learning_coefficient(posterior(regression, w, data), sampler="sgd")
+    with pytest.raises(ArgumentError, match="`warm_up` must be at least 1 for 'nuts'"):
+        learning_coefficient(posterior(regression, w, data), sampler="nuts", warm_up=0)
+    rough = posterior(lambda w, data: data["y"] * 0 + (w**2).sum() ** 0.75, w * 0, data)
+    with pytest.raises(ArgumentError, match="`losses` must have finite second derivatives"):
+        learning_coefficient(rough)
     p = posterior(regression, w, data)
     assert p.beta == pytest.approx(200 / np.log(200))
     assert p.at([1.0, 2.0]).beta.tolist() == [1, 2]

@@ -100,6 +100,7 @@ def test_draws_are_stored_whole_and_opened_again(draws):
     np.testing.assert_allclose(np.cov(place.reshape(-1, 3).T), covariance, rtol=0.1, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_gaussian_by_quadrature(tmp_path):
     """l_1 = w^2, l_2 = w^4, l_3 = w + 1: responses of a quartic, differenced in the weights by quadrature."""
 

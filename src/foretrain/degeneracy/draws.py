@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.degeneracy import samplers
-from foretrain.degeneracy.curvature import largest
+from foretrain.degeneracy import curvature, samplers
 from foretrain.degeneracy.learning_coefficient import SHARE
 from foretrain.degeneracy.posterior import Posterior
 from foretrain.errors import ForetrainError, TooLarge, argument_error, integer, one_of, real
@@ -119,7 +118,7 @@ def store(
     posterior: Posterior,
     out: Any,
     *,
-    sampler: str = "sgld",
+    sampler: str | None = None,
     chains: int = 4,
     draws: int = 1000,
     warm_up: int | None = None,
@@ -138,13 +137,14 @@ def store(
     Args:
         posterior: Of one beta and one part.
         out: Folder, which must not exist.
-        sampler: See `foretrain.degeneracy.samplers`.
+        sampler: See `foretrain.degeneracy.samplers`; by default as in `learning_coefficient`.
         chains: Number of chains.
         draws: Of each chain; at every one the losses of all n examples are taken.
         warm_up: Draws before those; as many again by default.
         steps: Of the sampler between draws.
         block: Draws in memory at once.
-        step: e; a tenth of 4/P_max at w* by default.
+        step: e; by default a tenth of 4/P_max at w* or at a place of typical loss. Whether it is short enough a
+            `Coefficient` of the same posterior tells.
         pull: gamma.
         observables: Name to ``f(params)``, an array.
         places: Whether parameters are stored, too.
@@ -157,8 +157,9 @@ def store(
         TooLarge: A block needs more than `memory`.
     """
     import zarr
-    from jax.flatten_util import ravel_pytree
 
+    if sampler is None:
+        sampler = "baoab" if posterior.batch_size is None else "sgld"
     one_of("sampler", sampler, samplers.SAMPLERS)
     chains, draws = integer("chains", chains, minimum=1), integer("draws", draws, minimum=1)
     block = min(integer("block", block, minimum=1), draws)
@@ -183,26 +184,26 @@ def store(
     if say is not None:
         say(str(needs))
 
-    (beta,), (mask,) = posterior.beta, posterior.parts.values()
-    centre = ravel_pytree(posterior.params)[0]
-    steepest = beta * max(largest(posterior, centre[None], mask[None].astype(centre.dtype))[0], 0)
-    steepest += pull
-    e = 4 * SHARE / steepest if step is None else real("step", step, above=0)
-    if e >= 4 / steepest:
-        raise argument_error(
-            "step", f"be below {4 / steepest:.4g}, the bound 4/P_max", f"is {e:.4g}"
-        )
-    values = (samplers.repeated(one, chains, centre.dtype) for one in ([beta], [pull], [e], [mask]))
-    lanes = samplers.Lanes(*values)
-    keys = samplers.keys_of(seed, chains, 1)
-    states = samplers.start(posterior, sampler, lanes, keys)
+    (steepest,) = curvature.at_start(posterior, pull)
+    if step is None:
+        e = SHARE * 4 / curvature.bound(posterior, pull, np.array([steepest]))[0]
+    else:
+        e = real("step", step, above=0)
+        if e >= 4 / steepest:
+            rule = f"be below {4 / steepest:.4g}, the bound 4/P_max"
+            raise argument_error("step", rule, f"is {e:.4g}")
+    (mask,) = posterior.parts.values()
+    args = (posterior.beta, pull, e, mask[None], chains, posterior.flat.dtype)
+    learning, lanes = samplers.lanes_of(*args, learn=1.0), samplers.lanes_of(*args)
+    states = samplers.start(posterior, sampler, lanes)
     emit = _emitted(posterior.losses, tuple(observables.items()), places)
     group, made = zarr.create_group(out), {}
     # Whole blocks, so that there is one program; of the last some draws may be left over.
     for number in range(-math.ceil(warm_up / block), math.ceil(draws / block)):
-        now = samplers.later(keys, number + 2**20)
+        keys = samplers.keys_of(seed, chains, 1, number + 2**20)
+        now = learning if number < 0 else lanes
         states, _, kept = samplers.advance(
-            posterior, sampler, lanes, states, now, block, steps, emit=emit
+            posterior, sampler, now, states, keys, block, steps, emit=emit
         )
         if number < 0:
             continue
@@ -218,7 +219,7 @@ def store(
             made[name][:, begin : begin + size] = values
     ends = np.asarray(samplers.places(posterior, lanes, states))
     group.attrs.update(
-        beta=float(beta),
+        beta=float(posterior.beta[0]),
         pull=float(pull),
         step=float(e),
         sampler=sampler,

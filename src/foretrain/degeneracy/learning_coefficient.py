@@ -6,138 +6,32 @@ local, and the two can cancel: on a quadratic with P_i = beta h_i + gamma, full 
 
     1/2 sum_i beta h_i / [P_i (1 - e P_i/4)],      stable iff e < 4/P_max.
 
-So both are told, and taken out to first order, unless `richardson=False`. A `Coefficient` says in a line whether it is to be
-trusted.
+So both are told, and taken out to first order, unless `richardson=False`. To first order says little where P changes along a
+chain, as around singular points, where it has no largest value: unless a step is given it is halved until what e and e/2 say
+differs by less than the estimate's own error. A `Coefficient` says in a line whether it is to be trusted.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from foretrain.degeneracy import curvature, samplers
 from foretrain.degeneracy.chains import mean_of
+from foretrain.degeneracy.coefficient import SHIFT, STEP_SHARE, Coefficient
 from foretrain.degeneracy.posterior import Losses, Posterior
-from foretrain.degeneracy.samplers import Lanes
 from foretrain.errors import argument_error, integer, one_of, real
 
-PILOT = 100  # steps of the first run
-SHARE = (
-    0.1  # of the largest stable step: a bias of 10% where curvature is largest, of less elsewhere
-)
-# What a trustworthy estimate has at least or at most.
-RHAT, EFFECTIVE, STEP_SHARE, SHIFT, SHORTAGE = 1.05, 100, 0.25, 0.1, 0.1
-
-
-def discrete_quadratic(curvatures, beta: float, pull: float, step: float) -> float:
-    """What SGLD on all data gives of 1/2 sum h_i w_i^2 with steps of e: 1/2 sum beta h_i / [P_i (1 - e P_i/4)].
-
-    Args:
-        curvatures: h, at least 0.
-        beta: Inverse temperature.
-        pull: gamma.
-        step: e.
-
-    Returns:
-        The stationary value; inf where e >= 4/P_max.
-    """
-    h = np.asarray(curvatures, float)
-    steep = beta * h + pull
-    if step >= 4 / steep.max():
-        return np.inf
-    return float(0.5 * (beta * h / (np.where(h > 0, steep, 1) * (1 - step * steep / 4))).sum())
-
-
-@dataclass(frozen=True)
-class Coefficient:
-    """Estimates for every part and inverse temperature.
-
-    Attributes:
-        parts: Names of what moves.
-        beta: Shape (beta,).
-        dimension: Parameters that move, shape (part,).
-        value: lambda_Z, shape (part, beta); extrapolated to e = gamma = 0 if so asked.
-        error: Its standard error, shape (part, beta).
-        chains: That of each chain, shape (part, beta, chain); nan for a chain that does not count.
-        rhat: R-hat of the loss, shape (part, beta).
-        effective: Effective number of draws of all chains, shape (part, beta).
-        step: e, shape (part, beta).
-        bound: 4/P_max at w* and along the chains, beyond which e is not stable, shape (part, beta).
-        pull: gamma.
-        step_shift: What the estimate loses if e goes to 0, shape (part, beta); nan if it was not extrapolated.
-        pull_shift: What it gains if gamma goes to 0, likewise.
-        sampler: Name.
-        draws: Of each chain, warm-up left out.
-    """
-
-    parts: tuple[str, ...]
-    beta: np.ndarray
-    dimension: np.ndarray
-    value: np.ndarray
-    error: np.ndarray
-    chains: np.ndarray
-    rhat: np.ndarray
-    effective: np.ndarray
-    step: np.ndarray
-    bound: np.ndarray
-    pull: float
-    step_shift: np.ndarray
-    pull_shift: np.ndarray
-    sampler: str
-    draws: int
-
-    @property
-    def scale(self) -> np.ndarray:
-        """Eps = lambda_Z/beta, the mean loss above that of w*, shape (part, beta)."""
-        return self.value / self.beta
-
-    @property
-    def effective_parameters(self) -> np.ndarray:
-        """2 lambda_Z, shape (part, beta); its error is twice `error`."""
-        return 2 * self.value
-
-    def doubts(self, part: int = 0, beta: int = 0) -> list[str]:
-        """Why an estimate is not to be trusted; empty if it is."""
-        at = (part, beta)
-        value, error = self.value[at], self.error[at]
-        lost = int(np.isnan(self.chains[at]).sum())
-        if not np.isfinite(value):
-            return ["no chain stayed finite"]
-        found = [f"{lost} of {self.chains.shape[-1]} chains did not stay finite"] if lost else []
-        if not self.rhat[at] < RHAT:
-            found.append(f"chains disagree, R-hat {self.rhat[at]:.3f}")
-        if not self.effective[at] >= EFFECTIVE:
-            found.append(f"{self.effective[at]:.0f} effective draws")
-        if self.sampler not in samplers.EXACT and self.step[at] > STEP_SHARE * self.bound[at]:
-            found.append(f"step {self.step[at] / self.bound[at]:.0%} of the bound on it")
-        if not error < SHIFT * max(abs(value), 0.5):
-            found.append(f"standard error {error:.2g}")
-        shifts = {"step": self.step_shift[at], "localisation": self.pull_shift[at]}
-        for name, shift in shifts.items():
-            if np.isnan(shift):
-                found.append(f"bias of the {name} not measured")
-            elif abs(shift) > max(SHIFT * abs(value), 2 * error):
-                found.append(f"{name} shifts it by {shift:.2g}")
-        if value < -3 * error:
-            found.append("it is negative: w* is no minimum")
-        if value > self.dimension[part] / 2 * (1 + SHORTAGE) + 3 * error:
-            found.append(f"more than {self.dimension[part]} parameters")
-        return found
-
-    def verdict(self, part: int = 0, beta: int = 0) -> str:
-        """One line: the estimate and whether it is to be trusted, with reasons if it is not."""
-        at, doubts = (part, beta), self.doubts(part, beta)
-        said = f"{self.value[at]:.4g} ± {self.error[at]:.2g} at beta = {self.beta[beta]:.4g}"
-        return f"{said}: " + (
-            "not trustworthy: " + "; ".join(doubts) + "." if doubts else "trustworthy."
-        )
+PILOT = 100  # draws of the first run
+SHARE = 0.1  # of the largest stable step, to begin with
+HALVINGS = 5  # of the step, at most
+CLOSE = 0.01  # relative difference of what e and e/2 say that is not worth another half
+LOOKED_AT = 4  # chains of a setting at whose ends curvature is measured
 
 
 def learning_coefficient(
     posterior: Posterior,
     *,
-    sampler: str = "sgld",
+    sampler: str | None = None,
     chains: int = 4,
     draws: int = 1000,
     warm_up: int | None = None,
@@ -147,22 +41,25 @@ def learning_coefficient(
     pull: float = 1.0,
     preconditioned: bool = False,
     richardson: bool = True,
+    halvings: int = HALVINGS,
     seed: int = 0,
     together: bool = True,
 ) -> Coefficient:
     """lambda_Z(beta) for every part and every beta of the posterior, all of them and all chains in one program.
 
-    For a reference on the same posterior use "nuts", up to some 10^4 parameters, not another setting of the same sampler.
-
     Args:
         posterior: See `foretrain.degeneracy.posterior`.
-        sampler: "sgld", "sghmc", "sgnht"; "mala" or "nuts" on all data, as a reference. See `foretrain.degeneracy.samplers`.
+        sampler: "sgld", "baoab", "sghmc", "sgnht"; "mala" or "nuts" on all data, as a reference. See
+            `foretrain.degeneracy.samplers`. "baoab" by default on all data, whose bias is least; "sgld" with
+            minibatches, whose noise heats it least.
         chains: Of each setting.
         draws: Of each chain.
-        warm_up: Draws before those that count; as many again by default.
+        warm_up: Draws before those that count; as many again by default. Of "mala" and "nuts" they fit the step.
         steps: Of the sampler between draws.
-        step: e, for all settings; by default `share` of the bound 4/P_max at w*, at places of typical loss, and at the ends of
-            a short first run, whichever is smallest.
+        step: e, for all settings. By default `share` of the bound 4/P_max at w*, at places of typical loss, and at the ends of
+            chains after a short first run, whichever is smallest; and halved from there, for each setting, as long as a chain
+            is lost, e is above a quarter (with momentum, half) of the bound at the ends of chains, or e and e/2 give values
+            that differ by more than the estimate's standard error or a tenth, and by more than a hundredth.
         share: Of the bound.
         pull: gamma >= 0, of the localisation: a prior of deviation gamma^(-1/2) around w*. Without it flat directions have no
             end.
@@ -170,83 +67,121 @@ def learning_coefficient(
             drift along the first run, and stay so, which leaves the density as it is. `step` is then in those units.
         richardson: Run each setting with e/2 and with gamma/2, too, from the same noise, and extrapolate both away. Of
             samplers that are exact gamma alone.
+        halvings: How often a step may be halved; none without `richardson`, which is what tells.
         seed: Of all draws.
         together: Lanes side by side; else one after the other, in less memory and for wide networks in less time.
 
     Returns:
-        The coefficients. Memory: d numbers for each lane, some 20 of them for curvature; cost: a gradient for each step.
+        The coefficients. Memory: d numbers for each lane, some 20 of them for curvature. Cost: a gradient for each step of
+        each lane, three lanes for a chain with `richardson`; each halving costs `draws` of all of them again, in the same
+        program, chains going on from where they are. `Coefficient.gradients` tells the sum.
 
     Raises:
         ArgumentError: An argument is out of range, or the step is above the bound.
     """
-    import jax.numpy as jnp
-    from jax.flatten_util import ravel_pytree
-
+    if sampler is None:
+        sampler = "baoab" if posterior.batch_size is None else "sgld"
     sampler = one_of("sampler", sampler, samplers.SAMPLERS)
+    exact = sampler in samplers.EXACT
     chains, draws = integer("chains", chains, minimum=1), integer("draws", draws, minimum=4)
     warm_up = draws if warm_up is None else integer("warm_up", warm_up, minimum=0)
+    halvings = integer("halvings", halvings, minimum=0)
     steps, pull = integer("steps", steps, minimum=1), real("pull", pull, minimum=0)
-    if sampler in samplers.EXACT and posterior.batch_size is not None:
+    if exact and posterior.batch_size is not None:
         raise argument_error("sampler", "be one for minibatches", f"is {sampler!r}, on all data")
+    if exact and warm_up == 0:
+        raise argument_error(
+            "warm_up", f"be at least 1 for {sampler!r}, whose step it fits", "is 0"
+        )
     names, masks = tuple(posterior.parts), np.stack(list(posterior.parts.values()))
     shape = (len(names), len(posterior.beta))
-    centre = ravel_pytree(posterior.params)[0]
-    scale = np.repeat(masks, shape[1], axis=0)
-    beta = np.tile(posterior.beta, shape[0])
+    scale, beta = np.repeat(masks, shape[1], axis=0), np.tile(posterior.beta, shape[0])
+    # What runs: shares of e and of gamma. What is exact has no use for e/2.
+    kinds = [(1.0, 1.0)] + [(0.5, 1.0)] * (richardson and not exact) + [(1.0, 0.5)] * richardson
+    order = [0, 0, 1] if richardson and exact else list(range(len(kinds)))
+    spent = 0
 
-    # Of the first run one chain for each setting.
-    most = _largest(posterior, jnp.asarray(masks, centre.dtype), centre)
-    steepest = beta * np.repeat(most, shape[1]) + pull
+    def lanes(e, learn=0.0):
+        steps_, pulls = np.array(kinds).T
+        return samplers.lanes_of(
+            np.tile(beta, len(kinds)),
+            np.repeat(pull * pulls, beta.size),
+            np.concatenate([e * by for by in steps_]),
+            np.tile(scale, (len(kinds), 1)),
+            chains,
+            posterior.flat.dtype,
+            learn,
+        )
+
+    def sample(now, states, number, count):
+        nonlocal spent
+        spent += now.beta.size * count * steps
+        keys = samplers.keys_of(seed, chains, beta.size * len(kinds), number)
+        states, loss, _ = samplers.advance(
+            posterior, sampler, now, states, keys, count, steps, together=together,
+            capacity=max(draws, warm_up),
+        )  # fmt: skip
+        return states, np.asarray(loss, np.float64)
+
+    def along(now, states):
+        """P_max at the ends of the first chains of every setting, those that are lost left out; of a given step of one."""
+        ends = samplers.places(posterior, now, states).reshape(len(kinds), beta.size, chains, -1)[0]
+        found = np.zeros(beta.size)
+        for chain in range(min(chains, LOOKED_AT if step is None else 1)):
+            there = np.isfinite(ends[:, chain]).all(-1)
+            at = np.where(there[:, None], ends[:, chain], posterior.flat)
+            steep = beta * curvature.largest(posterior, at, scale, products=8) + pull
+            found = np.maximum(found, np.where(there & np.isfinite(steep), steep, 0))
+        return found
+
+    steepest = curvature.at_start(posterior, pull)
     if step is not None:
         step = real("step", step, above=0)
         _refuse(step, 4 / steepest.max())
+        e = np.full(beta.size, step)
     else:
-        typical = _typical(posterior, beta, pull, scale, centre)
-        steepest = np.maximum(steepest, typical)
-    first = np.full(beta.size, step) if step is not None else share * 4 / steepest
-    lanes = _lanes(beta, pull, first, scale, 1, centre.dtype)
-    if step is None or preconditioned:
-        scale, along = _pilot(posterior, lanes, seed, preconditioned, pull)
-        steepest = along if preconditioned else np.maximum(steepest, along)
-    e = first if step is not None else share * 4 / steepest
+        steepest = curvature.bound(posterior, pull, steepest)
+        e = share * 4 / steepest
+    if preconditioned:
+        scale, steepest = _preconditioner(posterior, beta, pull, e, scale, seed)
+        e = e if step is not None else share * 4 / steepest
+    now = lanes(e)
+    states = samplers.start(posterior, sampler, now)
+    if step is None and not exact:
+        states, _ = sample(now, states, 0, min(PILOT, max(draws, warm_up)))
+        steepest = np.maximum(steepest, along(now, states))
+        e = share * 4 / steepest
+        states = _restarted(posterior, sampler, lanes(e), states)
+    if warm_up:
+        states, _ = sample(lanes(e, learn=1.0), states, 1, warm_up)
+    excess = np.full((len(kinds), beta.size, chains, draws), np.nan)
+    halved, running = np.zeros(beta.size, int), np.ones(beta.size, bool)
+    for halving in range(halvings + 1):
+        now = lanes(e)
+        states, loss = sample(now, states, 2 + halving, draws)
+        loss = (loss - posterior.start_loss).reshape(excess.shape)
+        excess[:, running] = loss[:, running]
+        if step is not None or exact or not richardson or halving == halvings:
+            break
+        steepest = np.maximum(steepest, along(now, states))
+        running &= ~_settled(excess, beta) | (e > STEP_SHARE[sampler] * 4 / steepest)
+        if not running.any():
+            break
+        halved, e = halved + running, np.where(running, e / 2, e)
+        states = _restarted(posterior, sampler, lanes(e), states)
+    steepest = np.maximum(steepest, along(now, states))
 
-    kinds = [(1.0, 1.0)]
-    if richardson:
-        kinds += [(1.0 if sampler in samplers.EXACT else 0.5, 1.0), (1.0, 0.5 if pull else 1.0)]
-    lanes = _lanes(
-        np.tile(beta, len(kinds)),
-        np.concatenate([np.full(beta.size, pull * by) for _, by in kinds]),
-        np.concatenate([e * by for by, _ in kinds]),
-        np.tile(scale, (len(kinds), 1)),
-        chains,
-        centre.dtype,
-    )
-    loss, states = _sample(posterior, sampler, lanes, seed, chains, draws, warm_up, steps, together)
-    ends = samplers.places(posterior, lanes, states)[:: max(chains, 1)][: beta.size]
-    ends = jnp.where(jnp.isfinite(ends).all(1, keepdims=True), ends, centre)
-    moved = beta * curvature.largest(posterior, ends, lanes.scale[::chains][: beta.size]) + pull
-    steepest = np.maximum(steepest, np.where(np.isfinite(moved), moved, 0))
-
-    excess = (loss - posterior.start_loss).reshape(len(kinds), beta.size, chains, draws)
+    excess = excess[order]
     found = [[mean_of(one * b) for one, b in zip(kind, beta, strict=True)] for kind in excess]
-    return _coefficient(
-        posterior, names, masks, shape, found, e, 4 / steepest, pull, sampler, draws, excess, beta
-    )
 
-
-def _coefficient(
-    posterior, names, masks, shape, found, e, bound, pull, sampler, draws, excess, beta
-) -> Coefficient:
     def grid(name: str, kind: int = 0) -> np.ndarray:
         return np.array([getattr(one, name) for one in found[kind]]).reshape(shape)
 
     value, error = grid("value"), grid("error")
     step_shift = pull_shift = np.full(shape, np.nan)
-    if len(found) > 1:
+    if richardson:
         step_shift, pull_shift = (2 * (grid("value", kind) - value) for kind in (1, 2))
-        value = value + step_shift + pull_shift
-        error = np.sqrt(9 * error**2 + 4 * grid("error", 1) ** 2 + 4 * grid("error", 2) ** 2)
-        error = np.minimum(error, _paired_error(excess, beta).reshape(shape))
+        value, error = (one.reshape(shape) for one in _extrapolated(excess, beta))
     means = excess[0].mean(-1) * beta[:, None]
     return Coefficient(
         parts=names,
@@ -258,20 +193,57 @@ def _coefficient(
         rhat=grid("rhat"),
         effective=grid("effective"),
         step=e.reshape(shape),
-        bound=bound.reshape(shape),
+        bound=(4 / steepest).reshape(shape),
         pull=pull,
         step_shift=step_shift,
         pull_shift=pull_shift,
-        sampler=sampler,
+        sampler=("rmsprop-" if preconditioned else "") + sampler,
         draws=draws,
+        halved=halved.reshape(shape),
+        gradients=spent,
     )
 
 
-def _paired_error(excess: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Standard error of the extrapolation from its spread over chains, which were driven by the same noise; inf for few."""
-    whole = (2 * excess[1] + 2 * excess[2] - 3 * excess[0]) * beta[:, None, None]
-    found = [mean_of(one) for one in whole]
-    return np.array([one.error if one.finite.sum() >= 2 else np.inf for one in found])
+def _extrapolated(excess: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Value and standard error of each setting at e = gamma = 0, to first order, from losses of (kind, setting, chain, draw).
+
+    Errors are the smaller of two: as if the kinds were independent, and from how the combination of chains driven by the same
+    noise spreads, where there are two of them.
+    """
+    values, errors = [], []
+    for one, half, loose in np.moveaxis(excess, 1, 0) * beta[:, None, None, None]:
+        kinds = [mean_of(part) for part in (one, half, loose)]
+        values.append(2 * kinds[1].value + 2 * kinds[2].value - 3 * kinds[0].value)
+        apart = np.sqrt(9 * kinds[0].error ** 2 + 4 * kinds[1].error ** 2 + 4 * kinds[2].error ** 2)
+        with np.errstate(invalid="ignore"):
+            paired = mean_of(2 * half + 2 * loose - 3 * one)
+        errors.append(np.fmin(apart, paired.error if paired.finite.sum() >= 2 else np.inf))
+    return np.array(values), np.array(errors)
+
+
+def _settled(excess: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """Whether e/2 says the same as e, shape (setting,): within the standard error of the estimate, or by so little.
+
+    An error that is large itself excuses no more than a tenth. Lost chains settle nothing.
+    """
+    value, error = _extrapolated(excess, beta)
+    size = np.maximum(np.abs(value), 0.5)
+    full, half = excess[:2].mean((2, 3)) * beta
+    allowed = np.clip(error, CLOSE * size, SHIFT * size)
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(full + half) & (np.abs(half - full) <= allowed)
+
+
+def _restarted(posterior, sampler, lanes, states):
+    """The same states; of lanes that are lost those at w*."""
+    import jax
+
+    lost = ~np.isfinite(np.asarray(samplers.position(states))).all(-1)
+    if not lost.any():
+        return states
+    fresh = samplers.start(posterior, sampler, lanes)
+    pick = lambda new, old: np.where(lost.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)  # noqa: E731
+    return jax.tree.map(pick, fresh, states)
 
 
 def _refuse(step: float, bound: float) -> None:
@@ -281,53 +253,17 @@ def _refuse(step: float, bound: float) -> None:
         )  # fmt: skip
 
 
-def _lanes(beta, pull, step, scale, chains: int, dtype) -> Lanes:
-    pull = np.broadcast_to(pull, np.shape(beta))
-    return Lanes(*(samplers.repeated(one, chains, dtype) for one in (beta, pull, step, scale)))
-
-
-def _largest(posterior: Posterior, masks: Any, centre: Any) -> np.ndarray:
-    """Largest curvature of the mean loss at w*, of every part, at least 0; shape (part,)."""
-    places = np.broadcast_to(np.asarray(centre), masks.shape)
-    return np.maximum(curvature.largest(posterior, places, masks), 0)
-
-
-def _typical(posterior: Posterior, beta, pull: float, scale, centre) -> np.ndarray:
-    """P_max where a random displacement of w* costs as much as there are parameters, halved; for losses flat at w*.
-
-    The displacement is the largest on a grid of lengths that costs at most d/2 in beta L or in the localisation.
-    """
-    import jax
-    import jax.numpy as jnp
-
-    lengths = 2.0 ** -np.arange(0, 24)
-    lengths = lengths / np.sqrt(pull) if pull > 0 else 1e3 * lengths
-    direction = jax.random.normal(jax.random.key(1), centre.shape, centre.dtype)
-    costs = _costs(posterior.losses)
-    found = []
-    for b, s in zip(beta, scale, strict=True):
-        along = direction * jnp.asarray(s, centre.dtype)
-        tried = centre + jnp.asarray(lengths, centre.dtype)[:, None] * along
-        excess = b * (
-            np.asarray(costs(tried, posterior.params, posterior.data)) - posterior.start_loss
-        )
-        fits = np.isfinite(excess) & (excess <= s.astype(bool).sum() / 2)
-        found.append(tried[int(np.argmax(fits))] if fits.any() else centre)
-    places = jnp.stack(found)
-    return beta * curvature.largest(posterior, places, jnp.asarray(scale, centre.dtype)) + pull
-
-
-@lru_cache(maxsize=64)
-def _costs(losses: Losses):
-    """Jitted mean losses at many places, one after the other."""
-    import jax
-    from jax.flatten_util import ravel_pytree
-
-    def run(places, params, data):
-        unravel = ravel_pytree(params)[1]
-        return jax.lax.map(lambda w: losses(unravel(w), data).mean(), places)
-
-    return jax.jit(run)
+def _preconditioner(posterior, beta, pull: float, e, scale, seed: int):
+    """Scales by the drift of a short run of SGLD, one chain for each setting, and P_max in those units at its ends."""
+    lanes = samplers.lanes_of(beta, pull, e, scale, 1, posterior.flat.dtype)
+    states, keys = samplers.start(posterior, "sgld", lanes), samplers.keys_of(seed, 1, beta.size)
+    slope = _slope(posterior.losses)
+    states, _, slopes = samplers.advance(posterior, "sgld", lanes, states, keys, PILOT, emit=slope)
+    drift = beta[:, None] * np.sqrt((np.asarray(slopes)[:, PILOT // 2 :] ** 2).mean(1))
+    scale = np.where(scale == 0, 0, (np.sqrt(pull) + drift + 1e-12) ** -0.5)
+    scale = scale / scale.max(1, keepdims=True)
+    ends = samplers.places(posterior, lanes, states)
+    return scale, beta * curvature.largest(posterior, ends, scale) + pull
 
 
 @lru_cache(maxsize=64)
@@ -337,34 +273,3 @@ def _slope(losses: Losses):
     from jax.flatten_util import ravel_pytree
 
     return lambda params, data: ravel_pytree(jax.grad(lambda p: losses(p, data).mean())(params))[0]
-
-
-def _pilot(posterior, lanes: Lanes, seed: int, preconditioned: bool, pull: float):
-    """Scales and largest curvature there and at the ends of a short run of SGLD, one chain for each setting."""
-    import jax.numpy as jnp
-
-    keys = samplers.keys_of(seed + 1, 1, lanes.beta.size)
-    states = samplers.start(posterior, "sgld", lanes, keys)
-    emit = _slope(posterior.losses) if preconditioned else None
-    states, _, slopes = samplers.advance(posterior, "sgld", lanes, states, keys, PILOT, emit=emit)
-    scale = lanes.scale
-    if preconditioned:
-        drift = lanes.beta[:, None] * jnp.sqrt((slopes[:, PILOT // 2 :] ** 2).mean(1))
-        scale = jnp.where(scale == 0, 0, (jnp.sqrt(pull) + drift + 1e-12) ** -0.5)
-        scale = scale / scale.max(1, keepdims=True)
-    ends = samplers.places(posterior, lanes, states)
-    found = curvature.largest(posterior, ends, scale)
-    return np.asarray(scale), np.asarray(lanes.beta) * found + pull
-
-
-def _sample(posterior, sampler, lanes, seed, chains, draws, warm_up, steps, together):
-    """Losses, float64, shape (lane, draw), and the last states."""
-    keys = samplers.keys_of(seed, chains, lanes.beta.size // chains)
-    states, loss = samplers.start(posterior, sampler, lanes, keys), None
-    for number, size in enumerate((warm_up, draws)):
-        if size:
-            now = samplers.later(keys, number)
-            states, loss, _ = samplers.advance(
-                posterior, sampler, lanes, states, now, size, steps, together=together
-            )
-    return np.asarray(loss, np.float64), states

@@ -7,7 +7,7 @@ since noise in it would shift every chain alike.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,11 @@ class Posterior:
         """d, of all parameters."""
         return len(next(iter(self.parts.values())))
 
+    @cached_property
+    def flat(self) -> np.ndarray:
+        """w* as one array, shape (d,), in the order of `jax.flatten_util.ravel_pytree`."""
+        return flattened(self.params)
+
     def at(self, beta) -> "Posterior":
         """The same at other inverse temperatures."""
         return replace(self, beta=_betas(beta, self.n))
@@ -78,7 +83,6 @@ def posterior(
             no parameters.
     """
     import jax
-    from jax.flatten_util import ravel_pytree
 
     leaves = jax.tree.leaves(data)
     sizes = {len(leaf) for leaf in leaves}
@@ -88,11 +92,11 @@ def posterior(
     if batch_size is not None:
         batch_size = integer("batch_size", batch_size, minimum=1, maximum=n)
         batch_size = None if batch_size == n else batch_size
-    flat = ravel_pytree(params)[0]
-    if not np.isfinite(np.asarray(flat)).all():
+    flat = flattened(params)
+    if not np.isfinite(flat).all():
         raise argument_error("params", "hold finite numbers", "hold some that are not")
     if start_loss is None:
-        found = _mean_loss(losses, params, data)
+        found = float(np.mean(np.asarray(_jitted(losses)(params, data), np.float64)))
         if not np.isfinite(found):
             raise argument_error("losses", "be finite at the parameters given", f"is {found} there")
         start_loss = found
@@ -123,7 +127,7 @@ def behavioural(
         The posterior; its data are ``{"inputs", "targets"}``.
     """
     kind = one_of("kind", kind, ("mse", "kl"))
-    data = {"inputs": inputs, "targets": apply(params, inputs)}
+    data = {"inputs": inputs, "targets": _jitted(apply)(params, inputs)}
     return posterior(_behaviour(apply, kind), params, data, start_loss=0.0, **options)
 
 
@@ -143,8 +147,20 @@ def _behaviour(apply: Callable[[Any, Any], Any], kind: str) -> Losses:
     return squared if kind == "mse" else divergence
 
 
-def _mean_loss(losses: Losses, params: Any, data: Any) -> float:
-    return float(np.mean(np.asarray(losses(params, data), np.float64)))
+@lru_cache(maxsize=64)
+def _jitted(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The same compiled function for the same function, which is faster from the first call on."""
+    import jax
+
+    return jax.jit(function)
+
+
+def flattened(params: Any) -> np.ndarray:
+    """All leaves one after another, shape (d,), as `jax.flatten_util.ravel_pytree` but in NumPy: nothing is compiled."""
+    import jax
+
+    leaves = [np.ravel(np.asarray(leaf)) for leaf in jax.tree.leaves(params)]
+    return jax.dtypes.canonicalize_dtype(np.result_type(*leaves)).type(np.concatenate(leaves))
 
 
 def _betas(beta: Any, n: int) -> np.ndarray:
@@ -159,7 +175,6 @@ def _betas(beta: Any, n: int) -> np.ndarray:
 
 def _masks(parts: Mapping[str, Any], params: Any, dimension: int) -> dict[str, np.ndarray]:
     import jax
-    from jax.flatten_util import ravel_pytree
 
     found = {}
     for name, part in parts.items():
@@ -169,7 +184,7 @@ def _masks(parts: Mapping[str, Any], params: Any, dimension: int) -> dict[str, n
             except (ValueError, TypeError):
                 rule = f"be like the parameters or have shape ({dimension},)"
                 raise argument_error(f"parts[{name!r}]", rule, "is not") from None
-            part = np.asarray(ravel_pytree(jax.tree.map(lambda m: m.astype(float), part))[0])
+            part = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(part)])
         mask = np.asarray(part, float)
         if not np.isin(mask, (0, 1)).all() or not mask.any():
             raise argument_error(f"parts[{name!r}]", "hold zeros and some ones", "does not")

@@ -4,14 +4,19 @@ Chains live in coordinates u with w = w* + S u, S a diagonal: 0 where parameters
 preconditions. In them the density is exp(-beta L(w* + S u) - gamma |S u|^2/2). With e the variance of the noise of a step:
 
 - ``sgld``: u + (e/2) drift + e^(1/2) noise, BlackJAX's overdamped Langevin diffusion, whose own `step_size` is e/2.
+- ``baoab``: Langevin dynamics with momentum in the order of Leimkuhler & Matthews, step h = (e/2)^(1/2): kick, half a drift,
+  friction and noise, half a drift. Places have the right variance on every quadratic, whatever the step: its bias is of
+  what is not quadratic alone.
 - ``sghmc``: BlackJAX's diffusion with friction, step h = (e/2)^(1/2). Momentum is kept from step to step, the force is taken
   where the position has moved to (BlackJAX's own kernel takes it where it was, which is stable for h < friction/P only). A
   tenth of the momentum is lost in a step: slow directions are some ten times as fast as with sgld.
 - ``sgnht``: the same with a thermostat on the friction, which also takes up noise of minibatches. It reads momenta after the
   noise, so that variances are too small by half of what friction takes in a step, a hundredth here.
-- ``mala`` and ``nuts``: BlackJAX's, on all data, exact up to their mixing: the references.
+- ``mala`` and ``nuts``: BlackJAX's, on all data, exact up to their mixing: the references. Their step is fitted to an
+  acceptance of 0.6 and 0.9 by dual averaging while `Lanes.learn` is 1.
 
-A program is compiled once for a loss, a sampler, and the shapes of data and lanes.
+Friction takes a tenth of the momentum in a step of baoab and sghmc. A program is compiled once for a loss, a sampler, and the
+shapes of data and lanes, whatever the number of draws up to its capacity.
 """
 
 from collections.abc import Callable
@@ -20,11 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foretrain.degeneracy import noise
 from foretrain.degeneracy.posterior import Losses, Posterior
 
-SAMPLERS = ("sgld", "sghmc", "sgnht", "mala", "nuts")
+SAMPLERS = ("sgld", "baoab", "sghmc", "sgnht", "mala", "nuts")
 EXACT = ("mala", "nuts")
-DAMPING = {"sghmc": 0.1, "sgnht": 0.02}  # friction times step
+DAMPING = {"baoab": 0.1, "sghmc": 0.1, "sgnht": 0.02}  # friction times step
+ACCEPTED = {"mala": 0.6, "nuts": 0.9}
 
 
 class Lanes(NamedTuple):
@@ -33,33 +40,45 @@ class Lanes(NamedTuple):
     Attributes:
         beta, gamma, step: Inverse temperature, pull of the localisation, and e; shape (lane,).
         scale: S, shape (lane, d).
+        learn: 1 while the step of an exact sampler is fitted, starting from `step`; else 0. Shape (lane,).
     """
 
     beta: Any
     gamma: Any
     step: Any
     scale: Any
+    learn: Any
 
 
-def keys_of(seed: int, chains: int, settings: int):
-    """A key for every lane, chains fastest: chain c of every setting has the same one, so that settings are paired."""
+def lanes_of(beta, pull, step, scale, chains: int, dtype, learn: float = 0.0) -> Lanes:
+    """Lanes of settings, (setting, ...) each or one number for all, chains fastest."""
+    columns = (np.broadcast_to(one, np.shape(beta)) for one in (beta, pull, step, learn))
+    beta, pull, step, learning = (np.repeat(one, chains).astype(dtype) for one in columns)
+    return Lanes(beta, pull, step, np.repeat(scale, chains, axis=0).astype(dtype), learning)
+
+
+def keys_of(seed: int, chains: int, settings: int, number: int = 0) -> np.ndarray:
+    """Words of a key for every lane, chains fastest: chain c of every setting has the same one, so that they are paired.
+
+    Args:
+        seed: Of all lanes.
+        chains: Of each setting.
+        settings: How many.
+        number: Another one for each call that goes on with the same lanes.
+    """
+    return np.tile(noise.words(seed, chains, number), (settings, 1))
+
+
+def start(posterior: Posterior, sampler: str, lanes: Lanes):
+    """States of all lanes at w*, momenta 0."""
     import jax
 
-    keys = jax.random.split(jax.random.key(seed), chains)
-    return jax.numpy.tile(keys, settings)
-
-
-def later(keys: Any, number: int):
-    """Other keys of the same lanes, for their next call."""
-    import jax
-
-    return jax.vmap(lambda key: jax.random.fold_in(key, number))(keys)
-
-
-def start(posterior: Posterior, sampler: str, lanes: Lanes, keys):
-    """States of all lanes at w*."""
-    init, _ = programs(posterior.losses, sampler, posterior.batch_size, 1, 1)
-    return init(keys, lanes, posterior.params, posterior.data)
+    zero = np.zeros_like(lanes.scale)
+    if sampler in EXACT:
+        return _exact_start(posterior.losses, sampler)(lanes, posterior.params, posterior.data)
+    friction = DAMPING.get(sampler, 0) / (lanes.step / 2) ** 0.5
+    made = {"sgld": (zero,), "sgnht": (zero, zero, friction)}.get(sampler, (zero, zero))
+    return jax.device_put(made)
 
 
 def advance(
@@ -72,6 +91,7 @@ def advance(
     steps: int = 1,
     emit: Callable[[Any, Any], Any] | None = None,
     together: bool = True,
+    capacity: int | None = None,
 ):
     """So many draws of every lane, `steps` steps apart.
 
@@ -80,220 +100,259 @@ def advance(
         sampler: One of `SAMPLERS`.
         lanes: Settings.
         states: From `start` or from here.
-        keys: One for each lane, other ones for each call.
-        draws: Static; another number is another program.
+        keys: From `keys_of`, other ones for each call.
+        draws: How many.
         steps: Between draws.
         emit: ``emit(params, data)``: a pytree of arrays kept of every draw, all data whatever the minibatch; nothing by
             default. The same function object shares what was compiled.
         together: Lanes side by side; else one after the other, in less memory.
+        capacity: Draws that the program has room for, static: calls of other numbers up to it share one program.
 
     Returns:
         States; mean loss of each draw, shape (lane, draw), on its own minibatch where there is one; what `emit` gave, with
         the axes (lane, draw) before its own.
     """
-    _, run = programs(posterior.losses, sampler, posterior.batch_size, draws, steps, emit, together)
-    return run(states, keys, lanes, posterior.params, posterior.data)
+    import jax
+
+    capacity = capacity or draws
+    run = program(posterior.losses, sampler, posterior.batch_size, capacity, steps, emit, together)
+    states, *kept = run(states, keys, lanes, posterior.params, posterior.data, draws)
+    loss, kept = kept if draws == capacity else jax.tree.map(lambda one: one[:, :draws], kept)
+    return states, loss, kept
 
 
-def places(posterior: Posterior, lanes: Lanes, states: Any):
+def position(state: Any):
+    """U of a state of any kernel."""
+    chain = state.chain if isinstance(state, _Fitted) else state
+    return chain.position if hasattr(chain, "position") else chain[0]
+
+
+def places(posterior: Posterior, lanes: Lanes, states: Any) -> np.ndarray:
     """W of every lane, flat, shape (lane, d)."""
-    from jax.flatten_util import ravel_pytree
-
-    position = states.position if hasattr(states, "position") else states[0]
-    return ravel_pytree(posterior.params)[0] + lanes.scale * position
+    return posterior.flat + lanes.scale * np.asarray(position(states))
 
 
-@lru_cache(maxsize=64)
-def programs(
-    losses: Losses,
-    sampler: str,
-    batch_size: int | None,
-    draws: int,
-    steps: int,
-    emit: Callable[[Any, Any], Any] | None = None,
-    together: bool = True,
-):
-    """Jitted `start` and `advance`."""
+def _density(lane: Lanes, losses: Losses, batch_size: int | None, params, data) -> "_Density":
+    """Centre and, of (u, key), value and gradient: mean loss on a fresh minibatch, drift of u."""
     import jax
     import jax.numpy as jnp
     from jax.flatten_util import ravel_pytree
 
-    def density(lane, params, data):
-        """Centre and, of (u, key), value and gradient: mean loss on a fresh minibatch, drift of u."""
-        centre, unravel = ravel_pytree(params)
-        # What is held is pulled, too, so that u is of no density that has no end.
-        pull = lane.gamma * jnp.where(lane.scale == 0, 1, lane.scale**2)
+    centre, unravel = ravel_pytree(params)
+    # What is held is pulled, too, so that u is of no density that has no end.
+    pull = lane.gamma * jnp.where(lane.scale == 0, 1, lane.scale**2)
 
-        def mean_loss(w, examples):
-            return losses(unravel(w), examples).mean()
+    def mean_loss(w, examples):
+        return losses(unravel(w), examples).mean()
 
-        def slope(u, key):
-            examples = data
-            if batch_size is not None:
-                n = len(jax.tree.leaves(data)[0])
-                chosen = jax.random.randint(key, (batch_size,), 0, n)
-                examples = jax.tree.map(lambda leaf: leaf[chosen], data)
-            value, gradient = jax.value_and_grad(mean_loss)(centre + lane.scale * u, examples)
-            return value, -lane.beta * lane.scale * gradient - pull * u
+    def slope(u, key):
+        examples = data
+        if batch_size is not None:
+            n = len(jax.tree.leaves(data)[0])
+            chosen = jax.random.bits(key, (batch_size,), "uint32") % np.uint32(n)
+            examples = jax.tree.map(
+                lambda leaf: leaf.at[chosen].get(mode="promise_in_bounds"), data
+            )
+        value, gradient = jax.value_and_grad(mean_loss)(centre + lane.scale * u, examples)
+        return value, -lane.beta * lane.scale * gradient - pull * u
 
-        def log_density(u):
-            value = mean_loss(centre + lane.scale * u, data)
-            return -lane.beta * value - 0.5 * (pull * u**2).sum()
+    def log_density(u):
+        value = mean_loss(centre + lane.scale * u, data)
+        return -lane.beta * value - 0.5 * (pull * u**2).sum()
 
-        def value_of(state):
-            return -(state.logdensity + 0.5 * (pull * state.position**2).sum()) / lane.beta
+    def value_of(state):
+        return -(state.logdensity + 0.5 * (pull * state.position**2).sum()) / lane.beta
 
-        def kept_of(u):
-            return None if emit is None else emit(unravel(centre + lane.scale * u), data)
+    return _Density(centre, unravel, slope, log_density, value_of)
 
-        return _Density(centre, slope, log_density, value_of, kept_of)
 
-    def one_start(key, lane, params, data):
-        found = density(lane, params, data)
-        zero = jnp.zeros_like(found.centre)
-        return _KERNELS[sampler].init(key, zero, found.log_density, lane.step)
+@lru_cache(maxsize=64)
+def _exact_start(losses: Losses, sampler: str):
+    import jax
+    import jax.numpy as jnp
 
-    def one_run(state, key, lane, params, data):
-        found = density(lane, params, data)
-        move = _KERNELS[sampler].step(found, lane.step)
+    def one(lane, params, data):
+        found = _density(lane, losses, None, params, data)
+        made = _exact_init(sampler)(jnp.zeros_like(found.centre), found.log_density, lane)
+        return jax.tree.map(jnp.asarray, made)
 
-        def draw(state, key):
-            if steps > 1:
-                keys = jax.random.split(key, steps)
-                state = jax.lax.scan(lambda s, k: (move(s, k)[0], None), state, keys[1:])[0]
-                key = keys[0]
+    return jax.jit(lambda lanes, *rest: jax.vmap(lambda lane: one(lane, *rest))(lanes))
+
+
+@lru_cache(maxsize=64)
+def program(
+    losses: Losses,
+    sampler: str,
+    batch_size: int | None,
+    capacity: int,
+    steps: int,
+    emit: Callable[[Any, Any], Any] | None = None,
+    together: bool = True,
+):
+    """Jitted `advance`, its number of draws an argument."""
+    import jax
+    import jax.numpy as jnp
+
+    def one_run(state, words, lane, params, data, draws):
+        found = _density(lane, losses, batch_size, params, data)
+        move, key = _STEPS[sampler](found, lane), noise.keys(words)
+
+        def moved(carry, key):
             # The loss of sgld is that of the place before the step, whose gradient was needed: what is emitted is its.
-            before = state.position if hasattr(state, "position") else state[0]
-            state, value, place = move(state, key)
-            return state, (value, found.kept_of(before if place is None else place))
+            state = carry[0]
+            after, value, place = move(state, key)
+            return (after, value, position(state) if place is None else place), None
 
-        state, (value, kept) = jax.lax.scan(draw, state, jax.random.split(key, draws))
+        def draw(state, number):
+            own = jax.random.fold_in(key, number)
+            carry = (state, jnp.zeros_like(found.centre[0]), position(state))
+            if steps == 1:
+                (state, value, place), _ = moved(carry, own)
+            else:
+                carry, _ = jax.lax.scan(moved, carry, jax.random.split(own, steps))
+                state, value, place = carry
+            if emit is None:
+                return state, (value, None)
+            return state, (value, emit(found.unravel(found.centre + lane.scale * place), data))
+
+        shapes = (found.centre[0], None if emit is None else jax.eval_shape(emit, params, data))
+        kept = jax.tree.map(lambda one: jnp.zeros((capacity, *one.shape), one.dtype), shapes)
+
+        def at(number, carry):
+            state, kept = carry
+            state, new = draw(state, number)
+            return state, jax.tree.map(lambda all_, one: all_.at[number].set(one), kept, new)
+
+        state, (value, kept) = jax.lax.fori_loop(0, draws, at, (state, kept))
         return state, value, kept
 
-    def over(one, arguments, rest):
-        if together:
-            return jax.vmap(lambda *a: one(*a, *rest))(*arguments)
-        return jax.lax.map(lambda a: one(*a, *rest), arguments)
+    def run(states, words, lanes, *rest):
+        one = lambda a: one_run(*a, *rest)  # noqa: E731
+        return (jax.vmap(one) if together else lambda a: jax.lax.map(one, a))(
+            (states, words, lanes)
+        )
 
-    init = jax.jit(lambda keys, lanes, *rest: over(one_start, (keys, lanes), rest))
-    run = jax.jit(lambda states, keys, lanes, *rest: over(one_run, (states, keys, lanes), rest))
-    return init, run
+    return jax.jit(run)
 
 
 class _Density(NamedTuple):
     """What a kernel needs of a lane: w*, and functions of u, or of the state of a kernel that is exact."""
 
     centre: Any
+    unravel: Callable[..., Any]
     slope: Callable[..., Any]
     log_density: Callable[..., Any]
     value_of: Callable[..., Any]
-    kept_of: Callable[..., Any]
 
 
-class _Kernel(NamedTuple):
-    """``init(key, u, log_density, e)`` and ``step(density, e)``.
-
-    The latter gives ``move(state, key) -> (state, loss, u)``: u is where the loss was taken, None for the place before.
-    """
-
-    init: Callable[..., Any]
-    step: Callable[..., Any]
+# A step is made of (density, lane) and gives ``move(state, key) -> (state, loss, u)``: u is where the loss was taken, None for
+# the place before.
 
 
-def _sgld_step(density, step):
+def _sgld_step(density, lane):
     import jax
     from blackjax.sgmcmc.diffusions import overdamped_langevin
 
     diffuse = overdamped_langevin()
 
     def move(state, key):
-        batch, noise = jax.random.split(key)
+        batch, fresh = jax.random.split(key)
         value, drift = density.slope(state[0], batch)
-        return (diffuse(noise, state[0], drift, step / 2),), value, None
+        return (diffuse(fresh, state[0], drift, lane.step / 2),), value, None
+
+    return move
+
+
+def _baoab_step(density, lane):
+    import jax
+    import jax.numpy as jnp
+
+    h, left = (lane.step / 2) ** 0.5, np.exp(-DAMPING["baoab"])
+
+    def move(state, key):
+        batch, fresh = jax.random.split(key)
+        u, momentum = state
+        value, drift = density.slope(u, batch)
+        momentum = momentum + h * drift
+        u = u + h / 2 * momentum
+        new = jax.random.normal(fresh, u.shape, u.dtype)
+        momentum = left * momentum + jnp.sqrt(1 - left**2) * new
+        return (u + h / 2 * momentum, momentum), value, None
 
     return move
 
 
 def _momentum_step(name):
-    def step(density, e):
+    def step(density, lane):
         import jax
         from blackjax.sgmcmc import diffusions
 
-        h = (e / 2) ** 0.5
+        h = (lane.step / 2) ** 0.5
         make = diffusions.sgnht if name == "sgnht" else diffusions.sghmc
         diffuse: Any = make(DAMPING[name] / h)
 
         def move(state, key):
-            batch, noise = jax.random.split(key)
+            batch, fresh = jax.random.split(key)
             position, momentum, *friction = state
             ahead = position + h * momentum
             value, drift = density.slope(ahead, batch)
-            return diffuse(noise, position, momentum, *friction, drift, h), value, ahead
+            return diffuse(fresh, position, momentum, *friction, drift, h), value, ahead
 
         return move
 
     return step
 
 
-def _momentum_init(name):
-    def init(key, u, log_density, e):
-        import jax
+class _Fitted(NamedTuple):
+    """A chain of an exact sampler, and what fits its step."""
 
-        momentum = jax.random.normal(key, u.shape, u.dtype)
-        return (u, momentum, DAMPING[name] / (e / 2) ** 0.5) if name == "sgnht" else (u, momentum)
+    chain: Any
+    fit: Any
+
+
+def _exact_init(name):
+    def init(u, log_density, lane):
+        import blackjax
+        from blackjax.adaptation.step_size import dual_averaging_adaptation
+
+        begin = lane.step / 2 if name == "mala" else lane.step**0.5
+        fit = dual_averaging_adaptation(ACCEPTED[name])[0](begin)
+        fit = fit._replace(log_step_size_avg=fit.log_step_size)
+        return _Fitted(getattr(blackjax, name).init(u, log_density), fit)
 
     return init
 
 
-def _mala_init(key, u, log_density, e):
-    import blackjax
+def _exact_step(name):
+    def step(density, lane):
+        import blackjax
+        import jax
+        import jax.numpy as jnp
+        from blackjax.adaptation.step_size import dual_averaging_adaptation
 
-    return blackjax.mala.init(u, log_density)
+        kernel: Any = getattr(blackjax, name).build_kernel()
+        _, update, final = dual_averaging_adaptation(ACCEPTED[name])
+        rest = () if name == "mala" else (jnp.ones_like(density.centre), 8)
 
+        def move(state, key):
+            learning = lane.learn > 0
+            size = jnp.where(learning, jnp.exp(state.fit.log_step_size), final(state.fit))
+            chain, told = kernel(key, state.chain, density.log_density, size, *rest)
+            fitted = update(state.fit, told.acceptance_rate)
+            pick = lambda new, old: jnp.where(learning, new, old).astype(old.dtype)  # noqa: E731
+            fit = jax.tree.map(pick, fitted, state.fit)
+            return _Fitted(chain, fit), density.value_of(chain), chain.position
 
-def _mala_step(density, e):
-    import blackjax
+        return move
 
-    kernel = blackjax.mala.build_kernel()
-
-    def move(state, key):
-        state, _ = kernel(key, state, density.log_density, e / 2)
-        return state, density.value_of(state), state.position
-
-    return move
-
-
-def _nuts_init(key, u, log_density, e):
-    import blackjax
-
-    return blackjax.nuts.init(u, log_density)
-
-
-def _nuts_step(density, e):
-    import blackjax
-    import jax.numpy as jnp
-
-    kernel = blackjax.nuts.build_kernel()
-
-    def move(state, key):
-        mass = jnp.ones_like(state.position)
-        state, _ = kernel(key, state, density.log_density, e**0.5, mass, 8)
-        return state, density.value_of(state), state.position
-
-    return move
+    return step
 
 
-_KERNELS = {
-    "sgld": _Kernel(lambda key, u, log_density, e: (u,), _sgld_step),
-    "sghmc": _Kernel(_momentum_init("sghmc"), _momentum_step("sghmc")),
-    "sgnht": _Kernel(_momentum_init("sgnht"), _momentum_step("sgnht")),
-    "mala": _Kernel(_mala_init, _mala_step),
-    "nuts": _Kernel(_nuts_init, _nuts_step),
+_STEPS = {
+    "sgld": _sgld_step,
+    "baoab": _baoab_step,
+    "sghmc": _momentum_step("sghmc"),
+    "sgnht": _momentum_step("sgnht"),
+    "mala": _exact_step("mala"),
+    "nuts": _exact_step("nuts"),
 }
-
-
-def repeated(values: Any, chains: int, dtype: Any):
-    """Values of settings, (setting, ...), as those of lanes, (setting × chain, ...), chains fastest."""
-    import jax.numpy as jnp
-
-    return jnp.asarray(np.repeat(np.asarray(values), chains, axis=0), dtype)

@@ -73,15 +73,14 @@ def grid(
         ),
     ) | {"rank_agreement": np.broadcast_to(tau, (4, *tau.shape))}
     flat = np.ones((1, SEEDS, MOMENTS))
-    rival = winner_count(P, shared=False) * flat
-    apart = curves(rival + separate, rival, untrained * flat, shared_similarity=0.0)
-    other = curves(
-        200 * flat,
-        (200 - drawn * fall)[None],
-        2 * flat,
+    apart = winner_count(P, shared=False) * flat
+    laid_out = curves(
+        np.concatenate([apart + separate, *[200 * flat] * 3]),
+        np.concatenate([apart, *[(200 - drawn * fall)[None]] * 3]),
+        np.concatenate([untrained * flat, *[2 * flat] * 3]),
         activation_rank=24,
         blocks=24,
-        shared_similarity=0.1,
+        shared_similarity=np.array([0.0, 0.1, 0.1, 0.1])[:, None, None],
     )
     told = {"effective_parameters": three(WINNER[:2] * steps(WHEN[:1], 1)).reshape(2, MOMENTS, 3)}
     told = {name: np.concatenate([values, values]) for name, values in told.items()}
@@ -90,22 +89,13 @@ def grid(
     moment = {name: names[name] for name in ("moment", "noise_scale")}
     axis = {"system": SYSTEMS}
 
-    def of(values):
-        whole = (
-            {name: np.repeat(v, 4, 0) for name, v in values.items()}
-            if len(values["count"]) == 1
-            else values
-        )
-        return runs(axis, SEEDS, whole, labels=moment)
-
     return Grid(
         P,
         axis,
         SEEDS,
         simulation=runs(axis, SEEDS, simulation, labels=names),
         variants={
-            "separate": of(apart),
-            "drawn": of(other),
+            "rival": runs(axis, SEEDS, laid_out, labels=moment),
             "decoupled": runs(axis, 1, exactly, labels=moment),
         },
         theory=runs(axis, 0, told, outcome=None, labels=moment),

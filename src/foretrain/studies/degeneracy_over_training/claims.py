@@ -21,7 +21,7 @@ FITTED, RIGHT = (
 SIGN = "A sign that the seeds establish."
 AFTER = SIGN + " Put down after a first look at two seeds."
 WHOLE = "A whole number: what is learned and what is left of the start lie far apart on either side of eps."
-BOTH = ("", "drawn")
+BOTH = ("", "rival")
 
 
 def among(*systems):
@@ -75,7 +75,7 @@ def then(cell, name, network=""):
 
 def against_drawn(cell, name):
     """The same, less that of the network with nothing to find."""
-    return then(cell, name) - then(cell, name, "drawn")
+    return then(cell, name) - then(cell, name, "rival")
 
 
 @said("The effective parameter count falls at the moment of generalisation.",
@@ -133,7 +133,7 @@ def synchronise(cell):
 @ours("By the end of the run they have synchronised: blocks are fewer than with drawn answers.",
       allowed=NEGATIVE, why=AFTER, of=BOTH, where=GROKKING)  # fmt: skip
 def synchronised(cell):
-    return np.subtract(*ends(cell, "blocks", "drawn"))
+    return np.subtract(*ends(cell, "blocks", "rival"))
 
 
 @ours("Hidden activity comes to depend on the relevant bits at that moment, more than with drawn answers.",
@@ -197,27 +197,27 @@ def winner(cell):
 
 
 @ours("Where it foretells separate ones they are as many for each trained route, whose sum is more.",
-      predicted=lambda cell: winner_count(cell.parameters, shared=False), why=WHOLE, of="separate", where=ROUTING,
+      predicted=lambda cell: winner_count(cell.parameters, shared=False), why=WHOLE, of="rival", where=ROUTING,
       allowed=lambda cell: (winner_count(cell.parameters, shared=False),) * 2)  # fmt: skip
 def separate_winner(cell):
-    return curve(cell.variants["separate"], "count")[:, -1]
+    return curve(cell.variants["rival"], "count")[:, -1]
 
 
 @ours("Of both races, which fit equally well, the one with fewer effective parameters generalises to untrained routes.",
       predicted=1, allowed=MOST, why="A majority; half, if counts told nothing.",
-      of=("", "separate"), where=lambda cell: both_races(cell) and np.greater(*domains(cell.parameters)))  # fmt: skip
+      of=BOTH, where=lambda cell: both_races(cell) and np.greater(*domains(cell.parameters)))  # fmt: skip
 def fewer_generalise(cell):
     names = "effective_parameters", "heldout_error", "fit_error"
-    count, error, fit = (ends(cell, name, "separate") for name in names)
+    count, error, fit = (ends(cell, name, "rival") for name in names)
     told = (error.min(0) < RIGHT / 10) & (error.max(0) > RIGHT) & (fit.max(0) < FITTED / 10)
     return told & (count.argmin(0) == error.argmin(0))
 
 
 @ours("Where the shared pathway wins, an item has one representation in all domains; where separate ones win, one in each.",
       predicted=1, allowed=(0.9, 1.05), why="Mean cosine with the one less that with the other: 1 and 0 but for the start.",
-      of=("", "separate"), where=both_races)  # fmt: skip
+      of=BOTH, where=both_races)  # fmt: skip
 def one_representation(cell):
-    return np.subtract(*ends(cell, "shared_similarity", "separate"))
+    return np.subtract(*ends(cell, "shared_similarity", "rival"))
 
 
 across = partial(said, allowed=POSITIVE, where=GROKKING,

@@ -6,7 +6,7 @@ from foretrain.degeneracy.grams import jacobian
 
 
 def effective(curvatures, scales) -> np.ndarray:
-    """Twice a quadratic's learning coefficient lambda_Z(beta), ``sum h/(h + eps)``, with a pull of 1 at every eps = 1/beta.
+    """``sum h/(h + eps)`` at every scale: 2 lambda_Z(beta) with a pull of eps beta, as beta grows and all stays near.
 
     Args:
         curvatures: h of the loss, rounding below zero cut off.

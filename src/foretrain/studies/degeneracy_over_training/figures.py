@@ -12,7 +12,7 @@ from .study import CRITERIA, FAMILIES
 BLUE, RED, GREEN = PALETTE["blue"], PALETTE["vermillion"], PALETTE["green"]
 GREY = "#c5c9cd"
 TRAINED = ("routing", "s-curve", "grokking")
-RIVALS = {"separate": "separate pathways win", "drawn": "drawn answers"}
+RIVALS = {"routing": "separate pathways win", "grokking": "drawn answers"}
 
 
 def draw(grid):
@@ -31,9 +31,8 @@ def over_training(cells):
     figure, axes = panels(2, len(cells), height=6, sharex="col", squeeze=False)
     for (name, cell), (above, below) in zip(cells.items(), axes.T, strict=True):
         networks = [(cell.simulation, "shared pathway wins, or true answers", BLUE)]
-        networks += [
-            (cell.variants[k], text, RED) for k, text in RIVALS.items() if cell.variants.get(k)
-        ]
+        if name in RIVALS and "rival" in cell.variants:
+            networks.append((cell.variants["rival"], RIVALS[name], RED))
         moment = cell.simulation["moment"].values
         for data, words, colour in networks:
             seed_band(above, moment, curve(data, "effective_parameters"), words, color=colour)

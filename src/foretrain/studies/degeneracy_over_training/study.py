@@ -104,11 +104,9 @@ def check(p):
 
 
 def variants(p):
-    """Beside routing one where separate pathways have the head start, beside grokking one with nothing to find."""
-    exact = {"decoupled": {"start": "decoupled", "seeds": 1}}
-    if p.system == "routing":
-        return exact | {"separate": {"shared_scale": 0.5 / p.trained_outputs}}
-    return {"s-curve": exact, "grokking": {"drawn": {"answers": "drawn"}}}.get(p.system, {})
+    """The reduction's start; and a rival: separate pathways with the head start of routing, drawn answers of grokking."""
+    rival = {"shared_scale": 0.5 / p.trained_outputs, "answers": "drawn"}
+    return {"decoupled": {"start": "decoupled", "seeds": 1}, "rival": rival}
 
 
 def moments(p) -> np.ndarray:

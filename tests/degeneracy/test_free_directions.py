@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.degeneracy import conditional, network
+from foretrain.degeneracy import free_directions as module
 from foretrain.degeneracy.conditional import conditional_directions
 from foretrain.degeneracy.free_directions import (
     attention_freedom,
@@ -248,8 +249,6 @@ def test_at_a_scale_small_directions_count_as_free():
 
 
 def test_large_networks_take_the_closed_form(monkeypatch):
-    from foretrain.degeneracy import free_directions as module
-
     one, x = four("linear")
     monkeypatch.setattr(module, "_GENERATORS", 10)
     found = free_directions(one, x)
@@ -295,3 +294,16 @@ def test_attention_freedom_is_the_deficit_of_values_and_outputs():
         by_value = np.einsum("hov,hnd->nohvd", out, mixed)
         j = np.concatenate([a.reshape(200 * dim, -1) for a in (by_out, by_value)], 1)
         assert j.shape[1] - np.linalg.matrix_rank(j) == attention_freedom(head, 2, pairs)
+
+
+def test_what_directions_free_at_a_scale_is_how_many_eigenvalues_fall_below_it():
+    random = np.random.default_rng(0)
+    costs = 10.0 ** random.uniform(-4, 1, 30)
+    rows = np.linalg.qr(random.normal(size=(30, 12)))[0].T
+    across = np.eye(30) - rows.T @ rows
+    left = np.linalg.eigvalsh(across @ np.diag(costs) @ across)
+    for scale in (1e-3, 1e-2, 0.1, 1.0):
+        freed = module._freed(rows, costs - scale, scale)
+        assert (costs >= scale).sum() - freed == (left >= scale).sum()
+        assert 0 < freed < 12
+    assert module._freed(rows, costs, 0.0) == 12

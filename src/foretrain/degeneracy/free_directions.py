@@ -18,8 +18,8 @@ sections and more are at work. Biases count as weights from a unit that is alway
 At a scale, a direction counts as free where a unit step along it moves the loss by less than epsilon, were activations and
 Jacobians independent: along the j-th eigenvector of G and the i-th of K by ``k_i g_j``. The document holds g_j alone against
 epsilon, as if Jacobians were of size one. Neurons are synchronised within it if passing on ``p_j`` by way of neuron i costs
-less, ``M_ii`` times the mean of ``(r_i - r_j)^2 p_j^2``. Conditional directions are counted exactly, or not at all: at a scale
-nearly parallel ones would be counted each for itself.
+less, ``M_ii`` times the mean of ``(r_i - r_j)^2 p_j^2``. What blocks and conditional directions free beyond is how many
+eigenvalues fall below epsilon once they are projected out of the diagonal matrix of all ``k_i g_j``.
 """
 
 from dataclasses import dataclass
@@ -137,9 +137,10 @@ def free_directions(
     found = grams(network, x) if found is None else found
     counted = _counted(network)
     bases = {at: _bases(network, found, at, threshold) for at in counted}
-    kept = {at: _kept(network, found, at, bases[at], scale) for at in counted}
+    costs = {at: _costs(network, found, at, bases[at]) for at in counted}
+    kept = {at: cost >= (scale or 0.0) for at, cost in costs.items()}
     blocks = synchronized_blocks(network, x, scale, tolerance, threshold, found)
-    extra = _beyond(network, x, bases, kept, blocks, exact=scale is None and not tolerance)
+    extra = _beyond(network, x, bases, costs, blocks, scale or 0.0)
     sections = {}
     for at, (inner, outer) in bases.items():
         widths = len(outer), len(inner)
@@ -205,15 +206,14 @@ def _bases(network, found, at, threshold):
     return range_basis(inner, threshold), range_basis(found.jacobians[at], threshold)
 
 
-def _kept(network, found, at, basis, scale):
-    """Which pairs (direction of K, direction of G) are not free at the scale."""
+def _costs(network, found, at, basis):
+    """What a unit step along each pair (direction of K, direction of G) costs."""
     inner, outer = basis
     biased = network.sections[at].bias is not None
     g = found.augmented(at) if biased else found.activations[at]
-    cost = np.outer(
+    return np.outer(
         *(((u.T @ m) * u.T).sum(1) for u, m in ((outer, found.jacobians[at]), (inner, g)))
     )
-    return cost >= (scale or 0.0)
 
 
 def _weights(network, at):
@@ -259,52 +259,66 @@ def _blocks(network, x, found, at, tolerance, threshold, scale):
     return blocks
 
 
-def _beyond(network, x, bases, kept, blocks, exact):
+def _beyond(network, x, bases, costs, blocks, scale):
     """By section: free directions of blocks beyond both ranks, conditional ones beyond those, and whether both are ranks."""
     many = sum(len(b.neurons) ** 2 for of in blocks.values() for b in of)
-    wide = sum(int(one.sum()) for one in kept.values())
+    wide = sum(one.size for one in costs.values())
     if many * wide > _GENERATORS:
         return {at: (sum(b.extra for b in of), 0, False) for at, of in blocks.items()}
     spots, begin = {}, 0
     for at in bases:
-        spots[at] = slice(begin, begin + int(kept[at].sum()))
+        spots[at] = slice(begin, begin + costs[at].size)
         begin = spots[at].stop
-    rows, counts = np.zeros((0, begin)), {}
+    above = np.concatenate([one.ravel() for one in costs.values()]) - scale
+    rows, before, counts = np.zeros((0, begin)), 0, {}
 
     def row(at, first, second):
-        """Of (section at, the next): what is left of them among the pairs that are kept."""
+        """Of (section at, the next): what is left of them within both ranks."""
         found = np.zeros(begin)
         for place, change in ((at, first), (at + 1, second)):
             inner, outer = bases[place]
-            found[spots[place]] = (outer.T @ change @ inner)[kept[place]]
+            found[spots[place]] = (outer.T @ change @ inner).ravel()
         return found
 
     for at in sorted(blocks):
         moves = _generators(network, blocks[at], at)
-        rows, found = _joined(rows, np.array([row(at, *move) for move in moves]))
-        counts[at] = (found, 0, True)
-    for at in (at for at in bases if exact and at + 1 in bases):
+        rows = _joined(rows, np.array([row(at, *move) for move in moves]))
+        total = _freed(rows, above, scale)
+        counts[at], before = (total - before, 0, True), total
+    for at in (at for at in bases if at + 1 in bases):
         synchronized, _, _ = counts.get(at, (0, 0, True))
         if not feasible(network, x, at):
             counts[at] = (synchronized, 0, False)
             continue
         moves = conditional_directions(network, x, at)
         new = [row(at, v, u) / np.sqrt((v**2).sum() + (u**2).sum()) for v, u in moves]
-        rows, found = _joined(rows, np.array(new))
-        counts[at] = (synchronized, found, True)
+        rows = _joined(rows, np.array(new))
+        total = _freed(rows, above, scale)
+        counts[at], before = (synchronized, total - before, True), total
     return counts
 
 
+def _freed(rows, above, scale):
+    """How many eigenvalues of diag(costs) fall below the scale as these orthonormal directions are projected out.
+
+    With D the costs less the scale and Q the rows, those above it on the complement of Q are as many as D has, less the rows,
+    and one more for each negative eigenvalue of Q D^-1 Q^T (inertia of a bordered matrix).
+    """
+    if not scale:
+        return len(rows)
+    inverse = 1 / np.where(above == 0, np.finfo(float).tiny ** 0.5, above)
+    return int((np.linalg.eigvalsh((rows * inverse) @ rows.T) >= 0).sum())
+
+
 def _joined(rows, new):
-    """An orthonormal basis of both, and by how many directions it is larger."""
+    """An orthonormal basis of both."""
     if not new.size:
-        return rows, 0
+        return rows
     least = 1e-8 * max(1.0, np.linalg.norm(new, axis=1).max())
     for _ in range(2):
         new = new - (new @ rows.T) @ rows
     _, values, directions = np.linalg.svd(new, full_matrices=False)
-    found = int((values > least).sum())
-    return np.concatenate([rows, directions[:found]]), found
+    return np.concatenate([rows, directions[: int((values > least).sum())]])
 
 
 def _generators(network, blocks, at):

@@ -2,7 +2,7 @@ import numpy as np
 from made_up import check, runs
 
 from foretrain.plans.grid import Grid
-from foretrain.studies.modules import study
+from foretrain.studies.modules import entangled, study
 
 SEEDS = 8
 AXES = {"strength": (0.01, 0.0003, 0.003, 0.03, 0.1, 1.0), "mediators": (2, 1, 4)}
@@ -28,9 +28,38 @@ def counts(excess, each=1, apart=0, seeds=SEEDS):
     }
 
 
+def equal(gap=1e-6, **moved):
+    """Networks of equal function: coefficients as derived, but for scatter and for what is moved by kind."""
+    random, shape = np.random.default_rng(2), (6, 3, SEEDS, len(study.ENTANGLED), len(study.UNITS))
+    known = np.stack([entangled.limits(h) for h in study.UNITS], 1)
+    idle = [name in ("idle", "idle rectified") for name in study.ENTANGLED]
+    trained = (
+        np.isnan(known) * (50 + np.array([name == "whole" for name in study.ENTANGLED]))[:, None]
+    )
+    found = np.nan_to_num(known) + trained + 0.02 * random.standard_normal(shape)[:1, :1]
+    for kind, by in moved.items():
+        found[..., study.ENTANGLED.index(kind), :] += by
+    return {
+        "sampled_parameters": found,
+        "derived_parameters": known,
+        "exact_rank": known - 4 * np.array(idle)[:, None],
+        "function_gap": np.full(known.shape, gap),
+    }
+
+
+def parts(relu=2, linear=6, tanh=0, each=1, apart=0.0):
+    """Constrained losses, with as much too much by activation."""
+    noise = 0.02 * np.random.default_rng(3).standard_normal((1, 1, SEEDS, 3, len(study.PARTS)))
+    table = [
+        [20, 20 + 2 * each, 30, 50 + 2 * each - excess, 28, 48 + apart]
+        for excess in (relu, linear, tanh)
+    ]
+    return {"constrained_parameters": table + np.broadcast_to(noise, (6, 3, SEEDS, 3, 6))}
+
+
 def grid(
     excess=None, each=1, apart=0, linear=0, tanh=0, secant=1.0, derivative=STEP, more=0.0, plain=0.0,
-    found=1.0,
+    found=1.0, same=None, split=None,
 ):  # fmt: skip
     """Modules that do as corrected: an excess of one for each mediator, a step, and a search that finds them."""
     noise = 0.01 * np.random.default_rng(1).standard_normal((2, *SHAPE))
@@ -56,29 +85,55 @@ def grid(
         variants={
             "linear": runs(AXES, 3, counts(affine - linear, seeds=3)),
             "tanh": runs(AXES, 3, counts(tanh, seeds=3)),
+            "entangled": runs(AXES, SEEDS, same or equal()),
+            "held": runs(AXES, SEEDS, split or parts()),
         },
     )
 
 
 def test_every_sentence_can_hold_and_fail():
+    as_corrected = grid()
+
+    def good():
+        return as_corrected
+
     as_the_document_says = {
         "constrained-sum": lambda: grid(excess=0),
         "logarithmic-count": lambda: grid(derivative=SECANT),
         "search": lambda: grid(plain=0.97),
+        "modular-is-lower": lambda: grid(same=equal(rotated=2, once=20, whole=2)),
+        "sampled-constrained-sum": lambda: grid(split=parts(relu=0)),
     }
     spoilt = {
         "additive": lambda: grid(apart=1),
         "one-each": lambda: grid(each=2),
-        "constrained-sum": grid,
+        "constrained-sum": good,
         "constrained-sum.corrected": lambda: grid(excess=M + 1),
         "linear-sum": lambda: grid(linear=1),
         "smooth-sum": lambda: grid(tanh=1),
         "secant-slope": lambda: grid(secant=0.8),
-        "logarithmic-count": grid,
+        "logarithmic-count": good,
         "logarithmic-count.corrected": lambda: grid(derivative=SECANT),
         "strengths-add": lambda: grid(more=0.2),
-        "search": grid,
+        "search": good,
         "search.corrected": lambda: grid(found=0.6),
+        "one-function": lambda: grid(same=equal(gap=1e-3)),
+        "modular-is-lower": good,
+        "modular-is-lower.corrected": lambda: grid(same=equal(rotated=2)),
+        "as-derived": lambda: grid(same=equal(within=3)),
+        "rotation": lambda: grid(same=equal(rotated=1)),
+        "cancelling": lambda: grid(same=equal(across=0.5)),
+        "cancelling-rectified": lambda: grid(same=equal(**{"across rectified": 1.5})),
+        "within-as-across": lambda: grid(same=equal(within=-0.5)),
+        "shared-once": lambda: grid(same=equal(once=2)),
+        "beyond-rank": lambda: grid(same=equal(idle=-4)),
+        "trained-apart": lambda: grid(same=equal(apart=2)),
+        "trained-apart.corrected": lambda: grid(same=equal(whole=3)),
+        "sampled-additive": lambda: grid(split=parts(apart=2)),
+        "sampled-one-each": lambda: grid(split=parts(each=2)),
+        "sampled-constrained-sum": good,
+        "sampled-constrained-sum.corrected": lambda: grid(split=parts(relu=0)),
+        "sampled-linear-sum": lambda: grid(split=parts(linear=2)),
+        "sampled-smooth-sum": lambda: grid(split=parts(tanh=1)),
     }
-    good = dict.fromkeys(spoilt, grid) | as_the_document_says
-    check("modules", good, spoilt)
+    check("modules", dict.fromkeys(spoilt, good) | as_the_document_says, spoilt)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.claims.deviation import largest
 from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.measures.trajectory import at_end
 from foretrain.theory.landscapes import temperature_from_volume
@@ -64,7 +65,7 @@ def by_volume(cell):
     gap = (
         np.abs(found - cell.theory["volume_coefficient"].values.reshape(-1)[-found.size :]) / error
     )
-    return Exact(float(gap[told].max()), f"Largest of {told.sum()} scales, in standard errors.")
+    return largest(gap[told], f"Largest of {told.sum()} scales, in standard errors.")
 
 
 def middle(cell):

@@ -2,8 +2,29 @@
 
 import numpy as np
 
-from foretrain.study import Exact, sentence
+from foretrain.claims.deviation import largest
+from foretrain.study import sentence
 
+from .sampled_claims import (  # noqa: F401
+    as_derived,
+    beyond_rank,
+    cancelling,
+    cancelling_rectified,
+    modular_is_lower,
+    modular_is_lower_corrected,
+    one_function,
+    rotation,
+    sampled_additive,
+    sampled_constrained_sum,
+    sampled_constrained_sum_corrected,
+    sampled_linear_sum,
+    sampled_one_each,
+    sampled_smooth_sum,
+    shared_once,
+    trained_apart,
+    trained_apart_corrected,
+    within_as_across,
+)
 from .study import INPUTS, SOURCE
 
 COUNT = "Both sides are whole numbers, ranks of matrices whose singular values leave a wide gap."
@@ -11,10 +32,6 @@ DRAWS = "Whole numbers; units that are on for all examples are linear and make i
 PAGE = "docs/studies/modules.md"
 FOUND = "Of two equal modules one node in twenty that goes astray takes the index to .8; drawn at random it is 0."
 MOST = 0.01  # ten times eps^(1/2)
-
-
-def off(values, note=""):
-    return Exact(float(np.abs(values).max()), note)
 
 
 def values(cell, *names, variant=""):
@@ -31,7 +48,7 @@ def values(cell, *names, variant=""):
 )
 def additive(cell):
     together, parts = values(cell, "apart_together", "apart_sum")
-    return off(together - parts)
+    return largest(together - parts)
 
 
 @sentence(

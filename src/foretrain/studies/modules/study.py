@@ -2,16 +2,26 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from foretrain import study as lab
 from foretrain.study import Variable, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
-COST = "1 min"
+COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 8
 AXES = {"strength": (0.01, 0.0003, 0.003, 0.03, 0.1, 1.0), "mediators": (2, 1, 4)}
 PRESETS = {"paper": {"seeds": 50}}
 INPUTS, HIDDEN, OUTPUTS = 3, 5, 2  # of each module; both hidden layers are as wide
+ACTIVATIONS = ("relu", "identity", "tanh")
+ENTANGLED = (
+    "blocks", "rotated", "idle", "within", "across", "idle rectified", "across rectified", "twice", "once", "apart", "whole",
+)  # fmt: skip
+UNITS = (1, 2, 3)  # neurons of each module of those
+SAMPLED = {"strength": 1.0, "mediators": 2}
+PATHS = {"entangled": 1500, "held": 2500}  # of chains; one is a step
+PARTS = ("first", "first, held", "second", "both", "second, apart", "both, apart")
 lab.declare(
     Variable("apart_sum", meaning="Effective parameters of both modules, nothing between them."),
     Variable("apart_together", meaning="Of the network that they are, weights between them held."),
@@ -27,6 +37,28 @@ lab.declare(
     Variable("derivative_law", meaning="1 where w² > eps, else 0."),
     Variable("search_agreement", meaning="Adjusted Rand index of modules by the normalised cut."),
     Variable("plain_agreement", meaning="Adjusted Rand index of modules by the plain cut."),
+    Variable(
+        "sampled_parameters",
+        ("realisation", "module_units"),
+        meaning="Twice the sampled learning coefficient of networks of equal function, by kind and size.",
+    ),
+    Variable(
+        "derived_parameters",
+        ("realisation", "module_units"),
+        meaning="What it tends to, where that is known.",
+    ),
+    Variable("exact_rank", ("realisation", "module_units"), meaning="Rank of their Jacobians."),
+    Variable(
+        "function_gap",
+        ("realisation", "module_units"),
+        meaning="Root mean square distance from the function of the modular one.",
+    ),
+    Variable(
+        "constrained_parameters",
+        ("nonlinearity", "loss_part"),
+        meaning="Twice the sampled learning coefficient of a loss of interacting modules.",
+    ),
+    Variable("constrained_rank", ("nonlinearity", "loss_part"), meaning="Rank of its Jacobian."),
 )
 
 
@@ -34,12 +66,20 @@ lab.declare(
 class Parameters(lab.Run):
     """Two modules 3-5-5-2; M2's second hidden layer reads some of M1's first, each by one weight."""
 
+    kind: str = parameter(
+        "planted",
+        "planted modules, of which freedom is counted and which are sought; networks of equal function; or losses of "
+        "modules that interact, sampled",
+        choices=("planted", "entangled", "held"),
+        static=True,
+        sweepable=False,
+    )
     mediators: int = parameter(2, "m, units of M1 that M2 reads", minimum=1, maximum=HIDDEN)
     strength: float = parameter(0.01, "w, weight by which it reads each", above=0, maximum=10)
     activation: str = parameter(
         "relu",
         "of both hidden layers",
-        choices=("relu", "identity", "tanh"),
+        choices=ACTIVATIONS,
         static=True,
         sweepable=False,
     )
@@ -53,10 +93,22 @@ class Parameters(lab.Run):
 
 
 def variants(p):
-    """Beside rectified modules linear ones and ones of tanh."""
-    if p.activation != "relu":
-        return {}
+    """Beside rectified modules linear ones and ones of tanh; networks of equal function, and losses, that are sampled."""
     return {
         "linear": {"activation": "identity", "seeds": 3},
         "tanh": {"activation": "tanh", "seeds": 3},
+        **{
+            kind: {"kind": kind, "steps": paths, "observe_every": paths, **SAMPLED}
+            for kind, paths in PATHS.items()
+        },
+    }
+
+
+def labels(p):
+    """Kinds of networks, and parts of losses."""
+    return {
+        "realisation": np.array(ENTANGLED),
+        "module_units": np.array(UNITS),
+        "nonlinearity": np.array(ACTIVATIONS),
+        "loss_part": np.array(PARTS),
     }

@@ -1,0 +1,169 @@
+"""Planted modules: their free directions counted, volumes along one of them, and the search for modules; on the host."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.grams import jacobian
+from foretrain.degeneracy.interaction_basis import interaction_basis
+from foretrain.degeneracy.interaction_graph import interaction_graph
+from foretrain.degeneracy.modularity import (
+    affinity,
+    derivative_freedom,
+    partition,
+    secant_freedom,
+    secant_of_volumes,
+)
+from foretrain.degeneracy.network import perceptron
+
+from .study import HIDDEN, INPUTS, OUTPUTS
+
+WIDTHS = (INPUTS, HIDDEN, HIDDEN, OUTPUTS)
+COUNTED = 150  # examples on which ranks are taken: twice as many equations as a module has parameters, and more
+THRESHOLD = 1e-10  # of singular values against the largest
+COUNTS = ("apart_sum", "apart_together", "constrained", "unconstrained", "second", "together")
+MORE = ("secant_cost", "derivative_cost", "pair_cost", "other_cost", "secant_law")
+MORE += ("derivative_law", "search_agreement", "plain_agreement")
+
+
+def measured(p, random, data):
+    """Counts of free directions; of rectified modules also volumes along one, and the modules that are found.
+
+    Args:
+        p: Parameters of the study.
+        random: Generator of weights.
+        data: Generator of examples.
+    """
+    pair = [module(random) for _ in range(2)]
+    left, right = data.standard_normal((2, p.examples, INPUTS))
+    x = np.concatenate([np.repeat(left, p.examples, 0), np.tile(right, (p.examples, 1))], 1)
+    network = joined(pair, p.activation, p.mediators, p.strength)
+    some = data.standard_normal((COUNTED, 2 * INPUTS))
+    found = counts(network, joined(pair, p.activation, 0, 0.0), some, p)
+    if p.activation == "relu":
+        values = np.maximum(left @ pair[0][0][0].T + pair[0][1][0], 0)
+        found |= costs((values**2).mean(0), p.strength, p.cutoff)
+        found |= search(network, x, p.cutoff)
+    return found
+
+
+def module(random, widths=WIDTHS):
+    """Weights (out, in) and biases of one module."""
+    weights = [random.standard_normal((b, a)) * (2 / a) ** 0.5 for a, b in pairwise(widths)]
+    shifts = (0.0, 1.0, 0.0)  # few units of the second layer are silent, few of the first always on
+    return weights, [
+        a + 0.3 * random.standard_normal(b) for a, b in zip(shifts, widths[1:], strict=True)
+    ]
+
+
+def joined(pair, activation, mediators, strength):
+    """Both modules side by side; unit i of M2's second hidden layer reads unit i of M1's first."""
+    weights = []
+    for a, b in zip(pair[0][0], pair[1][0], strict=True):
+        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
+        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
+        weights.append(whole)
+    unit = np.arange(mediators)
+    weights[1][len(weights[1]) // 2 + unit, unit] = strength
+    biases = [np.concatenate(both) for both in zip(pair[0][1], pair[1][1], strict=True)]
+    return perceptron(weights, biases, activation)
+
+
+def owners(network):
+    """Of every parameter, in the order of `jacobian`: 1 and 2 for those of the modules, 0 for those between them."""
+    found = []
+    for leaves in network.params:
+        rows, columns = (size // 2 for size in leaves["weight"].shape)
+        bias, weight = np.ones(2 * rows, int), np.zeros((2 * rows, 2 * columns), int)
+        bias[rows:] = 2
+        weight[:rows, :columns], weight[rows:, columns:] = 1, 2
+        found += [bias, weight.ravel()]
+    return np.concatenate(found)
+
+
+def rank(rows):
+    """Of (example, variable, parameter): effective parameters, which is twice the learning coefficient where it is regular."""
+    values = np.linalg.svd(rows.reshape(-1, rows.shape[-1]), compute_uv=False)
+    return float((values > THRESHOLD * values[0]).sum())
+
+
+def counts(network, apart, x, p):
+    """Effective parameters: ranks of Jacobians of outputs, and of mediators, by the weights within the modules."""
+    own, n = owners(network), len(x)
+    slopes = jacobian(network, x).reshape(n, 2 * OUTPUTS, -1)
+    separate = jacobian(apart, x).reshape(n, 2 * OUTPUTS, -1)
+    leaves = network.params[0]
+    first = perceptron([leaves["weight"]], [leaves["bias"]], [p.activation])
+    seen = jacobian(first, x).reshape(n, 2 * HIDDEN, -1)[:, : p.mediators]
+    rest = np.zeros((n, p.mediators, len(own) - seen.shape[-1]))
+    mediators = p.strength * np.concatenate([seen, rest], -1)
+    mine, theirs = own == 1, own == 2
+    both = np.concatenate([slopes[:, :OUTPUTS], mediators], 1)
+    return {
+        "apart_sum": rank(separate[:, :OUTPUTS, mine]) + rank(separate[:, OUTPUTS:, theirs]),
+        "apart_together": rank(separate[:, :, own > 0]),
+        "constrained": rank(both[:, :, mine]),
+        "unconstrained": rank(slopes[:, :OUTPUTS, mine]),
+        "second": rank(slopes[:, OUTPUTS:, theirs]),
+        "together": rank(slopes[:, :, own > 0]),
+    }
+
+
+def costs(squares, strength, eps):
+    """Volumes along the free scale e^s of a rectified unit, |s| <= 1, where w² mean (v - v*)² must stay below eps."""
+    effective = strength * np.sqrt(
+        np.maximum(squares[:2], 1e-12)
+    )  # w times the root mean square of v
+
+    def ends(weight, bound):
+        """Where w² q (e^s - 1)² < bound: an interval of s."""
+        reach = np.sqrt(bound) / weight
+        low = np.log(1 - reach) if reach < 1 else -np.inf
+        return np.clip([low, np.log1p(reach)], -1, 1)
+
+    def volume(weight, bound=eps):
+        return float(np.diff(ends(weight, bound))[0])
+
+    one, other = effective
+    # Both at once: of each s of the first, as much of the second as the rest of eps allows.
+    low, high = ends(one, eps)
+    edges = np.linspace(low, high, 401)
+    middle = (edges[1:] + edges[:-1]) / 2
+    rest = eps - (one * np.expm1(middle)) ** 2
+    both = sum(volume(other, max(left, 1e-300)) for left in rest) * (high - low) / len(middle)
+    step = 1.01
+    slope = 2 * np.log(volume(one, eps * step) / volume(one, eps / step)) / (2 * np.log(step))
+    return {
+        "secant_cost": secant_of_volumes(volume(one), 2.0, eps),
+        "derivative_cost": slope,
+        "pair_cost": secant_of_volumes(both, 4.0, eps),
+        "other_cost": secant_of_volumes(volume(other), 2.0, eps),
+        "secant_law": secant_freedom(one, eps),
+        "derivative_law": derivative_freedom(one, eps),
+    }
+
+
+def search(network, x, eps):
+    """Modules of the interaction graph in the local basis, against where each direction's activations vary most."""
+    from sklearn.metrics import adjusted_rand_score
+
+    basis = interaction_basis(network, x, kind="local", centre=True, few=True)
+    graph = interaction_graph(network, x, basis, points=5)
+    planted = []
+    for layer, f in zip(
+        basis.layers, folded.layers(folded.steps(network, False), x, False), strict=True
+    ):
+        f, half = f - layer.mean, f.shape[1] // 2
+        own, other = (
+            (f[:, part] @ layer.forward[:, part].T).var(0)
+            for part in (slice(half), slice(half, None))
+        )
+        planted.append(other > own)
+    labels, weights = np.concatenate(planted).astype(int), affinity(graph.strengths, eps)
+    found = {}
+    for name, balance in (("search_agreement", "volume"), ("plain_agreement", "none")):
+        made = partition(weights, 2, balance=balance).labels
+        kept = made >= 0
+        found[name] = float(adjusted_rand_score(labels[kept], made[kept]))
+    return found

@@ -1,6 +1,8 @@
 """Networks made elsewhere, read exactly; files that cannot be used, refused in a line."""
 
+import json
 import pickle
+import struct
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ from foretrain.degeneracy import adapters
 from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import is_perceptron, restricted, with_params
+from foretrain.degeneracy.transformer import of_transformer, pairs
 from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
 from foretrain.networks.embedding import decode, draw_decoder
@@ -104,6 +107,11 @@ def test_files_that_cannot_be_used_are_refused_in_a_line(tmp_path):
     refused("o.npz", "pickled objects", (tmp_path / "objects.npz").read_bytes())
     refused("broken.npz", "whole .npz", b"PK no")
     refused("broken.safetensors", "whole safetensors", b"12")
+    for dtype, each in (("BF16", 2), ("F8_E4M3", 1)):
+        tensor = {"dtype": dtype, "shape": [2, 3], "data_offsets": [0, 6 * each]}
+        head = json.dumps({"a.weight": tensor}).encode()
+        content = struct.pack("<Q", len(head)) + head + bytes(6 * each)
+        refused("t.safetensors", r"float32 or float64.*tensor\.float", content)
     refused("model.onnx", r"be a \.safetensors or \.npz")
     with pytest.raises(ArgumentError, match="is not there"):
         adapters.load(tmp_path / "absent.safetensors")
@@ -132,7 +140,7 @@ def test_the_transformer_and_the_freedom_of_its_heads():
     dim, symbols = 4, 6
     weights = transformer.draw(random, dim, 5, 1, 8)
     embedding = random.normal(size=(symbols, dim))
-    found, x = adapters.of_transformer(weights, embedding), adapters.pairs(symbols)
+    found, x = of_transformer(weights, embedding), pairs(symbols)
     with jax.enable_x64(True):
         exact = transformer.logits(weights, embedding)
     np.testing.assert_allclose(

@@ -1,10 +1,15 @@
 import numpy as np
 import pytest
 
+import foretrain
 from foretrain.cli import main
+from foretrain.degeneracy.adapters import load
 from foretrain.degeneracy.analysis import analyze, variance_between
 from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.transformer import arrays, of_arrays, pairs
+from foretrain.degeneracy.transformer_freedom import transformer_freedom
 from foretrain.errors import ArgumentError
+from foretrain.networks import transformer
 
 RANDOM = np.random.default_rng(0)
 WEIGHTS = [RANDOM.standard_normal((5, 3)), RANDOM.standard_normal((2, 5))]
@@ -31,6 +36,65 @@ def test_a_model_is_analysed_told_and_shown(folder, capsys):
     page = (folder / "out" / "analysis.html").read_text("utf-8")
     assert "data:image/svg+xml" in page
     assert "Trust" in page
+
+
+def stored(random, symbols=5, dim=3, hidden=4, outputs=5):
+    """A transformer as a run that kept its state has it."""
+    weights = transformer.draw(random, dim, hidden, 1, outputs)._asdict()
+    weights = {name: w + 0.3 * random.standard_normal(np.shape(w)) for name, w in weights.items()}
+    run = {f"state_decoder_{name}": w for name, w in weights.items()}
+    return run | {"state_embedding": random.standard_normal((symbols, dim)), "loss": 0.0}
+
+
+def test_a_transformer_is_analysed_on_its_pairs(tmp_path, capsys):
+    kept = arrays(stored(np.random.default_rng(1)))
+    np.savez(tmp_path / "t.npz", **kept)
+    symbols = np.indices((5, 5)).reshape(2, -1).T
+    np.save(tmp_path / "x.npy", symbols)
+    words = [str(tmp_path / "t.npz"), "--data", str(tmp_path / "x.npy"), "--draws", "0", "--quiet"]
+    assert main(["analyze", *words, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    found = transformer_freedom(load(tmp_path / "t.npz"), pairs(5))
+    for text in (
+        "10 - 6 - 6 - 6 - 5",
+        "queries and keys",
+        f"exact     {found.free}",
+        "none at the",
+    ):
+        assert text in said
+    for data, says in ((symbols + 1, "whole numbers from 0 to 4"), (pairs(4), "10 columns")):
+        np.save(tmp_path / "x.npy", data)
+        assert main(["analyze", *words]) == 2
+        assert says in capsys.readouterr().err
+    for change, says in (
+        ({"outward": np.ones((1, 3, 4))}, "have shape (1, 3, 3)"),
+        ({"extra": np.ones(2)}, "has `extra`"),
+        ({"widen": np.ones((3, 4))}, "have 3 axes"),
+    ):
+        np.savez(tmp_path / "t.npz", **(kept | change))
+        assert main(["analyze", *words]) == 2
+        assert says in capsys.readouterr().err
+    with pytest.raises(ArgumentError, match="has no `state_embedding`"):
+        arrays({})
+    with pytest.raises(ArgumentError, match="has no `bias`"):
+        of_arrays({name: one for name, one in kept.items() if name != "bias"})
+
+
+@pytest.mark.slow
+def test_a_stored_run_of_the_study_is_read(tmp_path):
+    small = {"symbols": 5, "embedding_dim": 3, "hidden_width": 4, "steps": 50, "compared": False}
+    small |= {"decoder_learning_rate": 0.01, "decoder_decay": 1.0}
+    result = foretrain.run(
+        "modular-transformer",
+        **small,
+        seeds=1,
+        keep_state="end",
+        out=tmp_path / "r",
+        quiet=True,
+        workers=1,
+    )
+    network = of_arrays(arrays(result.simulation.isel(seed=0)))
+    assert network.params[0]["embedding"].shape == (5, 3)
 
 
 def test_its_parts_share_a_scale_and_doubts_are_told():
@@ -71,3 +135,26 @@ def test_what_does_not_fit_is_one_line(folder, capsys):
     np.save(folder / "wide.npy", np.zeros((9, 4)))
     assert main(["analyze", words[0], "--data", str(folder / "wide.npy"), "--quiet"]) == 2
     assert "columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("weights", "x", "says"),
+    [
+        (WEIGHTS, np.ones((9, 3)), "answers all 9 alike"),
+        (WEIGHTS, X[:1], "holds one"),
+        (WEIGHTS, 1e200 * X, "squares are finite"),
+        ([1e200 * w for w in WEIGHTS], X, "squares are finite"),
+        ([0 * w for w in WEIGHTS], X, "alike"),
+    ],
+)
+def test_outputs_that_say_nothing_are_refused_in_a_line(weights, x, says):
+    for eps in (None, 1.0):
+        with pytest.raises(ArgumentError, match=says) as caught:
+            analyze(perceptron(weights), x, eps, draws=0)
+        assert "\n" not in str(caught.value)
+
+
+def test_equal_models_have_no_noise_scale():
+    network = perceptron(WEIGHTS)
+    with pytest.raises(ArgumentError, match="differ in their outputs"):
+        variance_between([network, network], X)

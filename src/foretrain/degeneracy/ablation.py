@@ -29,11 +29,12 @@ from foretrain.degeneracy.interaction_basis import (
     pca,
 )
 from foretrain.degeneracy.interaction_graph import InteractionGraph
-from foretrain.degeneracy.moments import moments
+from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import LOSSES, Network
-from foretrain.errors import argument_error, one_of
+from foretrain.errors import one_of
 
 BASES = ("global", "local", "pca", "svd", "neurons")
+_TOGETHER = 2**17  # activations that go through a section at once
 
 
 def all_bases(
@@ -50,11 +51,12 @@ def all_bases(
     """Bases of every layer, by name, all with the same output layer.
 
     ``global`` and ``local`` are the interaction bases. ``pca`` has principal components in the order of variance, ``svd``
-    right singular vectors of each section's weights (with the folded bias) in the order of singular values, ``neurons`` the
-    activations themselves in the order of their variance times their mean squared effect, G_jj M_jj.
+    right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
+    Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
+    themselves in the order of their variance times their mean squared effect, G_jj M_jj.
 
     Args:
-        network: Its sections must name their weights, for ``svd``.
+        network: L sections.
         data: As of `interaction_basis`.
         names: Some of `BASES`.
         final: As of `interaction_basis`.
@@ -86,7 +88,7 @@ def all_bases(
             elif name == "neurons":
                 below.append(_neurons(one, moment))
             else:
-                below.append(_singular(chain[at], moment.mean, at))
+                below.append(_singular(chain, at, moment.mean, data, not centre, budget))
         made[name] = InteractionBasis(
             (*below, whole.layers[-1]), name, whole.folded, whole.examples
         )
@@ -102,13 +104,19 @@ def _neurons(one: LayerBasis, moment):
     )
 
 
-def _singular(step, mean, at):
-    if not isinstance(step, Pointwise):
-        got = f"section {at} names no weights with a known nonlinearity"
-        raise argument_error("names", "leave out `svd`", got)
-    read = step.matrix
-    if step.carries:  # the constant is read as well, to be handed on
-        read = np.concatenate([read, np.eye(read.shape[1])[-1:]])
+def _singular(chain, at, mean, data, folded, budget):
+    step = chain[at]
+    if isinstance(step, Pointwise):
+        read = step.matrix
+        if step.carries:  # the constant is read as well, to be handed on
+            read = np.concatenate([read, np.eye(read.shape[1])[-1:]])
+    else:
+        read, seen = np.zeros((0, len(mean))), 0
+        for block in blocks(data, block_size(24 * len(mean) ** 2, budget)):
+            seen += len(block)
+            slopes = step.jacobians(layers(chain[:at], block, folded)[-1])
+            read = factor(slopes.reshape(-1, len(mean)), read)
+        read = read / np.sqrt(seen)
     _, values, directions = np.linalg.svd(read, full_matrices=False)
     return LayerBasis(directions, directions.T, values**2, mean)
 
@@ -218,10 +226,14 @@ def _cut(step, below, above, f, mask):
     here = below.coordinates(f)
     found = np.empty((len(f), above.size))
     alike, rows = np.unique(mask, axis=0, return_inverse=True)
-    for number, row in enumerate(alike):
-        mine = rows.ravel() == number
-        seen = step.values(below.activations(here * row))
-        found[:, mine] = (seen - above.mean) @ above.forward[mine].T
+    # Those that see the same are computed once; several kinds at a time, as a section through JAX is slow to call.
+    many = max(1, _TOGETHER // max(1, len(f) * f.shape[1]))
+    for begin in range(0, len(alike), many):
+        some = alike[begin : begin + many]
+        seen = step.values(below.activations(here * some[:, None]))
+        for number, values in enumerate(seen, begin):
+            mine = rows.ravel() == number
+            found[:, mine] = (values - above.mean) @ above.forward[mine].T
     return above.activations(found)
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.degeneracy.network import Network, Section, dense, network_of, perceptron
+from foretrain.degeneracy import transformer
+from foretrain.degeneracy.network import Network, perceptron
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
 from foretrain.errors import ArgumentError, argument_error, path_argument
 
@@ -141,20 +142,29 @@ def _chained(pairs, names):
 def of_arrays(arrays: Mapping[str, Any], activation: str = "relu") -> Network:
     """Arrays by name, `*.weight` (out, in) and `*.bias` (out,), a linear layer for each weight.
 
-    Layers are in the order of their names, numbers in them by size (`layers.2` before `layers.10`).
+    Layers are in the order of their names, numbers in them by size (`layers.2` before `layers.10`). Arrays of foretrain's
+    transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`.
 
     Args:
         arrays: Nothing else may be among them.
-        activation: Between layers.
+        activation: Between layers; a transformer has its own.
     """
+    if {"embedding", "inward"} <= set(arrays):
+        _only(arrays, transformer.NAMES, "the arrays of a transformer")
+        return transformer.of_arrays(arrays)
     stems = sorted(
         {name.removesuffix(".weight") for name in arrays if name.endswith(".weight")},
         key=_by_number,
     )
-    others = sorted(set(arrays) - {f"{s}.{k}" for s in stems for k in ("weight", "bias")})
-    if others or not stems:
-        got = f"has `{others[0]}`" if others else "holds no weight"
-        raise argument_error("model", "hold `*.weight` and its `*.bias`, nothing else", got)
+    if not stems:
+        rule = "hold `*.weight` and its `*.bias`, or a transformer of foretrain"
+        raise argument_error("model", rule, "holds no weight")
+    _only(
+        arrays,
+        [f"{s}.{k}" for s in stems for k in ("weight", "bias")],
+        "`*.weight` and its `*.bias`",
+    )
+    nonlinearity(activation)
     biases = [None if (b := arrays.get(f"{s}.bias")) is None else np.asarray(b) for s in stems]
     try:
         return perceptron([np.asarray(arrays[f"{s}.weight"]) for s in stems], biases, activation)
@@ -163,12 +173,18 @@ def of_arrays(arrays: Mapping[str, Any], activation: str = "relu") -> Network:
         raise ArgumentError(f"{error} Layers are taken in the order {order}.") from None
 
 
+def _only(arrays, names, what):
+    others = sorted(set(arrays) - set(names))
+    if others:
+        raise argument_error("model", f"hold {what}, nothing else", f"has `{others[0]}`")
+
+
 def _by_number(name):
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def load(path: str | Path, activation: str = "relu") -> Network:
-    """A perceptron from a file of arrays: `.safetensors`, or `.npz` without pickled objects; see `of_arrays`.
+    """A network from a file of arrays: `.safetensors`, or `.npz` without pickled objects; see `of_arrays`.
 
     Args:
         path: The file.
@@ -193,18 +209,21 @@ def load(path: str | Path, activation: str = "relu") -> Network:
 def _safetensors(path):
     from safetensors import SafetensorError, safe_open
 
+    known = True
     try:
         with safe_open(path, "numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}
-    except TypeError:  # of a dtype that NumPy does not have
-        raise argument_error(
-            "model", "hold float16, float32 or float64", f"{path.name} has another dtype",
-            "Convert it: tensor.float().",
-        ) from None  # fmt: skip
+            found = {name: file.get_tensor(name) for name in file.keys()}
+        known = all(one.dtype.kind in "fiub" for one in found.values())
+    except (TypeError, AttributeError):  # of a dtype that NumPy does not have
+        found, known = {}, False
     except SafetensorError as error:
         raise argument_error(
             "model", "be a whole safetensors file", f"{path.name}: {error}"
         ) from None
+    if not known:
+        rule, got = "hold float16, float32 or float64", f"{path.name} has another dtype"
+        raise argument_error("model", rule, got, "Convert it: tensor.float().")
+    return found
 
 
 def _npz(path):
@@ -237,61 +256,3 @@ def of_decoder(weights: Any, activation: str = "tanh") -> Network:
         [np.asarray(getattr(weights, f"bias_{n}")) for n in numbers],
         activation,
     )
-
-
-def pairs(symbols: int) -> np.ndarray:
-    """All ordered pairs of symbols as what `of_transformer` reads, (pair, 2 symbols): two ones in each row."""
-    one = np.eye(symbols)
-    return np.concatenate([np.repeat(one, symbols, 0), np.tile(one, (symbols, 1))], 1)
-
-
-def of_transformer(weights: Any, embedding: Any) -> Network:
-    """A `foretrain.networks.transformer.Transformer` on pairs of symbols: embedding, then attention and perceptron in turn.
-
-    Sections are the embedding (both tokens read the same one, so that it names no weight), for each layer one of attention and
-    one of its perceptron, residuals included, and the last linear one. A layer's activations are both tokens side by side.
-
-    Args:
-        weights: (in, out), as the transformer has them.
-        embedding: (symbol, coordinate).
-    """
-    leaves = {name: np.asarray(value) for name, value in weights._asdict().items()}
-    sections, params = [Section(_embedded)], [{"embedding": np.asarray(embedding)}]
-    attention = ("scale_1", "shift_1", "inward", "inward_bias", "outward", "outward_bias")
-    inner = ("scale_2", "shift_2", "widen", "widen_bias", "narrow", "narrow_bias")
-    for layer in range(len(leaves["scale_1"])):
-        for apply, names in ((_attended, attention), (_widened, inner)):
-            sections.append(Section(apply))
-            params.append({name: leaves[name][layer] for name in names})
-    sections.append(dense())
-    weight = np.concatenate([leaves["first"], leaves["second"]]).T
-    params.append({"weight": weight, "bias": leaves["bias"]})
-    return network_of(sections, params)
-
-
-def _embedded(params, f):
-    return (f.reshape(2, -1) @ params["embedding"]).ravel()
-
-
-def _attended(params, f):
-    import jax
-    import jax.numpy as jnp
-
-    from foretrain.networks.transformer import normalised
-
-    tokens = f.reshape(2, -1)
-    normal = normalised(tokens, params["scale_1"], params["shift_1"])
-    query, key, value = jnp.split(normal @ params["inward"] + params["inward_bias"], 3, axis=-1)
-    pattern = jax.nn.softmax(query @ key.T / tokens.shape[-1] ** 0.5)
-    return (tokens + pattern @ value @ params["outward"] + params["outward_bias"]).ravel()
-
-
-def _widened(params, f):
-    import jax
-
-    from foretrain.networks.transformer import normalised
-
-    tokens = f.reshape(2, -1)
-    normal = normalised(tokens, params["scale_2"], params["shift_2"])
-    hidden = jax.nn.relu(normal @ params["widen"] + params["widen_bias"])
-    return (tokens + hidden @ params["narrow"] + params["narrow_bias"]).ravel()

@@ -16,10 +16,13 @@ from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction
 from foretrain.degeneracy.learning_coefficient import Coefficient, learning_coefficient
 from foretrain.degeneracy.modularity import Partition, affinity, partition
 from foretrain.degeneracy.network import LOSSES, Network, examples, forward, size
+from foretrain.degeneracy.transformer import is_transformer
+from foretrain.degeneracy.transformer_freedom import TransformerFreedom, transformer_freedom
 from foretrain.errors import argument_error, integer, one_of, real
 
 SCALES = (0.1, 1.0, 10.0)  # of the inverse temperature that belongs to the noise scale
 SHARE = 1e-4  # of the outputs' variance, where no noise scale is given
+_ROUNDING = 1e-28  # of mean squares, in double precision
 LARGEST = 100_000  # parameters up to which coefficients are sampled
 
 
@@ -35,6 +38,7 @@ class Analysis:
         source: Where it comes from, in words.
         freedom: Free directions at that scale, None where they were not counted.
         exact: Free directions that change nothing at all, likewise.
+        transformer: The same of a transformer, by its own sources; None for any other network.
         curve: Learning coefficients around the scale, None where nothing was sampled.
         basis: The local interaction basis, activations from their mean.
         graph: Its edges.
@@ -50,6 +54,7 @@ class Analysis:
     source: str
     freedom: FreeDirections | None
     exact: FreeDirections | None
+    transformer: TransformerFreedom | None
     curve: Coefficient | None
     basis: InteractionBasis
     graph: InteractionGraph
@@ -71,11 +76,20 @@ def variance_between(networks: Sequence[Network], x: np.ndarray) -> float:
     if len({one.shape for one in outputs}) > 1:
         got = f"have {[one.shape[1] for one in outputs]} outputs"
         raise argument_error("models", "have the same outputs", got)
-    return float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
+    found = float(np.var(outputs, axis=0, ddof=1).sum(1).mean())
+    if not found > 0:
+        raise argument_error("models", "differ in their outputs", "are alike on these data")
+    return found
 
 
 def _outputs(network, x):
-    return layers(steps(network, False), np.asarray(examples(network, x), float), False)[-1]
+    """(n, d_L), refused where they, or their squares, are too large for double precision."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = layers(steps(network, False), np.asarray(examples(network, x), float), False)[-1]
+        if not np.isfinite((found**2).sum()):
+            rule = "give outputs whose squares are finite"
+            raise argument_error("x", rule, "gives some that are not")
+    return found
 
 
 def analyze(
@@ -116,11 +130,12 @@ def analyze(
     said = tell or (lambda line: None)
     seconds, doubts = {}, []
     outputs = _outputs(network, x)
+    variance = float(outputs.var(0).sum())
+    if not variance > _ROUNDING * float((outputs**2).sum(1).mean()):
+        got = f"the network answers all {len(x)} alike" if len(x) > 1 else "holds one"
+        raise argument_error("x", "hold examples of which the outputs differ", got)
     if eps is None:
-        eps, source = (
-            SHARE * float(outputs.var(0).sum()),
-            "a hundredth of the outputs' deviation, squared",
-        )
+        eps, source = SHARE * variance, "a hundredth of the outputs' deviation, squared"
     eps = real("noise_scale", eps, above=0)
 
     def timed(name, function, *arguments, **options):
@@ -136,8 +151,15 @@ def analyze(
             f"Counts and bases: {len(x)} examples are fewer than the {widest} activations of the widest layer, so that the "
             "data limit every rank."
         )
-    exact = freedom = None
-    if not few:
+    exact = freedom = heads = None
+    if is_transformer(network) and not few:
+        heads = timed("free directions", transformer_freedom, network, x)
+        doubts.append(
+            "Counts: of a transformer those that change nothing at all, none at the scale."
+        )
+        if not heads.exact:
+            doubts.append("Counts: tokens or outputs leave out a direction; more may be free.")
+    elif not few:
         exact = timed("free directions", free_directions, network, x)
         freedom = timed("free directions at the scale", free_directions, network, x, scale=eps)
         if not freedom.sections:
@@ -146,7 +168,9 @@ def analyze(
     curve = None
     if draws and size(network) <= LARGEST:
         said(f"Sampling {len(SCALES)} scales, {chains} chains of {2 * draws} steps.")
-        curve = timed("sampling", _curve, network, x, eps, loss, freedom, draws, chains, seed)
+        counted = freedom or heads
+        left = size(network) if counted is None else max(1, counted.effective)
+        curve = timed("sampling", _curve, network, x, eps, loss, left, draws, chains, seed)
         for at in range(len(curve.beta)):
             found = curve.doubts(0, at)
             if found:
@@ -177,6 +201,7 @@ def analyze(
         source=source,
         freedom=freedom,
         exact=exact,
+        transformer=heads,
         curve=curve,
         basis=basis,
         graph=graph,
@@ -186,7 +211,7 @@ def analyze(
     )
 
 
-def _curve(network, x, eps, loss, freedom, draws, chains, seed):
+def _curve(network, x, eps, loss, left, draws, chains, seed):
     """lambda_Z around the inverse temperature at which a mean excess loss of eps is expected."""
     import jax
 
@@ -194,7 +219,6 @@ def _curve(network, x, eps, loss, freedom, draws, chains, seed):
     from foretrain.degeneracy.posterior import behavioural
 
     register()
-    left = size(network) if freedom is None else max(1, freedom.effective)
     with jax.enable_x64(True):
         params = tuple(
             {k: jax.numpy.asarray(v, "float64") for k, v in leaves.items()}

@@ -309,7 +309,7 @@ def _to_output(chain, data, size, white, top, count, folded):
             )
             rows = later @ white[at][1]
             means[at] += top.forward @ rows.sum(0) / count
-            factors[at] = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), factors[at])
+            factors[at] = factor(_stacked(rows) / np.sqrt(count), factors[at])
     return factors, means
 
 
@@ -321,5 +321,10 @@ def _to_next(chain, at, data, size, unwhite, above, count, folded):
         rows = chain[at].pulled(np.broadcast_to(above.forward, (len(f), *above.forward.shape)), f)
         rows = rows @ unwhite
         mean += rows.sum(0) / count
-        found = factor(rows.reshape(-1, rows.shape[-1]) / np.sqrt(count), found)
+        found = factor(_stacked(rows) / np.sqrt(count), found)
     return found, mean
+
+
+def _stacked(rows):
+    """(n, o, k) to (n o, k), k = 0 too."""
+    return rows.reshape(rows.shape[0] * rows.shape[1], rows.shape[2])

@@ -35,6 +35,7 @@ class Section:
         gate: Of preactivations, any shape: what each output is of its preactivation; None where it is their quotient.
         activation: Name of the nonlinearity (`foretrain.degeneracy.nonlinearities`) where the section is the linear part
             and then this; None where it is anything else.
+        inputs: Number of activations it reads, where no weight says so and the section knows it.
     """
 
     apply: Callable[[Params, Any], Any]
@@ -42,6 +43,7 @@ class Section:
     bias: str | None = None
     gate: Callable[[Any], Any] | None = None
     activation: str | None = None
+    inputs: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +172,7 @@ def _chained(at, section, leaves, width):
 
 
 def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
-    """The data, checked, (example, d_0): finite, at least one, as wide as the first weight where that is named.
+    """The data, checked, (example, d_0): finite, at least one, as wide as the first section reads, where that is known.
 
     Integers become float64.
 
@@ -180,12 +182,13 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
     x = finite_array(name, x, ndim=2)
     if not len(x):
         raise argument_error(name, "hold at least one example", f"has shape {x.shape}")
-    first = network.sections[0].weight
-    if first is not None:
-        width = np.shape(network.params[0][first])[1]
-        if x.shape[1] != width:
-            rule = f"have {width} columns, one for each input of the network"
-            raise argument_error(name, rule, f"has {x.shape[1]}")
+    first = network.sections[0]
+    width = first.inputs
+    if first.weight is not None:
+        width = np.shape(network.params[0][first.weight])[1]
+    if width is not None and x.shape[1] != width:
+        rule = f"have {width} columns, one for each input of the network"
+        raise argument_error(name, rule, f"has {x.shape[1]}")
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 

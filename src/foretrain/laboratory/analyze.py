@@ -12,6 +12,9 @@ import numpy as np
 from foretrain.claims import markup
 from foretrain.degeneracy.adapters import load
 from foretrain.degeneracy.analysis import Analysis, analyze, variance_between
+from foretrain.degeneracy.network import examples
+from foretrain.degeneracy.transformer import is_transformer, one_hot
+from foretrain.degeneracy.transformer_freedom import SOURCES
 from foretrain.errors import argument_error, path_argument, real
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npy
@@ -65,7 +68,7 @@ def analyze_files(
 
     Args:
         models: Files of arrays, see `foretrain.degeneracy.adapters.load`; further ones are other seeds of the same.
-        data: An .npy file, (n, d_0).
+        data: An .npy file, (n, d_0); for a transformer also pairs of symbols, (n, 2), whole numbers from 0.
         activation: Between layers.
         noise_scale: Of the behavioural loss; "seeds" for the variance between the models' outputs; None for a
             ten-thousandth of the variance of the outputs.
@@ -78,6 +81,10 @@ def analyze_files(
     """
     networks = [load(model, activation) for model in models]
     x = read_npy(path_argument("data", data))
+    if is_transformer(networks[0]):
+        x = one_hot(networks[0], x, "data")
+    for network in networks:
+        x = examples(network, x, "data")
     if noise_scale == "seeds":
         eps, source = variance_between(networks, x), f"variance between {len(networks)} models"
     elif noise_scale is None:
@@ -110,6 +117,11 @@ def _tables(found: Analysis) -> list[Table]:
             ("free directions at the scale", f"{free.free:,}"),
             ("effective parameters left", f"{free.effective:,}"),
         ]
+    if found.transformer is not None:
+        whole += [
+            ("free directions, exact", f"{found.transformer.free:,}"),
+            ("effective parameters left", f"{found.transformer.effective:,}"),
+        ]
     tables: list[Table] = [("The network", ("", ""), whole)]
     if found.curve is not None:
         one = found.curve
@@ -124,6 +136,8 @@ def _tables(found: Analysis) -> list[Table]:
         ]
         head = ("inverse temperature", "loss", "effective parameters", "trusted")
         tables.append(("Effective parameters over scale, sampled", head, rows))
+    if found.transformer is not None:
+        tables.append(_by_source(found.transformer))
     if exact is not None and free is not None:
         head = ("section", "parameters", "activations", "Jacobians", "synchronised", "left")
         rows = [
@@ -160,6 +174,16 @@ def _tables(found: Analysis) -> list[Table]:
     rows = [(name, duration(value)) for name, value in found.seconds.items()]
     tables.append(("Time and memory", ("", ""), [*rows, ("most memory", f"{peak:.0f} MB")]))
     return tables
+
+
+def _by_source(found) -> Table:
+    names = [source.replace("_", " and ") for source in SOURCES]
+    parts = [(f"{at + 1}", one) for at, one in enumerate(found.sections, 1)]
+    rows = [
+        (name, *(f"{one[source]:,}" if source in one else "-" for source in SOURCES))
+        for name, one in [*parts, ("none", found.whole), ("all", found.by_source())]
+    ]
+    return "Free directions, by section and source", ("section", *names), rows
 
 
 def _layer_name(at, many):

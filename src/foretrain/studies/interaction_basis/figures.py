@@ -6,21 +6,33 @@ import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.layered_graph import layered_graph
-from foretrain.figures.style import PALETTE, panels, seed_band
+from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band
 
 from .study import BASES, DRAWN
 
 WORDS = dict(zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True))
+LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 
 
 def draw(grid):
-    """Loss against directions and edges kept, for digits and modular addition, and the graph of one classifier."""
+    """Loss against directions and edges kept, graphs of a classifier and a transformer, and frequencies of the latter."""
     cell, words = grid.first()
-    figure, axes = panels(2, 2, height=6.6, sharex="col")
     rows = {"digits": cell.simulation}
-    if "modular" in cell.variants:
-        rows["modular addition"] = cell.variants["modular"]
-    for (name, data), row in zip(rows.items(), axes, strict=False):
+    for name, title in (("modular", "modular addition"), ("transformer", "transformer")):
+        if name in cell.variants:
+            rows[title] = cell.variants[name]
+    made = {"curves": _curves(rows, words)}
+    made["graph"] = _graph(cell.simulation, "the digits classifier" + words)
+    if "transformer" in cell.variants:
+        data = cell.variants["transformer"]
+        made["transformer"] = _graph(data, "the transformer" + words)
+        made["frequencies"] = _frequencies(data, words)
+    return made
+
+
+def _curves(rows, words):
+    figure, axes = panels(len(rows), 2, height=0.6 + 3 * len(rows), sharex="col", squeeze=False)
+    for (name, data), row in zip(rows.items(), axes, strict=True):
         for ax, (curve, dim, what) in zip(
             row,
             (("direction_loss", "kept", "directions"), ("edge_loss", "kept_edges", "edges")),
@@ -38,15 +50,18 @@ def draw(grid):
         "Divergence of what the cut network answers from what the whole one does, against what is kept of each layer."
         + words
     )
-    made = {"curves": finished(figure, "What is left of a network", caption, columns=3)}
-    strength = cell.simulation["edge_strength"].isel(seed=0)
-    modules = cell.simulation["module"].isel(seed=0).values
+    return finished(figure, "What is left of a network", caption, columns=3)
+
+
+def _graph(data, words):
+    strength = data["edge_strength"].isel(seed=0)
+    modules = data["module"].isel(seed=0).values
     sizes = [_directions(modules, strength.values, at) for at in range(len(modules))]
     edges = [part[: sizes[at + 1], : sizes[at]] for at, part in enumerate(strength.values)]
-    graph = layered_graph(edges, [one[:size] for one, size in zip(modules, sizes, strict=True)])
-    more = f" Of each layer the {DRAWN} most important directions of the local basis, for the digits of the first seed."
-    made["graph"] = dataclasses.replace(graph, caption=graph.caption + more + words)
-    return made
+    kept = [one[:size] for one, size in zip(modules, sizes, strict=True)]
+    graph = layered_graph(edges, kept, names=LAYERS if len(sizes) == len(LAYERS) else None)
+    more = f" Of each layer the {DRAWN} most important directions of the local basis, for the first seed of {words}"
+    return dataclasses.replace(graph, caption=graph.caption + more)
 
 
 def _directions(modules, strength, at):
@@ -57,3 +72,38 @@ def _directions(modules, strength, at):
     if at < len(strength):
         met = met | (strength[at] > 0).any(0)
     return int(np.flatnonzero(met)[-1]) + 1
+
+
+def _frequencies(data, words):
+    figure, axes = panels(2, 2, height=6.4)
+    one = data["input_spectrum"].isel(seed=0)
+    shown = (("fitted", "global"), ("end", "global"), ("end", "svd"))
+    for ax, (moment, basis) in zip(axes.ravel(), shown, strict=False):
+        power = one.sel(moment=moment, basis=basis).values
+        many = max(1, int((power.sum(1) > 0).sum()))
+        picture = ax.imshow(
+            power[:many].T, aspect="auto", origin="lower", vmin=0, vmax=1, cmap=SEQUENTIAL,
+            extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5),
+        )  # fmt: skip
+        when = "when fitted" if moment == "fitted" else "at the end"
+        ax.set_title(f"{WORDS[basis].removeprefix('interaction ')}, {when}", loc="left")
+        ticks = np.arange(1, power.shape[1] + 1)
+        ax.set(xlabel="direction of the input", ylabel="frequency", yticks=ticks)
+        figure.colorbar(picture, ax=ax, label="share of power")
+    ax, found = axes[1, 1], data["frequency_share"].sel(moment="end")
+    place = np.arange(found.sizes["node_layer"])
+    for basis, colour in zip(BASES, PALETTE.values(), strict=False):
+        seed_band(ax, place, found.sel(basis=basis), WORDS[basis], color=colour)
+    chance = data["shuffled_share"].sel(moment="end").mean("seed")
+    ax.plot(place, chance, ":", color="black", label="symbols shuffled")
+    names = LAYERS if len(place) == len(LAYERS) else [str(at) for at in place]
+    ax.set_xticks(place, names, rotation=30, ha="right")
+    ax.set(ylim=(0, 1.02), ylabel="share at one frequency")
+    ax.set_title("at the end", loc="left")
+    caption = (
+        "Power of the most important directions of the input at each frequency of the symbols, in the interaction basis and "
+        "in that of singular vectors, for the first seed of the transformer; and the share at the best frequency in every "
+        "layer at the end, mean over directions by importance and over seeds with its interval."
+        + words
+    )
+    return finished(figure, "Frequencies of a transformer's directions", caption, columns=3)

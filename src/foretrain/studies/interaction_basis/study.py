@@ -8,15 +8,17 @@ from foretrain import study as lab
 from foretrain.study import Variable, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 6 and appendix A"
-COST = "1 min"
+COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy", "bushnaq2024basis")
-SEEDS = 6
+SEEDS = 10
 PRESETS = {"paper": {"seeds": 20, "centring": ("mean", "none"), "hidden_width": 128}}
 BASES = ("global", "local", "pca", "svd", "neurons")
 KEPT = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 32, 40, 50, 65, 100, 130)
 EDGES = (5, 10, 20, 30, 45, 65, 100, 150, 225, 350, 500, 800, 1200, 1800, 2700, 4200, 8000)
 SAMPLES = (100, 200, 400, 800, 1600)
+JOINTS = (1e-6, 1e-5, 1e-4)  # weights that join two blocks, small beside gaps of importances
 DRAWN = 20  # directions of a layer of which edges are stored
+MOMENTS = ("fitted", "end")
 lab.declare(
     Variable(
         "direction_loss",
@@ -36,6 +38,26 @@ lab.declare(
     Variable("edges_needed", ("basis",), meaning="Likewise edges between two layers."),
     Variable("fitted_accuracy", meaning="Share of its examples that the network answers right."),
     Variable(
+        "heldout_accuracy",
+        ("moment",),
+        meaning="Share of the pairs not trained that are answered right.",
+    ),
+    Variable(
+        "frequency_share",
+        ("moment", "basis", "node_layer"),
+        meaning="Power of a direction at its best frequency of the symbols, mean by variance times effect on outputs.",
+    ),
+    Variable(
+        "shuffled_share",
+        ("moment", "node_layer"),
+        meaning="Likewise of the global basis when symbols are shuffled.",
+    ),
+    Variable(
+        "input_spectrum",
+        ("moment", "basis", "direction", "frequency"),
+        meaning="Power at each frequency of the most important directions of the input.",
+    ),
+    Variable(
         "edge_strength",
         ("section", "direction_to", "direction"),
         meaning="E^(1/2) of the most important directions of the local basis, rows the next layer's.",
@@ -43,11 +65,31 @@ lab.declare(
     Variable(
         "module", ("node_layer", "direction"), kind="int", meaning="Module of them, -1 for none."
     ),
+    Variable(
+        "direction_frequency",
+        ("node_layer", "direction"),
+        kind="int",
+        meaning="Best frequency of the most important directions of the local basis, -1 for none.",
+    ),
+    Variable(
+        "same_frequency", meaning="Share of the edges' E between directions of one best frequency."
+    ),
+    Variable("same_by_chance", meaning="The same if frequencies of both ends were independent."),
+    Variable("module_agreement", meaning="Adjusted Rand index of modules and best frequencies."),
+    Variable(
+        "module_purity",
+        meaning="Share of directions of their module's commonest frequency, 0 by chance and 1 at most.",
+    ),
     Variable("identity_gap", meaning="Largest entry of layer map minus identity."),
     Variable("importance_gap", meaning="Largest difference of importances, over the largest."),
     Variable("edge_gap", meaning="Largest edge minus importance, over the largest importance."),
     Variable(
         "cross_on_product", meaning="Largest E^(1/2) between independent blocks, over the largest."
+    ),
+    Variable(
+        "cross_on_joined",
+        ("joint",),
+        meaning="Largest E between blocks that one weight joins, over that of all: median of networks.",
     ),
     Variable(
         "cross_on_samples",
@@ -63,8 +105,8 @@ class Parameters(lab.Run):
 
     task: str = parameter(
         "digits",
-        "rectified networks on digits or on addition modulo p, a deep linear one, or two independent blocks",
-        choices=("digits", "modular", "linear", "blocks"),
+        "rectified networks on digits or on addition modulo p, a transformer on the latter, a deep linear one, or two blocks",
+        choices=("digits", "modular", "transformer", "linear", "blocks"),
         static=True,
         sweepable=False,
     )
@@ -78,10 +120,16 @@ class Parameters(lab.Run):
         64, "width of both hidden layers", minimum=8, maximum=256, static=True
     )
     modulus: int = parameter(11, "p of the addition", minimum=3, maximum=31, static=True)
+    embedding_dim: int = parameter(
+        32, "coordinates of a token of the transformer", minimum=2, maximum=256, static=True
+    )
+    training_share: float = parameter(
+        0.8, "share of all pairs that the transformer is trained on", above=0, maximum=1
+    )
     updates: int = parameter(400, "steps of Adam", minimum=1, maximum=10**5)
     batch: int = parameter(256, "examples of a step", minimum=1, maximum=10**4)
     learning_rate: float = parameter(0.003, "of Adam", above=0)
-    weight_decay: float = parameter(0.01, "decoupled decay of weights and biases", minimum=0)
+    weight_decay: float = parameter(0.01, "decoupled decay of all parameters", minimum=0)
     points: int = parameter(5, "points of the integral of an edge", minimum=1, maximum=100)
     tolerance: float = parameter(
         0.01, "share of the loss with nothing kept that may be lost", above=0, maximum=0.5
@@ -92,11 +140,18 @@ class Parameters(lab.Run):
 
 
 def variants(p):
-    """Beside the classifier: addition modulo p, a deep linear network, and two blocks that share nothing."""
+    """Beside the classifier: addition modulo p by two networks, a deep linear one, and two blocks that share nothing."""
     if p.task != "digits":
         return {}
     modular = {"task": "modular", "updates": 5 * p.updates, "weight_decay": 0.3}
-    return {"modular": modular, "linear": {"task": "linear"}, "blocks": {"task": "blocks"}}
+    attention = {"task": "transformer", "updates": 10 * p.updates, "weight_decay": 1.0}
+    attention |= {"modulus": min(p.modulus + 2, 31)}
+    return {
+        "modular": modular,
+        "transformer": attention,
+        "linear": {"task": "linear"},
+        "blocks": {"task": "blocks"},
+    }
 
 
 def labels(p):
@@ -106,4 +161,7 @@ def labels(p):
         "kept": np.array(KEPT),
         "kept_edges": np.array(EDGES),
         "sample_count": np.array(SAMPLES),
+        "joint": np.array(JOINTS),
+        "moment": np.array(MOMENTS),
+        "frequency": np.arange(1, p.modulus // 2 + 1),
     }

@@ -11,9 +11,10 @@ from foretrain.degeneracy.ablation import all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
-from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.network import perceptron, with_params
 
-from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES
+from . import transformer
+from .study import BASES, DRAWN, EDGES, JOINTS, KEPT, SAMPLES
 
 CUTOFF = 1e-3  # of the importance of the first direction: edges below it join no modules
 SOME = 400  # images on which edges are cut
@@ -22,9 +23,8 @@ PAIRS = 25  # networks of two blocks
 
 def inputs(p, seed):
     """What is measured of one network."""
-    return {"digits": classified, "modular": classified, "linear": linear, "blocks": blocks}[
-        p.task
-    ](p, seed)
+    kinds = {"digits": classified, "modular": classified, "transformer": attentive}
+    return (kinds | {"linear": linear, "blocks": blocks})[p.task](p, seed)
 
 
 def program(p):
@@ -45,8 +45,22 @@ _CURVES = ("direction_loss", "edge_loss", "directions_needed", "edges_needed", "
 _MEASURED = {
     "digits": (*_CURVES, "edge_strength", "module"),
     "modular": _CURVES,
+    "transformer": (
+        *_CURVES,
+        "edge_strength",
+        "module",
+        "heldout_accuracy",
+        "frequency_share",
+        "shuffled_share",
+        "input_spectrum",
+        "direction_frequency",
+        "same_frequency",
+        "same_by_chance",
+        "module_agreement",
+        "module_purity",
+    ),
     "linear": ("identity_gap", "importance_gap", "edge_gap"),
-    "blocks": ("cross_on_product", "cross_on_samples"),
+    "blocks": ("cross_on_product", "cross_on_joined", "cross_on_samples"),
 }
 
 
@@ -119,12 +133,32 @@ def classified(p, seed):
     weights, biases = ([one.astype(np.float32) for one in many] for many in (weights, biases))
     adam(lab.generator(seed, "batch"), weights, biases, x.astype(np.float32), targets, p)
     network = perceptron([w.astype(float) for w in weights], [b.astype(float) for b in biases])
+    return cut(network, x, targets, p)
+
+
+def attentive(p, seed):
+    """A transformer is trained, and cut in every basis; and the frequencies of its bases, twice."""
+    networks, x, targets, own = transformer.trained(p, seed)
+    found = cut(networks[-1], x, targets, p)
+    random = lab.generator(seed, "shuffles")
+    found |= transformer.structure(networks, x, p, random)
+    graph = (found[name] for name in ("edge_strength", "module", "direction_frequency"))
+    found |= transformer.agreement(*graph, random)
+    heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
+    return found | {"heldout_accuracy": np.array(heldout)}
+
+
+def right(network, x, targets):
+    """Which examples a network answers right, (n,)."""
+    return folded.layers(folded.steps(network, False), x, False)[-1].argmax(1) == targets
+
+
+def cut(network, x, targets, p):
+    """What is left of a network when it is cut, in every basis."""
     centre = p.centring == "mean"
-    chain = folded.steps(network, False)
-    right = folded.layers(chain, x, False)[-1].argmax(1) == targets
     some = x[:: max(1, len(x) // SOME)]
     found: dict[str, Any] = {name: [] for name in _CURVES[:4]}
-    found["fitted_accuracy"] = right.mean()
+    found["fitted_accuracy"] = right(network, x, targets).mean()
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         nothing = direction_curve(network, x, basis, [0], loss="kl")[0]
@@ -135,7 +169,7 @@ def classified(p, seed):
         allowed = p.tolerance * nothing
         found["directions_needed"].append(needed(KEPT, directions, allowed))
         found["edges_needed"].append(needed(EDGES, edges, allowed))
-        if name == "local" and p.task == "digits":
+        if name == "local" and "edge_strength" in _MEASURED[p.task]:
             found |= of_graph(graph)
     return {name: np.asarray(values) for name, values in found.items()}
 
@@ -199,18 +233,32 @@ def cross(network, x, widths, points):
 
 
 def blocks(p, seed):
-    """Networks of two blocks that share nothing: on a product of two samples, and on independent samples."""
+    """Networks of two blocks that share nothing, or one weight: on a product of two samples, and on independent samples."""
     random, data = lab.generator(seed, "weights"), lab.generator(seed, "data")
     widths = (3, 6, 5, 2)
-    worst, sampled = 0.0, []
+    worst, joined, sampled = 0.0, [], []
     for _ in range(PAIRS):
         network = side_by_side(drawn(random, widths), drawn(random, widths))
         left, right = data.standard_normal((2, 30, 3))
         product = np.concatenate([np.repeat(left, 30, 0), np.tile(right, (30, 1))], 1)
         worst = max(worst, cross(network, product, widths, p.points)[0])
+        joints = [cross(joint(network, w), product, widths, p.points)[0] for w in JOINTS]
+        joined.append(joints)
         x = data.standard_normal((max(SAMPLES), 6))
         sampled.append([cross(network, x[:n], widths, p.points)[1] for n in SAMPLES])
-    return {"cross_on_product": np.sqrt(worst), "cross_on_samples": np.median(sampled, axis=0)}
+    return {
+        "cross_on_product": np.sqrt(worst),
+        "cross_on_joined": np.median(joined, axis=0),
+        "cross_on_samples": np.median(sampled, axis=0),
+    }
+
+
+def joint(network, weight):
+    """Of two blocks, with a weight from the first one's first hidden unit to the second's last unit behind it."""
+    params = [dict(leaves) for leaves in network.params]
+    params[1]["weight"] = params[1]["weight"].copy()
+    params[1]["weight"][-1, 0] = weight
+    return with_params(network, params)
 
 
 def side_by_side(first, second):

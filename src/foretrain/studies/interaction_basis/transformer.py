@@ -1,0 +1,187 @@
+"""A transformer learns addition modulo p from some of all pairs; the frequencies of its interaction basis."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from foretrain.degeneracy import folded
+from foretrain.degeneracy.ablation import all_bases
+from foretrain.degeneracy.transformer import of_arrays, pairs
+from foretrain.training import transformer
+
+from .study import BASES, DRAWN
+
+ACCURACY = 0.95  # on training samples, that counts as fitted
+SHUFFLES = 20
+
+
+def modular(p):
+    """Parameters of the transformer, all but those that its runs may differ by."""
+    return transformer.Modular(
+        symbols=p.modulus,
+        embedding_dim=p.embedding_dim,
+        hidden_width=p.hidden_width,
+        training_share=p.training_share,
+        snapshots=2,
+        circles=1,
+    )
+
+
+@lru_cache(maxsize=8)
+def _compiled(of):
+    """From inputs to the first state, and from one state to that at the end, or when the training set is fitted."""
+    import jax
+
+    program = transformer.program(of)
+
+    def until(inputs, state, fitted):
+        def going(state):
+            return (state.taken < inputs["max_steps"]) & ~(fitted & (state.first[0] >= 0))
+
+        return jax.lax.while_loop(going, lambda state: program.step(inputs, state), state)
+
+    return jax.jit(program.init), jax.jit(until)
+
+
+def trained(p, seed):
+    """Networks at both moments, all pairs, their labels, and which of them were trained."""
+    import jax
+
+    of = modular(p)
+    made = transformer.inputs(of, seed) | transformer.shared(of)
+    made |= {
+        "embedding_learning_rate": p.learning_rate,
+        "decoder_learning_rate": p.learning_rate,
+        "embedding_decay": p.weight_decay,
+        "decoder_decay": p.weight_decay,
+        "accuracy_threshold": ACCURACY,
+    }
+    with jax.enable_x64(False):
+        values = {name: np.asarray(one, np.float32) for name, one in made.items()}
+        values["max_steps"] = np.int32(p.updates)
+        init, until = _compiled(of)
+        fitted = until(values, init(values), True)
+        states = fitted, until(values, fitted, False)
+    networks = [of_arrays(one.decoder._asdict() | {"embedding": one.embedding}) for one in states]
+    return (
+        networks,
+        pairs(p.modulus),
+        made["chosen"].argmax(-1).ravel(),
+        made["training"].ravel() > 0,
+    )
+
+
+def powers(values):
+    """Power of functions of two symbols at each frequency, as shares of all that varies: (k, p, p) to (k, p // 2).
+
+    What is of frequency v has no Fourier modes along either symbol but 0, v and -v. Modes of two frequencies, such as
+    cos(a) cos(2 b), are of none.
+    """
+    p = values.shape[-1]
+    power = np.abs(np.fft.fft2(values)) ** 2
+    power[:, 0, 0] = 0
+    whole = power.sum((1, 2))
+    whole = np.where(whole > 1e-12 * whole.max(initial=1e-300), whole, np.inf)
+    size = np.minimum(np.arange(p), p - np.arange(p))
+    of = [(size == 0) | (size == v) for v in range(1, p // 2 + 1)]
+    return np.stack([power[:, one][:, :, one].sum((1, 2)) for one in of], 1) / whole[:, None]
+
+
+def frequencies(network, x, bases, random):
+    """How far the directions of every layer have one frequency each, in each of the bases.
+
+    Args:
+        network: A transformer.
+        x: All pairs in order, (p^2, 2 p).
+        bases: Name to `InteractionBasis`, the first one's importance being everybody's.
+        random: Generator, of permutations of the symbols.
+
+    Returns:
+        By name: share at the best frequency of each direction, averaged with its variance times its mean squared effect on
+        the outputs as weight, (basis, layer); the same of the first basis with symbols shuffled, (layer,); powers of the
+        first directions of the input, (basis, direction, frequency); and the best frequencies of the first directions of
+        the local basis, (layer, direction), -1 for none.
+    """
+    p = round(len(x) ** 0.5)
+    first = next(iter(bases.values()))
+    values = folded.layers(folded.steps(network, first.folded), x, first.folded)
+    shares = np.zeros((len(bases), len(values)))
+    shuffled, spectra = np.zeros(len(values)), np.zeros((len(bases), DRAWN, p // 2))
+    best = np.full((len(values), DRAWN), -1)
+    for number, (name, basis) in enumerate(bases.items()):
+        for at, (layer, whole, f) in enumerate(
+            zip(basis.layers, first.layers, values, strict=True)
+        ):
+            made = layer.coordinates(f)
+            weight = made.var(0) * ((whole.forward @ layer.backward) ** 2).sum(0)
+            weight = weight / weight.sum()
+            grid = made.T.reshape(-1, p, p)
+            found = powers(grid)
+            shares[number, at] = weight @ found.max(1)
+            if number == 0:
+                orders = [random.permutation(p) for _ in range(SHUFFLES)]
+                mixed = [weight @ powers(grid[:, one][:, :, one]).max(1) for one in orders]
+                shuffled[at] = np.mean(mixed)
+            if at == 0:
+                most = np.argsort(-weight, kind="stable")[:DRAWN]
+                spectra[number, : len(most)] = found[most]
+            if name == "local":
+                best[at, : len(found)] = found.argmax(1)[:DRAWN] + 1
+    return {
+        "frequency_share": shares,
+        "shuffled_share": shuffled,
+        "input_spectrum": spectra,
+        "direction_frequency": best,
+    }
+
+
+def structure(networks, x, p, random):
+    """Of both moments, by name: what `frequencies` finds in all bases; best frequencies at the end alone."""
+    found = []
+    for network in networks:
+        bases = all_bases(network, x, names=BASES, centre=p.centring == "mean", few=True)
+        found.append(frequencies(network, x, bases, random))
+    best = [one.pop("direction_frequency") for one in found][-1]
+    return {name: np.stack([one[name] for one in found]) for name in found[0]} | {
+        "direction_frequency": best
+    }
+
+
+def agreement(strengths, modules, best, random):
+    """Of a graph: share of its edges' E between directions of one frequency, and how far modules are frequencies.
+
+    Args:
+        strengths: E^(1/2), (section, to, from).
+        modules: (layer, direction), -1 for none.
+        best: Frequencies, likewise.
+        random: Generator, of permutations of the frequencies.
+
+    Returns:
+        By name: the share; what it would be if a direction's frequency were independent of its edges; the adjusted Rand index
+        of modules and frequencies over directions that are in a module, 1 where they are the same, 0 by chance; and the
+        share of these that have their module's commonest frequency, less that by chance, over what it can be.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    edges = strengths**2
+    alike = best[1:, :, None] == best[:-1, None, :]
+    ends = [edges.sum(axis) / edges.sum() for axis in (2, 1)]
+    kinds = range(1, int(best.max()) + 1)
+    met = [
+        [(e * (b == v)).sum() for e, b in zip(ends, (best[1:], best[:-1]), strict=True)]
+        for v in kinds
+    ]
+    labels, found = modules[modules >= 0], best[modules >= 0]
+
+    def purity(found):
+        return sum(np.bincount(found[labels == one]).max() for one in np.unique(labels)) / len(
+            found
+        )
+
+    chance = np.mean([purity(random.permutation(found)) for _ in range(5 * SHUFFLES)])
+    return {
+        "same_frequency": (edges * alike).sum() / edges.sum(),
+        "same_by_chance": np.prod(met, axis=1).sum(),
+        "module_agreement": adjusted_rand_score(found, labels),
+        "module_purity": (purity(found) - chance) / (1 - chance) if chance < 1 else np.nan,
+    }

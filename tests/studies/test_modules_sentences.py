@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
-from made_up import check, runs
+from made_up import check, runs, verdicts
 
 from foretrain.plans.grid import Grid
 from foretrain.studies.modules import entangled, study
@@ -89,6 +91,12 @@ def grid(
             "held": runs(AXES, SEEDS, split or parts()),
         },
     )
+
+
+def test_networks_that_are_sampled_alone_are_not_judged_as_planted_ones():
+    made = grid()
+    for kind in ("entangled", "held"):
+        assert verdicts("modules", replace(made, parameters=study.Parameters(kind=kind))) == {}
 
 
 def test_every_sentence_can_hold_and_fail():

@@ -1,5 +1,7 @@
 """What is claimed of modules: that their freedom adds, what an interaction costs, and that they can be found."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.claims.deviation import largest
@@ -13,6 +15,7 @@ from .sampled_claims import (  # noqa: F401
     modular_is_lower,
     modular_is_lower_corrected,
     one_function,
+    planted,
     rotation,
     sampled_additive,
     sampled_constrained_sum,
@@ -34,12 +37,20 @@ FOUND = "Of two equal modules one node in twenty that goes astray takes the inde
 MOST = 0.01  # ten times eps^(1/2)
 
 
+def volumes(cell):
+    """Whether volumes are measured and modules sought."""
+    return planted(cell) and cell.parameters.activation == "relu"
+
+
+counted, rectified = partial(sentence, where=planted), partial(sentence, where=volumes)
+
+
 def values(cell, *names, variant=""):
     data = cell.variants[variant] if variant else cell.simulation
     return [data[name].transpose("seed", ...).values for name in names]
 
 
-@sentence(
+@counted(
     "Effective parameters of modules that share nothing add, as their free directions do.",
     source=SOURCE + ".1",
     predicted=0,
@@ -51,7 +62,7 @@ def additive(cell):
     return largest(together - parts)
 
 
-@sentence(
+@counted(
     "Every mediating variable removes the same number of free directions of M1: of a rectified one, its scale.",
     source=SOURCE + ".3, before (34)",
     predicted=1,
@@ -69,7 +80,7 @@ def excess(cell, variant=""):
     return first + second - whole
 
 
-@sentence(
+@counted(
     "The effective parameters of modules that interact are those of M2 and of M1 with its mediating variables held.",
     source=SOURCE + ".2",
     predicted=0,
@@ -80,7 +91,7 @@ def constrained_sum(cell):
     return excess(cell)
 
 
-@sentence(
+@counted(
     "Of rectified modules they are fewer by one for each mediating variable, whose scale M2 undoes.",
     source=PAGE,
     corrects="constrained-sum",
@@ -92,7 +103,7 @@ def constrained_sum_corrected(cell):
     return excess(cell)
 
 
-@sentence(
+@counted(
     "Of linear modules they are fewer by every affine change of the mediating variables, which M2 undoes: m (rank + 1).",
     source=PAGE,
     predicted=lambda cell: affine(cell),
@@ -109,7 +120,7 @@ def affine(cell):
     return m * (min(m, INPUTS) + 1)
 
 
-@sentence(
+@counted(
     "Of modules of tanh, which undo nothing, they are the sum.",
     source=PAGE,
     predicted=0,
@@ -127,7 +138,7 @@ def between(cell):
     return [3 * eps**0.5 < w < 0.5 for w in cell.values("strength")]
 
 
-@sentence(
+@rectified(
     "By the secant of volumes what a mediating variable costs grows by -2/ln eps with every e-fold of its strength.",
     source=SOURCE + ".3, (34)",
     predicted=1,
@@ -153,7 +164,7 @@ def distance(cell, law):
     return (cost - said).mean(0)
 
 
-@sentence(
+@rectified(
     "In effective parameters, too, a mediating variable costs 1 - 2 ln w/ln eps.",
     source=SOURCE + ".3, (34) with (8) and (9)",
     predicted=0,
@@ -165,7 +176,7 @@ def logarithmic_count(cell):
     return distance(cell, "secant_law")
 
 
-@sentence(
+@rectified(
     "In effective parameters it costs one where w² > eps and nothing below: a step.",
     source=PAGE,
     corrects="logarithmic-count",
@@ -178,7 +189,7 @@ def logarithmic_count_corrected(cell):
     return distance(cell, "derivative_law")
 
 
-@sentence(
+@rectified(
     "Costs of two mediating variables add: by the secant, strengths add as logarithms.",
     source=SOURCE + ".3, (35)",
     predicted=0,
@@ -190,7 +201,7 @@ def strengths_add(cell):
     return pair - one - other
 
 
-@sentence(
+@rectified(
     "The partition that cuts the least sum of ln(w/eps^(1/2)) is that into the planted modules.",
     source=SOURCE + ".3, end",
     predicted=1,
@@ -201,7 +212,7 @@ def search(cell):
     return values(cell, "plain_agreement")[0]
 
 
-@sentence(
+@rectified(
     "With each module's cut over its volume the planted modules are found, joined by as many and as strong variables as here "
     "up to ten times eps^(1/2).",
     source=PAGE,
@@ -209,7 +220,7 @@ def search(cell):
     predicted=1,
     allowed=(0.8, 1),
     why=FOUND,
-    where=lambda cell: cell.parameters.strength <= MOST,
+    where=lambda cell: volumes(cell) and cell.parameters.strength <= MOST,
 )
 def search_corrected(cell):
     return values(cell, "search_agreement")[0]

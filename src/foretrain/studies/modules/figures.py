@@ -5,7 +5,7 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, shades, theory_line
 
-from .sampled_claims import PAIRS, derived, more, surplus
+from .sampled_claims import PAIRS, derived, more, planted, surplus
 from .study import ACTIVATIONS, UNITS
 
 EXCESS = {"relu": 2, "identity": 6, "tanh": 0}
@@ -13,6 +13,8 @@ EXCESS = {"relu": 2, "identity": 6, "tanh": 0}
 
 def draw(grid):
     """What a mediating variable costs, how well modules are found, and coefficients of networks of equal function."""
+    if not planted(grid) or grid.parameters.activation != "relu":
+        return {}
     found = {"modules": costs(grid)}
     if {"entangled", "held"} <= set(grid.variants):
         found["entangled"] = coefficients(grid)

@@ -14,8 +14,15 @@ from .study import ACTIVATIONS, ENTANGLED, PARTS, SAMPLED, SOURCE, UNITS
 PAGE = "docs/studies/modules.md"
 CONJECTURE = SOURCE.rpartition(".")[0] + ", the core claim"
 AXES = ("strength", "mediators")  # one run serves all cells
-said = partial(sentence, over=AXES, of="entangled")
-split = partial(sentence, over=AXES, of="held")
+
+
+def planted(cell):
+    """Whether the study's own networks are planted modules, beside which all others are variants."""
+    return cell.parameters.kind == "planted"
+
+
+said = partial(sentence, over=AXES, of="entangled", where=planted)
+split = partial(sentence, over=AXES, of="held", where=planted)
 MEDIATORS = SAMPLED["mediators"]
 # Entangled and modular, of one function and one architecture.
 PAIRS = {

@@ -49,6 +49,12 @@ def ends(cell, name, other):
     return np.stack([curve(cell.network(network), name)[:, -1] for network in ("", other)])
 
 
+def over(cell, values, *networks):
+    """Values of the seeds whose races are over in these networks, nan for others, (seed,)."""
+    fit = [curve(cell.network(name), "fit_error")[:, -1] for name in networks or ("",)]
+    return np.where(np.max(fit, 0) < FITTED / 10, values, np.nan)
+
+
 def first(error, below):
     """First moment at which an error is below a level, -1 for never, (seed,)."""
     reached = error < below
@@ -186,31 +192,32 @@ def both_races(cell):
       where=shared_leads)  # fmt: skip
 def rise(cell):
     values = curve(cell.simulation, "effective_parameters")
-    return values[:, -1] - values[:, 0]
+    return over(cell, values[:, -1] - values[:, 0])
 
 
 @ours("Where the race foretells the shared pathway, r (H_0 + H_L) - r² directions count in the end: Aoyagi's coefficient at "
       "rank r, doubled, less that of what is left.", predicted=lambda cell: winner_count(cell.parameters),
       allowed=lambda cell: (winner_count(cell.parameters),) * 2, why=WHOLE, where=shared_leads)  # fmt: skip
 def winner(cell):
-    return curve(cell.simulation, "count")[:, -1]
+    return over(cell, curve(cell.simulation, "count")[:, -1])
 
 
 @ours("Where it foretells separate ones they are as many for each trained route, whose sum is more.",
       predicted=lambda cell: winner_count(cell.parameters, shared=False), why=WHOLE, of="rival", where=ROUTING,
       allowed=lambda cell: (winner_count(cell.parameters, shared=False),) * 2)  # fmt: skip
 def separate_winner(cell):
-    return curve(cell.variants["rival"], "count")[:, -1]
+    return over(cell, curve(cell.variants["rival"], "count")[:, -1], "rival")
 
 
 @ours("Of both races, which fit equally well, the one with fewer effective parameters generalises to untrained routes.",
-      predicted=1, allowed=MOST, why="A majority; half, if counts told nothing.",
+      predicted=1, allowed=MOST, statistic="fraction", why="A majority; half, if counts told nothing.",
       of=BOTH, where=lambda cell: both_races(cell) and np.greater(*domains(cell.parameters)))  # fmt: skip
 def fewer_generalise(cell):
-    names = "effective_parameters", "heldout_error", "fit_error"
-    count, error, fit = (ends(cell, name, "rival") for name in names)
-    told = (error.min(0) < RIGHT / 10) & (error.max(0) > RIGHT) & (fit.max(0) < FITTED / 10)
-    return told & (count.argmin(0) == error.argmin(0))
+    count, error = (ends(cell, name, "rival") for name in ("effective_parameters", "heldout_error"))
+    told = (
+        (error.min(0) < RIGHT / 10) & (error.max(0) > RIGHT) & (count.argmin(0) == error.argmin(0))
+    )
+    return over(cell, told, *BOTH)
 
 
 @ours("Where the shared pathway wins, an item has one representation in all domains; where separate ones win, one in each.",

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.plans import catalogue
+from foretrain.plans import catalogue, code
 from foretrain.plans.code import code_of
 from foretrain.study import Program, Run, define, parameter
 
@@ -428,3 +428,19 @@ def test_wrapped_functions_count_by_what_they_wrap():
     assert decay(function=jax.jit(lambda w: w)) != decay(function=jax.jit(lambda w: -w))
     assert decay(function=jax.grad(lambda w: w)) != decay(function=jax.grad(lambda w: -w))
     assert decay(function=jax.grad(twice)) == decay(function=jax.grad(twice))
+
+
+def test_of_every_room_it_is_decided_whether_its_code_counts():
+    """A new room is named here, or in `plans.code`, before runs can depend on it unseen."""
+    ignored = {
+        "claims",
+        "engine",
+        "figures",
+        "forecast",
+        "laboratory",
+        "plans",
+        "report",
+        "results",
+    }
+    rooms = {folder.name for folder in code._PACKAGE.iterdir() if (folder / "__init__.py").exists()}
+    assert rooms == ignored | code._ROOMS - {"streams"}

@@ -20,7 +20,17 @@ from foretrain.plans.study import ROLES, Study
 
 _PACKAGE = Path(__file__).parents[1]
 # What an import leads to in other rooms decides where runs are kept and how they are read, not what they are.
-_ROOMS = {"studies", "training", "networks", "dynamics", "measures", "tasks", "theory", "streams"}
+_ROOMS = {
+    "studies",
+    "training",
+    "networks",
+    "dynamics",
+    "measures",
+    "tasks",
+    "theory",
+    "degeneracy",
+    "streams",
+}
 _ALWAYS = ("engine/kernel.py", "engine/lanes.py", "streams.py", "dynamics/program.py")
 _MAKERS = ("program", "inputs", "shared", "variants", "Parameters")
 # With these names and attributes a function may reach any name of its file.

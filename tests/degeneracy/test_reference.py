@@ -61,13 +61,13 @@ def test_trusted_estimates_are_as_near_to_nuts_as_verdicts_say():
     """And NUTS is right where the value is known at this beta."""
     name, other = "linear 3-2-3 at zero", "relu 3-6-2, units twice"
     made = {key: p for key, p in small_networks().items() if key in (name, other)}
-    rows = distances(made, lengths=(10,))
+    rows = distances(made, ("baoab", "sghmc"), lengths=(10,))
     # |V U x|^2 in the mean over white inputs is |V U|^2.
     exact = 2 * coefficient_at((3, 2, 3), 500.0, 0.5) - coefficient_at((3, 2, 3), 500.0)
     assert abs(rows[0].reference - exact) < 4 * rows[0].reference_error
     assert rows[0].reference_error < 0.04 * exact
     trusted = [row for row in rows if row.trusted]
-    assert len(trusted) >= 5
+    assert len(trusted) >= 3
     for row in trusted:
         assert abs(row.in_errors) < 4
         assert abs(row.relative) <= 1.5 * coefficient.DISTANCES[row.sampler][1]

@@ -26,6 +26,7 @@ SHARE = 0.1  # of the largest stable step, to begin with
 HALVINGS = 5  # of the step, at most
 CLOSE = 0.01  # relative difference of what e and e/2 say that is not worth another half
 LOOKED_AT = 4  # chains of a setting at whose ends curvature is measured
+WILD = 10.0  # beta times excess loss, for each parameter, of which half is expected: a chain beyond has been thrown out
 
 
 def learning_coefficient(
@@ -57,7 +58,8 @@ def learning_coefficient(
         warm_up: Draws before those that count; as many again by default. Of "mala" and "nuts" they fit the step.
         steps: Of the sampler between draws.
         step: e, for all settings. By default `share` of the bound 4/P_max at w*, at places of typical loss, and at the ends of
-            chains after a short first run, whichever is smallest; and halved from there, for each setting, as long as a chain
+            chains after a short first run, whichever is smallest (chains that are thrown out of that run start anew with a
+            quarter of the step); and halved from there, for each setting, as long as a chain
             is lost, e is above a quarter (with momentum, half) of the bound at the ends of chains, or e and e/2 give values
             that differ by more than the estimate's standard error or a tenth, and by more than a hundredth.
         share: Of the bound.
@@ -123,12 +125,19 @@ def learning_coefficient(
         )  # fmt: skip
         return states, np.asarray(loss, np.float64)
 
-    def along(now, states):
-        """P_max at the ends of the first chains of every setting, those that are lost left out; of a given step of one."""
+    def thrown_out(loss):
+        """Lanes with a last loss that none has where it should be, (kind, setting, chain); of minibatches lost ones."""
+        most = WILD if posterior.batch_size is None else np.inf
+        excess = (loss[:, -1] - posterior.start_loss).reshape(len(kinds), beta.size, chains)
+        with np.errstate(invalid="ignore"):
+            return ~(excess * (beta / scale.astype(bool).sum(1))[:, None] < most)
+
+    def along(now, states, wild):
+        """P_max at the ends of the first chains of every setting, of those that count; of a given step of one."""
         ends = samplers.places(posterior, now, states).reshape(len(kinds), beta.size, chains, -1)[0]
         found = np.zeros(beta.size)
         for chain in range(min(chains, LOOKED_AT if step is None else 1)):
-            there = np.isfinite(ends[:, chain]).all(-1)
+            there = np.isfinite(ends[:, chain]).all(-1) & ~wild[0, :, chain]
             at = np.where(there[:, None], ends[:, chain], posterior.flat)
             steep = beta * curvature.largest(posterior, at, scale, products=8) + pull
             found = np.maximum(found, np.where(there & np.isfinite(steep), steep, 0))
@@ -148,28 +157,37 @@ def learning_coefficient(
     now = lanes(e)
     states = samplers.start(posterior, sampler, now)
     if step is None and not exact:
-        states, _ = sample(now, states, 0, min(PILOT, max(draws, warm_up)))
-        steepest = np.maximum(steepest, along(now, states))
-        e = share * 4 / steepest
-        states = _restarted(posterior, sampler, lanes(e), states)
+        for trial in range(halvings + 1):
+            states, loss = sample(now, states, -1 - trial, min(PILOT, max(draws, warm_up)))
+            wild = thrown_out(loss)
+            steepest = np.maximum(steepest, along(now, states, wild))
+            e = np.where(wild.any((0, 2)), e / 4, np.minimum(e, share * 4 / steepest))
+            now = lanes(e)
+            states = _restarted(posterior, sampler, now, states, wild.ravel())
+            if not wild.any():
+                break
     if warm_up:
-        states, _ = sample(lanes(e, learn=1.0), states, 1, warm_up)
+        now = lanes(e, learn=1.0)
+        states, loss = sample(now, states, 1, warm_up)
+        if step is None and not exact:
+            states = _restarted(posterior, sampler, now, states, thrown_out(loss).ravel())
     excess = np.full((len(kinds), beta.size, chains, draws), np.nan)
     halved, running = np.zeros(beta.size, int), np.ones(beta.size, bool)
     for halving in range(halvings + 1):
         now = lanes(e)
         states, loss = sample(now, states, 2 + halving, draws)
-        loss = (loss - posterior.start_loss).reshape(excess.shape)
-        excess[:, running] = loss[:, running]
+        wild = thrown_out(loss)
+        fresh = (loss - posterior.start_loss).reshape(excess.shape)
+        excess[:, running] = fresh[:, running]
         if step is not None or exact or not richardson or halving == halvings:
             break
-        steepest = np.maximum(steepest, along(now, states))
+        steepest = np.maximum(steepest, along(now, states, wild))
         running &= ~_settled(excess, beta) | (e > STEP_SHARE[sampler] * 4 / steepest)
         if not running.any():
             break
         halved, e = halved + running, np.where(running, e / 2, e)
-        states = _restarted(posterior, sampler, lanes(e), states)
-    steepest = np.maximum(steepest, along(now, states))
+        states = _restarted(posterior, sampler, lanes(e), states, wild.ravel())
+    steepest = np.maximum(steepest, along(now, states, wild))
 
     excess = excess[order]
     found = [[mean_of(one * b) for one, b in zip(kind, beta, strict=True)] for kind in excess]
@@ -234,16 +252,15 @@ def _settled(excess: np.ndarray, beta: np.ndarray) -> np.ndarray:
         return np.isfinite(full + half) & (np.abs(half - full) <= allowed)
 
 
-def _restarted(posterior, sampler, lanes, states):
+def _restarted(posterior, sampler, lanes, states, lost):
     """The same states; of lanes that are lost those at w*."""
     import jax
 
-    lost = ~np.isfinite(np.asarray(samplers.position(states))).all(-1)
     if not lost.any():
         return states
     fresh = samplers.start(posterior, sampler, lanes)
     pick = lambda new, old: np.where(lost.reshape(-1, *[1] * (np.ndim(old) - 1)), new, old)  # noqa: E731
-    return jax.tree.map(pick, fresh, states)
+    return jax.device_put(jax.tree.map(pick, fresh, states))
 
 
 def _refuse(step: float, bound: float) -> None:

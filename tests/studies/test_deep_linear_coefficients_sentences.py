@@ -7,16 +7,17 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.deep_linear_coefficients import claims, study
 from foretrain.theory.aoyagi import deep_linear, largest
+from foretrain.theory.reduced_rank import coefficient_at
 
 AXES = {"network": study.NETWORKS, "beta": (1000.0, 100.0)}
 SEEDS, STEP = 5, np.array([0, 1000])
 
 
 def finite(name, beta):
-    """About what is sampled: the integral where there is one, else less than the limit as multiplicity says."""
+    """About what is sampled: the determinant where there is one, else less than the limit as multiplicity says."""
     widths, rank = study.parsed(name)
-    if len(widths) == 3 and widths[1] == 1 and rank == 0:
-        return claims.integral(widths, beta, 1.0)
+    if len(widths) == 3 and rank == 0:
+        return coefficient_at(widths, beta)
     value, m = deep_linear(widths, rank)
     return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
 
@@ -51,7 +52,7 @@ def test_every_sentence_can_hold_and_fail():
                 lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]
             ),
             "at-larger-beta": lambda: grid(lambda value, name, beta: 0.9 * limit(name)[0]),
-            "one-unit": lambda: grid(lambda value, name, beta: 1.07 * value),
+            "finite-beta": lambda: grid(lambda value, name, beta: 1.07 * value),
             "fewer": lambda: grid(lambda value, name, beta: 1.01 * largest(study.parsed(name)[0])),
             "langevin": lambda: grid(langevin=1.08),
             "langevin.corrected": grid,
@@ -59,16 +60,14 @@ def test_every_sentence_can_hold_and_fail():
     )
 
 
-def test_the_integral_is_the_closed_form_in_the_limit():
-    for widths, rank in map(study.parsed, study.NETWORKS):
-        if len(widths) == 3 and widths[1] == 1 and rank == 0:
-            value, m = deep_linear(widths, 0)
-            found = claims.integral(widths, 1e9, 1.0)
-            assert abs(found - value) < 2 * (m - 1) / np.log(1e9) + 1e-3
-            # Only beta over the square of the pull counts: two layers.
-            assert np.isclose(
-                claims.integral(widths, 100.0, 1.0), claims.integral(widths, 2500.0, 5.0), rtol=1e-6
-            )
+def test_what_is_known_at_finite_beta_is_that_of_two_layers_at_zero():
+    cell = next(iter(grid().cells(keep=("network",)))).along("network")
+    chosen, values = claims.known(cell)
+    names = [cell.values("network")[number] for number in chosen]
+    assert len(names) == 14
+    assert all(name.count("-") == 2 and name.endswith("r0") for name in names)
+    limits = np.array([limit(name)[0] for name in names])
+    assert (values[:, 0] < limits).all()
 
 
 def test_thirty_networks_or_more_are_looked_at():

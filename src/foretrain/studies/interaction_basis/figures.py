@@ -10,7 +10,9 @@ from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band
 
 from .study import BASES, DRAWN
 
-WORDS = dict(zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True))
+WORDS: dict[str, str] = dict(
+    zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True)
+)
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 
 

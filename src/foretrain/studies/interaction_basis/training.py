@@ -142,8 +142,10 @@ def attentive(p, seed):
     found = cut(networks[-1], x, targets, p)
     random = lab.generator(seed, "shuffles")
     found |= transformer.structure(networks, x, p, random)
-    graph = (found[name] for name in ("edge_strength", "module", "direction_frequency"))
-    found |= transformer.agreement(*graph, random)
+    strengths, modules, best = (
+        found[name] for name in ("edge_strength", "module", "direction_frequency")
+    )
+    found |= transformer.agreement(strengths, modules, best, random)
     heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
     return found | {"heldout_accuracy": np.array(heldout)}
 

@@ -57,7 +57,7 @@ def trained(p, seed):
         "accuracy_threshold": ACCURACY,
     }
     with jax.enable_x64(False):
-        values = {name: np.asarray(one, np.float32) for name, one in made.items()}
+        values: dict = {name: np.asarray(one, np.float32) for name, one in made.items()}
         values["max_steps"] = np.int32(p.updates)
         init, until = _compiled(of)
         fitted = until(values, init(values), True)

@@ -222,15 +222,39 @@ def _add_prediction(parser):
     parser.add_argument(
         "files", nargs="+", help="graph.toml data.npz; more data files, or more pairs, are ranked"
     )
-    parser.add_argument("--init-scale", default=0.01, help="strength of every edge; default 0.01")
+    parser.add_argument(
+        "--init-scale",
+        default=0.01,
+        help="strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; default 0.01",
+    )
+    parser.add_argument(
+        "--init-law",
+        help="decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
+        "reduction is exact and nothing is trained, else normal",
+    )
     parser.add_argument("--times", nargs="+", help="times at which the loss is wanted")
     parser.add_argument("--until", help="last time of the expected loss")
     parser.add_argument(
         "--approximate",
         action="store_true",
-        help="go on where the data allow no exact reduction; the residual is printed",
+        help="the reduction even where the data allow no exact one; the residual is printed",
     )
-    parser.add_argument("--out", type=Path, help="folder for prediction.json and the figure")
+    parser.add_argument(
+        "--train",
+        action="store_true",
+        help="train the same graph from small random weights beside the prediction, and judge it",
+    )
+    parser.add_argument(
+        "--seeds",
+        default=5,
+        help="networks trained, and a quarter of the draws followed; default 5",
+    )
+    parser.add_argument(
+        "--learning-rate", help="of the networks trained; default 0.02 over the largest curvature"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for prediction.json, the page and the figure"
+    )
 
 
 def _add_analysis(parser):
@@ -482,7 +506,9 @@ def _predict(arguments):
     from foretrain.forecast import files as prediction_files
     from foretrain.forecast import predict as prediction
 
-    options = {"init_scale": arguments.init_scale, "approximate": arguments.approximate}
+    names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
+    options = {name: getattr(arguments, name) for name in names}
+    options["tell"] = lambda line: print(line, file=sys.stderr, flush=True)
     times = prediction_files.read_times(arguments.times, arguments.until)
     candidates = prediction_files.read_candidates(arguments.files)
     if len(candidates) > 1:

@@ -177,16 +177,16 @@ def test_fewer_pathways_learn_exclusive_or_faster_where_they_can_learn_it():
     assert pathways[:7] == [2, 2, 3, 3, 3, 3, 4]
 
 
-def test_samples_are_refused_with_their_residual_and_taken_when_asked():
+def test_samples_have_no_reduction_and_an_approximate_one_when_asked():
     data = contextual(2, gating="always_on", samples=200, generator=np.random.default_rng(0))
     with pytest.raises(ReductionError, match=r"off-diagonal mass is 0\.0\d+, above the tolerance"):
-        of(data)
+        of(data, init_law="decoupled")
     found = of(data, approximate=True)
     assert 1e-3 < found.residual < 0.1
     assert not found.exact
     assert f"Residual {found.residual:.3g}" in str(found)
     with pytest.raises(ReductionError, match=r"Candidate `sampled`: The statistics cannot"):
-        rank(candidates(sampled=data))
+        rank(candidates(sampled=data), init_law="decoupled")
 
 
 def test_nothing_to_learn_is_said_and_ranked_last():
@@ -279,7 +279,11 @@ def test_the_command_ranks_several_and_writes_what_it_found(files, capsys):
 def test_a_written_prediction_is_what_was_printed(files):
     found = foretrain.predict("graph.toml", "halves.npz", times=np.linspace(0, 10, 3))
     written = write(found, files / "one")
-    assert [path.name for path in written] == ["prediction.json", "prediction.svg"]
+    assert [path.name for path in written] == [
+        "prediction.json",
+        "prediction.svg",
+        "prediction.html",
+    ]
     stored = json.loads(written[0].read_text())
     assert stored["loss"] == found.loss.tolist()
     assert stored["modes"][0]["half_learning_time"] == found.modes[0].half_learning_time
@@ -323,7 +327,18 @@ def test_a_data_file_may_stand_under_two_graphs(files):
         ("graph.toml halves.npz --init-scale 0", "`init_scale` must be greater than 0"),
         ("graph.toml halves.npz --init-scale x", "`init_scale` must be a number"),
         ("graph.toml halves.npz double.npz", "`candidates` must be gatings of one task"),
-        ("graph.toml noisy.npz", "off-diagonal mass is"),
+        ("graph.toml noisy.npz --init-law decoupled", "off-diagonal mass is"),
+        ("graph.toml halves.npz --init-law norml", "Did you mean `normal`?"),
+        ("graph.toml halves.npz --train --seeds 1", "`seeds` must be between 2 and 1000"),
+        ("graph.toml halves.npz --train --seeds two", "`seeds` must be a whole number"),
+        (
+            "graph.toml halves.npz --train --approximate",
+            "`init_law` must start from random weights",
+        ),
+        (
+            "graph.toml halves.npz --train --learning-rate 0",
+            "`learning_rate` must be greater than 0",
+        ),
         ("graph.toml halves.npz --out graph.toml", "`out` must be a folder to write"),
     ],
 )

@@ -3,8 +3,17 @@
 import numpy as np
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import INK, PALETTE, panel_letters, panels, style, theory_line
+from foretrain.figures.style import (
+    INK,
+    PALETTE,
+    panel_letters,
+    panels,
+    simulation_line,
+    style,
+    theory_line,
+)
 from foretrain.forecast.prediction import Prediction, Ranking
+from foretrain.forecast.text import start_words
 
 _UNIT = "Time (step × learning rate)"
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -22,7 +31,10 @@ def draw(prediction: Prediction | Ranking) -> dict[str, Drawing]:
 
 def _prediction(prediction: Prediction) -> Drawing:
     figure, (loss, modes) = panels(2, height=6.8)
-    loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
+    if prediction.drawn is None:
+        loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
+    else:
+        _random(loss, prediction)
     if prediction.falls_short:
         loss.axhline(prediction.attainable_loss, color=INK, linewidth=0.8, linestyle=":")
     loss.set(xlabel=_UNIT, ylabel="Expected loss", ylim=(0, None), xlim=(0, prediction.times[-1]))
@@ -33,6 +45,9 @@ def _prediction(prediction: Prediction) -> Drawing:
         faded = mode.outcome == "loses"
         colour = _COLOURS[(mode.mode - 1) % len(_COLOURS)]
         face = "white" if faded else colour
+        first, last = mode.earliest, mode.latest
+        if first is not None and last is not None and np.isfinite(last):
+            modes.hlines(y, first, last, color=colour, linewidth=3)
         modes.plot(mode.half_learning_time, y, "o", color=colour, markerfacecolor=face)
     names = [f"{mode.path}, mode {mode.mode}" for mode in learned]
     modes.set_yticks(place, names, fontsize=min(11, 150 / max(len(names), 1)))
@@ -43,6 +58,8 @@ def _prediction(prediction: Prediction) -> Drawing:
     more = f" {omitted} more modes are not drawn." if omitted else ""
     if prediction.falls_short:
         more += f" Dotted: the attainable loss, {prediction.attainable_loss:.3g}."
+    if prediction.drawn is not None:
+        return Drawing(figure, "Expected learning", _random_caption(prediction) + more)
     if prediction.stable is False:
         more += " The end is a saddle of the whole network, which small random weights leave."
     return Drawing(
@@ -50,6 +67,39 @@ def _prediction(prediction: Prediction) -> Drawing:
         "Expected learning",
         f"Expected loss of {prediction.label} from strength {prediction.init_scale:g}, and when each mode of each path "
         f"is half learned; open circles: paths that lose the mode to another. Residual {prediction.residual:.2g}.{more}",
+    )
+
+
+def _random(ax, prediction: Prediction) -> None:
+    """Dashed: the exact flow of the statistics; solid below it: trained networks; dotted: the reduction."""
+    assert prediction.drawn is not None
+    assert prediction.reduced is not None
+    times, colour = prediction.times, PALETTE["blue"]
+    if prediction.trained is not None:
+        curves = prediction.trained.networks.at(times)
+        for number, curve in enumerate(curves):
+            label = f"trained, {len(curves)} networks" if number == 0 else None
+            ax.plot(times, curve, **simulation_line(colour, linewidth=2, alpha=0.4), label=label)
+    drawn = prediction.drawn.at(times)
+    ax.fill_between(times, drawn.min(axis=0), drawn.max(axis=0), color=INK, alpha=0.12, linewidth=0)
+    ax.plot(times, prediction.loss, **theory_line(), label="exact flow of the statistics")
+    dots = theory_line(PALETTE["vermillion"], linestyle=":")
+    ax.plot(times, prediction.reduced.loss, **dots, label="reduction")
+    ax.legend()
+
+
+def _random_caption(prediction: Prediction) -> str:
+    assert prediction.drawn is not None
+    trained = (
+        ""
+        if prediction.trained is None
+        else " Solid: networks trained on the examples from other draws."
+    )
+    return (
+        f"Loss of {prediction.label} from {start_words(prediction)}, and when each mode is half learned: median (dashed, "
+        f"circles) and range (band, bars) of the exact flow of {len(prediction.drawn.curves)} draws; dotted: the "
+        "reduction from decoupled weights; open circles: paths that lose the mode to another."
+        + trained
     )
 
 

@@ -1,5 +1,6 @@
 """Predictions from files and to files."""
 
+import base64
 import json
 from collections.abc import Sequence
 from os import PathLike
@@ -12,6 +13,8 @@ from foretrain.forecast.prediction import Prediction, Ranking
 from foretrain.graph import Graph, read_graph
 from foretrain.results.files import write_atomic
 from foretrain.tasks.gated_data import GatedData, load_gated_data
+
+PAGE = "prediction.html"
 
 
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
@@ -77,7 +80,7 @@ def _check_used(graph_path: Path | None, pairs: list[tuple[Path, Path]]) -> None
 
 
 def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Path, ...]:
-    """Write ``prediction.json`` and the figure of a prediction into a folder, which is made if need be.
+    """Write ``prediction.json``, the figure and ``prediction.html`` into a folder, which is made if need be.
 
     Returns:
         The files written.
@@ -94,9 +97,37 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
         target = folder / "prediction.json"
         content = json.dumps(prediction.as_dict(), indent=1) + "\n"
         write_atomic(target, content.encode())
-        return target, *save(figure.draw(prediction), folder).values()
+        drawn = figure.draw(prediction)
+        captions = {name: (one.title, one.caption) for name, one in drawn.items()}
+        pictures = save(drawn, folder)
+        page = write_atomic(folder / PAGE, _page(prediction, captions, pictures))
+        return target, *pictures.values(), page
     except OSError as error:
         reason = error.strerror or error
         raise FolderError(
             f"Argument `out` must be a folder to write, but `{folder}`: {reason}."
         ) from None
+
+
+def _page(prediction: Prediction | Ranking, captions, pictures) -> bytes:
+    from foretrain import __version__
+    from foretrain.claims import markup
+    from foretrain.forecast.text import page_tables, start_words, trust_lines
+
+    ranked = isinstance(prediction, Ranking)
+    one = prediction.predictions[0] if ranked else prediction
+    told = markup.render(
+        "report/analysis.html",
+        title="Candidate gatings" if ranked else f"Prediction of {one.label}",
+        summary=f"Expected learning from {start_words(one)}.",
+        style=markup.source("report/page.css").strip(),
+        policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'",
+        doubts=[("Trust", trust_lines(prediction))],
+        tables=page_tables(prediction),
+        figures=[
+            (*captions[name], base64.b64encode(path.read_bytes()).decode())
+            for name, path in pictures.items()
+        ],
+        version=__version__,
+    )
+    return told.encode("utf-8", "replace")

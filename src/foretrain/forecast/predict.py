@@ -1,44 +1,28 @@
-"""What the reduction expects of a gated network, before it is trained: who wins, what is learned when, and the loss.
+"""What is expected of a gated network, before it is trained: who wins, what is learned when, and the loss.
 
-``predict`` takes one graph with its data, ``rank`` several gatings of one task. Nothing is trained here: modes of the
-statistics evolve by the reduced equations (Saxe, Sodhani & Lewallen 2022, eq. 10) from equal small strengths. Whether
-the point where they end is one for the whole network too is looked up in the curvature of its loss.
+``predict`` takes one graph with its data, ``rank`` several gatings of one task. From decoupled weights the reduction says
+it (`foretrain.forecast.reduced`), from random ones the exact flow of the statistics (`foretrain.forecast.from_random`);
+only where that is asked for are networks trained beside it (`foretrain.forecast.training`).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from foretrain.errors import argument_error, finite_array, real
-from foretrain.forecast.prediction import SHORT, ModeForecast, Prediction, Ranking, first_below
+from foretrain.errors import argument_error, integer, one_of, real
+from foretrain.forecast.from_random import DRAWS, expected_from_random, growing_strengths
+from foretrain.forecast.laws import DECOUPLED, LAWS
+from foretrain.forecast.prediction import Prediction, Ranking
+from foretrain.forecast.reduced import check_size, reduced_prediction
 from foretrain.graph import Graph, graph_from_dict, read_graph
 from foretrain.tasks.effective_samples import whiten
 from foretrain.tasks.gated_data import GatedData, load_gated_data
-from foretrain.tasks.statistics import Statistics, gather_statistics
-from foretrain.theory import gated_landscape, reduced_dynamics
+from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduction import TOLERANCE, Reduction, ReductionError, find_reduction
-from foretrain.theory.start_signs import start_signs
-
-# Modes with less than this part of the largest singular value may be learned after the horizon of a prediction.
-_WEAKEST = 1e-4
-# Correlations below this part of what they could be are rounding: float64 epsilon with room for many examples.
-_ROUNDING = 1e-12
-# The smallest and largest product of the weights along a path at the start, as parts of what it learns. Below, deep
-# paths escape so late that float64 cannot tell times apart any more; above, squares overflow on long paths.
-_SMALLEST_PRODUCT, _LARGEST_PRODUCT = 1e-100, 1e6
-_LATEST_ESCAPE = 1e10
-# Mean squares of inputs and targets whose own squares float64 holds with room to spare.
-_LARGEST_POWER = 1e100
-# The earliest and latest last time that is followed, as parts of the horizon.
-_EARLIEST, _LATEST = 1e-15, 1e6
-# Curvature below this part of the fastest rate is rounding of the integrated end.
-_NO_CURVATURE = 1e-8
-# Share of a mode that a path explains at the end, above which it has won and below which it has lost.
-_WON, _LOST = 0.9, 0.1
 
 
 def predict(
@@ -46,27 +30,47 @@ def predict(
     data: GatedData | str | PathLike,
     *,
     init_scale: float | str = 0.01,
+    init_law: str | None = None,
     times: ArrayLike | None = None,
     approximate: bool = False,
+    train: bool = False,
+    seeds: int | str = 5,
+    learning_rate: float | str | None = None,
     label: str = "network",
+    tell: Callable[[str], None] | None = None,
 ) -> Prediction:
     """Predict how a gated deep linear network will learn, from its graph and its data.
 
-    Assumes: squared error, full-batch gradient flow, weights that start decoupled with strength `init_scale` and the
-    sign that lets a mode be learned. Small random weights grow into such a start where the end is stable
-    (`Prediction.stable`), with an effective strength of their own for every mode: order and shape are predicted, and
-    times as far as that strength is known. They depend on it by its logarithm on paths of two edges, as its inverse
-    on paths of three, as its inverse square on paths of four.
+    Assumes squared error and full-batch gradient flow. Two predictions can be had:
+
+    - The reduction, from weights that start decoupled with strength `init_scale` and the sign that lets a mode be
+      learned. Small random weights grow into such a start where the end is stable (`Prediction.stable`), with an
+      effective strength of their own for every mode: order and shape are predicted, and times as far as that strength
+      is known. They depend on it by its logarithm on paths of two edges, as its inverse on paths of three, as its
+      inverse square on paths of four.
+    - The exact flow of the statistics, from several draws of random weights; for any data. What the reduction would
+      have been off by is said beside it (`Prediction.reduced`).
 
     Args:
         graph: A `Graph`, nested tables as `graph_from_dict` takes, or the path of a TOML file.
         data: A `GatedData`, or the path of an npz file of arrays ``x.<node>``, ``y.<node>``, ``gate.<edge or node>``.
-        init_scale: Strength of every edge in every mode at time 0: positive, and within what float64 can follow, which
-            depends on graph and data. Text that spells a number is one.
+        init_scale: For decoupled weights the strength of every edge in every mode at time 0. For random ones the
+            standard deviation of normal entries, the factor of an orthogonal matrix, or the gain of Xavier's laws.
+            Positive, and within what float64 can follow, which depends on graph and data. Text that spells a number is
+            one.
+        init_law: ``decoupled``, ``normal``, ``orthogonal``, ``xavier_normal`` or ``xavier_uniform``. By default
+            ``decoupled`` where the statistics have an exact reduction, or `approximate` is set, and nothing is trained;
+            else ``normal``.
         times: Where the loss is wanted, ascending from zero on, shape (time,), in step x learning rate: 20 is step 200
             at learning rate 0.1. By default 201 times until all but 1% is learned.
-        approximate: Go on where the statistics cannot be diagonalised jointly; see `Prediction.residual`.
+        approximate: From decoupled weights, go on where the statistics cannot be diagonalised jointly; see
+            `Prediction.residual`.
+        train: Train the same graph on the examples beside the prediction, from `seeds` other draws of the same law, by
+            plain gradient descent, and judge the prediction by it.
+        seeds: Number of networks trained, at least 2; four times as many draws are followed.
+        learning_rate: Of the networks trained; by default 0.02 over the largest curvature.
         label: Name of the candidate.
+        tell: Is told the cost of flow and training before they begin.
 
     Returns:
         The prediction; all its times are in step x learning rate.
@@ -74,60 +78,44 @@ def predict(
     Raises:
         ArgumentError: graph, data or an argument break their rules.
         StoreError: the data file cannot be read.
-        ReductionError: the statistics cannot be diagonalised and `approximate` is false, which says whether whitening
-            the inputs would do; or no path is ever open.
+        ReductionError: `init_law` is ``decoupled``, the statistics cannot be diagonalised and `approximate` is false: it
+            says whether whitening the inputs would do; or no path is ever open.
 
-    Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs.
+    Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs. Of random weights
+    that of `foretrain.theory.exact_flow.follow`, once a draw.
     """
-    strength = real("init_scale", init_scale, above=0)
+    scale = real("init_scale", init_scale, above=0)
+    seeds = _count(seeds)
+    if init_law is not None:
+        one_of("init_law", init_law, LAWS)
+    if learning_rate is not None:
+        learning_rate = real("learning_rate", learning_rate, above=0)
+    decoupled = init_law == DECOUPLED or (init_law is None and approximate)
+    if train and decoupled:
+        rule = "start from random weights with `train`"
+        raise argument_error("init_law", rule, "is decoupled", "Leave out `approximate`, too.")
     graph = _graph(graph)
     data = _data(data, graph)
     statistics = gather_statistics(data)
-    _check_size(statistics)
-    reduction = _reduce(data, statistics, approximate)
-    natural = _natural_strength(reduction)
-    _check_scale(strength, reduction, natural)
-    start = reduced_dynamics.decoupled_start(reduction, strength * start_signs(reduction))
-    horizon = _horizon(reduction, strength)
-    if times is not None:
-        times = _check_times(times, horizon)
-    # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
-    followed = np.concatenate([[0.0], np.geomspace(1e-9 * horizon, horizon, 3000)])
-    until = horizon if times is None else max(horizon, times[-1])
-    flow = reduced_dynamics.trajectory(reduction, start, until)
-    followed = _refined(followed, flow(followed))
-    states = flow(followed)
-    losses = reduced_dynamics.loss(reduction, states)
-    initial, final = float(losses[0]), float(losses[-1])
-    if times is None:
-        # To the point where all but 1% is learned, and a quarter beyond, so that the end is seen to be flat.
-        drop = initial - final
-        until = 1.25 * first_below(followed, losses, final + 0.01 * drop)
-        learns = drop > _ROUNDING * initial
-        times = np.linspace(0, min(until, horizon) if learns else horizon, 201)
-    attainable = gated_landscape.attainable(statistics, reduction)
-    falls_short = final - attainable.loss > SHORT * max(initial, final)
-    curvature, stable = _stability(reduction, states[-1], natural, falls_short)
-    # A bound that the prediction itself reaches is no mere bound.
-    reached = reduction.residual <= TOLERANCE and not falls_short
-    return Prediction(
-        label=label,
-        init_scale=strength,
-        modes=_forecast(reduction, followed, states),
-        times=times,
-        loss=reduced_dynamics.loss(reduction, flow(times)),
-        initial_loss=initial,
-        final_loss=final,
-        learning_time=first_below(followed, losses, (initial + final) / 2),
-        residual=reduction.residual,
-        smallest_curvature=curvature,
-        stable=stable,
-        attainable_loss=attainable.loss,
-        attainable_is_bound=attainable.is_bound and not reached,
-        reduction=reduction,
-        horizon=horizon,
-        history=np.stack([followed, losses]),
-    )
+    check_size(statistics)
+    reduction = find_reduction(statistics, approximate=True)
+    exact = reduction.residual <= TOLERANCE
+    if decoupled and not exact and not approximate:
+        raise _no_reduction(data, reduction)
+    if decoupled or (init_law is None and exact and not train):
+        strengths = np.full(len(graph.edges), scale)
+        return reduced_prediction(label, statistics, reduction, scale, strengths, times)
+    law = init_law or "normal"
+    strengths = growing_strengths(reduction, law, scale)
+    reduced = reduced_prediction(label, statistics, reduction, scale, strengths, times)
+    wanted = None if times is None else reduced.times
+    draws = DRAWS * seeds
+    found = expected_from_random(reduced, statistics, law, scale, draws, wanted, tell)
+    if train:
+        from foretrain.forecast.training import train_beside
+
+        found = train_beside(found, data, seeds, learning_rate, tell)
+    return found
 
 
 def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
@@ -135,7 +123,8 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
 
     Args:
         candidates: Name to (graph, data), each as `predict` takes them.
-        **options: As of `predict`, for all candidates.
+        **options: As of `predict`, for all candidates. If one of them has no exact reduction all are ranked by the exact
+            flow from random weights.
 
     Returns:
         The ranking, by the time in step x learning rate at which the loss has fallen half way to the lowest final loss.
@@ -146,12 +135,10 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
     """
     if not candidates:
         raise argument_error("candidates", "hold at least one candidate", "is empty")
-    predictions = []
-    for label, (graph, data) in candidates.items():
-        try:
-            predictions.append(predict(graph, data, label=label, **options))
-        except ReductionError as error:
-            raise ReductionError(f"Candidate `{label}`: {error}") from None
+    predictions = _all(candidates, options)
+    laws = {one.law for one in predictions}
+    if len(laws) > 1:
+        predictions = _all(candidates, {**options, "init_law": max(laws - {DECOUPLED})})
     first = predictions[0]
     for other in predictions[1:]:
         powers = first.reduction.target_power, other.reduction.target_power
@@ -162,6 +149,24 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
     target = (first.initial_loss + min(one.final_loss for one in predictions)) / 2
     order = sorted(predictions, key=lambda one: (one.time_to(target), one.final_loss))
     return Ranking(tuple(order), target, np.array([one.time_to(target) for one in order]))
+
+
+def _all(candidates: Mapping[str, tuple[Any, Any]], options: Mapping[str, Any]) -> list[Prediction]:
+    predictions = []
+    for label, (graph, data) in candidates.items():
+        try:
+            predictions.append(predict(graph, data, label=label, **options))
+        except ReductionError as error:
+            raise ReductionError(f"Candidate `{label}`: {error}") from None
+    return predictions
+
+
+def _count(seeds: int | str) -> int:
+    try:
+        seeds = int(seeds) if isinstance(seeds, str) else seeds
+    except ValueError:
+        raise argument_error("seeds", "be a whole number", f"is `{seeds}`") from None
+    return integer("seeds", seeds, minimum=2, maximum=1000)
 
 
 def _graph(graph: Graph | Mapping | str | PathLike) -> Graph:
@@ -178,19 +183,7 @@ def _data(data: GatedData | str | PathLike, graph: Graph) -> GatedData:
     return load_gated_data(data, graph)
 
 
-def _check_size(statistics: Statistics) -> None:
-    traces = [float(np.trace(statistics.inputs[p, p])) for p in statistics.target_input]
-    power = sum(statistics.target_power.values())
-    for what, value in (*(("gated inputs", trace) for trace in traces), ("targets", power)):
-        if value and not 1 / _LARGEST_POWER <= value <= _LARGEST_POWER:
-            rule = f"have mean squares between {1 / _LARGEST_POWER:g} and {_LARGEST_POWER:g}"
-            raise argument_error("data", rule, f"that of the {what} is {value:g}")
-
-
-def _reduce(data: GatedData, statistics: Statistics, approximate: bool) -> Reduction:
-    reduction = find_reduction(statistics, approximate=True)
-    if reduction.residual <= TOLERANCE or approximate:
-        return reduction
+def _no_reduction(data: GatedData, reduction: Reduction) -> ReductionError:
     white = {name: x @ whiten(x) for name, x in data.inputs.items()}
     whitened = GatedData(data.graph, white, data.targets, data.gates)
     left = find_reduction(gather_statistics(whitened), approximate=True).residual
@@ -201,161 +194,8 @@ def _reduce(data: GatedData, statistics: Statistics, approximate: bool) -> Reduc
         )
     else:
         repair = f"Whitening the inputs does not repair it ({left:.3g} is left). Set"
-    raise ReductionError(
+    return ReductionError(
         f"The statistics cannot be diagonalised jointly: the relative off-diagonal mass is {reduction.residual:.3g}, "
-        f"above the tolerance {TOLERANCE:g}. {repair} `approximate` to leave that part out."
+        f"above the tolerance {TOLERANCE:g}. {repair} `approximate` to leave that part out, or another `init_law` than "
+        "`decoupled`, which needs no reduction."
     )
-
-
-def _learned(reduction: Reduction) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """S, D and a = S / D of the driven modes of every path, and the path's number of edges: shape (driven,) each."""
-    own = reduction.input_variances[reduction.pairs[:, 0] == reduction.pairs[:, 1]]
-    strengths = np.abs(reduction.singular_values)
-    power = reduction.target_power * np.abs(reduction.input_variances).max()
-    least = max(_WEAKEST * strengths.max(), _ROUNDING * math.sqrt(power))
-    path, mode = np.nonzero(strengths[reduction.bundle_of_path] > least)
-    bundle = reduction.bundle_of_path[path]
-    length = np.array([len(path.edges) for path in reduction.paths])[path]
-    strength, variance = strengths[bundle, mode], own[bundle, mode]
-    return strength, variance, strength / variance, length
-
-
-def _natural_strength(reduction: Reduction) -> float:
-    """The largest weight of an edge that a path learns if all of its edges are equal; 1 if there is nothing to learn."""
-    _, _, learned, length = _learned(reduction)
-    return float((learned ** (1 / length)).max(initial=0.0)) or 1.0
-
-
-def _check_scale(init_scale: float, reduction: Reduction, natural: float) -> None:
-    longest = max(len(path.edges) for path in reduction.paths)
-    smallest = _SMALLEST_PRODUCT ** (1 / max(longest, 2))
-    if longest > 2:
-        smallest = max(smallest, _LATEST_ESCAPE ** (-1 / (longest - 2)))
-    low, high = smallest * natural, _LARGEST_PRODUCT ** (1 / max(longest, 2)) * natural
-    if not low <= init_scale <= high:
-        rule = f"be between {low:.3g} and {high:.3g} for this graph and data"
-        got = f"is {init_scale:g}"
-        raise argument_error("init_scale", rule, got, f"Weights grow to about {natural:.3g}.")
-
-
-def _check_times(times: ArrayLike, horizon: float) -> np.ndarray:
-    times = finite_array("times", times, ndim=1).astype(float)
-    if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
-        got = f"is {times[:3]} .." if times.size > 3 else f"is {times}"
-        raise argument_error("times", "ascend from a time that is not negative", got)
-    low, high = _EARLIEST * horizon, _LATEST * horizon
-    if times[-1] > 0 and not low <= times[-1] <= high:
-        rule = f"end between {low:.3g} and {high:.3g} for this graph and data"
-        raise argument_error("times", rule, f"ends at {times[-1]:g}")
-    return times
-
-
-def _refined(times: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Times with twenty more wherever a strength changes by a hundredth of the largest: deep modes rise at once."""
-    change = np.abs(np.diff(states, axis=0)).max(axis=(1, 2))
-    steep = np.flatnonzero(change > 0.01 * np.abs(states).max())
-    between = np.linspace(times[steep], times[steep + 1], 22)[1:-1]
-    return np.unique(np.concatenate([times, between.ravel()]))
-
-
-def _stability(
-    reduction: Reduction, end: np.ndarray, natural: float, falls_short: bool
-) -> tuple[float, bool | None]:
-    """Smallest curvature at the end, and whether nothing that lowers the loss leaves it within the horizon."""
-    exact = reduction.residual <= TOLERANCE
-    if not _learned(reduction)[0].size:
-        return 0.0, True if exact else None
-    strongest = np.abs(reduction.singular_values).max()
-    lengths = [len(path.edges) for path in reduction.paths]
-    rate = strongest * max(natural ** (length - 2) for length in lengths)
-    end = _settled(reduction, end)
-    curvature = gated_landscape.smallest_curvature(reduction, end)
-    if curvature > -_NO_CURVATURE * rate:
-        curvature = 0.0
-    flat = gated_landscape.leads_down_flat(reduction, end, _WEAKEST * strongest)
-    if (curvature < -_WEAKEST * rate or flat) and (falls_short or not exact):
-        return curvature, False
-    return curvature, True if exact else None
-
-
-def _settled(reduction: Reduction, end: np.ndarray) -> np.ndarray:
-    """The end with modes that nothing drives at zero: they decay by a power of time and are on their way for ever."""
-    settled = end.copy()
-    driven = np.abs(reduction.singular_values)
-    driven = driven > _WEAKEST * driven.max()
-    for number, group in enumerate(reduction.groups):
-        rows = [edge.name in group.edges for edge in reduction.graph.edges]
-        idle = ~driven[reduction.group_of_bundle == number].any(axis=0)
-        settled[np.ix_(rows, idle)] = 0
-    return settled
-
-
-def _horizon(reduction: Reduction, init_scale: float) -> float:
-    """Time by which every mode that is not very weak has been learned if no other path is in its way.
-
-    A path of L edges that is to learn a = S / D escapes from strength b in a time of about (1 + |log b|) / S for L = 2
-    and 1 / (S b^(L-2)) for more, with b at most a^(1/L), and ends at the rate L D a^(2 - 2/L). A hundred times that
-    leaves room for competition. Where there is nothing to learn, the time in which inputs decay.
-    """
-    strength, variance, learned, length = _learned(reduction)
-    if not strength.size:
-        return float(1 / np.abs(reduction.input_variances).max())
-    own = learned ** (1 / length)
-    begin = np.minimum(init_scale, own)
-    escape = (1 + np.abs(np.log(init_scale / own))) / (
-        strength * begin ** np.maximum(length - 2, 0)
-    )
-    end = 1 / (length * variance * own ** (2 * length - 2))
-    return float(100 * (escape + end).max())
-
-
-def _forecast(
-    reduction: Reduction, times: np.ndarray, states: np.ndarray
-) -> tuple[ModeForecast, ...]:
-    halves = reduced_dynamics.half_learning_times(reduction, times, states)
-    end = np.concatenate([states[-1], np.ones((1, states.shape[2]))])
-    carried = np.prod(end[reduction.path_edges], axis=1)
-    total = np.zeros_like(carried)  # what the paths coupled to a path explain of its mode
-    own = np.zeros_like(carried)
-    rivals = np.zeros(carried.shape, dtype=int)
-    strengths = np.abs(reduction.singular_values)
-    for (j, p), variance in zip(reduction.pairs, reduction.input_variances, strict=True):
-        receivers = np.flatnonzero(reduction.bundle_of_path == p)
-        givers = np.flatnonzero(reduction.bundle_of_path == j)
-        total[receivers] += carried[givers].sum(axis=0) * variance
-        coupled = np.abs(variance) > _WEAKEST * np.abs(reduction.input_variances).max()
-        rivals[receivers] += coupled * len(givers)
-        if j == p:
-            own[receivers] = carried[receivers] * variance
-    least = _ROUNDING * math.sqrt(reduction.target_power * np.abs(reduction.input_variances).max())
-    rows = []
-    for path, mode in np.ndindex(carried.shape):
-        bundle = reduction.bundle_of_path[path]
-        needed = reduction.singular_values[bundle, mode]
-        if abs(needed) <= max(_WEAKEST * strengths.max(), least):
-            continue
-        pair = np.flatnonzero((reduction.pairs == bundle).all(axis=1))[0]
-        share = float(own[path, mode] / needed)
-        learned = total[path, mode] / needed >= 0.5
-        contested = rivals[path, mode] > 1
-        rows.append(
-            ModeForecast(
-                path=reduction.paths[path].name,
-                mode=int(mode) + 1,
-                singular_value=float(needed),
-                input_variance=float(reduction.input_variances[pair, mode]),
-                active=float(reduction.active[bundle]),
-                half_learning_time=float(halves[path, mode]),
-                share=share,
-                outcome=_outcome(bool(learned), bool(contested), share),
-            )
-        )
-    return tuple(sorted(rows, key=lambda row: row.half_learning_time))
-
-
-def _outcome(learned: bool, contested: bool, share: float) -> str:
-    if not learned:
-        return "not learned"
-    if not contested:
-        return "learned"
-    return "wins" if share >= _WON else "loses" if share <= _LOST else "shares"

@@ -4,11 +4,14 @@ Times are in step x learning rate, for the loss mean over examples of half the s
 time 20 is step 200. Losses are such means, in the square of the unit of the targets.
 """
 
+import itertools
 import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
+from foretrain.measures.plateaus import plateaus
 from foretrain.theory.reduction import TOLERANCE, Reduction
 
 # Part of the loss at the start by which an end must lie above the attainable loss to count as above it.
@@ -30,6 +33,7 @@ class ModeForecast:
         share: Part of that which this path itself carries at the end.
         outcome: ``learned``; among paths that compete for the same examples ``wins``, ``shares`` or ``loses``; or
             ``not learned``.
+        earliest, latest: First and last half-learning time of all draws, where weights are drawn; else None.
     """
 
     path: str
@@ -40,20 +44,128 @@ class ModeForecast:
     half_learning_time: float
     share: float
     outcome: str
+    earliest: float | None = None
+    latest: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Loss curves of several networks whose weights were drawn from one law.
+
+    Attributes:
+        curves: Times and losses of every network, shape (time,) each; a network stays at its last loss.
+    """
+
+    curves: tuple[tuple[np.ndarray, np.ndarray], ...]
+
+    @property
+    def first(self) -> np.ndarray:
+        """Loss at time 0, shape (network,)."""
+        return np.array([losses[0] for _, losses in self.curves])
+
+    @property
+    def last(self) -> np.ndarray:
+        """Loss at the end, shape (network,)."""
+        return np.array([losses[-1] for _, losses in self.curves])
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        """Losses at these times, shape (network, time), never above or below what was seen beside them."""
+        rows = []
+        for seen, losses in self.curves:
+            asked = np.minimum(times, seen[-1])
+            rows.append(PchipInterpolator(seen, losses)(asked) if len(seen) > 1 else 0 * asked)
+        return np.maximum(np.array(rows), 0.0)
+
+    def time_to(self, loss: float) -> np.ndarray:
+        """First times at which the loss is at most `loss`, shape (network,); infinite where it never is."""
+        return np.array([first_below(*curve, loss) for curve in self.curves])
+
+    def half_times(self) -> np.ndarray:
+        """First times at which half of a network's own drop is done, shape (network,)."""
+        return np.array([first_below(t, at, (at[0] + at[-1]) / 2) for t, at in self.curves])
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """What the reduction says of random weights, beside the exact flow.
+
+    Attributes:
+        strength: Of decoupled weights that the random ones grow into; the largest of all edges.
+        times, loss: Its expected loss at the times of the prediction, shape (time,).
+        final_loss, learning_time: As of `Prediction`.
+        worst, worst_time: The most by which its loss is off that of the exact flow, and when.
+        history: As of `Prediction`.
+    """
+
+    strength: float
+    times: np.ndarray
+    loss: np.ndarray
+    final_loss: float
+    learning_time: float
+    worst: float
+    worst_time: float
+    history: np.ndarray
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One number of the prediction beside trained networks.
+
+    Attributes:
+        quantity: What it is.
+        predicted: By the exact flow, mean over draws.
+        reduced: By the reduction.
+        trained: Mean over the networks trained.
+        off, off_low, off_high: Mean of trained minus predicted, with its 95% interval: over networks, each beside the
+            mean of as many draws as there are for one, so that the differences are independent.
+        allowed: Largest difference that counts as agreement, fixed beforehand.
+        verdict: ``agrees`` if the interval lies within what is allowed, ``differs`` if it lies outside, else ``open``,
+            which more seeds settle.
+        reduced_verdict: The same of the reduction.
+    """
+
+    quantity: str
+    predicted: float
+    reduced: float
+    trained: float
+    off: float
+    off_low: float
+    off_high: float
+    allowed: float
+    verdict: str
+    reduced_verdict: str
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Networks trained beside a prediction, by descent on the examples from weights of the same law, other draws.
+
+    Attributes:
+        networks: Their loss curves, in step x learning rate.
+        learning_rate: Of plain gradient descent on all examples at once.
+        steps: Of every network.
+        judged: The prediction beside them, number by number.
+    """
+
+    networks: Ensemble
+    learning_rate: float
+    steps: int
+    judged: tuple[Judged, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """What the reduction expects of one network.
+    """What is expected of one network: by the reduction, or from random weights by the exact flow of the statistics.
 
     In a notebook it shows in a few lines; ``print`` shows its tables.
 
     Attributes:
         label: Name of the candidate.
-        init_scale: Strength of every edge and mode at the start.
+        init_scale: Strength of every edge and mode at the start, or the scale of the law of random weights.
         modes: Every driven mode of every trained path, those learned first in front.
         times: Shape (time,), float64, in step x learning rate.
-        loss: Expected loss at the times, shape (time,), never negative.
+        loss: Expected loss at the times, shape (time,), never negative; of several draws their median, as all numbers
+            below.
         initial_loss, final_loss: Loss at time 0 and when all is learned.
         learning_time: First time at which half of the drop from initial to final loss is done; 0 if there is none.
         residual: Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole: zero up to
@@ -70,6 +182,14 @@ class Prediction:
         reduction: The reduced network.
         horizon: Time up to which modes were followed.
         history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
+        law: Of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
+        drawn: Of random weights, the loss of every draw.
+        reduced: Of random weights, what the reduction would have said; `residual`, `smallest_curvature` and `stable`
+            are those of its end.
+        drift: Of random weights, how far what the flow conserves has moved, relative to squared weights.
+        finished: Whether every draw came down to the attainable loss.
+        curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
+        trained: Networks trained beside it, if that was asked.
     """
 
     label: str
@@ -88,6 +208,13 @@ class Prediction:
     reduction: Reduction
     horizon: float
     history: np.ndarray
+    law: str = "decoupled"
+    drawn: Ensemble | None = None
+    reduced: Reduced | None = None
+    drift: float = 0.0
+    finished: bool = True
+    curvature: float = math.nan
+    trained: Trained | None = None
 
     @property
     def exact(self) -> bool:
@@ -99,6 +226,19 @@ class Prediction:
         """Whether the predicted end lies above what is attainable, by more than a millionth of the loss at the start."""
         most = max(self.initial_loss, self.final_loss)
         return self.final_loss - self.attainable_loss > SHORT * most
+
+    def drop_levels(self) -> tuple[float, ...]:
+        """Losses half way down each drop: between one plateau of the expected loss and the next, or the end."""
+        times, losses = self.history
+        above = losses - losses[-1]
+        if above[0] <= 0:
+            return ()
+        # What is left of a thousandth of the loss is no drop that anyone would time.
+        found = plateaus(times, np.maximum(above, 0.0), floor=1e-3)
+        levels = [above[0], *(one.loss for one in found if one.loss < 0.95 * above[0]), 0.0]
+        return tuple(
+            float(losses[-1] + (high + low) / 2) for high, low in itertools.pairwise(levels)
+        )
 
     def time_to(self, loss: float) -> float:
         """First time at which the expected loss is at most `loss`; infinite if it never is."""
@@ -123,7 +263,39 @@ class Prediction:
             "modes": [{k: _json(v) for k, v in asdict(mode).items()} for mode in self.modes],
             "times": self.times.tolist(),
             "loss": self.loss.tolist(),
+            "init_law": self.law,
+            **self._random(),
         }
+
+    def _random(self) -> dict:
+        if self.drawn is None or self.reduced is None:
+            return {}
+        drawn = self.drawn.at(self.times)
+        told = {
+            "draws": len(drawn),
+            "lowest_loss": drawn.min(axis=0).tolist(),
+            "highest_loss": drawn.max(axis=0).tolist(),
+            "conserved_within": self.drift,
+            "reached_attainable": self.finished,
+            "reduction": {
+                "strength": self.reduced.strength,
+                "loss": self.reduced.loss.tolist(),
+                "final_loss": self.reduced.final_loss,
+                "learning_time": _json(self.reduced.learning_time),
+                "worst": self.reduced.worst,
+                "worst_time": self.reduced.worst_time,
+            },
+        }
+        if self.trained is not None:
+            told["trained"] = {
+                "learning_rate": self.trained.learning_rate,
+                "steps": self.trained.steps,
+                "loss": self.trained.networks.at(self.times).tolist(),
+                "judged": [
+                    {k: _json(v) for k, v in asdict(one).items()} for one in self.trained.judged
+                ],
+            }
+        return told
 
     def __repr__(self) -> str:
         from foretrain.forecast.text import prediction_summary

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.forecast.laws import law_words
+
 _ROWS, _CURVE_ROWS = 16, 11
 
 
@@ -13,6 +15,8 @@ def prediction_text(prediction: Any) -> str:
     """The tables of a `foretrain.forecast.prediction.Prediction`."""
     lines = [_head(prediction), *_trust(prediction)]
     lines += ["", *_mode_table(prediction.modes, prediction.horizon), "", *_loss_table(prediction)]
+    if prediction.trained is not None:
+        lines += ["", *_judged(prediction)]
     return "\n".join(lines)
 
 
@@ -21,25 +25,49 @@ def prediction_summary(prediction: Any) -> str:
     outcomes = [mode.outcome for mode in prediction.modes]
     counts = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in dict.fromkeys(outcomes))
     lines = [
-        f"Prediction of {_head(prediction)}, from strength {prediction.init_scale:g}",
+        f"Prediction of {_head(prediction)}, from {start_words(prediction)}",
         f"  {_ends(prediction)}",
         f"  modes: {counts or 'nothing to learn'}",
         *(f"  {line}" for line in _trust(prediction)),
+        *(f"  {line}" for line in _judged(prediction)[:1]),
         "  print() shows the tables; .modes, .times, .loss hold them.",
     ]
     return "\n".join(lines)
 
 
-def ranking_text(ranking: Any) -> str:
-    """The table of a `foretrain.forecast.prediction.Ranking`, the fastest candidate first."""
+def ranking_rows(ranking: Any) -> list[tuple[str, ...]]:
+    """The table of a `foretrain.forecast.prediction.Ranking`, a heading first."""
+    trained = ranking.predictions[0].trained is not None
     head = ("rank", "candidate", f"time to loss {_number(ranking.target_loss)}")
+    head += ("trained",) if trained else ()
     rows = [(*head, "final loss", "attainable", "residual", "end")]
     pairs = zip(ranking.predictions, ranking.learning_times, strict=True)
     for place, (one, time) in enumerate(pairs, 1):
-        numbers = (_time(time), _number(one.final_loss), _attainable(one), f"{one.residual:.1g}")
+        times = (_time(time),)
+        if trained:
+            seen = one.trained.networks.time_to(ranking.target_loss)
+            times += (_time(float(np.median(seen))),)
+        numbers = (*times, _number(one.final_loss), _attainable(one), f"{one.residual:.1g}")
         end = {True: "stable", False: "saddle", None: "unknown"}[one.stable]
-        rows += [(str(place), one.label, *numbers, end)]
-    lines = _table(rows, left=(1, 6))
+        end = end if one.drawn is None else "followed"
+        rows.append((str(place), one.label, *numbers, end))
+    return rows
+
+
+def ranking_text(ranking: Any) -> str:
+    """The table of a `foretrain.forecast.prediction.Ranking`, the fastest candidate first."""
+    rows = ranking_rows(ranking)
+    lines = _table(rows, left=(1, len(rows[0]) - 1))
+    first = ranking.predictions[0]
+    if first.drawn is not None:
+        draws = len(first.drawn.curves)
+        lines.append(
+            f"followed: the exact flow of {draws} draws of {start_words(first)}; medians. The residual is that of the "
+            "reduction, which is not used."
+        )
+        if first.trained is not None:
+            lines.append(f"trained: median of {len(first.trained.networks.curves)} networks each.")
+        return "\n".join(lines)
     if any(one.stable is False for one in ranking.predictions):
         lines.append("saddle: small random weights leave the predicted end and learn more, later.")
     if any(one.stable is None for one in ranking.predictions):
@@ -79,7 +107,84 @@ def _attainable(prediction) -> str:
     return f"{least}{_number(prediction.attainable_loss)}"
 
 
+def start_words(prediction: Any) -> str:
+    """What a prediction starts from, in words."""
+    if prediction.drawn is None:
+        return f"strength {prediction.init_scale:g}"
+    return f"random weights, {law_words(prediction.law, prediction.init_scale)}"
+
+
+def followed_lines(prediction: Any) -> list[str]:
+    """Which of the two predictions is printed where weights are random, and what the other would have been off by."""
+    reduced = prediction.reduced
+    lines = [
+        f"Printed: the exact flow of the statistics in float64 from {start_words(prediction)}; median of "
+        f"{len(prediction.drawn.curves)} draws. What it conserves held to {prediction.drift:.1g}."
+    ]
+    if not prediction.finished and prediction.falls_short:
+        what = "at least " if prediction.attainable_is_bound else ""
+        lines.append(
+            f"At time {prediction.horizon:.4g}, where it was left, not every draw is down to the attainable loss, "
+            f"{what}{_number(prediction.attainable_loss)}."
+        )
+    if prediction.exact:
+        why = "The statistics have an exact reduction for decoupled starts; random weights are none"
+    else:
+        why = f"No basis diagonalises the statistics (residual {prediction.residual:.3g})"
+    part = reduced.worst / prediction.initial_loss if prediction.initial_loss else 0.0
+    line = (
+        f"{why}. The reduction, from strength {reduced.strength:.3g}, would have been off by up to "
+        f"{_number(reduced.worst)} ({part:.2g} of the loss at the start, at time {_number(reduced.worst_time)}): half of "
+        f"the way by {_time(reduced.learning_time)}, not {_time(prediction.learning_time)}; its end is loss "
+        f"{_number(reduced.final_loss)}, not {_number(prediction.final_loss)}."
+    )
+    if prediction.stable is False:
+        line += " That end is a saddle of the whole network."
+    return [*lines, line]
+
+
+def judged_rows(prediction: Any) -> list[tuple[str, ...]]:
+    """The numbers of a prediction beside trained networks, a heading first."""
+    head = ("", "predicted", "trained", "off by (95% interval)", "allowed", "verdict")
+    rows: list[tuple[str, ...]] = [(*head, "reduction", "its verdict")]
+    for one in prediction.trained.judged:
+        rows.append(
+            (
+                one.quantity,
+                _time(one.predicted),
+                _time(one.trained),
+                f"{_signed(one.off)} ({_signed(one.off_low)} to {_signed(one.off_high)})",
+                f"{one.allowed:.2g}",
+                one.verdict,
+                _time(one.reduced),
+                one.reduced_verdict,
+            )
+        )
+    return rows
+
+
+def _judged(prediction) -> list[str]:
+    if prediction.trained is None:
+        return []
+    trained = prediction.trained
+    verdicts = [one.verdict for one in trained.judged]
+    counts = ", ".join(f"{v} {verdicts.count(v)}" for v in ("agrees", "differs", "open"))
+    reduced = [one.reduced_verdict for one in trained.judged]
+    networks, agreed = len(trained.networks.curves), reduced.count("agrees")
+    head = (
+        f"Trained {networks} networks on the examples, other draws, {trained.steps} steps of descent at learning rate "
+        f"{trained.learning_rate:.3g}: the prediction {counts}; the reduction agrees in {agreed} of {len(reduced)}."
+    )
+    return [head, *_table(judged_rows(prediction), left=(0,))]
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2g}" if math.isfinite(value) else "never"
+
+
 def _trust(prediction) -> list[str]:
+    if prediction.drawn is not None:
+        return followed_lines(prediction)
     lines = []
     attainable = f"loss {_attainable(prediction)} is attainable"
     end = _number(prediction.final_loss)
@@ -116,8 +221,20 @@ def _ends(prediction) -> str:
 def _mode_table(modes, horizon: float) -> list[str]:
     if not modes:
         return ["Nothing to learn: on no path do open examples correlate with their targets."]
-    rows = [("path", "mode", "S", "D", "Pr(path)", "half learned", "share", "outcome")]
-    for mode in modes[:_ROWS]:
+    rows = _mode_rows(modes[:_ROWS])
+    lines = _table(rows, left=(0, len(rows[0]) - 1))
+    if len(modes) > _ROWS:
+        lines.append(f"... and {len(modes) - _ROWS} more, learned later.")
+    if any(math.isinf(mode.half_learning_time) for mode in modes):
+        lines.append(f"never: not by time {horizon:.4g}.")
+    return lines
+
+
+def _mode_rows(modes) -> list[tuple[str, ...]]:
+    drawn = bool(modes) and modes[0].earliest is not None
+    half = ("half learned", "of all draws") if drawn else ("half learned",)
+    rows = [("path", "mode", "S", "D", "Pr(path)", *half, "share", "outcome")]
+    for mode in modes:
         rows.append(
             (
                 mode.path,
@@ -126,25 +243,55 @@ def _mode_table(modes, horizon: float) -> list[str]:
                 _number(mode.input_variance),
                 _number(mode.active),
                 _time(mode.half_learning_time),
+                *([f"{_time(mode.earliest)} to {_time(mode.latest)}"] if drawn else []),
                 f"{mode.share:.2f}",
                 mode.outcome,
             )
         )
-    lines = _table(rows, left=(0, 7))
-    if len(modes) > _ROWS:
-        lines.append(f"... and {len(modes) - _ROWS} more, learned later.")
-    if any(math.isinf(mode.half_learning_time) for mode in modes):
-        lines.append(f"never: not by time {horizon:.4g}.")
-    return lines
+    return rows
 
 
 def _loss_table(prediction) -> list[str]:
-    times, losses = prediction.times, prediction.loss
-    chosen = np.unique(np.linspace(0, len(times) - 1, min(len(times), _CURVE_ROWS)).astype(int))
-    rows = [("time", "expected loss")]
-    rows += [(_number(times[at]), _number(losses[at])) for at in chosen]
     ends = _ends(prediction)
-    return [f"{ends[0].upper()}{ends[1:]}.", *_table(rows)]
+    return [f"{ends[0].upper()}{ends[1:]}.", *_table(_loss_rows(prediction, _CURVE_ROWS))]
+
+
+def _loss_rows(prediction, most: int) -> list[tuple[str, ...]]:
+    times, losses = prediction.times, prediction.loss
+    chosen = np.unique(np.linspace(0, len(times) - 1, min(len(times), most)).astype(int))
+    head, columns = ["time", "expected loss"], [times, losses]
+    if prediction.drawn is not None:
+        drawn = prediction.drawn.at(times)
+        head += ["lowest", "highest", "reduction"]
+        columns += [drawn.min(axis=0), drawn.max(axis=0), prediction.reduced.loss]
+    if prediction.trained is not None:
+        trained = prediction.trained.networks.at(times)
+        head += ["trained", "lowest", "highest"]
+        columns += [np.median(trained, axis=0), trained.min(axis=0), trained.max(axis=0)]
+    return [tuple(head), *(tuple(_number(c[at]) for c in columns) for at in chosen)]
+
+
+def trust_lines(found: Any) -> list[str]:
+    """How far to trust a prediction, or each of a ranking, as sentences."""
+    if hasattr(found, "predictions"):
+        return [f"{one.label}: {line}" for one in found.predictions for line in _trust(one)]
+    return [*_trust(found), *_judged(found)[:1]]
+
+
+def page_tables(found: Any) -> list[tuple[str, Sequence[str], Sequence[Sequence[str]]]]:
+    """The tables of a prediction or a ranking for a page: heading, names of columns, rows."""
+    if hasattr(found, "predictions"):
+        return [("Candidates", *_split(ranking_rows(found)))]
+    tables = []
+    if found.trained is not None:
+        tables.append(("Judged by trained networks", *_split(judged_rows(found))))
+    if found.modes:
+        tables.append(("Modes", *_split(_mode_rows(found.modes[:200]))))
+    return [*tables, ("Loss", *_split(_loss_rows(found, 41)))]
+
+
+def _split(rows):
+    return rows[0], rows[1:]
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:

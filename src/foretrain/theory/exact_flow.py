@@ -1,0 +1,275 @@
+r"""The gradient flow of a gated linear network on any data, from the statistics alone and from any weights.
+
+$$ \dot W_e = \sum_{p \ni e} W_{\bar t(p,e)}^T\, E(p)\, W_{\bar s(p,e)}^T, \qquad
+   E(p) = \Sigma^{yx}(p) - \sum_{j: t(j)=t(p)} W_j\, \Sigma^x(j, p) $$
+
+(Saxe, Sodhani & Lewallen 2022, eqs. 3-4), integrated in float64 with no basis in which anything is diagonal.
+
+**Never a negative loss.** With z the gated inputs of all paths that end at an output, G = <z z^T>, Y = <y z^T>, W the maps
+side by side and Q Q^T the pseudoinverse of G, the loss of that output is (|y|^2 - |Y Q|^2) / 2 + |W G Q - Y Q|^2 / 2: what
+least squares leaves, and a square.
+
+**Fewer units, the same flow.** A hidden bank meets the rest in the columns of what enters it and the rows of what leaves it.
+If it has more units than these, an orthogonal basis of their span carries all of it: W_e -> Q^T W_e, W_f -> W_f Q obeys the
+same equations, since gates are numbers. A bank between inputs and outputs needs no more units than these have together.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import DOP853
+
+from foretrain.errors import ForetrainError
+from foretrain.networks.gated import conserved, path_product, statistics_gradient
+from foretrain.tasks.statistics import Statistics
+
+# Eigenvalues of G below this part of the largest are directions that do not occur; a loss below this part of the power
+# of the targets is rounding of a difference of equal numbers.
+_ROUNDING = 1e-12
+_TOLERANCE = 1e-9
+_AT_REST = 1e-14
+_POINTS = 5  # looked at within every step of the integrator
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """All that is known of one output.
+
+    Attributes:
+        bundles: Numbers of the trained bundles that end here.
+        edges: Where the columns of every bundle but the first begin, for `numpy.split`.
+        inputs: G, shape (column, column).
+        root: G Q, shape (column, direction).
+        wanted: Y Q, shape (width, direction).
+        least: What least squares leaves of half the mean square.
+    """
+
+    bundles: tuple[int, ...]
+    edges: np.ndarray
+    inputs: np.ndarray
+    root: np.ndarray
+    wanted: np.ndarray
+    least: float
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """One network along its flow.
+
+    Attributes:
+        times: Ascending from 0, shape (time,), in step x learning rate.
+        loss: Shape (time,), never negative.
+        explained: ``U^T (sum_j W_j Sigma_x(j, p)) V`` along the diagonal of the frames given, shape (time, bundle, mode).
+        weights: Edge name to its matrix at the end, in banks of as many units as are needed.
+        drift: How far what the flow conserves has moved, largest entry relative to that of the squared weights.
+        evaluations: Of the gradient.
+        finished: Whether the loss came down to what was asked, rather than time or evaluations running out.
+    """
+
+    times: np.ndarray
+    loss: np.ndarray
+    explained: np.ndarray
+    weights: dict[str, np.ndarray]
+    drift: float
+    evaluations: int
+    finished: bool
+
+
+def outputs(statistics: Statistics) -> tuple[Output, ...]:
+    """The outputs with their statistics side by side, once for many losses. Cost: O(column^3) for every output."""
+    by_target: dict[str, list[int]] = {}
+    for p in statistics.target_input:
+        if np.any(statistics.input_pair(p, p)):
+            by_target.setdefault(statistics.bundles[p].target, []).append(p)
+    made = []
+    for name, power in statistics.target_power.items():
+        bundles = by_target.get(name, [])
+        if not bundles:
+            none = np.zeros(0)
+            made.append(Output((), none, none, none, none, power / 2))
+            continue
+        inputs = np.block([[_pair(statistics, j, p) for p in bundles] for j in bundles])
+        values, vectors = np.linalg.eigh(inputs)
+        kept = values > _ROUNDING * max(values[-1], 0.0)
+        root = vectors[:, kept] * np.sqrt(values[kept])
+        together = np.concatenate([statistics.target_input[p] for p in bundles], axis=1)
+        wanted = together @ (vectors[:, kept] / np.sqrt(values[kept]))
+        least = (power - np.sum(wanted**2)) / 2
+        widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
+        least = float(least) if least > _ROUNDING * power else 0.0
+        made.append(Output(tuple(bundles), np.cumsum(widths)[:-1], inputs, root, wanted, least))
+    return tuple(made)
+
+
+def _pair(statistics: Statistics, j: int, p: int) -> np.ndarray:
+    found = statistics.input_pair(j, p)
+    if found is not None:
+        return found
+    width = statistics.graph.width
+    return np.zeros((width[statistics.bundles[j].source], width[statistics.bundles[p].source]))
+
+
+def maps(statistics: Statistics, ends: tuple[Output, ...], weights: Mapping) -> dict:
+    """Sum over its paths of the product of weights, for every trained bundle: number to (output width, input width)."""
+    return {
+        p: sum(path_product(statistics.paths[i], weights) for i in statistics.bundles[p].paths)
+        for end in ends
+        for p in end.bundles
+    }
+
+
+def loss(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> float:
+    """Loss of a network with these maps, never negative: half the mean square error, summed over outputs."""
+    found = 0.0
+    for end in ends:
+        found += end.least
+        if end.bundles:
+            whole = np.concatenate([totals[p] for p in end.bundles], axis=1)
+            found += 0.5 * float(np.sum((whole @ end.root - end.wanted) ** 2))
+    return found
+
+
+def explained(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """``sum_j W_j Sigma_x(j, p)``, what a network with these maps has learned of ``Sigma_yx(p)``, for every bundle p."""
+    found = {}
+    for end in ends:
+        if end.bundles:
+            whole = np.concatenate([totals[p] for p in end.bundles], axis=1) @ end.inputs
+            found |= zip(end.bundles, np.split(whole, end.edges, axis=1), strict=True)
+    return found
+
+
+def compressed(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights with the same flow of all maps, in hidden banks no wider than what enters and leaves them."""
+    graph, made = statistics.graph, {name: np.asarray(w, float) for name, w in weights.items()}
+    shrunk = True
+    while shrunk:
+        shrunk = False
+        for node in graph.hidden:
+            into = [edge.name for edge in graph.incoming[node]]
+            out_of = [edge.name for edge in graph.outgoing[node]]
+            meets = np.concatenate([*(made[e] for e in into), *(made[e].T for e in out_of)], axis=1)
+            if meets.shape[1] < meets.shape[0]:
+                basis = np.linalg.qr(meets)[0]
+                made |= {e: basis.T @ made[e] for e in into}
+                made |= {e: made[e] @ basis for e in out_of}
+                shrunk = True
+    return made
+
+
+def multiplications(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> float:
+    """About how many multiplications one evaluation of the gradient takes, by the widths of `compressed` weights."""
+    count = 0.0
+    for p in statistics.target_input:
+        for index in statistics.bundles[p].paths:
+            shapes = [weights[edge].shape for edge in statistics.paths[index].edges]
+            ends = shapes[-1][0] + shapes[0][1]
+            # The product along the path, before and after every edge.
+            count += sum(math.prod(shape) * 1.5 * ends for shape in shapes)
+    for (j, p), matrix in statistics.inputs.items():
+        target = statistics.graph.width[statistics.bundles[j].target]
+        count += (1 if j == p else 2) * target * matrix.size
+    return count
+
+
+def largest_curvature(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> float:
+    """Largest eigenvalue of the Hessian of the loss, by sixty power iterations: descent needs a smaller rate than 2 / it."""
+    generator = np.random.default_rng(0)
+    names = list(weights)
+    way = {name: generator.standard_normal(weights[name].shape) for name in names}
+    size = max(float(np.abs(weights[name]).max(initial=0.0)) for name in names) or 1.0
+    value = 0.0
+    for _ in range(60):
+        length = math.sqrt(sum(float(np.sum(w**2)) for w in way.values()))
+        if not length:
+            return 0.0
+        step = 1e-5 * size / length
+        up = statistics_gradient(statistics, {n: weights[n] + step * way[n] for n in names})
+        down = statistics_gradient(statistics, {n: weights[n] - step * way[n] for n in names})
+        value = length
+        way = {n: (up[n] - down[n]) / (2e-5 * size) for n in names}
+    value = math.sqrt(sum(float(np.sum(w**2)) for w in way.values()))
+    return value
+
+
+def follow(
+    statistics: Statistics,
+    weights: Mapping[str, np.ndarray],
+    until: float,
+    *,
+    ends: tuple[Output, ...] | None = None,
+    frames: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None,
+    enough: float = 0.0,
+    at_least: float = 0.0,
+    settle_after: float = math.inf,
+    most: int = 40_000,
+) -> Followed:
+    """Integrate the exact gradient flow (DOP853, relative tolerance 1e-9).
+
+    Args:
+        statistics: Of the training data.
+        weights: Edge name to its matrix at time 0, shape (target width, source width).
+        until: Time at which to stop, positive.
+        ends: From `outputs`, where it is at hand.
+        frames: Number of a bundle to U and V, shape (width, mode) each, along which what is explained is looked at.
+        enough: Loss at which to stop before.
+        at_least: Time up to which to go on all the same.
+        settle_after: Time from which on the flow may also stop at rest, where it lowers the loss by less than 1e-14 of
+            itself in as much time again.
+        most: Evaluations of the gradient after which to stop before.
+
+    Raises:
+        ForetrainError: the integrator gave up.
+
+    Cost: `multiplications` for each evaluation; twelve to a step, which is at most about 6 / `largest_curvature` long.
+    Memory: one set of weights, ten times.
+    """
+    ends = outputs(statistics) if ends is None else ends
+    small = compressed(statistics, weights)
+    names, shapes = list(small), [small[name].shape for name in small]
+    cuts = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
+
+    def unpacked(flat):
+        parts = np.split(flat, cuts)
+        return {n: p.reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)}
+
+    def velocity(_, flat):
+        gradient = statistics_gradient(statistics, unpacked(flat))
+        return -np.concatenate([gradient[name].ravel() for name in names])
+
+    def looked(flat):
+        totals = maps(statistics, ends, unpacked(flat))
+        learned = explained(ends, totals) if frames else {}
+        along = [np.sum((u.T @ learned[p]) * v.T, axis=1) for p, (u, v) in (frames or {}).items()]
+        return loss(ends, totals), np.array(along)
+
+    start = np.concatenate([small[name].ravel() for name in names])
+    size = math.sqrt(float(np.mean(start**2)))
+    solver = DOP853(
+        velocity, 0.0, start, until, rtol=_TOLERANCE, atol=_TOLERANCE * max(size, 1e-150)
+    )
+    seen = [(0.0, *looked(start))]
+    while solver.status == "running" and solver.nfev < most:
+        begun = float(solver.t)
+        reason = solver.step()
+        if solver.status == "failed":
+            raise ForetrainError(f"The flow could not be integrated: {reason}")
+        between = solver.dense_output()
+        inner = np.linspace(begun, float(solver.t), _POINTS + 1)[1:]
+        seen += [(time, *looked(between(time))) for time in inner[:-1]]
+        seen.append((solver.t, *looked(solver.y)))
+        if solver.t < at_least:
+            continue
+        # Towards a minimum the gradient falls to rounding; past a saddle it does not before it grows again.
+        rest = float(np.sum(solver.f**2)) * solver.t
+        if seen[-1][1] <= enough or (solver.t >= settle_after and rest < _AT_REST * seen[0][1]):
+            break
+    times, losses, along = (np.array(column) for column in zip(*seen, strict=True))
+    end = unpacked(solver.y)
+    before, after = conserved(statistics.graph, small), conserved(statistics.graph, end)
+    moved = max((float(np.abs(after[v] - before[v]).max()) for v in before), default=0.0)
+    largest = max(float(np.abs(w).max()) for w in end.values()) ** 2
+    done = bool(losses[-1] <= enough)
+    return Followed(times, losses, along, end, moved / (largest or 1.0), solver.nfev, done)

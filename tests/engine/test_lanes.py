@@ -277,3 +277,27 @@ def test_snapshots_hold_the_state_and_change_nothing_else(keep_state):
             last = run.curves["state_weights"][-1]
             assert run.curves["state_random"].dtype == np.uint32
         np.testing.assert_array_equal(last, other.finals["weights"])
+
+
+def test_lanes_that_move_in_turn_do_the_same_to_the_bit_at_any_number_and_pay_for_no_frozen_one():
+    program = replace(
+        cubic("float64"),
+        in_turn=True,
+        every_step=lambda inputs, state: {"corner": state["weights"][0, 0]},
+    )
+    beside = by_identity(ride(cubic("float64"), mixed(), {}, 4))
+    riding = Lanes(program, {}, 3)
+    riding.board(mixed())
+    finished = []
+    while riding.busy:
+        finished += riding.advance()
+    ours = by_identity(finished)
+    assert riding.strides_paid == riding.strides_done == sum(len(r.steps) - 1 for r in finished)
+    assert_all_same(ours, by_identity(ride(program, mixed()[::-1], {}, 5)))
+    for name, run in ours.items():
+        other = beside[name]
+        assert (run.outcome, run.steps_taken) == (other.outcome, other.steps_taken)
+        fine = np.isfinite(other.curves["loss"])
+        np.testing.assert_allclose(run.curves["loss"][fine], other.curves["loss"][fine], rtol=1e-9)
+        assert run.curves["corner"].shape == (len(run.steps), program.observe_every)
+    assert len({run.outcome for run in finished}) == 4

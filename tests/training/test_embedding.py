@@ -44,7 +44,8 @@ def trained(p, steps, inputs):
 
 def direct_outputs(p, state):
     """Outputs for all samples, one after the other."""
-    task, (w1, b1, w2, b2, w3, b3) = toy.operation(p), map(np.asarray, state.decoder)
+    task, decoder = toy.operation(p), network.turned(state.decoder)
+    w1, b1, w2, b2, w3, b3 = map(np.asarray, decoder)
     embedding, side, outputs = np.asarray(state.embedding), p.embedding_dim, []
     for a, b in task.samples:
         if task.commutative:
@@ -128,6 +129,20 @@ def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
         pairs = zip(jax.tree.leaves(slope), jax.tree.leaves(way), strict=True)
         along = sum((s * v).sum() for s, v in pairs)
         assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(along, rel=1e-5)
+
+
+@pytest.mark.parametrize("values", [{"training_size": 50}, {"training_size": 20, "batch_size": 7}])
+def test_a_wide_network_takes_the_same_steps_though_some_samples_have_no_slope(
+    values, x64, monkeypatch
+):
+    p = replace(SMALL, decoder_learning_rate=3e-3, objective="classification", **values)
+    inputs = given(p)
+    narrow = trained(p, 40, inputs)
+    monkeypatch.setattr(toy, "WIDE", 1)
+    assert toy.program(p).in_turn
+    for one, other in zip(*map(jax.tree.leaves, (narrow, trained(p, 40, inputs))), strict=True):
+        if not jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
+            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-13)
 
 
 @pytest.mark.parametrize("still", ["decoder", "embedding"])

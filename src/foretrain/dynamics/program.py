@@ -61,6 +61,8 @@ class Program:
             the loss of its minibatch held in the state, read off after every single step. A stored row is one stride of
             them, along a last dim ``substep`` of length `observe_every`; row 0, before the first step, is nan. A value
             that is not finite here ends no run. Anything that must be computed belongs into `observe`.
+        in_turn: Whether on a CPU the lanes move one after the other, a stride each, and not side by side: faster where the
+            state of one run fills the cache of a core and its products are large.
     """
 
     init: Callable[[Inputs], State]
@@ -71,6 +73,7 @@ class Program:
     observe_every: int | None = None
     precision: str | None = None
     every_step: Callable[[Inputs, State], dict[str, Any]] | None = None
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,7 @@ def completed(program: Program, p: Any) -> Completed:
         program.step,
         program.observe,
         every_step=program.every_step,
+        in_turn=program.in_turn,
         done=program.done or _at_tolerance,
         finish=program.finish or (lambda inputs, state: {}),
         observe_every=program.observe_every or p.observe_every,

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from foretrain.dynamics.program import Completed
+from foretrain.engine.kernel import moves_in_turn
 from foretrain.engine.lanes import FEWEST, Lanes
 from foretrain.engine.sizes import bytes_per_lane, shapes_of, size
 from foretrain.errors import TooLarge
@@ -34,7 +35,7 @@ def choose_lanes(
     """Number of lanes for the runs of one static signature.
 
     A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose
-    states fit into the cache are timed on copies of `sample`.
+    states fit into the cache are timed on copies of `sample`. Where lanes move in turn, more than the fewest gain nothing.
 
     Args:
         program: The program.
@@ -64,6 +65,8 @@ def choose_lanes(
             f"{workers * FEWEST * per_lane / 1e9:.2g} GB, but {free / 1e9:.2g} GB are free. "
             f"Try fewer workers, or observe less often: {strides} observations take {size(observed) / 1e6:.2g} MB each."
         )
+    if moves_in_turn(program):
+        return FEWEST
     most = min(fitting, per_worker)
     if kind == "cpu":
         most = min(most, _CACHE_BYTES // max(1, size(state) + size(inputs)))

@@ -38,6 +38,11 @@ def _is_known(name, value):
     return True
 
 
+def moves_in_turn(program: Completed) -> bool:
+    """Whether lanes of the program move one after the other here."""
+    return program.in_turn and jax.default_backend() == "cpu"
+
+
 class Kernel:
     """A program over lanes.
 
@@ -50,6 +55,7 @@ class Kernel:
 
     def __init__(self, program: Completed, rows: int):
         self.program, self.rows = program, rows
+        self.in_turn = moves_in_turn(program)
         self.start = jax.jit(self._start)
         options = known_options(jax.default_backend())
         self.chunk = jax.jit(self._chunk, donate_argnames="state", compiler_options=options)
@@ -77,7 +83,8 @@ class Kernel:
     def _chunk(self, inputs, state, step, outcome, shared, limit, allowance):
         """Move all lanes on until `limit` strides are done, no lane moves, or `allowance` is wasted.
 
-        A lane moves while its outcome is RUNNING. Waste is counted in strides of lanes that froze in this chunk.
+        A lane moves while its outcome is RUNNING. Waste is counted in strides of lanes that froze in this chunk; where lanes
+        move in turn, a frozen one takes no time, and nothing is wasted.
 
         Returns:
             state, step and outcome after it; the strides done; the observations, shape (row, lane, ...), of which
@@ -107,9 +114,12 @@ class Kernel:
         def one_stride(carry):
             row, wasted, state, step, outcome, record = carry
             moves = outcome == RUNNING
-            later, steps = one_stride_of_steps(state)
-            observed = observe(inputs, later)
-            ended = done(inputs, later, observed).astype(jnp.int8)
+            if self.in_turn:
+                later, steps, observed, ended = self._stride_in_turn(inputs, state, moves, shared)
+            else:
+                later, steps = one_stride_of_steps(state)
+                observed = observe(inputs, later)
+                ended = done(inputs, later, observed).astype(jnp.int8)
             step = jnp.where(moves, step + stride, step)
             ended = jnp.where(step >= inputs["max_steps"], OUT_OF_STEPS, ended)
             ended = jnp.where(_finite(later) & _finite(observed), ended, DIVERGED)
@@ -117,7 +127,8 @@ class Kernel:
             state = jax.tree.map(partial(_select, moves), later, state)
             seen = {**observed, **steps}
             record = jax.tree.map(lambda kept, new: kept.at[row].set(new), record, seen)
-            wasted = wasted + jnp.sum(outcome != RUNNING) - frozen_before
+            if not self.in_turn:
+                wasted = wasted + jnp.sum(outcome != RUNNING) - frozen_before
             return row + 1, wasted.astype(jnp.int32), state, step, outcome, record
 
         shapes = jax.eval_shape(observe, inputs, state)
@@ -127,6 +138,35 @@ class Kernel:
         carry = (zero, zero, state, step, outcome, record)
         row, _, state, step, outcome, record = lax.while_loop(goes_on, one_stride, carry)
         return state, step, outcome, row, record
+
+    def _stride_in_turn(self, inputs, state, moves, shared):
+        """A stride of one lane after the other; a frozen one is passed over, and what stands for it says nothing.
+
+        Returns:
+            state, what fell out of the steps, observation and whether it is done, with lanes first.
+        """
+        program = self.program
+
+        def go(inputs, state):
+            inputs = {**inputs, **shared}
+
+            def step(held, _):
+                held = program.step(inputs, held)
+                return held, program.every_step(inputs, held) if program.every_step else {}
+
+            later, steps = lax.scan(step, state, length=program.observe_every)
+            observed = program.observe(inputs, later)
+            return later, steps, observed, program.done(inputs, later, observed).astype(jnp.int8)
+
+        def stay(inputs, state):
+            _, *rest = jax.eval_shape(go, inputs, state)
+            return state, *jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), rest)
+
+        def lane(given):
+            moves, inputs, state = given
+            return lax.cond(moves, go, stay, inputs, state)
+
+        return lax.map(lane, (moves, inputs, state))
 
     def _no_steps(self, inputs, state, shared):
         """What `every_step` has to say before the first step: nan, shape (lane, substep)."""

@@ -291,7 +291,8 @@ class Lanes:
         strides = (step - self._step) // self.program.observe_every
         self._step, self._outcome = step, outcome
         self.strides_done += int(strides.sum())
-        self.strides_paid += row * self.lanes
+        # In turn, a lane that does not move takes no time.
+        self.strides_paid += int(strides.sum()) if self._kernel.in_turn else row * self.lanes
         return strides, jax.tree.map(np.asarray, record)
 
     def _harvest(self, strides, record) -> list[FinishedRun]:

@@ -56,6 +56,59 @@ def decode(decoder: Decoder, joined):
     return hidden @ decoder.weight_3 + decoder.bias_3
 
 
+def turned(decoder: Decoder) -> Decoder:
+    """The decoder with its last weights as (output, hidden), and back again: what `layers` and `slopes` take.
+
+    With few outputs their products are half again as fast in this way.
+    """
+    return decoder._replace(weight_3=decoder.weight_3.T)
+
+
+def layers(decoder: Decoder, joined):
+    """Both hidden layers, each (sample, unit), and what a turned decoder answers, (output, sample)."""
+    import jax.numpy as jnp
+
+    weight = decoder.weight_1
+    arriving = joined * weight if weight.shape[0] == 1 else joined @ weight
+    first = jnp.tanh(arriving + decoder.bias_1)
+    second = jnp.tanh(first @ decoder.weight_2 + decoder.bias_2)
+    return first, second, decoder.weight_3 @ second.T + decoder.bias_3[:, None]
+
+
+def slopes(decoder: Decoder, joined, first, second, back):
+    """Slopes of a loss by a turned decoder and by the joined embeddings, as the chain rule gives them.
+
+    Written out, so that samples which are only looked at can be left out of them.
+
+    Args:
+        decoder: Its weights.
+        joined: (sample, entry).
+        first: (sample, unit) of the first hidden layer.
+        second: The same of the second.
+        back: (output, sample), slope of the loss by the outputs.
+
+    Returns:
+        A turned decoder, and (sample, entry).
+    """
+    weight = decoder.weight_1
+    by_second = (back.T @ decoder.weight_3) * (1 - second**2)
+    by_first = (by_second @ decoder.weight_2.T) * (1 - first**2)
+    if weight.shape[0] == 1:  # sums, which XLA fuses with what comes before
+        by_weight = (joined * by_first).sum(0, keepdims=True)
+        by_joined = (by_first * weight).sum(1, keepdims=True)
+    else:
+        by_weight, by_joined = joined.T @ by_first, by_first @ weight.T
+    by_decoder = Decoder(
+        by_weight,
+        by_first.sum(0),
+        first.T @ by_second,
+        by_second.sum(0),
+        back @ second,
+        back.sum(1),
+    )
+    return by_decoder, by_joined
+
+
 def joined_sums(embedding, counts):
     """E_a + E_b of every sample, (sample, coordinate).
 

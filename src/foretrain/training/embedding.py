@@ -17,6 +17,8 @@ from foretrain.vocabulary import Variable, declare
 
 PHASES = ("comprehension", "grokking", "memorization", "confusion")
 DELAY = 1000  # steps from training to validation from which on it is grokking
+WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
+VECTOR = 16  # samples; products of whole vectors are the fast ones
 ROOM = 0.2  # of the extent of embeddings, on each side of them, in which answers are mapped
 _FIRST = ("train_step", "validation_step", "rqi_step")
 
@@ -221,7 +223,10 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """A run: weights, what the optimizers remember, steps taken, and the first step at each threshold (-1: not yet)."""
+    """A run: weights, what the optimizers remember, steps taken, and the first step at each threshold (-1: not yet).
+
+    The decoder is turned, as `foretrain.networks.embedding.turned` does it.
+    """
 
     embedding: Any
     decoder: Any
@@ -235,7 +240,8 @@ class State(NamedTuple):
 def program(p: Toy) -> Program:
     """The toy model under AdamW; a step asks for all samples once, for its gradient and for every threshold.
 
-    A threshold is looked at in every step, so that first steps are exact.
+    A threshold is looked at in every step, so that first steps are exact. On a CPU wide networks move one after the other,
+    since the state of one fills the cache, and those samples of a whole vector that are only looked at have no slope.
     """
     import jax
     import jax.numpy as jnp
@@ -244,6 +250,10 @@ def program(p: Toy) -> Program:
     from foretrain.networks import embedding as network
 
     task = operation(p)
+    alone = p.hidden_width >= WIDE and jax.default_backend() == "cpu"
+    samples = len(task.samples)
+    # With at most so many training samples, the slopes of the others need not be formed.
+    most = (samples - 1) // VECTOR * VECTOR
 
     def joined(embedding, inputs):
         left, right = inputs["left"], inputs["right"]
@@ -251,13 +261,11 @@ def program(p: Toy) -> Program:
             return network.joined_sums(embedding, left + right)
         return network.joined_products(embedding, left, right)
 
-    def loss(weights, inputs, part):
-        """Mean loss over the samples in `part`, with the joined embeddings and the outputs of all."""
-        entries = joined(weights[0], inputs)
-        outputs = network.decode(weights[1], entries)
-        targets = inputs["chosen"].T @ inputs["targets"]
-        each = network.sample_losses(outputs, targets, p.objective)
-        return (each * part).sum() / part.sum(), (entries, outputs)
+    def loss(outputs, inputs, part):
+        """Mean loss over the samples in `part`, from outputs (output, sample)."""
+        targets = inputs["targets"].T @ inputs["chosen"]
+        each = network.sample_losses(outputs.T, targets.T, p.objective)
+        return (each * part).sum() / part.sum()
 
     def closed(embedding, entries, inputs):
         """Which parallelograms the embeddings have, whose joined ones are `entries`, bool (parallelogram,)."""
@@ -271,7 +279,7 @@ def program(p: Toy) -> Program:
 
     def levels(which, outputs, inputs):
         """Accuracy in training and validation, and RQI: the share of the parallelograms that are closed."""
-        right = network.right_answers(outputs, inputs["targets"], inputs["chosen"])
+        right = network.right_answers(outputs.T, inputs["targets"], inputs["chosen"])
         train, rest = inputs["training"], 1 - inputs["training"]
         validation = jnp.where(rest.sum() > 0, (right * rest).sum() / jnp.maximum(rest.sum(), 1), 1)
         return (right * train).sum() / train.sum(), validation, share(which, right.dtype)
@@ -283,7 +291,7 @@ def program(p: Toy) -> Program:
         )
 
     def init(inputs):
-        embedding, decoder = inputs["embedding"], decoder_of(inputs)
+        embedding, decoder = inputs["embedding"], network.turned(decoder_of(inputs))
         batches = ()
         if p.batch_size:
             batches = key(inputs["root_seed"], inputs["seed"], "batch")
@@ -306,15 +314,39 @@ def program(p: Toy) -> Program:
         rank = jnp.argsort(jnp.argsort(order))
         return (rank < p.batch_size).astype(inputs["training"].dtype)
 
+    def training_first(inputs):
+        """The inputs with their training samples before the others; the same in every step, so that XLA does it once."""
+        order = jnp.argsort(-inputs["training"], stable=True)
+        place = jnp.argsort(order)
+        by_sample = {name: inputs[name][order] for name in ("left", "right", "training", "part")}
+        pairs = {name: place[inputs[name]] for name in ("pair_first", "pair_second")}
+        return {**inputs, **by_sample, **pairs, "chosen": inputs["chosen"][:, order]}
+
     def step(inputs, state):
+        inputs = {**inputs, "part": batch(inputs, state)}
+        if alone and most:
+            inputs = training_first(inputs)
         weights = state.embedding, state.decoder
-        part = batch(inputs, state)
-        (_, (entries, outputs)), slope = jax.value_and_grad(loss, has_aux=True)(
-            weights, inputs, part
-        )
+        entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
+        first, second, outputs = network.layers(state.decoder, entries)
+        back = jax.grad(loss)(outputs, inputs, inputs["part"])
+
+        def slope_of(count):
+            """Slope by the joined embeddings and by the decoder from the first `count` samples; the others have none."""
+            by_decoder, by_entries = network.slopes(
+                state.decoder, entries[:count], first[:count], second[:count], back[:, :count]
+            )
+            return jnp.zeros_like(entries).at[:count].set(by_entries), by_decoder
+
+        if alone and most:
+            few = inputs["training"].sum() <= most
+            by = jax.lax.cond(few, lambda: slope_of(most), lambda: slope_of(samples))
+        else:
+            by = slope_of(samples)
+        slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
         now = reached(levels(which, outputs, inputs), inputs)
-        first = jnp.where((state.first < 0) & now, state.taken, state.first)
+        reached_at = jnp.where((state.first < 0) & now, state.taken, state.first)
 
         def moved(name, part, memory, slope):
             rate, decay = inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"]
@@ -324,14 +356,15 @@ def program(p: Toy) -> Program:
         embedding, memory = moved("embedding", weights[0], memories[0], slope[0])
         decoder, decoder_memory = moved("decoder", weights[1], memories[1], slope[1])
         taken = state.taken + 1
-        return State(embedding, decoder, memory, decoder_memory, taken, first, state.batches)
+        return State(embedding, decoder, memory, decoder_memory, taken, reached_at, state.batches)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
-        weights = state.embedding, state.decoder
-        value, (entries, outputs) = loss(weights, inputs, inputs["training"])
+        entries = joined(state.embedding, inputs)
+        *_, outputs = network.layers(state.decoder, entries)
+        value = loss(outputs, inputs, inputs["training"])
         which = closed(state.embedding, entries, inputs)
-        return value, outputs, which, levels(which, outputs, inputs)
+        return value, outputs.T, which, levels(which, outputs, inputs)
 
     def predicted(which, training, inputs):
         first, second = inputs["pair_first"], inputs["pair_second"]
@@ -364,8 +397,9 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def mapped(inputs, state):
-        outputs = network.decode(state.decoder, 2 * mapped_places(state.embedding, p.answer_grid))
-        label = network.nearness(outputs, inputs["targets"]).argmax(0)
+        places = 2 * mapped_places(state.embedding, p.answer_grid)
+        *_, outputs = network.layers(state.decoder, places)
+        label = network.nearness(outputs.T, inputs["targets"]).argmax(0)
         return label.reshape(p.answer_grid, p.answer_grid).astype(jnp.int32)
 
     def finish(inputs, state):
@@ -386,4 +420,4 @@ def program(p: Toy) -> Program:
             **{name: inputs[name] for name in known},
         }
 
-    return Program(init, step, observe, done, finish)
+    return Program(init, step, observe, done, finish, in_turn=alone)

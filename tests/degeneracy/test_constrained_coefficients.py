@@ -96,5 +96,5 @@ def test_constrained_losses_have_the_coefficients_that_are_counted(activation, u
         assert abs(effective[-1] - counts[-1]) < 4 * errors[-1] + 0.15
     assert counts[0] + counts[1] - counts[2] == undone
     excess = effective[0] + effective[1] - effective[2]
-    assert np.linalg.norm(errors) < 0.25
+    assert np.linalg.norm(errors) < 0.35
     assert abs(excess - undone) < 0.5

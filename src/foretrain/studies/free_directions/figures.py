@@ -3,9 +3,18 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels, seed_band
+from foretrain.figures.style import INK, PALETTE, panels, seed_band
 
-from .study import TRAININGS
+from .study import SAMPLED, SCALES, TRAININGS
+
+_CURVES = {
+    "effective": "effective parameters",
+    "counted_at_scale": "counted, by products",
+    "counted_by_roots": "counted, by roots",
+    "left_at_scale": "left after sparsification",
+    "edges_at_scale": "edges of the interaction basis",
+    "weights_at_scale": "weights between neurons",
+}
 
 
 def draw(grid):
@@ -42,4 +51,40 @@ def draw(grid):
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
         "mean square change of the answers by a step along directions in which the data do not vary, over that at first."
     )
-    return {"counts": finished(figure, "What is free", caption + words, columns=3)}
+    return {
+        "counts": finished(figure, "What is free", caption + words, columns=3),
+        "scale": _over_scale(grid),
+    }
+
+
+def _over_scale(grid):
+    """Effective parameters, what is counted and what is left, over the noise scale, by kind; sampled ones last."""
+    figure, axes = panels(2, 3, height=7)
+    axes = np.ravel(axes)
+    cell, words = grid.first()
+    for one, axis in zip(grid.cells(), axes, strict=False):
+        data = one.simulation
+        if "effective" not in data:
+            continue
+        parameters = data["parameter_count"].mean("network")
+        for (name, label), colour in zip(_CURVES.items(), PALETTE.values(), strict=False):
+            found = (data[name].mean("network") / parameters).transpose("seed", "noise_scale")
+            seed_band(axis, SCALES, found.values, label, color=colour, fraction=False)
+        axis.set(title=one.parameters.kind)
+    chains = cell.variants.get("sampled")
+    if chains is not None:
+        for name, x, colour in (("smooth", SCALES, INK), ("sampled", SAMPLED, PALETTE["orange"])):
+            dim = f"{'noise' if name == 'smooth' else 'sampled'}_scale"
+            found = chains[name].mean("network").transpose("seed", dim).values / 21
+            seed_band(axes[5], x, found, f"{name}, of other networks", color=colour, fraction=False)
+        axes[5].set(title="sampled")
+    for place, axis in enumerate(axes):
+        axis.set(xscale="log", ylim=(0, 1.15))
+        axis.set(xlabel="scale" if place > 2 else "", ylabel="share" if place % 3 == 0 else "")
+    caption = (
+        "Means over networks, over the mean number of parameters; scales over the variance of outputs. "
+        "Effective parameters: squared singular values of the "
+        "Jacobian above the scale. What is left, edges and weights: the fewest that keep the loss below it. Last: 2 lambda_Z "
+        "by Hamiltonian paths against what it would be were the loss quadratic."
+    )
+    return finished(figure, "Effective parameters over scale", caption + words, columns=3)

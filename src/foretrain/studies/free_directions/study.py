@@ -8,13 +8,15 @@ from foretrain import study as lab
 from foretrain.study import Variable, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape"
-COST = "40 s"
+COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy",)
 SEEDS = 10
-AXES = {"kind": ("drawn", "dependent", "synchronized", "deep")}
+AXES = {"kind": ("drawn", "dependent", "synchronized", "deep", "deeper")}
 PRESETS = {"paper": {"seeds": 40, "networks": 50}}
-SOURCES = ("activations", "jacobians", "synchronized")
+SOURCES = ("activations", "jacobians", "synchronized", "conditional")
 SHARES = (0.001, 0.003, 0.01, 0.03, 0.1)  # of examples on which a neuron's input has another sign
+SCALES = 10.0 ** np.arange(-6, 0)  # of noise, as shares of the variance of a network's outputs
+SAMPLED = SCALES[-2:]  # below, chains take too long to get around flat directions
 TRAININGS = ("without", "with")
 CURVE = 60  # points of the curves of training
 lab.declare(
@@ -30,7 +32,48 @@ lab.declare(
     Variable(
         "deficit", ("network",), meaning="Parameters less the exact rank of the Jacobian on data."
     ),
+    Variable("hidden_neurons", ("network",), meaning="Of all hidden layers: so many scales."),
     Variable("parameters_left", ("network",), meaning="Of the sparsified network."),
+    Variable(
+        "effective",
+        ("noise_scale", "network"),
+        meaning="Squared singular values of the Jacobian, over examples, of at least the scale.",
+    ),
+    Variable(
+        "counted_at_scale",
+        ("noise_scale", "network"),
+        meaning="Parameters less the directions counted as free at the scale.",
+    ),
+    Variable(
+        "counted_by_roots",
+        ("noise_scale", "network"),
+        meaning="The same, activations and Jacobians each held against the root of the scale.",
+    ),
+    Variable(
+        "left_at_scale",
+        ("noise_scale", "network"),
+        meaning="Fewest parameters of the sparsified network with a loss of at most the scale.",
+    ),
+    Variable(
+        "edges_at_scale",
+        ("noise_scale", "network"),
+        meaning="Fewest edges between directions of the interaction basis with a loss of at most the scale.",
+    ),
+    Variable(
+        "weights_at_scale",
+        ("noise_scale", "network"),
+        meaning="Fewest edges between neurons with a loss of at most the scale.",
+    ),
+    Variable(
+        "sampled",
+        ("sampled_scale", "network"),
+        meaning="2 lambda_Z at beta = 1/(2 eps) around the network, with a prior of unit width.",
+    ),
+    Variable(
+        "smooth",
+        ("noise_scale", "network"),
+        meaning="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
+    ),
     Variable(
         "sparsified_gap",
         ("network",),
@@ -46,6 +89,12 @@ lab.declare(
         ("flipped_share", "network"),
         meaning="Behavioural loss once neurons of a block are mixed.",
     ),
+    Variable(
+        "transfer",
+        ("flipped_share", "network"),
+        meaning="What gates say that outputs move by as a neuron passes on a hundredth of another.",
+    ),
+    Variable("transfer_loss", ("flipped_share", "network"), meaning="Behavioural loss of that."),
     Variable(
         "null_weight",
         ("decayed", "update"),
@@ -67,11 +116,20 @@ class Parameters(lab.Run):
     kind: str = parameter(
         "drawn",
         "random weights and data; inputs that depend on one another; planted blocks of neurons with equal gates; two hidden "
-        "layers; blocks with nearly equal gates; training with decay on inputs that depend on one another",
-        choices=("drawn", "dependent", "synchronized", "deep", "approximate", "decay"),
+        "layers; three; blocks with nearly equal gates; training with decay on inputs that depend on one another; sampling",
+        choices=(
+            "drawn",
+            "dependent",
+            "synchronized",
+            "deep",
+            "deeper",
+            "approximate",
+            "decay",
+            "sampled",
+        ),
         static=True,
     )
-    networks: int = parameter(30, "networks of a run", minimum=1, maximum=1000, static=True)
+    networks: int = parameter(15, "networks of a run", minimum=1, maximum=1000, static=True)
     samples: int = parameter(1000, "examples of each", minimum=100, maximum=10**5)
     mixing: float = parameter(0.1, "size of the entries by which a block is mixed", above=0)
     learning_rate: float = parameter(0.05, "of the trained network", above=0)
@@ -83,10 +141,11 @@ class Parameters(lab.Run):
 
 
 def variants(p):
-    """Beside random networks those of nearly equal gates, and one that is trained."""
+    """Beside random networks those of nearly equal gates, one that is trained, and few around which chains are run."""
     return {
         "approximate": {"kind": "approximate", "samples": 4000},
         "decay": {"kind": "decay", "samples": 200},
+        "sampled": {"kind": "sampled", "samples": 200, "networks": 3},
     }
 
 
@@ -95,6 +154,8 @@ def labels(p):
     return {
         "free_source": np.array(SOURCES),
         "flipped_share": np.array(SHARES),
+        "noise_scale": SCALES,
+        "sampled_scale": SAMPLED,
         "decayed": np.array(TRAININGS),
         "update": shown(p),
     }

@@ -7,18 +7,22 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.free_directions import free_directions
-from foretrain.degeneracy.grams import grams
+from foretrain.degeneracy.grams import grams, singular_values
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.sparsify import outputs, sparsified
 from foretrain.degeneracy.synchronization import rise
 
+from .scales import over_scale, sampled
 from .study import SHARES, SOURCES, TRAININGS, shown
 
 _COUNTS = (
-    "parameter_count", "counted", "counted_by_squares", "deficit", "parameters_left", "sparsified_gap",
+    "parameter_count", "hidden_neurons", "counted", "counted_by_squares", "deficit", "parameters_left", "sparsified_gap",
+    "effective", "counted_at_scale", "counted_by_roots", "left_at_scale", "edges_at_scale", "weights_at_scale",
 )  # fmt: skip
+_HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
 _MEASURED = {
-    "approximate": ("disagreement", "mixing_loss"),
+    "sampled": ("sampled", "smooth"),
+    "approximate": ("disagreement", "mixing_loss", "transfer", "transfer_loss"),
     "decay": ("null_weight", "off_distribution", "fit"),
 }
 
@@ -28,6 +32,9 @@ def inputs(p, seed):
     random = lab.generator(seed, "weights")
     if p.kind == "decay":
         return trained(p, random)
+    if p.kind == "sampled":
+        several = [drawn(random, (3, 3, 4), "relu", False) for _ in range(p.networks)]
+        return sampled(random, several, random.normal(size=(p.samples, 3)))
     made = [
         (approximate if p.kind == "approximate" else counts)(p, random) for _ in range(p.networks)
     ]
@@ -82,7 +89,7 @@ def made(p, random):
         sizes = spans + random.integers(0, 3, len(spans))
         return planted(random, spans, sizes, p.samples, activation=activation)
     wide = int(random.integers(3, 5))
-    hidden = random.integers(2, 6, 2 if p.kind == "deep" else 1)
+    hidden = random.integers(2, 6, _HIDDEN[p.kind])
     widths = (wide, *hidden, hidden[-1] + int(random.integers(3)))
     x = random.normal(size=(p.samples, wide))
     if p.kind == "dependent":
@@ -95,7 +102,11 @@ def counts(p, random):
     """Counted, exact, and left after sparsification."""
     network, x = made(p, random)
     gram = grams(network, x)
-    found = free_directions(network, x, exact_rank=True, found=gram)
+    found = free_directions(network, x, found=gram)
+    values = singular_values(network, x, 1e-10)
+    rank = int(
+        (values > 1e-8 * values.max(initial=0)).sum()
+    )  # as `jacobian_rank`, from the same singular values
     sparse = sparsified(network, x, found=gram)
     exact = evaluated(network, x)[0][-1]
     largest = np.abs(exact).max() or 1.0  # 0 where all of a layer is off
@@ -105,24 +116,35 @@ def counts(p, random):
     )
     return {
         "parameter_count": float(found.parameters),
+        "hidden_neurons": float(sum(len(w["weight"]) for w in network.params[:-1])),
         "counted": np.array([float(found.by_source()[name]) for name in SOURCES]),
         "counted_by_squares": float(found.free + squares),
-        "deficit": float(found.parameters - (found.jacobian_rank or 0)),
+        "deficit": float(found.parameters - rank),
         "parameters_left": float(sparse.parameters),
         "sparsified_gap": np.abs(outputs(sparse, network, x) - exact).max() / largest,
-    }
+    } | over_scale(network, x, gram, values**2 / len(x), sparse)
 
 
 def approximate(p, random):
-    """Two neurons of nearly equal gates, mixed: loss, and what the gates say of it."""
-    losses, measures = [], []
+    """Two neurons of nearly equal gates, mixed, or one passing on the other: loss, and what gates say of it.
+
+    In the second case the loss has but one term, and neurons differ in size, so that it matters whose gate and whose
+    preactivation is taken.
+    """
+    found = {name: [] for name in _MEASURED["approximate"]}
     move = p.mixing * random.normal(size=(2, 2))
+    single = np.array([[0, p.mixing / 10], [0, 0]])
     for share in SHARES:
         network, x = planted(random, (2,), (2,), p.samples, share)
+        outward = network.params[-1]["weight"]
         loss, moved = rise(network, x, 1, move)
-        losses.append(loss)
-        measures.append(moved * len(network.params[-1]["weight"]))
-    return {"disagreement": np.array(measures), "mixing_loss": np.array(losses)}
+        found["mixing_loss"].append(loss)
+        found["disagreement"].append(moved * len(outward))
+        network.params[0]["weight"][0] *= 3
+        loss, moved = rise(network, x, 1, single)
+        found["transfer_loss"].append(loss)
+        found["transfer"].append(moved * (outward[:, 0] ** 2).sum())
+    return {name: np.array(values) for name, values in found.items()}
 
 
 def trained(p, random):

@@ -14,11 +14,13 @@ from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.translation import study
+from foretrain.theory.connectivity import joining_times
 from foretrain.training import translation as common
 from foretrain.vocabulary import (
     CONVERGED,
     MISSING,
     OUT_OF_STEPS,
+    STALLED,
 )
 
 AXES = {
@@ -26,6 +28,8 @@ AXES = {
     "init_scale": (0.3, 0.1, 0.01),
     "trained_fraction": (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6),
 }
+BESIDE = ("conserved", "departure-time", "departure-time.corrected", "alignment-exponent")
+DRAWINGS = {"untrained-error", "pairs", "stuck-loss", "course", "diagonal-mask", "departure"}
 FRACTIONS = np.array(AXES["trained_fraction"])
 SCALES = np.array(AXES["init_scale"])
 SEEDS, L, D = 6, 10, 8
@@ -80,6 +84,9 @@ def made(
     late = np.concatenate([np.zeros((1, 3, 7), bool), late])[..., None, None, None]
     wide = np.where(late, 0.6, 1e-4 * sigma**2)
     wide[:1] = np.where(late[:1], 0.6, 1e-8)
+    values = np.linalg.svd(masks.astype(float), compute_uv=False)
+    behind = 1 - values[..., 1:] / values[..., :1]
+    law = np.sqrt((sigma[..., 0] ** (8 * behind)).sum(-1))
     spread = random.normal(1, 0.03, (*SHAPE, 1, 1))
     error = np.where(within, np.where(held, spike, wide), expected) * spread
     first = np.cumsum(np.cumsum(trained, -1), -2) * trained
@@ -89,6 +96,9 @@ def made(
     curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + end[..., None]
     networks = {
         "": {
+            "solver_time": np.broadcast_to(STEP, curve.shape),
+            "joined_error": curve,
+            "across_error": np.ones_like(curve),
             "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
             "pair_error": error,
             "pair_diagonal_error": 0.1 * error,
@@ -96,6 +106,8 @@ def made(
             "orientation": np.where(turned, -1.0, 1.0),
             "initial_orientation": np.sign(random.normal(size=masks.shape)),
             "converged_loss": end,
+            "learned_time": times_of_pairs(trained, within, random),
+            "lasting_bound": np.where(stuck, 1 / (2 * D * count), 0.0),
             "gradient_gap": np.full(SHAPE, 1e-7),
         },
         "precise": {
@@ -103,6 +115,12 @@ def made(
             "pair_error": error if again else np.where(within, 0.0, expected),
             "trained_pairs": masks,
             "final_drift": np.full(SHAPE, 1e-3),
+        },
+        "departure": {
+            "loss": curve,
+            "final_time": 40 / sigma[..., 0, 0] ** 4 * random.normal(1, 0.1, (1, 1, 7, SEEDS)),
+            "misalignment": law * random.uniform(0.1, 0.3, (1, 1, 7, SEEDS)),
+            "trained_pairs": masks,
         },
         "diagonal_only": {
             "loss": curve,
@@ -115,11 +133,12 @@ def made(
         network = next((n for n in networks if n and name.startswith(n)), "")
         variable = name.removeprefix(network).lstrip("_")
         networks[network][variable] = change(networks[network][variable])
-    outcomes = np.where(stuck, OUT_OF_STEPS, CONVERGED) if outcome is None else outcome
+    outcomes = np.where(stuck, STALLED, CONVERGED) if outcome is None else outcome
     there = np.broadcast_to(np.array([True, False])[:, None, None, None], SHAPE)
     ends = {
         "": outcomes,
         "precise": np.where(there, CONVERGED, MISSING),
+        "departure": np.where(there, CONVERGED, MISSING),
         "diagonal_only": CONVERGED,
     }
     data = {n: runs(AXES, SEEDS, v, step=STEP, outcome=ends[n]) for n, v in networks.items()}
@@ -128,8 +147,24 @@ def made(
     return Grid(P, AXES, SEEDS, 0, data.pop(""), data, beside)
 
 
+def times_of_pairs(trained, within, random):
+    """Trained pairs are learned at random times, what they join 5% after the last of a path, and others never."""
+    of_trained = np.where(trained, random.uniform(100, 200, trained.shape), np.nan)
+    return np.where(within, 1.05 * joining_times(of_trained), of_trained)
+
+
 def times(factor):
     return lambda values: values * factor
+
+
+def as_logarithm(values):
+    """Departure times that go as the logarithm of the scale."""
+    return np.log(values / 40)
+
+
+def late_unless_trained(values):
+    """Untrained pairs learned half as long again after the trained ones as these took."""
+    return np.where(drawn()[0] == 1, values, 1.5 * values)
 
 
 def at_square(change):
@@ -147,6 +182,7 @@ GOOD = {
     "threshold-zero": lambda: made(pair_error=times(0.01)),
     "spikes-numerical": lambda: made(again=False),
     "diagonal-mask": lambda: made(diagonal_only_pair_error=times(0.01)),
+    "departure-time": lambda: made(departure_final_time=as_logarithm),
 }
 SPOILT = {
     "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
@@ -166,12 +202,19 @@ SPOILT = {
     "determinants": lambda: made(orientation=np.negative),
     "determinant-bound": lambda: made(converged_loss=times(0.9)),
     "stuck-loss": lambda: made(converged_loss=times(2)),
+    "stuck-for-good": lambda: made(lasting_bound=np.zeros_like),
     "start-signs": lambda: made(initial_orientation=np.abs),
     "wide-stuck": lambda: made(outcome=OUT_OF_STEPS),
     "wide-bias": lambda: made(pair_error=swapped),
     "diagonal-mask": made,
     "diagonal-mask.corrected": lambda: made(diagonal_only_pair_error=times(0.8)),
     "conserved": lambda: made(precise_final_drift=times(11)),
+    "departure-time": made,
+    "departure-time.corrected": lambda: made(departure_final_time=as_logarithm),
+    "alignment-exponent": lambda: made(departure_misalignment=lambda v: v**1.08),
+    "varies": lambda: made(wide_from=(0.6, 0.6, 0.6)),
+    "varies.corrected": lambda: made(wide_from=(0.6, 0.6, 0.6)),
+    "learned-with-path": lambda: made(learned_time=late_unless_trained),
 }
 
 
@@ -214,6 +257,10 @@ MUTATIONS = {
         "determinants",
         lambda: made(orientation=lambda v: v[..., ::-1, :, :, :]),
     ),
+    "misalignment that falls with the third mode": (
+        "alignment-exponent",
+        lambda: made(departure_misalignment=lambda v: v**1.2),
+    ),
     "half of the all-ones matrix": (
         "diagonal-mask.corrected",
         lambda: made(diagonal_only_pair_error=times(0.5)),
@@ -238,6 +285,7 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
         "determinants",
         "spikes-stuck",
         "stuck-loss",
+        "stuck-for-good",
         "wide-bias",
     ):
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
@@ -254,9 +302,9 @@ def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
     found = verdicts("translation", grid)
     if gone.all():
         own = [claim for id, claims in found.items() for claim in claims if "diagonal" not in id]
-        assert {claim.verdict for claim in own if claim.id != "conserved"} == {INCONCLUSIVE}
+        assert {claim.verdict for claim in own if claim.id not in BESIDE} == {INCONCLUSIVE}
     drawings = catalogue.load("translation").draw(grid)
-    assert set(drawings) == {"untrained-error", "pairs", "stuck-loss", "diagonal-mask"}
+    assert set(drawings) == DRAWINGS
     if how == "some of everything":
         assert set(save(drawings, tmp_path)) == set(drawings)
 

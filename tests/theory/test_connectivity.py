@@ -310,3 +310,29 @@ def test_bad_arguments_are_refused():
         connectivity.error_across_components([1.0], [1.0], mixing="some")
     with pytest.raises(ArgumentError, match="`singular_values` must be positive"):
         connectivity.error_across_components([0.0], [1.0])
+
+
+def test_pairs_are_joined_when_the_last_pair_of_their_quickest_path_is_learned():
+    """Against every path of small random masks, one by one."""
+    random = np.random.default_rng(2)
+    for _ in range(6):
+        times = np.where(random.random((3, 4)) < 0.6, random.random((3, 4)), np.nan)
+        found = connectivity.joining_times(times)
+        for source, output in itertools.product(range(3), range(4)):
+            assert found[source, output] == slowest_of_quickest(times, source, output)
+
+
+def slowest_of_quickest(times, source, output, seen=()):
+    """The same by walking all paths from an input to an output that visit no output twice."""
+    best = np.inf
+    for middle in range(times.shape[1]):
+        if middle in seen or np.isnan(times[source, middle]):
+            continue
+        if middle == output:
+            best = min(best, times[source, middle])
+            continue
+        for back in range(times.shape[0]):
+            if not np.isnan(times[back, middle]):
+                rest = slowest_of_quickest(times, back, output, (*seen, middle))
+                best = min(best, max(times[source, middle], times[back, middle], rest))
+    return best

@@ -100,6 +100,21 @@ def test_misalignment_at_escape_falls_with_the_predicted_power_of_sigma(width):
         assert fitted == pytest.approx(predicted, abs=0.03)
 
 
+def test_the_slope_with_all_modes_tends_to_that_of_the_second():
+    values = [4.0, 2.0, 1.9, 0.5]
+    slope = model.misalignment_slope(values, [1e-30, 1e-31])
+    assert slope == pytest.approx(model.alignment_exponent(values), abs=1e-3)
+    # On the way it lies between the exponents of the second and the third mode.
+    near = model.misalignment_slope(values[::-1], [1e-2, 1e-3])
+    assert 0.5 < near < 1 - 1.9 / 4
+    assert near > slope
+    # Two modes have one law at any scale.
+    assert model.misalignment_slope([3.0, 1.0], [0.1, 0.2, 0.7]) == pytest.approx(2 / 3)
+    assert np.isnan(model.misalignment_slope([3.0], [0.1, 0.2]))
+    with pytest.raises(ArgumentError, match="`scales` must be two different positive numbers"):
+        model.misalignment_slope(values, [0.1, 0.1])
+
+
 def test_exponents_of_circulant_bands():
     exponents = [
         model.alignment_exponent(circulant_singular_values(10, width)) for width in (3, 5, 7, 10)

@@ -108,6 +108,33 @@ def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
     return np.where(idle, 1.0, scale)
 
 
+def joining_times(times: np.ndarray) -> np.ndarray:
+    """Time at which every pair of domains is first joined by pairs that are learned.
+
+    Of every path of trained pairs between the two domains the last pair to be learned counts, and of all paths the one
+    for which this comes first.
+
+    Args:
+        times: When each trained pair is learned, shape (..., input_domain, output_domain); nan or inf for the others.
+
+    Returns:
+        The same shape, float64; inf for pairs that are never joined. Cost: L^3 log(L) per mask of L domains.
+    """
+    direct = np.where(np.isnan(times), np.inf, times).astype(float)
+    # From output to output over a common input, then over several; the diagonal is joined from the start.
+    hop = _quickest(np.swapaxes(direct, -1, -2), direct)
+    diagonal = np.arange(hop.shape[-1])
+    hop[..., diagonal, diagonal] = -np.inf
+    for _ in range(hop.shape[-1].bit_length()):
+        hop = _quickest(hop, hop)
+    return _quickest(direct, hop)
+
+
+def _quickest(first, second):
+    """Min over k of max(first_ik, second_kj): the matrix product in which a path takes as long as its slowest part."""
+    return np.maximum(first[..., :, :, None], second[..., None, :, :]).min(-2)
+
+
 def _untrained_mean(trained_pairs, error):
     untrained = trained_pairs == 0
     return float(error[untrained].mean()) if untrained.any() else math.nan

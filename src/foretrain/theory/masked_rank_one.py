@@ -28,6 +28,35 @@ def alignment_exponent(singular_values) -> float:
     return float(1 - values[1] / values[0]) if values.size > 1 else 1.0
 
 
+def misalignment_slope(singular_values, scales) -> float:
+    """Slope of log misalignment at departure against log sigma, over given scales, with all modes of T in it.
+
+    Mode k is left behind by sigma^(1 - s_k/s_1). Independent starts give all modes like shares, so that the squared
+    misalignment goes as the sum over k >= 2 of sigma^(2 - 2 s_k/s_1). In the limit of small sigma the slope is
+    `alignment_exponent`; where s_3 is close to s_2 the limit is far away, and this is what is seen on the way.
+
+    Args:
+        singular_values: Of T, shape (mode,), in any order.
+        scales: At least two different sigma, positive.
+
+    Returns:
+        The least-squares slope; nan for a single mode, which is aligned from the start.
+
+    Raises:
+        ArgumentError: no singular value is positive, or there are fewer than two scales.
+    """
+    values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
+    if not values.size or values[0] <= 0:
+        raise argument_error("singular_values", "have a positive one", "has none")
+    scales = finite_array("scales", scales, ndim=1).astype(float)
+    if np.unique(scales).size < 2 or scales.min() <= 0:
+        raise argument_error("scales", "be two different positive numbers at least", f"is {scales}")
+    if values.size < 2:
+        return math.nan
+    left = ((2 - 2 * values[1:] / values[0]) * np.log(scales)[:, None]).T
+    return float(np.polyfit(np.log(scales), np.logaddexp.reduce(left, axis=0) / 2, 1)[0])
+
+
 def best_rank_one(trained_pairs) -> tuple[float, np.ndarray, np.ndarray]:
     """The best rank-one fit s_1 u_1 v_1^T of the mask in Frobenius norm, signs chosen positive.
 

@@ -6,12 +6,28 @@ from typing import Any
 import numpy as np
 
 import foretrain.training.routing  # noqa: F401  declares what all networks of routes store
-from foretrain.study import Program, Run, Variable, argument_error, declare, default, key, parameter
+from foretrain.study import (
+    CONVERGED,
+    RUNNING,
+    STALLED,
+    Program,
+    Run,
+    Variable,
+    argument_error,
+    declare,
+    default,
+    key,
+    parameter,
+)
 from foretrain.theory.connectivity import predict_masks
+from foretrain.theory.frustration import frustration
 from foretrain.vocabulary import TIME_UNIT
 
 STEP, PAIR = ("step",), ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"
+LEARNED = 0.25  # Half of what answering nothing costs: below it a pair counts as learned.
+DEPARTED = 1e-4  # Of what one mode costs, 1/2D: the fall of the loss at which the first mode departs from zero.
+SETTLED = 1.25  # A run is stuck for good once its loss is at most this times its lasting bound.
 
 declare(
     Variable(
@@ -31,7 +47,34 @@ declare(
         meaning="Sign of the determinant of every pair's map at the start.",
     ),
     Variable("converged_loss", meaning="Training loss where the run ended."),
+    Variable(
+        "lasting_bound",
+        meaning="Loss below which the flow can never come again, told by signs of determinants at the end; 0 where none is.",
+        source="docs/studies/translation.md",
+    ),
     Variable("final_time", unit=TIME_UNIT, meaning="Time where the run ended."),
+    Variable(
+        "joined_error",
+        STEP,
+        meaning="Mean error of the untrained pairs within a component; zero if there are none.",
+    ),
+    Variable(
+        "across_error",
+        STEP,
+        meaning="Mean error of the pairs across components; zero if there are none.",
+    ),
+    Variable(
+        "learned_time",
+        PAIR,
+        TIME_UNIT,
+        meaning=f"Time at which the error of a pair first is below {LEARNED:g}; nan if never.",
+    ),
+    Variable(
+        "misalignment",
+        meaning="Relative distance of all maps at the end from u_1 v_1^T (x) O: u_1, v_1 the leading singular vectors of the "
+        "trained pairs, O the best D x D matrix.",
+        source=GRAPH,
+    ),
     Variable("largest_weight", meaning="Largest absolute weight at the end."),
     Variable(
         "final_drift",
@@ -82,7 +125,9 @@ class Languages(Run):
     loss_tolerance: float = parameter(
         1e-6, "a run has converged when its loss is at most this", above=0
     )
-    steps: int = default(2000, "attempted steps after which a run counts as stuck")
+    steps: int = default(
+        2000, "attempted steps after which a run that is neither converged nor stuck is cut off"
+    )
     observe_every: int = default(20)
 
 
@@ -109,13 +154,22 @@ def predicted(trained: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") -> Program:
+def program(
+    p: Any, loss_mask: str = "full", start_orientation: str = "random", until: str = "loss"
+) -> Program:
     """The jitted part of a run: gradient flow by `foretrain.dynamics.chebyshev`, one attempted step at a time.
+
+    A run ends as converged at `loss_tolerance`. With square factors and a loss that sees everything it ends as stalled when
+    it is stuck for good: signs of determinants keep its loss above a bound for ever (`foretrain.theory.frustration`), the
+    bound is above the tolerance, and the loss has come down to `SETTLED` times the bound. Asking costs 2 L + 1
+    determinants of D x D at each observation.
 
     Args:
         p: A study's parameters, which are `Languages`. Of the inputs the study draws ``trained_pairs``.
         loss_mask: What the loss sees of a trained pair: "full" or "diagonal_only".
         start_orientation: Signs of the determinants of square initial factors: "random" or "positive".
+        until: Where a run ends: at its "loss", or at the "departure" of its first mode, when the loss has fallen by
+            `DEPARTED` of what a mode costs.
     """
     import jax
     import jax.numpy as jnp
@@ -149,36 +203,76 @@ def program(p: Any, loss_mask: str = "full", start_orientation: str = "random") 
         signs = network.orientations(network.maps(unscaled))
         slope = jax.grad(lambda w: loss(network.maps(w), inputs["trained_pairs"]))(weights)
         gap = gradient_gap(flow.slope, jax.tree.map(jnp.negative, slope))
-        return flow, (routing.conserved(weights), signs, gap)
+        trained = inputs["trained_pairs"]
+        return flow, (routing.conserved(weights), signs, gap), -jnp.ones_like(flow.time * trained)
+
+    def joined(trained):
+        """1 for pairs within a component, 0 for others: those that some path of trained pairs joins."""
+        reached = jnp.minimum(trained @ trained.T + jnp.eye(p.languages, dtype=trained.dtype), 1)
+        for _ in range(p.languages.bit_length()):
+            reached = jnp.minimum(reached @ reached, 1)
+        return jnp.minimum(reached @ trained, 1)
+
+    def misalignment(every, trained):
+        left, _, right = jnp.linalg.svd(trained)
+        leading = (left[:, :1] * right[:1])[..., None, None]
+        apart = every - leading * (leading * every).sum((0, 1))
+        return jnp.sqrt((apart**2).sum() / (every**2).sum())
+
+    def bound(flow, trained, loss):
+        """The loss below which the flow never comes again, 0 where none is told."""
+        if loss_mask != "full" or p.hidden_width != p.words:
+            return jnp.zeros_like(loss)
+        encoders, hidden, decoders = (jnp.linalg.slogdet(w)[0] for w in flow.position)
+        modes, margin = frustration(trained, hidden * encoders, decoders, jnp.minimum)
+        unit = 2 * p.words * trained.sum()
+        return jnp.where(loss * unit < modes + margin, modes / unit, 0).astype(loss.dtype)
+
+    def done(inputs, state, observed):
+        if until == "departure":
+            departed = observed["loss"] <= 0.5 - DEPARTED / (2 * p.words)
+            return jnp.where(departed, CONVERGED, RUNNING).astype(jnp.int8)
+        loss, held = observed["loss"], bound(state[0], inputs["trained_pairs"], observed["loss"])
+        tolerance = inputs["loss_tolerance"]
+        stuck = jnp.where((held > tolerance) & (loss <= SETTLED * held), STALLED, RUNNING)
+        return jnp.where(loss <= tolerance, CONVERGED, stuck).astype(jnp.int8)
 
     def step(inputs, state):
-        flow, kept = state
-        tolerance = inputs["solver_tolerance"]
-        return chebyshev.attempt(velocity, flow, inputs, tolerance, p.stages), kept
+        flow, kept, since = state
+        flow = chebyshev.attempt(velocity, flow, inputs, inputs["solver_tolerance"], p.stages)
+        fresh = (since < 0) & (network.pair_errors(network.maps(flow.position)) < LEARNED)
+        return flow, kept, jnp.where(fresh, flow.time, since)
 
     def observe(inputs, state):
         flow, trained = state[0], inputs["trained_pairs"]
         every = network.maps(flow.position)
+        errors, together = network.pair_errors(every), joined(trained)
         return {
             "loss": loss(every, trained),
-            "untrained_error": routing.mean_over(1 - trained, network.pair_errors(every)),
+            "untrained_error": routing.mean_over(1 - trained, errors),
+            "joined_error": routing.mean_over(together * (1 - trained), errors),
+            "across_error": routing.mean_over(1 - together, errors),
             "solver_time": flow.time,
         }
 
     def finish(inputs, state):
-        flow, (conserved, signs, gap) = state
+        flow, (conserved, signs, gap), since = state
         last, every = flow.position, network.maps(flow.position)
+        trained, reached = inputs["trained_pairs"], loss(every, inputs["trained_pairs"])
         return {
             "pair_error": network.pair_errors(every),
             "pair_diagonal_error": network.pair_diagonal_errors(every),
-            "trained_pairs": inputs["trained_pairs"],
+            "trained_pairs": trained,
             "orientation": network.orientations(every),
             "initial_orientation": signs,
-            "converged_loss": loss(every, inputs["trained_pairs"]),
+            "converged_loss": reached,
+            "lasting_bound": bound(flow, trained, reached),
             "final_time": flow.time,
+            "learned_time": jnp.where(since < 0, jnp.nan, since),
+            "misalignment": misalignment(every, trained),
             "largest_weight": jnp.stack([jnp.abs(w).max() for w in last]).max(),
             "final_drift": routing.drift(last, conserved),
             "gradient_gap": gap,
         }
 
-    return Program(init, step, observe, finish=finish)
+    return Program(init, step, observe, done, finish)

@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.claims.sentence import Exact, Sentence, sentence
 from foretrain.measures.settling import unsettled
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS, STALLED
 
 CONVERGE = "runs that converge"
 
@@ -34,15 +34,15 @@ def converged(data: xr.Dataset) -> xr.DataArray:
 
 
 def stuck(data: xr.Dataset) -> xr.DataArray:
-    """1 for runs that used up their steps, 0 for those that converged, nan for others (diverged, failed, missing)."""
-    known = data["outcome"].isin((CONVERGED, OUT_OF_STEPS))
+    """1 for runs that ended as stuck or used up their steps, 0 for those that converged, nan for others (such as missing)."""
+    known = data["outcome"].isin((CONVERGED, STALLED, OUT_OF_STEPS))
     return (~converged(data)).astype(float).where(known)
 
 
 def all_done(data: xr.Dataset, over: Iterable[str]) -> xr.DataArray:
-    """Whether every run along these axes converged, or had settled when its steps were used up."""
+    """Whether every run along these axes converged, is stuck for good, or had settled when its steps were used up."""
     loss = data["loss"].transpose(*data["outcome"].dims, "step")
-    running = data["outcome"].copy(data=unsettled(loss.values)) & ~converged(data)
+    running = data["outcome"].copy(data=unsettled(loss.values)) & (data["outcome"] == OUT_OF_STEPS)
     return (stuck(data).notnull() & ~running).all(list(over))
 
 

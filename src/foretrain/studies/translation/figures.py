@@ -6,7 +6,10 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.translation.claims import bounds
-from foretrain.training.translation_claims import mean_over, stuck
+from foretrain.studies.translation.departure import departures, exponents
+from foretrain.training.translation import LEARNED, SETTLED
+from foretrain.training.translation_claims import is_square, mean_over, stuck
+from foretrain.vocabulary import TIME_UNIT
 
 _AXES = ("hidden_width", "init_scale", "trained_fraction")
 _FLOOR = 1e-9  # errors below it are drawn there
@@ -19,7 +22,11 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     drawings = {"untrained-error": _untrained(part, words), "pairs": _pairs(part, words)}
     if part.parameters.words in part.values("hidden_width"):
         drawings["stuck-loss"] = _stuck(part, words)
+    drawings["course"] = _course(part, words)
     drawings["diagonal-mask"] = _diagonal(part, words)
+    square = [cell.along(*_AXES[1:]) for cell in part.cells(keep=_AXES[1:]) if is_square(cell)]
+    if square and (found := departures(square[0])) is not None:
+        drawings["departure"] = _departure(*found, words)
     return drawings
 
 
@@ -76,9 +83,8 @@ def _pairs(part, words):
     at = {"hidden_width": -1, "init_scale": 0, "seed": 0}
     data, predicted = part.simulation.isel(at), part.by_seed("predicted_pair_error").isel(at)
     counts = part.by_seed("component_count").isel(at).values
-    # The last fraction with several components is the one that shows most.
     several = [i for i in range(len(fractions)) if counts[i] > 1] or [0]
-    last, middle = several[-1], several[len(several) // 2]
+    last, middle = _shown(counts), several[len(several) // 2]
     shown = sorted({middle, last, min(last + 1, len(fractions) - 1)})
     figure, axes = panels(1, len(shown), height=3.6, squeeze=False)
     for ax, place in zip(axes[0], shown, strict=True):
@@ -102,6 +108,83 @@ def _pairs(part, words):
         f"Error of every pair of languages at the end, first seed, H = {width}, sigma = {scale:g}. White squares: trained "
         "pairs. Languages are ordered by component, and components are framed: outside a frame pairs do not "
         f"translate, inside they do, trained or not, unless single pairs join groups that mirror each other.{words}",
+    )
+
+
+def _shown(counts):
+    """Place of the last fraction with several components, which shows most."""
+    several = [place for place in range(len(counts)) if counts[place] > 1]
+    return several[-1] if several else 0
+
+
+def _course(part, words):
+    width = part.values("hidden_width")[-1]
+    at = {"hidden_width": -1, "init_scale": 0, "seed": 0}
+    place = _shown(part.by_seed("component_count").isel(at).values)
+    run = part.simulation.isel(at | {"trained_fraction": place})
+    predicted = part.by_seed("predicted_pair_error").isel(at | {"trained_fraction": place})
+    figure, (left, right) = panels(1, 2, height=4.4)
+    time = run["solver_time"].values
+    for name, text, colour in (
+        ("loss", "trained", "blue"),
+        ("joined_error", "joined, untrained", "green"),
+        ("across_error", "across", "vermillion"),
+    ):
+        look = {"color": PALETTE[colour], "label": text, "linewidth": 1.8}
+        left.plot(time, np.clip(run[name].values, _FLOOR, None), **look)
+    left.axhline(0.5, **_NOTHING)
+    learned = run["learned_time"]
+    start = 0.5 * float(learned.min()) if learned.notnull().any() else 0
+    left.set(yscale="log", xlabel=f"Time ({TIME_UNIT})", ylabel="Mean error of pairs")
+    left.set_xlim(left=start)
+    left.legend(loc="lower left", fontsize="small")
+    together = predicted.values == 0
+    order = np.ix_(_order(together), _order(together.T))
+    image = right.imshow(learned.values[order], cmap=SEQUENTIAL)
+    source, output = np.nonzero(run["trained_pairs"].values[order] == 1)
+    right.plot(output, source, "s", color="white", markersize=3.2, linewidth=0)
+    _outline(right, together[order])
+    right.set(xticks=[], yticks=[], xlabel="Output language", ylabel="Input language")
+    figure.colorbar(image, ax=right, label="Time at which a pair is learned", shrink=0.8)
+    fraction = part.values("trained_fraction")[place]
+    return Drawing(
+        figure,
+        "Which pairs are learned when",
+        f"One run, {fraction:.0%} of pairs trained, H = {width}, sigma = {part.values('init_scale')[0]:g}, first seed. Left: "
+        "mean errors of trained pairs, of untrained ones that trained ones join, and of pairs across components. Right: time "
+        f"at which each pair's error first falls below {LEARNED:g}, empty where it never does; white squares: trained pairs, "
+        f"frames: components. A pair is learned with the last pair of its quickest path.{words}",
+    )
+
+
+def _departure(runs, scales, words):
+    figure, (left, right) = panels(1, 2, height=4.4)
+    time, fractions = runs["final_time"].values, runs["trained_fraction"].values
+    for place in sorted({0, len(fractions) // 2, len(fractions) - 1}):
+        colour = shades(len(fractions))[place]
+        label = f"{fractions[place]:.0%} trained"
+        left.plot(scales, time[:, place], "o", color=colour, markersize=4, alpha=0.8, label="")
+        left.plot(scales, np.nanmean(time[:, place], 1), color=colour, linewidth=1, label=label)
+    first = np.nanmean(time[0])
+    fine = np.geomspace(scales.min(), min(scales.max(), 0.5))
+    left.plot(fine, first * scales[0] / fine, **theory_line(label="1 / sigma"))
+    log = {"color": "#8a9096", "linewidth": 1.2, "label": "-log(sigma), the note"}
+    left.plot(fine, first * np.log(fine) / np.log(scales[0]), **log)
+    left.set(xscale="log", yscale="log", xlabel="sigma", ylabel=f"Departure time ({TIME_UNIT})")
+    left.legend()
+    measured, law = exponents(runs, scales)
+    for place, colour in enumerate(shades(len(fractions))):
+        right.plot(law[place], measured[place], "o", color=colour, markersize=4, alpha=0.8)
+    right.plot([0, 1], [0, 1], **theory_line(label="law"))
+    right.set(xlabel="Exponent of the law", ylabel="Measured exponent", xlim=(0, 1), ylim=(0, 1))
+    right.legend()
+    return Drawing(
+        figure,
+        "How the first mode departs",
+        "Runs at H = D from very small weights until the first mode begins to grow. Left: time of departure against the "
+        "scale, every seed and their mean; dashed 1/sigma, grey the note's guess. Right: exponent with which the distance of "
+        "all maps from u_1 v_1^T (x) O falls with sigma, one mark for every mask, against that of the law, which tends to "
+        f"1 - s_2/s_1; the darker the fewer pairs are trained.{words}",
     )
 
 
@@ -132,14 +215,17 @@ def _stuck(part, words):
         ax.plot(x, y, "o", color=colour, alpha=0.75, label=rf"$\sigma$ = {scale:g}")
     top = 1.15 * np.nanmax([float(bound.max()), float(loss.max()), 1e-3])
     ax.plot([0, top], [0, top], **theory_line(label="F / (2 D |T|)"))
+    ends = {"color": "#8a9096", "linewidth": 1, "label": f"{SETTLED:g} of that: stuck runs end"}
+    ax.plot([0, top], [0, SETTLED * top], **ends)
     ax.set(xlabel="Trained pairs of negative determinant, as a loss: F / (2 D |T|)")
     ax.set(ylabel="Loss of stuck runs", xlim=(-0.02 * top, top), ylim=(0, top))
     return finished(
         figure,
         "What stuck runs are stuck at",
         "Every stuck run with square factors: its loss against F / (2 D |T|), where F of its |T| trained pairs compute a map "
-        "of negative determinant. No loss can lie below the line; on it each such pair misses one mode and everything "
-        f"else is learned. Runs at zero are merely slow.{words}",
+        "of negative determinant. No loss can lie below the dashed line; on it each such pair misses one mode and everything "
+        "else is learned. A run ends at the grey line if no determinant can change its sign any more; runs above it used up "
+        f"their steps, and those at zero are merely slow.{words}",
     )
 
 

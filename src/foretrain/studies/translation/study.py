@@ -13,6 +13,8 @@ SOURCE = "Note on shared representations, Fig. 1"
 COST = "1 min"
 REFERENCES = ("saxe2022", "sommeijer1998")
 SEEDS = 5
+BESIDE = 5  # seeds of what is trained beside the study's network
+SMALLEST = 1e-12  # of it the fourth power, and its fourth, are numbers in double precision
 AXES = {
     "hidden_width": (8, 16),
     "init_scale": (0.3, 0.1, 0.03, 0.01),
@@ -46,6 +48,12 @@ class Parameters(common.Languages):
         choices=("random", "positive"),
         static=True,
     )
+    until: str = parameter(
+        "loss",
+        "where a run ends: at its loss, or where the first mode departs from zero",
+        choices=("loss", "departure"),
+        static=True,
+    )
 
 
 def check(p: Parameters) -> None:
@@ -62,15 +70,37 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """The note's loss mask; where runs get stuck, the same flow in double precision with a thirtieth of the error."""
-    diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random"}
+    """The note's loss mask; where factors are square, runs in double precision beside: the same ones, and departures.
+
+    ``precise`` has a thirtieth of the solver's error and shows what stuck runs owe to it. ``departure`` starts from the fourth
+    power of the scale and ends when the first mode has begun to grow: the law of the simple case, which is one of the limit.
+    """
+    diagonal = {"loss_mask": "diagonal_only", "start_orientation": "random", "seeds": BESIDE}
+    if p.hidden_width != p.words or p.until != "loss":
+        return {"diagonal_only": diagonal}
     precise = {
         "precision": "float64",
         "solver_tolerance": p.solver_tolerance / 30,
         "steps": 3 * p.steps,  # a thirtieth of the error takes three times the steps
+        "seeds": BESIDE,
     }
     found = {"diagonal_only": diagonal, "precise": precise}
-    return found if p.hidden_width == p.words else {"diagonal_only": diagonal}
+    if SMALLEST <= p.init_scale < 1:
+        found["departure"] = {
+            "until": "departure",
+            "init_scale": departure_scale(p.init_scale),
+            "precision": "float64",
+            "observe_every": 1,
+            "loss_mask": "full",
+            "start_orientation": "random",
+            "seeds": BESIDE,
+        }
+    return found
+
+
+def departure_scale(init_scale: float) -> float:
+    """The scale from which the variant ``departure`` starts in the cell of `init_scale`."""
+    return init_scale**4
 
 
 def trained_count(p: Parameters) -> int:
@@ -90,7 +120,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 def program(p: Parameters) -> Program:
     """The network and its flow."""
-    return common.program(p, p.loss_mask, p.start_orientation)
+    return common.program(p, p.loss_mask, p.start_orientation, p.until)
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:

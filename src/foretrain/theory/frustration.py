@@ -1,0 +1,44 @@
+"""When a translation network with square factors is stuck for ever: what signs of determinants forbid.
+
+With H = D the map of a pair is M = C_j B A_i, a product of square factors, and a trained pair costs |M - I|^2 in units of
+1/(2 D |T|) of the loss, of which one is called a mode here. Every singular matrix is at a distance of at least 1 from I, and
+so is every matrix of negative determinant, as the straight line from it to I meets a singular one. Hence
+
+- the loss is at least F modes, with F trained pairs of negative determinant;
+- for a factor to change the sign of its determinant it must become singular, and with it the map of every trained pair
+  that it is part of: at that moment the loss is at least F + U modes, with U the trained pairs of *positive*
+  determinant that it is part of. If several factors are singular at once, each of them says so, and the largest U counts.
+
+Along gradient flow the loss never rises. Once it is below F + min U modes, with the minimum over all factors that
+are trained, no sign changes any more, F stays, and the loss remains above F modes for ever. Where F is not zero the
+run never reaches a loss below F/(2 D |T|).
+
+The reverse is not claimed: signs may stay at higher losses too, and a factor all of whose pairs are negative (U = 0) may
+turn at no cost, which is how most starts lose their negative determinants.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def frustration(trained_pairs, inputs, outputs, smaller: Callable = np.minimum):
+    """F, and the number of modes by which the loss must exceed F before any sign can change.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain), zeros and ones; at least one pair.
+        inputs: Signs of det B det A_i, shape (input_domain,): +1, -1, or 0 where singular.
+        outputs: Signs of det C_j, shape (output_domain,).
+        smaller: Elementwise minimum: that of NumPy, or of JAX for its arrays.
+
+    Returns:
+        F, the trained pairs of negative determinant, and min U, both numbers in the dtype of T. The hidden matrix is part
+        of all pairs, and never has the smallest U; domains without a trained pair are left out, as their signs matter to none.
+    """
+    signs = inputs[:, None] * outputs[None, :]
+    upright = trained_pairs * (signs > 0)
+    most = trained_pairs.sum()
+    of_inputs, of_outputs = (
+        (upright.sum(dim) + most * (trained_pairs.sum(dim) == 0)).min() for dim in (1, 0)
+    )
+    return (trained_pairs * (signs < 0)).sum(), smaller(of_inputs, of_outputs)

@@ -144,6 +144,7 @@ def test_the_place_where_associativity_fails_is_true():
         (lambda: groups.dihedral(2), "`sides` must be at least 3"),
         (lambda: groups.symmetric(6), "`degree` must be between 2 and 5"),
         (lambda: groups.named("cycle", 5), "Did you mean `cyclic`"),
+        (lambda: groups.group([[0, 1], [1]]), "have rows of one length"),
         (lambda: groups.named("dihedral", 7), "be even and at least 6"),
         (lambda: groups.named("symmetric", 10), "be 2, 6, 24 or 120"),
         (lambda: groups.product(groups.addition(3), groups.cyclic(2)), "be closed"),

@@ -235,6 +235,8 @@ def test_two_numbers_have_no_rate_at_all():
             "not be zero everywhere",
         ),
         (lambda: theory.linear_flow(TEN, sets(3), start(), [np.nan]), "`times` must hold finite"),
+        (lambda: theory.exact_flow(TEN, sets(3), start(), [-1.0]), "`times` must not be negative"),
+        (lambda: theory.grokking_time("x"), "`rate` must hold real numbers"),
         (lambda: theory.effective_loss(TEN, np.zeros(55, bool), start()), "hold 1 to 55 samples"),
         (lambda: theory.grokking_rate(TEN, np.ones(7, bool)), "each of 55 samples"),
         (lambda: theory.effective_loss(TEN, sets(3), np.ones((9, 1))), "10 symbols"),

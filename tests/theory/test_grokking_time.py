@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from foretrain.errors import ArgumentError
 from foretrain.tasks.groups import addition, training_sets
 from foretrain.theory import effective_loss, grokking_time
 from foretrain.theory.parallelograms import rqi, unique_linear
@@ -50,3 +51,27 @@ def test_adam_does_not_see_origin_and_its_steps_scale_with_start_over_rate():
 
 def test_the_first_step_of_a_path_that_never_gets_there_is_infinite():
     assert np.isinf(grokking_time.first_step(TEN, np.tile(START, (3, 1, 1)), 0.95))
+
+
+@pytest.mark.parametrize(
+    ("training", "start", "words"),
+    [
+        (TRAINING, START[:9], r"`start` must have shape \(10 symbols"),
+        (TRAINING, np.ones((10, 1)), "`start` must tell symbols apart"),
+        (TRAINING, START * np.nan, "`start` must hold finite numbers"),
+        (np.stack([TRAINING, TRAINING]), START, "`training` must be one training set"),
+    ],
+)
+def test_a_start_that_says_nothing_is_refused(training, start, words):
+    for call in (grokking_time.flow_time, lambda *of: grokking_time.adam_path(*of, 3)):
+        with pytest.raises(ArgumentError, match=words):
+            call(TEN, training, start, 0.95)
+
+
+def test_numbers_that_say_nothing_are_refused():
+    with pytest.raises(ArgumentError, match="`threshold` must be finite"):
+        grokking_time.flow_time(TEN, TRAINING, START, np.nan)
+    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
+        grokking_time.adam_path(TEN, TRAINING, START, -1.0, 3)
+    with pytest.raises(ArgumentError, match="`steps` must be at least 0"):
+        grokking_time.adam_path(TEN, TRAINING, START, 1.0, -1)

@@ -350,6 +350,12 @@ def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_n
         (lambda: theory.implied(TEN, np.ones(69, bool)), "each of 70 parallelograms"),
         (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=[56]), "between 1 and 55"),
         (lambda: theory.unique_linear_probability(TEN, 0, ANY), "`draws` must be at least 1"),
+        (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=56), "between 1 and 55"),
+        (lambda: theory.ideal(TEN, np.ones((0, 55), bool)), "one set at least"),
+        (lambda: theory.rqi(TEN, [["a"]] * 10), "`embedding` must hold real numbers"),
+        (lambda: theory.rqi(TEN, 1j * np.ones((10, 1))), "`embedding` must hold real numbers"),
+        (lambda: theory.rqi(TEN, [[1], [1, 2]]), "`embedding` must hold rows of one length"),
+        (lambda: theory.rqi(TEN, np.ones((10, 0))), "one dimension at least"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):

@@ -172,7 +172,10 @@ def check_group(table) -> np.ndarray:
         ArgumentError: not a square table of at least two whole numbers a side; a product that is no element; no identity;
             an element without inverse; (ab)c that is not a(bc).
     """
-    array = np.asarray(table)
+    try:
+        array = np.asarray(table)
+    except ValueError:
+        raise argument_error("table", "have rows of one length", "has not") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
         raise argument_error(
             "table", "be square, with at least two rows", f"has shape {array.shape}"

@@ -68,7 +68,9 @@ def grokking_rate(operation: Operation, training, squared_norm=None, *, normalis
 
 def grokking_time(rate, learning_rate: float = 1.0):
     """1 / lambda_3 in continuous time, or 1 / (lambda_3 eta) in steps of descent with learning rate eta; inf at rate 0."""
-    rate = np.asarray(rate, float)
+    rate = np.asarray(rate)
+    if rate.dtype.kind not in "fiub":
+        raise argument_error("rate", "hold real numbers", f"has dtype {rate.dtype}")
     if (rate < 0).any():
         raise argument_error("rate", "not be negative", f"is {rate.min():g}")
     with np.errstate(divide="ignore"):
@@ -89,7 +91,7 @@ def exact_flow(operation: Operation, training, start, times, *, normalised: bool
         operation: What is learned.
         training: bool (..., sample).
         start: R_0, (..., symbol, dimension), not all zero.
-        times: (time,), continuous.
+        times: (time,), continuous, not negative.
         normalised: Divide l_0 by |P0(D)|.
 
     Returns:
@@ -121,6 +123,8 @@ def _parts(matrix, embedding, name="embedding"):
 def _decayed(operation, training, start, times, normalised):
     matrix = energy_matrix(operation, training, normalised=normalised)
     start, times = finite_array("start", start), finite_array("times", times, ndim=1)
+    if (times < 0).any():
+        raise argument_error("times", "not be negative", f"holds {times.min():g}")
     size = _parts(matrix, start, "start")[1]
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, 0)

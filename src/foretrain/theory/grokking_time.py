@@ -6,9 +6,10 @@ Those here look at the start, too, and the second at the optimizer. See docs/the
 
 import numpy as np
 
+from foretrain.errors import argument_error, finite_array, integer, real
 from foretrain.tasks.groups import Operation
 from foretrain.theory.effective_loss import energy_matrix, hessian, linear_flow
-from foretrain.theory.parallelograms import degrees_of_freedom, normalised, rqi
+from foretrain.theory.parallelograms import checked_training, degrees_of_freedom, normalised, rqi
 
 _TIMES = 400  # at which a flow is looked at, between .01 and 20 of its slowest time
 
@@ -25,8 +26,13 @@ def flow_time(operation: Operation, training, start, threshold: float, tolerance
 
     Returns:
         Continuous time, to 2%; infinity where the flow does not get there.
+
+    Raises:
+        ArgumentError: more than one training set, a threshold that is no number, or a start that is not finite or has all
+            symbols at one place in some dimension.
     """
-    start = normalised(start)
+    threshold = real("threshold", threshold)
+    start = normalised(_checked(operation, training, start))
     rates = np.linalg.eigvalsh(hessian(operation, training, (start**2).sum()))
     free = int(degrees_of_freedom(operation, training))
     if free == len(rates):
@@ -46,7 +52,9 @@ def adam_path(
     The loss is l_0 / Z_0 with Z_0 of embeddings less their mean: neither origin nor unit matters to it, and Adam moves each
     symbol by about the rate in a step. So the time is a distance over the rate, and nothing is left to be normalised.
     """
-    matrix, place = energy_matrix(operation, training), np.array(start, float)
+    learning_rate = real("learning_rate", learning_rate, above=0)
+    steps, place = integer("steps", steps, minimum=0), _checked(operation, training, start)
+    matrix = energy_matrix(operation, training)
     path, mean, square = [place], np.zeros_like(place), np.zeros_like(place)
     for step in range(1, steps + 1):
         centred = place - place.mean(0)
@@ -63,3 +71,17 @@ def first_step(operation: Operation, path, threshold: float, tolerance: float = 
     """First step of a path (step, symbol, dimension) with an RQI above a threshold; infinity where there is none."""
     reached = rqi(operation, path, tolerance) > threshold
     return float(reached.argmax()) if reached.any() else np.inf
+
+
+def _checked(operation, training, start):
+    """The start as floats (symbol, dimension), if it and one training set can be used."""
+    training = checked_training(operation, training)
+    if training.ndim != 1:
+        raise argument_error("training", "be one training set", f"has shape {training.shape}")
+    start = finite_array("start", start, ndim=2).astype(float)
+    if len(start) != operation.symbols or not start.size:
+        rule = f"have shape ({operation.symbols} symbols, dimensions)"
+        raise argument_error("start", rule, f"has shape {start.shape}")
+    if (np.ptp(start, axis=0) == 0).any():
+        raise argument_error("start", "tell symbols apart in every dimension", "does not in one")
+    return start

@@ -7,7 +7,8 @@ holds in all of them if its row depends on the rows of A(D). See docs/theory/gro
 
 Training sets are bool arrays (..., sample), sets of parallelograms bool arrays (..., parallelogram), embeddings float arrays
 (..., symbol, dimension). The Gram matrix A^T A is made from the samples, label by label, never from A: a training set takes
-8 p (p + outcomes) bytes, at p = 100 and addition 0.24 MB. A itself (82,075 rows) takes 66 MB there.
+8 p (p + outcomes) bytes, at p = 100 and addition 0.24 MB. A itself (82,075 rows) takes 66 MB there. Many sets are taken in
+blocks, so that it is 16 MB at once, or ten times that where every parallelogram is asked about (`ideal`).
 """
 
 from itertools import combinations
@@ -98,7 +99,7 @@ def held_by_matrices(operation: Operation, matrices, threshold: float = 0.5) -> 
         matrices: (..., symbol, d, d).
         threshold: Of the mean square, 0.5 in the authors' code.
     """
-    matrices = np.asarray(matrices, float)
+    matrices = _numbers("matrices", matrices)
     if matrices.ndim < 3 or len(set(matrices.shape[-2:])) > 1:
         raise argument_error("matrices", "be square", f"has shape {matrices.shape}")
     if matrices.shape[-3] != operation.symbols:
@@ -152,9 +153,11 @@ def ideal(operation: Operation, training) -> np.ndarray:
     training = checked_training(operation, training)
     if not operation.commutative:
         return deduced(operation, inside(operation, training))
-    return _in_blocks(
-        operation, training, lambda part: _vanishing(operation, gram(operation, part))
-    )
+
+    def follow(part):
+        return _vanishing(operation, gram(operation, part))
+
+    return _in_blocks(operation, training, follow, len(parallelograms(operation)[0]))
 
 
 def implied(operation: Operation, parallelogram_set) -> np.ndarray:
@@ -280,7 +283,7 @@ def unique_linear_probability(
         ArgumentError: a size outside 1..|D0|, or no draws.
     """
     count = len(operation.samples)
-    sizes = range(1, count + 1) if sizes is None else sizes
+    sizes = range(1, count + 1) if sizes is None else np.atleast_1d(sizes).tolist()
     sizes = [training_size(operation, size) for size in sizes]
     if not independent:
         return (critical_sizes(operation, draws, generator) <= np.array(sizes)[:, None]).mean(1)
@@ -327,11 +330,24 @@ def _parallelogram_set(chosen, number):
 
 
 def _embedding(operation, embedding):
-    array = np.asarray(embedding, float)
+    array = _numbers("embedding", embedding)
     if array.ndim < 2 or array.shape[-2] != operation.symbols:
         rule = f"have shape (..., {operation.symbols} symbols, dimensions)"
         raise argument_error("embedding", rule, f"has shape {array.shape}")
+    if not array.shape[-1]:
+        raise argument_error("embedding", "have one dimension at least", "has none")
     return array
+
+
+def _numbers(name, values):
+    """Values as a float array; not finite are those of a run that diverged."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise argument_error(name, "hold rows of one length", "does not") from None
+    if array.dtype.kind not in "fiub":
+        raise argument_error(name, "hold real numbers", f"has dtype {array.dtype}")
+    return array.astype(float)
 
 
 def _vanishing(operation, grams):
@@ -345,9 +361,12 @@ def _vanishing(operation, grams):
     return (np.abs(gap) < 1e-6).all(-1)
 
 
-def _in_blocks(operation, training, function):
+def _in_blocks(operation, training, function, pairs=0):
+    """A function of training sets, of few at once; `pairs` of samples are looked at in each."""
+    if not training.size:
+        raise argument_error("training", "hold one set at least", f"has shape {training.shape}")
     flat = training.reshape(-1, training.shape[-1])
-    per_set = operation.symbols * (operation.symbols + operation.outcomes)
+    per_set = operation.symbols * (operation.symbols + operation.outcomes) + 4 * pairs
     step = max(1, _BLOCK // per_set)
     parts = [function(flat[k : k + step]) for k in range(0, len(flat), step)]
     result = np.concatenate(parts)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 import foretrain
 from foretrain.plans.grid import Grid
@@ -45,6 +46,18 @@ def test_a_run_is_the_flow_of_the_loss_whatever_the_ratio(tmp_path):
     still = result.simulation.sel(rate_ratio=0.0).isel(seed=0)
     said = result.theory.sel(rate_ratio=0.0).isel(seed=0)
     np.testing.assert_allclose(still["deviations"], said["deviations"], atol=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 7])
+def test_theory_at_ratio_zero_is_the_propagator_of_the_frozen_map_whatever_its_shape(outputs):
+    p = study.Parameters(samples=3, dimension=4, output_dim=outputs, rate_ratio=0.0)
+    drawn, step = study.inputs(p, Seed(0, 0)), np.array([0, 7, 60])
+    first = drawn["points"] - drawn["points"].mean(0)
+    rate = drawn["map"].T @ drawn["map"]
+    expected = [first @ expm(-rate * k * p.learning_rate) for k in step]
+    np.testing.assert_allclose(
+        study.predict(p, step, Seed(0, 0))["deviations"], expected, atol=1e-12
+    )
 
 
 def test_shared_embeddings_do_not_follow_the_energy_of_pairs():

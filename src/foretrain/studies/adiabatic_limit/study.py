@@ -98,15 +98,21 @@ def program(p):
 
 
 def predict(p, step, seed):
-    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves."""
+    """To first order in the ratio: deviations decay as exp(-A'A t) and the bias integrates what the frozen map leaves.
+
+    What a map to fewer dimensions does not see, the rest of the rows of `right`, stays as it is.
+    """
     drawn, time = inputs(p, seed), step * p.learning_rate
     weights, points, label = drawn["map"], drawn["points"], drawn["label"]
-    left, singular, right = np.linalg.svd(weights, full_matrices=False)
-    rates, mean = singular**2, points.mean(0)
+    left, singular, right = np.linalg.svd(weights)
+    left, mean = left[:, : len(singular)], points.mean(0)
+    rates = np.zeros(len(right))
+    rates[: len(singular)] = singular**2
     decayed = np.exp(-rates * time[:, None])[:, None] * ((points - mean) @ right.T)
     within = left.T @ (label - weights @ mean)
     outside = label - left @ (left.T @ label)
-    integral = -np.expm1(-rates * time[:, None]) / rates * within @ left.T
+    seen = singular**2
+    integral = -np.expm1(-seen * time[:, None]) / seen * within @ left.T
     bias = p.rate_ratio * (integral + time[:, None] * outside)
     return {
         "deviations": decayed @ right,

@@ -31,6 +31,14 @@ def test_what_is_forgotten_is_the_scale_of_the_start():
     assert never["forgetting_step"] == np.inf
 
 
+def test_training_sets_that_cannot_be_are_not_trained_beside():
+    sizes = {"fewer", "more"}
+    assert sizes <= set(study.variants(study.Parameters()))
+    for other in ({"training_size": 1000}, {"batch_size": 80}):
+        assert not sizes & set(study.variants(study.Parameters(**other)))
+    assert {"usual", "larger"} <= set(study.variants(study.Parameters(batch_size=80)))
+
+
 @pytest.mark.slow
 def test_a_small_map_is_trained_judged_and_drawn(tmp_path):
     result = foretrain.run(

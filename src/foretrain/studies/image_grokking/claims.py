@@ -135,6 +135,8 @@ def logarithm(cell):
     note="Seeds whose step falls whenever the training set is doubled.",
 )
 def more_images(cell):
+    if not all(name in cell.variants for name in SIZES):
+        return None
     steps = generalised(cell, ("fewer", "", "more"))
     return (steps[1:] < steps[:-1]).all(0)
 

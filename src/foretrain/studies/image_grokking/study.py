@@ -37,6 +37,7 @@ PRESETS = {
 }
 STARTS = {"usual": None, "smaller": 2 / 3, "larger": 4 / 3}  # times alpha; None is alpha = 1
 SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
+MNIST = 60_000  # training images
 
 declare(
     Variable(
@@ -72,14 +73,23 @@ def compared(p):
     return here and p.init_scale >= 3 and p.training_size >= 2
 
 
+def sized(p):
+    """Whether there can be training sets half and twice as large: with a batch each, and images enough."""
+    half, twice = (round(p.training_size * factor) for factor in SIZES.values())
+    there = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
+    return p.batch_size <= half and twice <= there
+
+
 def variants(p):
-    """Other sizes of the start and of the training set."""
+    """Other sizes of the start, and of the training set if there can be."""
     if not compared(p):
         return {}
     starts = {
         name: {"init_scale": 1.0 if factor is None else p.init_scale * factor}
         for name, factor in STARTS.items()
     }
+    if not sized(p):
+        return starts
     sizes = {
         name: {"training_size": round(p.training_size * factor)} for name, factor in SIZES.items()
     }

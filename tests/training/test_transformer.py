@@ -11,6 +11,7 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.networks import embedding as perceptron
 from foretrain.networks import transformer as network
+from foretrain.plans.parameters import clean
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.training import transformer as modular
@@ -277,3 +278,11 @@ def test_training_sets_are_nested_and_of_the_size_asked_for():
 def test_what_cannot_be_is_refused(changed, named):
     with pytest.raises(ArgumentError, match=f"Argument `{named}` must"):
         modular.check(replace(SMALL, **changed))
+
+
+def test_the_steps_of_snapshots_grow_up_to_the_largest_number_of_them():
+    steps = modular.snapshot_steps(modular.Modular(snapshots=57))
+    assert (np.diff(steps) > 0).all()
+    for name, value in (("snapshots", 58), ("accuracy_threshold", 0.0)):
+        with pytest.raises(ArgumentError, match=f"Argument `{name}` must"):
+            clean(modular.Modular, name, value)

@@ -87,7 +87,10 @@ class Modular(Run):
         0.0, "share dropped in every layer", minimum=0, maximum=0.95, static=True
     )
     accuracy_threshold: float = parameter(
-        0.9, "accuracy, on training and on validation samples, that counts as reached", maximum=1
+        0.9,
+        "accuracy, on training and on validation samples, that counts as reached",
+        above=0,
+        maximum=1,
     )
     delay: int = parameter(
         1000, "steps from training to validation from which on it is grokking", minimum=0
@@ -101,7 +104,7 @@ class Modular(Run):
         24,
         "most snapshots of a run: at step 0, then at 8 times powers of the square root of 2",
         minimum=2,
-        maximum=64,
+        maximum=57,
         static=True,
     )
     circles: int = parameter(

@@ -125,3 +125,11 @@ def test_the_typical_run_is_the_median_of_many():
 )
 def test_limits_of_the_typical_run(share, init_scale, threshold, decay, time):
     assert ridge.typical_generalisation(share, init_scale, threshold, decay) == pytest.approx(time)
+
+
+@pytest.mark.parametrize(("decay", "rate"), [(100.0, 0.1), (0.01, 5.0)])
+def test_where_a_step_overshoots_there_is_no_law(decay, rate):
+    with np.errstate(all="raise"):
+        bounds = np.array(ridge.descent(*drawn(), decay, rate).generalisation(0.5))
+    assert np.isnan(bounds).all()
+    assert np.isnan(ridge.room(bounds, 100))

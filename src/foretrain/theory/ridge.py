@@ -65,7 +65,7 @@ class Descent:
     def forgetting(self, threshold: float) -> float:
         """Steps until the error of the null space alone, |u w_0 - w*|² there with u = (1 - eta lambda)^k, is `threshold`.
 
-        A real number; 0 if it is no more than that at the start, inf if it never is.
+        A real number; 0 if it is no more than that at the start, inf if it never is, nan where a step of decay overshoots.
         """
         start, teacher = self.start[self.null], self.teacher[self.null]
         length, overlap = start @ start, start @ teacher
@@ -75,6 +75,8 @@ class Descent:
         root = overlap**2 - length * above
         left = (overlap + np.sqrt(root)) / length if root >= 0 and length > 0 else np.inf
         pace = self.factor[self.null][0] if self.null.any() else 1.0
+        if pace <= 0:
+            return np.nan
         return float(np.log(left) / np.log(pace)) if 0 < left < 1 and pace < 1 else np.inf
 
     def generalisation(self, threshold: float) -> tuple[float, float, float]:
@@ -90,6 +92,8 @@ class Descent:
         low = self.forgetting(threshold)
         if np.isinf(low):
             return low, low, low
+        if np.abs(self.factor).max() > 1:  # descent diverges
+            return np.nan, np.nan, np.nan
         left = np.abs((self.start - self.limit)[seen]) * np.abs(self.factor[seen]) ** low
         rest = (left**2 + 2 * left * np.abs((self.limit - self.teacher)[seen])).sum()
         return low, self.forgetting(threshold - bias), self.forgetting(threshold - bias - rest)

@@ -39,7 +39,7 @@ def curves(count, effective, error, **more):
     return {
         "count": count,
         "effective_parameters": three(effective),
-        "heldout_error": error,
+        "unseen_error": error,
         "fit_error": (1 - steps(1, 0.1)) * np.ones(count.shape),
     } | {name: np.broadcast_to(v, count.shape) for name, v in more.items()}
 

@@ -32,7 +32,7 @@ def attentive(fitted=0.35, end=0.95, others=0.8, same=0.9, modules=0.8, heldout=
     shares[:, 2:] = np.minimum(shares[:, 2:], others)
     bent = np.random.default_rng(1).uniform(0.97, 1.03, (2, SEEDS, 2, 5, 5))
     return needs(**needed) | {
-        "heldout_accuracy": np.broadcast_to([0.1, heldout], (2, SEEDS, 2)),
+        "unseen_accuracy": np.broadcast_to([0.1, heldout], (2, SEEDS, 2)),
         "frequency_share": shares * bent,
         "shuffled_share": np.full((2, SEEDS, 2, 5), 0.3),
         "same_frequency": scattered([same])[..., 0],

@@ -63,7 +63,7 @@ def first(error, below):
 
 def generalised(cell):
     """The moment of every seed, -1 for none with room on both sides."""
-    error = curve(cell.simulation, "heldout_error")
+    error = curve(cell.simulation, "unseen_error")
     found = first(error, RIGHT)
     return np.where((found >= REACH) & (found < error.shape[1] - REACH), found, -1)
 
@@ -213,7 +213,7 @@ def separate_winner(cell):
       predicted=1, allowed=MOST, statistic="fraction", why="A majority; half, if counts told nothing.",
       of=BOTH, where=lambda cell: both_races(cell) and np.greater(*domains(cell.parameters)))  # fmt: skip
 def fewer_generalise(cell):
-    count, error = (ends(cell, name, "rival") for name in ("effective_parameters", "heldout_error"))
+    count, error = (ends(cell, name, "rival") for name in ("effective_parameters", "unseen_error"))
     told = (
         (error.min(0) < RIGHT / 10) & (error.max(0) > RIGHT) & (count.argmin(0) == error.argmin(0))
     )
@@ -233,7 +233,7 @@ across = partial(said, allowed=POSITIVE, where=GROKKING,
 
 def together(cell, at, other=None):
     """Rank correlation over seeds of effective parameters at a moment and test error then, or what is given; jackknifed."""
-    other = curve(cell.simulation, "heldout_error")[:, at] if other is None else other
+    other = curve(cell.simulation, "unseen_error")[:, at] if other is None else other
     values = curve(cell.simulation, "effective_parameters")[:, at]
     return PerSeed(jackknifed(lambda x, y: float(rank_correlation(x, y)), values, other))
 

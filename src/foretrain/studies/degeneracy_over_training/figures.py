@@ -36,7 +36,7 @@ def over_training(cells):
         moment = cell.simulation["moment"].values
         for data, words, colour in networks:
             seed_band(above, moment, curve(data, "effective_parameters"), words, color=colour)
-            seed_band(below, moment, curve(data, "heldout_error"), words, color=colour)
+            seed_band(below, moment, curve(data, "unseen_error"), words, color=colour)
         error = curve(cell.simulation, "fit_error").mean(0)
         below.plot(moment, error, color="#9aa0a6", label="training error of the blue ones")
         if "effective_parameters" in cell.theory and name != "grokking":
@@ -58,7 +58,7 @@ def over_training(cells):
 
 def middle(cell):
     """Median moment of generalisation, the last one where there is none."""
-    at = first(curve(cell.simulation, "heldout_error"), RIGHT)
+    at = first(curve(cell.simulation, "unseen_error"), RIGHT)
     return int(np.median(at[at >= 0])) if (at >= 0).any() else -1
 
 
@@ -73,7 +73,7 @@ def inside(cell):
         seed_band(axes[0], moment, curve(cell.simulation, name), words, color=colour)
     share = curve(cell.simulation, "shared_similarity")
     seed_band(axes[1], moment, share, "variance by relevant bits", color=GREEN)
-    names = "effective_parameters", "heldout_error"
+    names = "effective_parameters", "unseen_error"
     x, y = (curve(cell.simulation, name) for name in names)
     for at, words, colour in ((middle(cell), "half way", "orange"), (-1, "at the end", "purple")):
         axes[2].plot(x[:, at], y[:, at], "o", color=PALETTE[colour], label=f"seeds {words}")

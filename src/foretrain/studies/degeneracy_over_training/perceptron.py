@@ -37,7 +37,7 @@ def grokking(p, seed):
                     "effective_parameters": effective(curvatures, scales),
                     "count": (curvatures >= p.scale).sum(),
                     "fit_error": (error**2).mean(),
-                    "heldout_error": ((on_fresh @ last - truth) ** 2).mean(),
+                    "unseen_error": ((on_fresh @ last - truth) ** 2).mean(),
                     "activation_rank": rank(on_fresh.T @ on_fresh / FRESH, scale=p.scale),
                     "shared_similarity": explained(on_fresh, fresh[:, :2]),
                     "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),

@@ -27,7 +27,7 @@ lab.declare(
     Variable("count", _CURVE, meaning="Directions whose curvature is at least eps."),
     Variable("fit_error", _CURVE, meaning="Squared error on training data, over that of zero."),
     Variable(
-        "heldout_error",
+        "unseen_error",
         _CURVE,
         meaning="The same on untrained routes, or on fresh examples; of one domain on all.",
     ),

@@ -12,7 +12,7 @@ from .selection import selection
 from .study import FINER, domains, moments
 
 VARIANCE = 0.25  # of every input, four items one-hot
-_CURVES = ("effective_parameters", "count", "fit_error", "heldout_error")
+_CURVES = ("effective_parameters", "count", "fit_error", "unseen_error")
 _CURVES += ("activation_rank", "shared_similarity")
 _NAMES = {
     "grokking": (*_CURVES, "blocks"),
@@ -56,7 +56,7 @@ def linear(p, seed):
                     "effective_parameters": effective(curvatures, scales),
                     "count": (curvatures >= p.scale).sum(),
                     "fit_error": (power * trained).sum() / trained.sum(),
-                    "heldout_error": (power * asked).sum() / asked.sum(),
+                    "unseen_error": (power * asked).sum() / asked.sum(),
                     **activity(parts, p.scale),
                 }
             )

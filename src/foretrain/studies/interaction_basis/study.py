@@ -38,7 +38,7 @@ lab.declare(
     Variable("edges_needed", ("basis",), meaning="Likewise edges between two layers."),
     Variable("fitted_accuracy", meaning="Share of its examples that the network answers right."),
     Variable(
-        "heldout_accuracy",
+        "unseen_accuracy",
         ("moment",),
         meaning="Share of the pairs not trained that are answered right.",
     ),

@@ -49,7 +49,7 @@ _MEASURED = {
         *_CURVES,
         "edge_strength",
         "module",
-        "heldout_accuracy",
+        "unseen_accuracy",
         "frequency_share",
         "shuffled_share",
         "input_spectrum",
@@ -147,7 +147,7 @@ def attentive(p, seed):
     )
     found |= transformer.agreement(strengths, modules, best, random)
     heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
-    return found | {"heldout_accuracy": np.array(heldout)}
+    return found | {"unseen_accuracy": np.array(heldout)}
 
 
 def right(network, x, targets):

@@ -173,7 +173,8 @@ def learning_coefficient(
             states = _restarted(posterior, sampler, now, states, thrown_out(loss).ravel())
     excess = np.full((len(kinds), beta.size, chains, draws), np.nan)
     halved, running = np.zeros(beta.size, int), np.ones(beta.size, bool)
-    for halving in range(halvings + 1):
+    halving = 0
+    while True:
         now = lanes(e)
         states, loss = sample(now, states, 2 + halving, draws)
         wild = thrown_out(loss)
@@ -187,6 +188,7 @@ def learning_coefficient(
             break
         halved, e = halved + running, np.where(running, e / 2, e)
         states = _restarted(posterior, sampler, lanes(e), states, wild.ravel())
+        halving += 1
     steepest = np.maximum(steepest, along(now, states, wild))
 
     excess = excess[order]

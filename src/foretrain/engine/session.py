@@ -262,14 +262,17 @@ class Session:
         self._keep([self._failed(name, error) for name in self._numbers if name not in written])
 
     def _failed(self, identity, error):
-        """A run that an error has ended, with the author's place; the whole traceback goes to the log, once."""
+        """A run that an error has ended, with the author's place; the whole traceback goes to the log, once.
+
+        Without a worker an author sees it, too; what a user got wrong says all in its own line.
+        """
         text = str(error) if isinstance(error, ForetrainError) else place(error)
         note = " ".join(text.split())[:500]
         if note not in self._told:
             self._told.add(note)
             trace = "".join(traceback.format_exception(error))
             append_log(self._folder, f"Run {identity}:\n{trace}")
-            if self._here:
+            if self._here and not isinstance(error, ForetrainError):
                 print(trace, file=sys.stderr)
         return FinishedRun(identity, FAILED, 0, np.zeros(0, np.int64), note=note)
 

@@ -125,7 +125,10 @@ class Toy(Run):
         0, "training samples of a step, drawn anew without repetition; 0 is all", static=True
     )
     accuracy_threshold: float = parameter(
-        0.9, "accuracy, on training and on validation samples, that counts as reached", maximum=1
+        0.9,
+        "accuracy, on training and on validation samples, that counts as reached",
+        above=0,
+        maximum=1,
     )
     rqi_threshold: float = parameter(0.95, "RQI above which the representation is learned")
     parallelogram_tolerance: float = parameter(

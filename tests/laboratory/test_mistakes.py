@@ -537,7 +537,9 @@ def test_an_axis_may_change_the_length_of_a_dim_with_labels_or_without(study, tm
         assert (out / "figures" / "pair.svg").exists()
 
 
-def test_what_the_study_refuses_while_it_trains_is_told_without_a_traceback(study, tmp_path, capsys):
+def test_what_the_study_refuses_while_it_trains_is_told_without_a_traceback(
+    study, tmp_path, capsys
+):
     refusal = '    raise lab.argument_error("scale", "lie elsewhere", "is here")\n'
     file = study("def inputs(p, seed):\n", f"def inputs(p, seed):\n{refusal}")
     assert main(["run", str(file), *RUN, "--out", str(tmp_path / "out")]) == 3

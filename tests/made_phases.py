@@ -74,6 +74,7 @@ def made(
             "phase": phase,
             "validation_step": step,
             "train_step": np.where(phase < 3, decoder, np.nan),
+            "rqi_step": np.where(good, representation, np.nan),
             "rqi": (np.where(good, 1.0, 0.3) if rqi is None else rqi * whole)[..., None],
             "ideal_accuracy": (45 + 10 * share) / 55 * whole,
             "lambda_3": 1 / (e * total) if lambda_3 is None else lambda_3 * whole,

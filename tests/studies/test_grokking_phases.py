@@ -123,6 +123,20 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     np.testing.assert_allclose(figures.crossings(gap), [0.5, 1.5, np.nan])
 
 
+def test_a_map_tells_how_well_its_seeds_know_a_phase_and_the_median_step_to_each_threshold():
+    drawn = figures.draw(made())["phases"]
+    assert "10 seeds, a phase that none is in has a probability of at most 0.31" in drawn.caption
+    assert "5 are in of 0.19 to 0.81" in drawn.caption
+    data = made().along(*AXES).simulation
+    words = [text.get_text().split("\n") for text in drawn.figure.axes[1].texts]
+    names = "train_step", "rqi_step", "validation_step"
+    for place, found in zip(np.ndindex(5, 5), words, strict=True):
+        for name, word in zip(names, found, strict=True):
+            steps = data[name].transpose(*AXES, "seed").fillna(np.inf).values[place]
+            told = np.inf if word == "–" else float(word.replace(",", ""))
+            assert (steps <= told + 1).mean() >= 0.5 >= (steps < told - 1).mean()
+
+
 def test_the_tangent_kernel_is_made_of_the_gradients_of_outputs(x64):
     p = toy.Toy(symbols=4, training_size=7, hidden_width=5, target_dim=3, precision="float64")
     inputs = toy.inputs(p, Seed(0, 3))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.claims.interval import interval
 from foretrain.figures import finished
 from foretrain.figures.style import INK, PALETTE, panels, theory_line
 from foretrain.training.embedding import PHASES
@@ -60,11 +61,11 @@ def _phases(cell, axes, where):
     bits = entropy(share)
     picture = right.imshow(bits.T, origin="lower", aspect="auto", vmin=0, vmax=2)
     figure.colorbar(picture, ax=right, label="Entropy of the phase, bits")
-    for place in np.ndindex(*bits.shape):
-        middle = np.quantile(_steps(cell, axes)[place], 0.5, method="higher")
-        words = "never" if np.isinf(middle) else f"{middle:,.0f}"
-        ink = "white" if bits[place] < 1.2 else INK
-        right.text(*place, words, ha="center", va="center", color=ink, fontsize=8)
+    title, about = "Entropy", "Right: entropy of the phase"
+    if max(bits.shape) <= 8:  # legible
+        title += ", median steps"
+        about += ", and from above the median steps of training, representation and validation (– is never)"
+        _write_medians(right, _steps(cell, axes), bits)
     for ax in (left, right):
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
             values = cell.values(name)
@@ -76,13 +77,13 @@ def _phases(cell, axes, where):
         ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
-        "Right: entropy of the phase, and the median step of validation."
+        f"{_sure(phase.shape[2])} {about}."
     )
     if "decoder_step" in cell.theory and min(share.shape[:2]) > 1:
         _boundaries(cell, axes, left)
         caption += " Dashed: representation and decoder take equally long, a line for each seed."
     left.set_title("Probability of phases", loc="left")
-    right.set_title("Entropy, median step", loc="left")
+    right.set_title(title, loc="left")
     return finished(figure, "Phases and how sure they are", caption + where, 3)
 
 
@@ -90,9 +91,29 @@ def _short(value):
     return f"{value:.1g}" if value < 1 else f"{value:g}"
 
 
+def _sure(seeds):
+    """How well so many seeds know the probability of a phase in one cell."""
+    half = seeds // 2
+    none, some = (interval(np.arange(seeds) < count) for count in (0, half))
+    return (
+        f"Of {seeds} seeds, a phase that none is in has a probability of at most {none.high:.2f}, "
+        f"one that {half} are in of {some.low:.2f} to {some.high:.2f} (95%, Clopper-Pearson)."
+    )
+
+
 def _steps(cell, axes):
-    """Steps of validation, infinity = never, (axis, axis, seed)."""
-    return cell.simulation["validation_step"].transpose(*axes, "seed").fillna(np.inf).values
+    """Steps of training, representation and validation, infinity = never, each (axis, axis, seed)."""
+    names = "train_step", "rqi_step", "validation_step"
+    return [cell.simulation[name].transpose(*axes, "seed").fillna(np.inf).values for name in names]
+
+
+def _write_medians(ax, kinds, bits):
+    """One below the other in each cell, of steps of which a half may be infinite."""
+    for place in np.ndindex(*bits.shape):
+        middles = [np.quantile(steps[place], 0.5, method="higher") for steps in kinds]
+        words = ("–" if np.isinf(middle) else f"{middle:,.0f}" for middle in middles)
+        ink = "white" if bits[place] < 1.2 else INK
+        ax.text(*place, "\n".join(words), ha="center", va="center", color=ink, fontsize=7.5)
 
 
 def _boundaries(cell, axes, ax):

@@ -53,6 +53,7 @@ class Parameters(common.Languages):
         "where a run ends: at its loss, or where the first mode departs from zero",
         choices=("loss", "departure"),
         static=True,
+        sweepable=False,
     )
 
 

@@ -5,10 +5,12 @@ import foretrain
 from foretrain.cli import main
 from foretrain.degeneracy.adapters import load
 from foretrain.degeneracy.analysis import analyze, variance_between
+from foretrain.degeneracy.grams import jacobian_rank
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.transformer import arrays, of_arrays, pairs
 from foretrain.degeneracy.transformer_freedom import transformer_freedom
 from foretrain.errors import ArgumentError
+from foretrain.laboratory.analyze import Told, _good
 from foretrain.networks import transformer
 
 RANDOM = np.random.default_rng(0)
@@ -158,3 +160,16 @@ def test_equal_models_have_no_noise_scale():
     network = perceptron(WEIGHTS)
     with pytest.raises(ArgumentError, match="differ in their outputs"):
         variance_between([network, network], X)
+
+
+@pytest.mark.parametrize("activation, examples", [("gelu", 40), ("tanh", 7), ("relu", 40)])
+def test_counts_that_are_not_those_of_the_jacobian_are_doubted(activation, examples):
+    """GELU has no gates but by a threshold; seven examples with two answers tell at most fourteen of 25 parameters."""
+    found = analyze(perceptron(WEIGHTS, None, activation), X[:examples], draws=0)
+    rank = jacobian_rank(perceptron(WEIGHTS, None, activation), X[:examples])
+    assert found.exact is not None
+    assert any("exact rank" in line for line in found.doubts) == (found.exact.effective != rank)
+    assert (found.exact.effective == rank) == (activation == "relu")
+    if activation == "relu":
+        told = str(Told("", found, [], [_good(found)]))
+        assert "nothing was sampled" in told and "chains" not in told

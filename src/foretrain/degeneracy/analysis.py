@@ -23,6 +23,7 @@ from foretrain.errors import argument_error, integer, one_of, real
 SCALES = (0.1, 1.0, 10.0)  # of the inverse temperature that belongs to the noise scale
 SHARE = 1e-4  # of the outputs' variance, where no noise scale is given
 _ROUNDING = 1e-28  # of mean squares, in double precision
+_JACOBIAN = 2**21  # entries up to which counts are held against its exact rank
 LARGEST = 100_000  # parameters up to which coefficients are sampled
 
 
@@ -160,11 +161,14 @@ def analyze(
         if not heads.exact:
             doubts.append("Counts: tokens or outputs leave out a direction; more may be free.")
     elif not few:
-        exact = timed("free directions", free_directions, network, x)
+        small = size(network) * outputs.size <= _JACOBIAN
+        exact = timed("free directions", free_directions, network, x, exact_rank=small)
         freedom = timed("free directions at the scale", free_directions, network, x, scale=eps)
         if not freedom.sections:
             exact = freedom = None
             doubts.append("Counts: no section names a weight with nothing but a bias beside it.")
+        else:
+            doubts += _of_counts(exact, outputs.size)
     curve = None
     if draws and size(network) <= LARGEST:
         said(f"Sampling {len(SCALES)} scales, {chains} chains of {2 * draws} steps.")
@@ -209,6 +213,29 @@ def analyze(
         seconds=seconds,
         doubts=doubts,
     )
+
+
+def _of_counts(exact, answers):
+    """What the Jacobian, of as many rows as there are answers, or its rank where it was taken, says against exact counts."""
+    if exact.unattributed is not None:
+        if not exact.unattributed:
+            return []
+        free = exact.parameters - exact.jacobian_rank
+        return [
+            f"Counts: by the exact rank of the Jacobian {free:,} directions are free, not {exact.free:,}."
+        ]
+    found = []
+    if answers < exact.effective:
+        found.append(
+            f"Counts: {answers:,} answers tell no more than as many parameters, fewer than the {exact.effective:,} left; more "
+            "is free on these data."
+        )
+    unsure = [f"{at + 1}" for at, one in exact.sections.items() if not one.exact]
+    if unsure:
+        found.append(
+            f"Counts: not exact in section {', '.join(unsure)}: gates by a threshold, or too many neurons to count all."
+        )
+    return found
 
 
 def _curve(network, x, eps, loss, left, draws, chains, seed):

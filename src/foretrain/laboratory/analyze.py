@@ -95,10 +95,12 @@ def analyze_files(
         rule = "be one, unless the noise scale is `seeds`"
         raise argument_error("models", rule, f"are {len(networks)}")
     found = analyze(networks[0], x, eps, source=source, tell=tell, **options)
-    return Told(Path(models[0]).name, found, _tables(found), found.doubts or [_GOOD])
+    return Told(Path(models[0]).name, found, _tables(found), found.doubts or [_good(found)])
 
 
-_GOOD = "No check was failed: ranks have enough data, chains agree."
+def _good(found):
+    chains = "nothing was sampled" if found.curve is None else "chains agree"
+    return f"No check was failed: ranks have enough data, {chains}."
 
 
 def _tables(found: Analysis) -> list[Table]:

@@ -161,7 +161,7 @@ def analyze(
         if not heads.exact:
             doubts.append("Counts: tokens or outputs leave out a direction; more may be free.")
     elif not few:
-        small = size(network) * outputs.size <= _JACOBIAN
+        small = size(network) <= outputs.size <= _JACOBIAN // size(network)
         exact = timed("free directions", free_directions, network, x, exact_rank=small)
         freedom = timed("free directions at the scale", free_directions, network, x, scale=eps)
         if not freedom.sections:

@@ -137,7 +137,6 @@ def _course(part, words):
     start = 0.5 * float(learned.min()) if learned.notnull().any() else 0
     left.set(yscale="log", xlabel=f"Time ({TIME_UNIT})", ylabel="Mean error of pairs")
     left.set_xlim(left=start)
-    left.legend(loc="lower left", fontsize="small")
     together = predicted.values == 0
     order = np.ix_(_order(together), _order(together.T))
     image = right.imshow(learned.values[order], cmap=SEQUENTIAL)
@@ -147,7 +146,7 @@ def _course(part, words):
     right.set(xticks=[], yticks=[], xlabel="Output language", ylabel="Input language")
     figure.colorbar(image, ax=right, label="Time at which a pair is learned", shrink=0.8)
     fraction = part.values("trained_fraction")[place]
-    return Drawing(
+    return finished(
         figure,
         "Which pairs are learned when",
         f"One run, {fraction:.0%} of pairs trained, H = {width}, sigma = {part.values('init_scale')[0]:g}, first seed. Left: "
@@ -170,15 +169,13 @@ def _departure(runs, scales, words):
     left.plot(fine, first * scales[0] / fine, **theory_line(label="1 / sigma"))
     log = {"color": "#8a9096", "linewidth": 1.2, "label": "-log(sigma), the note"}
     left.plot(fine, first * np.log(fine) / np.log(scales[0]), **log)
-    left.set(xscale="log", yscale="log", xlabel="sigma", ylabel=f"Departure time ({TIME_UNIT})")
-    left.legend()
+    left.set(xscale="log", yscale="log", xlabel="sigma", ylabel=f"Time ({TIME_UNIT})")
     measured, law = exponents(runs, scales)
     for place, colour in enumerate(shades(len(fractions))):
         right.plot(law[place], measured[place], "o", color=colour, markersize=4, alpha=0.8)
     right.plot([0, 1], [0, 1], **theory_line(label="law"))
     right.set(xlabel="Exponent of the law", ylabel="Measured exponent", xlim=(0, 1), ylim=(0, 1))
-    right.legend()
-    return Drawing(
+    return finished(
         figure,
         "How the first mode departs",
         "Runs at H = D from very small weights until the first mode begins to grow. Left: time of departure against the "

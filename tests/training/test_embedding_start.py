@@ -9,6 +9,7 @@ from small_toy import SEED, SMALL, given
 
 from foretrain.errors import ArgumentError, StoreError
 from foretrain.networks.embedding import turned
+from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.training import embedding as toy
 
@@ -48,6 +49,11 @@ def test_a_start_from_a_file_is_that_of_the_file(tmp_path, monkeypatch):
     np.testing.assert_array_equal(again["embedding"], found["embedding"])
     with pytest.raises(StoreError, match=r"start-7.npz` does not exist"):
         toy.inputs(p, Seed(0, 7))
+
+
+def test_a_file_that_is_missing_is_refused_before_anything_is_trained(tmp_path):
+    with pytest.raises(StoreError, match=r"no-0.npz` does not exist"):
+        make_plan("grokking-phases", {"start_file": str(tmp_path / "no-{seed}.npz")})
 
 
 def test_what_the_file_leaves_out_is_drawn(tmp_path):

@@ -12,7 +12,7 @@ from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
-from foretrain.training.embedding_start import decoder_of, operation_of, start
+from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
 from foretrain.vocabulary import Variable, declare
 
 PHASES = ("comprehension", "grokking", "memorization", "confusion")
@@ -130,7 +130,9 @@ class Toy(Run):
         above=0,
         maximum=1,
     )
-    rqi_threshold: float = parameter(0.95, "RQI above which the representation is learned")
+    rqi_threshold: float = parameter(
+        0.95, "RQI above which the representation is learned", minimum=0, maximum=1 - 1e-6
+    )
     parallelogram_tolerance: float = parameter(
         0.1,
         "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
@@ -173,6 +175,7 @@ def check(p: Toy) -> None:
     if not 0 <= p.batch_size <= p.training_size:
         rule = f"be 0, or at most `training_size` = {p.training_size}"
         raise argument_error("batch_size", rule, f"is {p.batch_size}")
+    check_start_file(p, operation(p))
 
 
 def labels(p: Toy) -> dict[str, Any]:

@@ -55,6 +55,12 @@ def start(p: Any, operation: Operation, seed: Seed) -> dict[str, np.ndarray]:
     }
 
 
+def check_start_file(p: Any, operation: Operation) -> None:
+    """Refuse a file of arrays, that of the first seed, that is missing or does not fit, before anything is trained."""
+    if p.start_file:
+        _imported(p, operation, 0, shapes(p, operation))
+
+
 def _imported(p, operation, number, sizes):
     """The arrays of the file, of the shapes that the network has."""
     path = Path(os.environ.get(VARIABLE, "")) / p.start_file.replace("{seed}", str(number))

@@ -1,15 +1,19 @@
 """The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
 
 import argparse
+import dataclasses
 import errno
 import io
+import json
 import shlex
+import shutil
 import signal
 import sys
 import threading
 from pathlib import Path
 
 from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.words import encodable, outcome
 
 EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
 
@@ -136,6 +140,7 @@ def _add_arguments(made, argv):
             "--yes", action="store_true", help="start a very large grid without asking"
         )
         parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+        _add_verbose(parser)
         parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
     sweep.add_argument("--explain", action="store_true", help="print what would run and leave")
     sweep.add_argument(
@@ -158,8 +163,12 @@ def _add_arguments(made, argv):
         "--out", type=Path, help="file or folder to write; default beside the results"
     )
     made["show"].add_argument("--json", action="store_true", help="the summary, as JSON")
+    _add_verbose(made["show"])
     for name in ("cite", "check"):
         made[name].add_argument("study", help="name of a study, or path of one of your own")
+    made["info"].add_argument("study", help="name of a study, or path of one of your own")
+    for name in ("list", "info", "predict"):
+        made[name].add_argument("--json", action="store_true", help="as JSON, for a program")
     made["list"].add_argument("study", nargs="?", help="name or path of a study")
     made["list"].add_argument(
         "--claims", action="store_true", help="the sentences of a study that are judged"
@@ -169,6 +178,12 @@ def _add_arguments(made, argv):
     _add_analysis(made["analyze"])
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
+
+
+def _add_verbose(parser):
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="claims with their sentences and sources"
+    )
 
 
 def _study_in(words, parser):
@@ -377,7 +392,7 @@ def _finish(result, arguments):
             print("This part is done; the last part to finish judges the whole.")
         return 0
     if not arguments.quiet:
-        result.claims.show()
+        result.claims.show(details=arguments.verbose)
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
@@ -416,6 +431,9 @@ def _list(arguments):
             "study", "be named with `--claims`", "is not", "Try foretrain list routing --claims."
         )
     cards = [catalogue.card(name) for name in catalogue.names()]
+    if arguments.json:
+        _print_json([dataclasses.asdict(card) for card in cards])
+        return 0
     width = max(len(card.name) for card in cards)
     for card in cards:
         print(f"{card.name:<{width}}  {card.summary}")
@@ -427,6 +445,11 @@ def _list_study(arguments):
     from foretrain.words import interval
 
     study = _load(arguments.study)
+    if arguments.json:
+        from foretrain.laboratory.info import info
+
+        _print_json(info(study))
+        return 0
     print(study.card.summary)
     print(f"{study.card.source}; about {study.card.cost}; presets {', '.join(study.presets)}")
     for said in study.sentences if arguments.claims else ():
@@ -435,6 +458,22 @@ def _list_study(arguments):
         print(f"    allowed {allowed}: {said.why}")
         print(f"    {said.source}" + (f"; along {', '.join(said.over)}" if said.over else ""))
     return 0
+
+
+def _info(arguments):
+    from foretrain.laboratory.info import info, told
+
+    found = info(arguments.study)
+    if arguments.json:
+        _print_json(found)
+    else:
+        columns = min(120, max(60, shutil.get_terminal_size().columns))
+        print(encodable(told(found, columns), sys.stdout.encoding))
+    return 0
+
+
+def _print_json(found):
+    print(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def _new(arguments):
@@ -472,12 +511,12 @@ def _show(arguments):
         print(f"{summary.study}: {summary.summary}")
         print(f"  folder  {folder}")
         print(f"  seeds   {summary.seeds}{axes}; preset {summary.preset or 'unknown'}")
-        ended = (f"{count} {name.replace('_', ' ')}" for name, count in summary.runs.items())
+        ended = (f"{count} {outcome(name)}" for name, count in summary.runs.items())
         print(f"  runs    {', '.join(ended)}")
         for line in (*summary.history, *summary.problems):
             print(f"  note    {line}")
         print()
-        claims.show()
+        claims.show(details=arguments.verbose)
     return _verdict(claims, arguments)
 
 
@@ -516,11 +555,14 @@ def _predict(arguments):
     else:
         ((label, (graph, data)),) = candidates.items()
         found = prediction.predict(graph, data, times=times, label=label, **options)
-    print(found)
+    if arguments.json:
+        _print_json(found.as_dict())
+    else:
+        print(found)
     if arguments.out is not None:
-        print(
-            "\n".join(f"Written: {path}" for path in prediction_files.write(found, arguments.out))
-        )
+        written = prediction_files.write(found, arguments.out)
+        told = "\n".join(f"Written: {path}" for path in written)
+        print(told, file=sys.stderr if arguments.json else sys.stdout)
     return 0
 
 
@@ -560,6 +602,7 @@ def _version(arguments):
 
 _COMMANDS = {
     "list": (_list, "every study: one line, its source, its cost"),
+    "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
     "run": (_run, "run a study and judge its claims"),
     "new": (_new, "write the smallest study that runs, to start from"),
     "check": (_check, "what a study lacks, before anything is trained"),

@@ -88,6 +88,11 @@ def count(amount: int, singular: str, plural: str = "") -> str:
     return f"{amount} {singular if amount == 1 else plural or singular + 's'}"
 
 
+def outcome(name: str) -> str:
+    """How a run ended, in words: one that took all its steps did what it was asked to."""
+    return "took all steps" if name == "out_of_steps" else str(name).replace("_", " ")
+
+
 def duration(seconds) -> str:
     """Write a duration: "0.42 s", "3 min 20 s", "2 h 5 min" or "1 d 3 h"."""
     if seconds is None or not math.isfinite(seconds):

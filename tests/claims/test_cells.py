@@ -87,9 +87,11 @@ def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
 def test_the_table_counts_cells_and_keeps_every_claim():
     table = ClaimTable(grid())
     text = " ".join(table.format(120).split())
+    assert "28 of 30 hold error" in text
+    assert "32 claims: 30 hold, 2 fail" in text
+    text = " ".join(table.format(120, details=True).split())
     assert "28 of 30 cells hold" in text
     assert "Fails in 2: init_scale=1, rank=4; init_scale=1, rank=5." in text
-    assert "32 claims: 30 hold, 2 fail" in text
     assert text.count("It is small.") == 3
     assert len(table.to_dataframe()) == 32
     assert table["error[init_scale=1, rank=5]"].verdict == "fails"

@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims import markup
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
-from foretrain.claims.rows import Row, rows, tally
+from foretrain.claims import markup, terminal
+from foretrain.claims.claim import Claim
+from foretrain.claims.rows import rows, tally
 from foretrain.errors import argument_error, nearest
 from foretrain.words import encodable
-
-_STYLES = {HOLDS: "bold green", FAILS: "bold red", INCONCLUSIVE: "bold yellow"}
-_HEADS = ("verdict", "predicted", "measured (95% interval)", "allowed")
-_NARROWEST = 40
 
 
 class ClaimTable(Sequence):
@@ -64,14 +60,15 @@ class ClaimTable(Sequence):
         return self.format(_width(), encoding=sys.stdout.encoding)
 
     def format(self, width: int = 120, *, details: bool = False, encoding: str = "utf-8") -> str:
-        """The table as text.
+        """The table as text: a line per claim, those that fail first.
 
-        A sentence judged in several cells is one row: in how many it holds, where it does not, and what was measured from
-        the smallest to the largest. `to_dataframe` has every cell.
+        A sentence judged in several cells is one line: in how many it holds, and what was measured from the smallest to the
+        largest. `to_dataframe` has every cell.
 
         Args:
             width: Number of columns, 40 or more; longer texts are wrapped.
-            details: Whether to say of every claim why just this is allowed, its source and the like.
+            details: Whether to show of every claim its sentence, where it does not hold, why just this is allowed and its
+                source, in the order of the study.
             encoding: Encoding of where it is printed; characters that it lacks are written in those that it has.
         """
         lines = io.StringIO()
@@ -87,16 +84,15 @@ class ClaimTable(Sequence):
 
         console = Console(
             file=file,
-            width=max(width, _NARROWEST),
+            width=max(width, terminal.NARROWEST),
             color_system=color_system,
             highlight=False,
             markup=False,
             emoji=False,
             legacy_windows=False,
         )
-        for part in _parts(
-            self._claims, console.width, details, lambda text: encodable(text, encoding)
-        ):
+        parts = terminal.details if details else terminal.lines
+        for part in parts(self._claims, console.width, lambda text: encodable(text, encoding)):
             console.print(part)
 
     def tally(self) -> str:
@@ -116,7 +112,7 @@ class ClaimTable(Sequence):
                 verdict,
                 f"`{row.id}` {row.statement}",
                 row.predicted or "–",
-                _measured(row),
+                terminal.measured(row),
                 row.allowed,
             ]
             cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
@@ -149,62 +145,3 @@ class ClaimTable(Sequence):
 
 def _width() -> int:
     return min(120, max(80, shutil.get_terminal_size((120, 24)).columns))
-
-
-def _measured(row: Row) -> str:
-    return f"{row.measured} ({row.ends})" if row.ends else row.measured
-
-
-def _parts(claims: Sequence[Claim], width: int, details: bool, fit):
-    """What is printed from top to bottom: per claim a line of values, and below it the sentence and what to heed."""
-    from rich.padding import Padding
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = rows(claims)
-    if not shown:
-        yield Text(tally(claims))
-        return
-    lines = [
-        [row.holding or row.verdict, row.predicted or "–", _measured(row), row.allowed]
-        for row in shown
-    ]
-    lines = [[Text(fit(cell)) for cell in line] for line in ([*_HEADS], *lines)]
-    widths = _widths(lines, width)
-
-    def values(line, style):
-        table = Table.grid(padding=(0, 2))
-        for column in widths:
-            table.add_column(width=column, overflow="fold")
-        line[0].stylize(style)
-        table.add_row(*line)
-        return table
-
-    yield values(lines[0], "")
-    yield Text(fit("─") * width)
-    for row, line in zip(shown, lines[1:], strict=True):
-        yield values(line, _STYLES[row.verdict])
-        statement = Text.assemble((fit(row.id), "bold"), ": ", fit(row.statement))
-        for text in (statement, *(Text(fit(part)) for part in _further(row, details))):
-            text.overflow = "fold"
-            yield Padding(text, (0, 0, 0, 4))
-    yield Text("\n" + tally(claims))
-
-
-def _widths(lines, width) -> list[int]:
-    """Widths of the columns; the widest shrink where the line is too short for all, and what they hold is folded."""
-    widths = [max(line[n].cell_len for line in lines) for n in range(len(_HEADS))]
-    while sum(widths) > width - 2 * (len(widths) - 1):
-        widths[widths.index(max(widths))] -= 1
-    return widths
-
-
-def _further(row: Row, details: bool):
-    """The lines below a statement: what must not be overlooked, and with `details` all else."""
-    yield from row.remarks
-    if row.corrects and not row.id.startswith(f"{row.corrects}.corrected"):
-        yield f"Corrected form of {row.corrects}."
-    if details:
-        yield f"Measured: {', '.join(row.spread)}."
-        for label, text in row.details.items():
-            yield f"{label}: {text}"

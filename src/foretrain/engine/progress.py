@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from foretrain.words import duration
+from foretrain.words import duration, outcome
 
 PATIENCE_S = 2.0
 _SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
@@ -164,7 +164,7 @@ class _Bar:
         self._bar.start()
 
     def _update(self, now):
-        parts = [f"{count} {name.replace('_', ' ')}" for name, count in now.outcomes.items()]
+        parts = [f"{count} {outcome(name)}" for name, count in now.outcomes.items()]
         if now.remaining_s is not None:
             parts.append(f"{_time_left(now)} left")
         elif not now.steps:

@@ -9,13 +9,13 @@ from typing import Any
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, INCONCLUSIVE, Claim, claim_from_dict
 from foretrain.claims.rows import RULE, rows, tally
-from foretrain.words import count, duration, number
+from foretrain.words import count, duration, number, outcome
 
 _OUTCOMES = {
     "converged": "met the study's criterion of convergence",
     "diverged": "a value became infinite or undefined; a result too",
     "stalled": "stopped changing before it converged; a result too",
-    "out_of_steps": "reached the largest number of steps first",
+    "out_of_steps": "reached the number of steps that was asked for",
     "failed": "raised an error: no result",
     "missing": "not run yet, or lost: no result",
 }
@@ -125,11 +125,11 @@ def _bare(svg: str) -> str:
 
 def _runs(summary: Mapping) -> dict:
     runs, codes = summary.get("runs") or {}, summary.get("codes") or {}
-    ended = ", ".join(f"{amount} {_outcome(name)}" for name, amount in runs.items() if amount)
+    ended = ", ".join(f"{amount} {outcome(name)}" for name, amount in runs.items() if amount)
     found = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [
-            (_outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()
+            (outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()
         ],
         "codes": [(code or "unknown", amount) for code, amount in codes.items()]
         if len(codes) > 1
@@ -138,10 +138,6 @@ def _runs(summary: Mapping) -> dict:
         "failures": list(summary.get("failures") or ()),
     }
     return found if any(found[name] for name in ("rows", "codes", "history", "failures")) else {}
-
-
-def _outcome(name) -> str:
-    return str(name).replace("_", " ")
 
 
 def _parameters(summary: Mapping) -> dict:

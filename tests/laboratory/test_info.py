@@ -1,0 +1,26 @@
+import json
+
+from foretrain.cli import main
+from foretrain.laboratory.info import info, told
+
+
+def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
+    found = info("one-mode")
+    assert found["runs"] == found["seeds"] * len(found["networks"]) or found["axes"]
+    text = told(found, 60)
+    assert max(map(len, text.splitlines())) <= 60
+    for said in found["claims"]:
+        assert f"\n  {said['id']}\n" in text
+    for name in found["parameters"]:
+        assert f"--{name.replace('_', '-')} (" in text
+    assert main(["info", "one-mode"]) == 0
+    assert found["question"].split()[0] in capsys.readouterr().out
+
+
+def test_what_is_told_is_also_json_with_open_ends_as_null(capsys):
+    assert main(["info", "one-mode", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: 1 / 0)
+    assert found["study"] == "one-mode"
+    assert found["claims"]
+    assert main(["list", "--json"]) == 0
+    assert "routing" in {card["name"] for card in json.loads(capsys.readouterr().out)}

@@ -30,7 +30,8 @@ def image_width(browser):
 def test_the_browser_shows_every_claim_with_its_verdict_in_words(open_page, page, summary):
     browser = open_page(page)
     rows = find(browser, "table.claims tbody tr")
-    claims = summary["claims"]
+    order = (FAILS, INCONCLUSIVE, HOLDS)
+    claims = sorted(summary["claims"], key=lambda claim: order.index(claim["verdict"]))
     words = [row.find_element("css selector", ".badge").text.lower() for row in rows]
     assert words == [claim["verdict"] for claim in claims]
     assert {HOLDS, FAILS, INCONCLUSIVE} == set(words)
@@ -143,12 +144,26 @@ def test_the_page_never_overflows_sideways(open_page, page, width):
     assert size >= 16
 
 
-def test_on_a_phone_a_claim_is_a_card_that_names_its_values(open_page, page):
-    browser = open_page(page, width=375)
-    cell = find(browser, "td[data-label=Measured]")[0]
-    assert browser.execute_script("return getComputedStyle(arguments[0]).display", cell) == "grid"
-    label = "return getComputedStyle(arguments[0], '::before').content"
-    assert browser.execute_script(label, cell) == '"Measured"'
+def test_on_a_phone_a_claim_is_a_card_with_its_plot_below(open_page, page):
+    browser = open_page(page, width=390)
+    row = find(browser, "table.claims tbody tr")[0]
+    said, against = (
+        row.find_elements("css selector", name)[0] for name in (".statement", ".forest")
+    )
+    assert against.rect["y"] > said.rect["y"] + said.rect["height"]
+    assert against.rect["width"] > 250
+
+
+def test_a_forest_plot_stands_where_the_numbers_say(open_page, page):
+    browser = open_page(page, width=1400)
+    script = """return [...document.querySelectorAll('tr[data-verdict]')].map(row => {
+        const [band, dot] = ['rect.allowed', '.forest circle'].map(
+            name => row.querySelector(name)?.getBoundingClientRect());
+        return [row.dataset.verdict, band && dot && dot.left + dot.width / 2 > band.left - 1
+            && dot.left + dot.width / 2 < band.right + 1];});"""
+    found = browser.execute_script(script)
+    assert all(inside for verdict, inside in found if verdict == HOLDS)
+    assert not any(inside for verdict, inside in found if verdict == FAILS)
 
 
 def test_script_that_slipped_in_would_not_run(open_page, page):

@@ -40,7 +40,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from foretrain.claims import markup
-from foretrain.report.sections import PageFigure, sections
+from foretrain.report.sections import PageFigure, picture, sections, verdicts
 from foretrain.results.files import refused, write_atomic
 
 __all__ = ["FILE_NAME", "PageFigure", "render", "write"]
@@ -68,6 +68,8 @@ def render(summary: Mapping, figures: Sequence[PageFigure] = ()) -> str:
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
+        verdicts=verdicts(summary),
+        first=picture(figures[0]) if figures else None,
         sections=sections(summary, figures),
         version=(summary.get("versions") or {}).get("foretrain"),
     )

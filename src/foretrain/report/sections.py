@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretrain.claims.cells import gather
-from foretrain.claims.claim import FAILS, INCONCLUSIVE, Claim, claim_from_dict
-from foretrain.claims.rows import RULE, rows, tally
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim, claim_from_dict
+from foretrain.claims.rows import RULE, Row, rows, tally
+from foretrain.report.forest import Forest, forest, margin
 from foretrain.words import count, duration, number, outcome
 
 _OUTCOMES = {
@@ -55,11 +56,14 @@ class Section:
 
 
 def sections(summary: Mapping, figures: Sequence[PageFigure]) -> list[Section]:
-    """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary."""
+    """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary.
+
+    The first figure is not among them: it stands at the head of the page.
+    """
     found = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary)),
-        Section("figures", "Figures", [(figure, _bare(figure.svg)) for figure in figures]),
+        Section("figures", "Figures", [picture(figure) for figure in figures[1:]]),
         Section("runs", "Runs", _runs(summary)),
         Section("parameters", "Parameters", _parameters(summary)),
         Section("provenance", "Provenance", _provenance(summary)),
@@ -73,29 +77,47 @@ def sections(summary: Mapping, figures: Sequence[PageFigure]) -> list[Section]:
     return [section for section in found if section.content]
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A sentence on the page: its row in words, its forest plot, how far it is from a bound."""
+
+    row: Row
+    forest: Forest | None
+    margin: str
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """All sentences of a page, those that fail first, and their count in words."""
+
+    tally: str
+    entries: list[Entry]
+
+
+def verdicts(summary: Mapping) -> Verdicts | None:
+    """The sentences of a summary, None where none was judged."""
+    if not summary.get("claims"):
+        return None
+    claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
+    found = [
+        Entry(row, forest(group.claims), margin(group.claims[0]) if len(group.claims) == 1 else "")
+        for row, group in zip(rows(claims), gather(claims), strict=True)
+    ]
+    order = (FAILS, INCONCLUSIVE, HOLDS)
+    return Verdicts(tally(claims), sorted(found, key=lambda one: order.index(one.row.verdict)))
+
+
 def _claims(summary: Mapping) -> dict:
     if summary.get("claims") is None:
         return {}
-    claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
-    shown = rows(claims)
-    links = {verdict: _links(claims, shown, verdict) for verdict in (FAILS, INCONCLUSIVE)}
+    found = verdicts(summary)
+    entries = found.entries if found else []
     return {
-        "rows": shown,
-        "tally": tally(claims),
-        "links": {verdict: found for verdict, found in links.items() if found},
+        "entries": entries,
+        "places": {entry.row.id: place for place, entry in enumerate(entries)},
         "heed": _heed(summary),
         "rule": RULE,
     }
-
-
-def _links(claims, shown, verdict) -> list[tuple[int, str, str]]:
-    """Place and id of every row with such a verdict, and in how many of its cells it is."""
-    found = []
-    for place, (row, group) in enumerate(zip(shown, gather(claims), strict=True)):
-        if amount := group.counts.get(verdict):
-            cells = f" in {amount} of {len(group.claims)} cells" if row.holding else ""
-            found.append((place, row.id, cells))
-    return found
 
 
 def _heed(summary: Mapping) -> list[str]:
@@ -116,6 +138,11 @@ def _heed(summary: Mapping) -> list[str]:
     return lines
 
 
+def picture(figure: PageFigure) -> tuple[PageFigure, str]:
+    """A figure with its SVG as the page embeds it."""
+    return figure, _bare(figure.svg)
+
+
 def _bare(svg: str) -> str:
     """The SVG in base64, without what a browser skips: document type, comments, metadata."""
     svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
@@ -128,9 +155,7 @@ def _runs(summary: Mapping) -> dict:
     ended = ", ".join(f"{amount} {outcome(name)}" for name, amount in runs.items() if amount)
     found = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
-        "rows": [
-            (outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()
-        ],
+        "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
         "codes": [(code or "unknown", amount) for code, amount in codes.items()]
         if len(codes) > 1
         else [],

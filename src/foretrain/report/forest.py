@@ -1,0 +1,150 @@
+"""A sentence as a forest plot: the measured interval of every cell against what is allowed and what is predicted."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from foretrain.claims.claim import Claim
+from foretrain.words import number
+
+_ROOM = 0.12  # share of the width left free on either side
+_APART = 20.0  # percent of the width that the text of a bound may need
+_DECADES = 2.0  # a positive range of more is drawn on a logarithmic scale
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What was measured in one cell, in percent of the width.
+
+    Attributes:
+        verdict: Its verdict.
+        at: The measured value.
+        low, high: Ends of its interval, both `at` where there is none.
+    """
+
+    verdict: str
+    at: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Where everything stands, in percent of the width from the left.
+
+    Attributes:
+        allowed: Ends of what is allowed, 0 or 100 where it is open; None where it differs from cell to cell.
+        open: Whether what is allowed is open to the left and to the right.
+        predicted: Places of the predicted values.
+        marks: The cells.
+        ticks: Place to text of the ends of what is allowed.
+        logarithmic: Whether the scale is.
+    """
+
+    allowed: tuple[float, float] | None
+    open: tuple[bool, bool]
+    predicted: tuple[float, ...]
+    marks: tuple[Mark, ...]
+    ticks: tuple[tuple[float, str], ...]
+    logarithmic: bool
+
+
+def forest(claims: Sequence[Claim]) -> Forest | None:
+    """The forest plot of one sentence; None where nothing finite was measured.
+
+    Args:
+        claims: The sentence in each of its cells.
+    """
+    found = [claim for claim in claims if math.isfinite(claim.measured)]
+    if not found:
+        return None
+    shared = {claim.allowed for claim in claims}
+    bounds = next(iter(shared)) if len(shared) == 1 else None
+    predicted = sorted({claim.predicted for claim in found if math.isfinite(claim.predicted)})
+    ends = [_ends(claim) for claim in found]
+    values = [value for one in ends for value in one] + predicted
+    values += [end for end in bounds or () if math.isfinite(end)]
+    # Zero as a bound of a deviation says nothing of the scale, and would keep a logarithmic one from it.
+    lowest = min(value for one in ends for value in one)
+    deviation = bounds is not None and bounds[0] == 0 and lowest >= 0
+    positive = [value for value in values if value > 0]
+    rest = [value for value in values if value <= 0]
+    logarithmic = bool(
+        positive
+        and (not rest or (deviation and set(rest) == {0.0}))
+        and math.log10(max(positive) / min(positive)) > _DECADES
+    )
+    place = _scale(positive if logarithmic else values, logarithmic)
+    left, right = (False, False) if bounds is None else tuple(not math.isfinite(b) for b in bounds)
+    if bounds is not None and logarithmic and bounds[0] <= 0:
+        left = True
+    allowed = None
+    if bounds is not None:
+        allowed = (0.0 if left else place(bounds[0]), 100.0 if right else place(bounds[1]))
+    ticks = [
+        (place(end), number(end))
+        for end, is_open in zip(bounds or (), (left, right), strict=False)
+        if not is_open
+    ]
+    marks = [
+        Mark(claim.verdict, place(claim.measured), place(low), place(high))
+        for claim, (low, high) in zip(found, ends, strict=True)
+    ]
+    return Forest(
+        allowed,
+        (left, right),
+        tuple(place(value) for value in predicted),
+        tuple(marks),
+        _ticks(ticks),
+        logarithmic,
+    )
+
+
+def _ticks(ticks):
+    """The texts of the bounds, as one where they would stand on each other."""
+    if len(ticks) < 2 or ticks[1][0] - ticks[0][0] > _APART:
+        return tuple(ticks)
+    (low, first), (high, last) = ticks
+    return (((low + high) / 2, first if first == last else f"{first} to {last}"),)
+
+
+def _ends(claim: Claim) -> tuple[float, float]:
+    """The interval of a claim, its value twice where there is none."""
+    low, high = claim.uncertainty or (claim.measured, claim.measured)
+    return (
+        low if math.isfinite(low) else claim.measured,
+        high if math.isfinite(high) else claim.measured,
+    )
+
+
+def _scale(values, logarithmic):
+    """A function from a value to its place in percent; what lies beyond the ends is put onto them."""
+    turned = [math.log10(value) for value in values] if logarithmic else values
+    low, high = min(turned), max(turned)
+    if low == high:
+        half = 1.0 if logarithmic else abs(low) or 1.0
+        low, high = low - half, high + half
+    room = _ROOM * (high - low) / (1 - 2 * _ROOM)
+
+    def place(value: float) -> float:
+        if logarithmic:
+            if value <= 0:
+                return 0.0
+            value = math.log10(value)
+        share = (value - low + room) / (high - low + 2 * room)
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+    return place
+
+
+def margin(claim: Claim) -> str:
+    """How far the measured interval is inside what is allowed, or outside, in words; "" where nothing was measured."""
+    low, high = _ends(claim)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    below, above = low - claim.allowed[0], claim.allowed[1] - high
+    inside = min(below, above)
+    if inside >= 0:
+        return f"inside by {number(inside, 2)}" if math.isfinite(inside) else ""
+    beyond = max(claim.allowed[0] - high, low - claim.allowed[1])
+    return f"outside by {number(beyond, 2)}" if beyond > 0 else "across a bound"

@@ -1,0 +1,54 @@
+import math
+
+import pytest
+from made_claims import made
+
+from foretrain.report.forest import forest, margin
+
+
+def test_places_keep_the_order_of_the_numbers():
+    plot = forest([made("a", [0.9, 1.0, 1.1], (0.5, 2.0), predicted=1.5)])
+    (mark,) = plot.marks
+    assert 0 < plot.allowed[0] < mark.low < mark.at < mark.high < plot.predicted[0]
+    assert plot.predicted[0] < plot.allowed[1] < 100
+    assert plot.open == (False, False)
+    assert [text for _, text in plot.ticks] == ["0.5", "2"]
+
+
+def test_an_open_bound_reaches_the_edge():
+    plot = forest([made("a", 3.0, (2.0, math.inf))])
+    assert plot.open == (False, True)
+    assert plot.allowed[1] == 100
+    assert plot.allowed[0] < plot.marks[0].at
+
+
+def test_a_deviation_far_below_its_bound_is_drawn_in_decades():
+    plot = forest([made("a", 1e-9, (0.0, 1e-3))])
+    assert plot.logarithmic
+    assert plot.allowed[0] == 0
+    assert plot.marks[0].at < plot.allowed[1]
+    linear = forest([made("a", 5e-4, (0.0, 1e-3))])
+    assert not linear.logarithmic
+
+
+def test_every_cell_has_its_mark_and_bounds_that_differ_are_not_drawn():
+    cells = [made("a", float(rank), (0.0, 9.0), cell={"rank": rank}) for rank in (1, 2)]
+    assert len(forest(cells).marks) == 2
+    differ = [made("a", 1.0, (0.0, float(rank)), cell={"rank": rank}) for rank in (1, 2)]
+    assert forest(differ).allowed is None
+
+
+def test_nothing_finite_has_no_plot():
+    assert forest([made("a", [math.nan], (0, 1))]) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.5, "inside by 0.5"), (3.0, "outside by 1"), (1.9, "inside by 0.1"), (math.nan, "")],
+)
+def test_the_margin_is_the_distance_to_the_nearest_bound(value, words):
+    assert margin(made("a", value, (0.0, 2.0))) == words
+
+
+def test_an_interval_across_a_bound_says_so():
+    assert margin(made("a", [1.0, 2.0, 3.0], (0.0, 2.0))) == "across a bound"

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.networks import routing
+from foretrain.networks import routing, translation
 from foretrain.networks.translation import (
     maps,
     negative_gradient,
@@ -38,9 +38,12 @@ def block_loss(weights, trained, block_mask):
 
 
 @pytest.mark.parametrize(
-    ("loss_mask", "block"), [("full", np.ones((3, 3))), ("diagonal_only", np.eye(3))]
+    ("loss_mask", "block", "few"),
+    [("full", np.ones((3, 3)), 3), ("full", np.ones((3, 3)), 2), ("diagonal_only", np.eye(3), 3)],
 )
-def test_gradient_is_that_of_the_note_s_block_loss(network, loss_mask, block):
+def test_gradient_is_that_of_the_note_s_block_loss(network, loss_mask, block, few, monkeypatch):
+    """In one large product and, above `FEW` words, from Gram matrices of the languages."""
+    monkeypatch.setattr(translation, "FEW", few)
     weights, trained = network
     slope = jax.grad(block_loss)(weights, trained, jnp.asarray(block))
     ours = negative_gradient(weights, trained, loss_mask)

@@ -8,7 +8,9 @@ left: with trained pairs T the loss is
 the mean over words and trained pairs of 1/2 |error|^2, where the loss mask keeps all entries of a block (``full``) or,
 as in the figure of the note, the diagonal ones only (``diagonal_only``). The same loss follows from inputs x ~ N(0, I/D)
 in place of words. Permutations of the words of each language are left out: a start with independent normal weights
-absorbs them. The stacked products are three large matrix products whatever is trained; errors of untrained pairs are zero.
+absorbs them. Up to `FEW` words the stacked products are three large matrix products whatever is trained, and errors of
+untrained pairs are zero. With more words errors of single pairs are never made: summed over i they are
+sum_i T_ij (I - C_j G_i) G_i^T = sum_i T_ij G_i^T - C_j sum_i T_ij G_i G_i^T with G_i = B A_i, and so for the other side.
 
 All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
 Source: note on shared representations, eq. (1), with T^T kron J_D for its T kron J_L.
@@ -21,6 +23,7 @@ import numpy as np
 from foretrain.networks.routing import Weights
 
 LOSS_MASKS = ("full", "diagonal_only")
+FEW = 12  # words up to which one large product is faster than several small ones, measured on a CPU
 
 
 def random_weights(
@@ -55,7 +58,8 @@ def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") 
     Returns:
         The negative gradient, shaped as the weights.
 
-    Cost: 3 (L D)^2 h + 3 L D h^2 multiply-adds for hidden width h; with the diagonal alone 3 L^2 D h + 3 L D h^2.
+    Cost: 3 (L D)^2 h + 3 L D h^2 multiply-adds for hidden width h; with more than `FEW` words 7 L D h^2 + 2 L^2 h^2
+    + 2 L^2 D h; with the diagonal alone 3 L^2 D h + 3 L D h^2.
     """
     encoders, hidden, decoders = weights
     languages, width, words = encoders.shape
@@ -68,6 +72,8 @@ def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") 
         error = share[:, :, None] * (1 - given)
         pull = jnp.einsum("ijd,jdg->gid", error, decoders).reshape(width, languages * words)
         decoder_slope = jnp.einsum("ijd,gid->jdg", error, by_word)
+    elif words > FEW:
+        pull, decoder_slope = _summed_pulls(second, decoders, share)
     else:
         readout = decoders.reshape(languages * words, width)
         given = (readout @ second).reshape(languages, words, languages, words)
@@ -78,6 +84,18 @@ def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") 
         decoder_slope = (error @ second.T).reshape(languages, words, width)
     encoder_slope = (hidden.T @ pull).reshape(width, languages, words).transpose(1, 0, 2)
     return Weights(encoder_slope, pull @ stacked.T, decoder_slope)
+
+
+def _summed_pulls(second, decoders, share):
+    """What pulls at B A_i, stacked (hidden, input_domain word), and at C_j, from Gram matrices summed over trained pairs."""
+    languages, words, width = decoders.shape
+    inward = second.reshape(width, languages, words).transpose(1, 0, 2)
+    of_inputs = jnp.einsum("ihd,igd->ihg", inward, inward)
+    of_outputs = jnp.einsum("jdh,jdg->jhg", decoders, decoders)
+    over = lambda pairs, each: jnp.tensordot(pairs, each, 1)  # noqa: E731
+    pull = over(share, decoders).transpose(0, 2, 1) - over(share, of_outputs) @ inward
+    decoder_slope = over(share.T, inward).transpose(0, 2, 1) - decoders @ over(share.T, of_inputs)
+    return pull.transpose(1, 0, 2).reshape(width, languages * words), decoder_slope
 
 
 def maps(weights: Weights) -> jax.Array:

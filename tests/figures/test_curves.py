@@ -1,5 +1,6 @@
 """The figures of a study that draws none, on grids made up here."""
 
+import json
 from dataclasses import make_dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 
 from foretrain.figures import save
 from foretrain.figures.curves import draw
+from foretrain.figures.live import live
 from foretrain.figures.style import INK
 from foretrain.plans.grid import Grid
 from foretrain.vocabulary import CONVERGED, DIVERGED, OUT_OF_STEPS, STALLED, TIME_UNIT
@@ -267,3 +269,42 @@ def test_an_axis_may_change_the_number_of_modes():
         assert (len(narrow), len(wide)) == (2, 3)
     whole.simulation.coords["mode"] = (("width", "mode"), np.array([[4, 5, -1], [1, 2, 3]]))
     assert {"mode 0", "mode 1", "mode 3"} <= set(labels(draw(whole)["mode_strength"].figure))
+
+
+# The same curves as numbers, for a page.
+
+
+def test_every_cell_and_line_has_its_mean_its_single_runs_and_its_theory():
+    whole = grid(AXES, modes=3)
+    found = live(whole)
+    assert [name for name, _ in found["axes"]] == list(AXES)
+    assert found["axes"][0][1] == ["0.05", "0.2"]
+    assert [one["name"] for one in found["variables"]] == ["loss", "mode_strength"]
+    assert [len(one["lines"]) for one in found["variables"]] == [1, 3]
+    assert set(found["cells"]) == {f"{i},{j},{k}" for i in (0, 1) for j in (0, 1) for k in (0, 1)}
+    for cell in found["cells"].values():
+        assert len(cell["curves"][0][0]["seeds"]) == 5
+        assert {len(curve["theory"]) for curves in cell["curves"] for curve in curves} == {
+            len(cell["x"])
+        }
+    json.dumps(found, allow_nan=False)
+    assert sum(len(cell["x"]) for cell in found["cells"].values()) * 4 * 7 <= 60_000
+
+
+def test_the_mean_is_that_of_the_runs_in_the_cell_that_the_labels_name():
+    whole = grid(AXES)
+    cell = live(whole)["cells"]["1,0,1"]
+    chosen = whole.simulation.sel(init_scale=0.2, optimiser="sgd", rank=2)
+    assert cell["x"] == pytest.approx(chosen["time"].values)
+    wanted = chosen["loss"].mean("seed").values
+    assert cell["curves"][0][0]["mean"] == pytest.approx(wanted, rel=1e-3)
+
+
+def test_what_is_not_finite_is_nothing_and_no_curve_gives_nothing():
+    whole = grid()
+    whole.simulation["loss"].values[0, 3:] = np.nan
+    whole.simulation["outcome"].values[:] = 2
+    runs = live(whole)["cells"][""]["curves"][0][0]
+    assert runs["seeds"][0][3:] == [None] * (STEPS.size - 3)
+    assert None not in runs["mean"]
+    assert live(Grid(None)) is None

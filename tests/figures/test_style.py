@@ -265,11 +265,12 @@ def drawings():
     return {"loss": Drawing(figure, "Loss", "Caption.")}
 
 
-def test_saving_writes_both_formats_and_clears_the_figures(tmp_path):
+def test_saving_writes_both_formats_and_the_numbers_and_clears_the_figures(tmp_path):
     made = drawings()
     paths = save(made, tmp_path / "figures")
     assert paths == {"loss": tmp_path / "figures" / "loss.svg"}
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == [
+        "loss.csv",
         "loss.png",
         "loss.svg",
     ]

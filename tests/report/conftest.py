@@ -166,6 +166,12 @@ def example_figures(folder) -> list[PageFigure]:
         drawings[name] = Drawing(figure, f"Power {power} & more", f"The {name} <as drawn>.")
     paths = save(drawings, folder)
     return [
-        PageFigure(name, drawing.title, drawing.caption, paths[name].read_text(encoding="utf-8"))
+        PageFigure(
+            name,
+            drawing.title,
+            drawing.caption,
+            paths[name].read_text(encoding="utf-8"),
+            paths[name].with_suffix(".csv").read_text(encoding="utf-8"),
+        )
         for name, drawing in drawings.items()
     ]

@@ -44,10 +44,14 @@ def test_nothing_finite_has_no_plot():
 
 @pytest.mark.parametrize(
     ("value", "words"),
-    [(0.5, "inside by 0.5"), (3.0, "outside by 1"), (1.9, "inside by 0.1"), (math.nan, "")],
+    [(0.5, "inside by 1.5"), (3.0, "outside by 1"), (1.9, "inside by 0.1"), (math.nan, "")],
 )
 def test_the_margin_is_the_distance_to_the_nearest_bound(value, words):
     assert margin(made("a", value, (0.0, 2.0))) == words
+
+
+def test_an_interval_has_two_bounds_to_be_near_to():
+    assert margin(made("a", [0.4, 0.5, 0.6], (0.0, 2.0))).startswith("inside by 0.25")
 
 
 def test_an_interval_across_a_bound_says_so():

@@ -166,6 +166,59 @@ def test_a_forest_plot_stands_where_the_numbers_say(open_page, page):
     assert not any(inside for verdict, inside in found if verdict == FAILS)
 
 
+LIVE = {
+    "axes": [["init_scale", ["0.1", "0.2"]]],
+    "variables": [
+        {"name": "loss", "label": "Loss </script>", "lines": [""]},
+        {"name": "strength", "label": "Strength", "lines": ["mode 0", "mode 1"]},
+    ],
+    "cells": {
+        str(place): {
+            "xlabel": "Step",
+            "x": [0, 1, 2, 3],
+            "curves": [
+                [{"mean": [4, 3, 2, 1 + place], "seeds": [[4, 3, 2, 1], [4, 3, 2, None]]}],
+                [{"mean": [1, 2, 3, 4], "theory": [1, 2, 3, 4]}, {"mean": [4, 3, 2, 1]}],
+            ],
+        }
+        for place in (0, 1)
+    },
+}
+
+
+def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path, summary):
+    browser = open_page(write(tmp_path, summary, (), LIVE))
+    names = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-label')].map(e => e.innerText)"
+    assert until(lambda: browser.execute_script(names)) == ["Step", "loss, mean"]
+    change = """const e = document.querySelector(arguments[0]); e.value = arguments[1];
+        e.dispatchEvent(new Event(arguments[2]));"""
+    browser.execute_script(change, "[data-act=variable]", "1", "change")
+    assert browser.execute_script(names) == ["Step", "mode 0", "mode 0, theory", "mode 1"]
+    find(browser, "[data-act=theory]")[0].click()
+    assert browser.execute_script(names) == ["Step", "mode 0", "mode 1"]
+    browser.execute_script(change, "[data-axis='0']", "1", "input")
+    assert find(browser, ".controls output")[0].text == "0.2"
+    for name in ("logx", "logy", "seeds"):
+        find(browser, f"[data-act={name}]")[0].click()
+        assert find(browser, ".curves-plot canvas")
+    root = "document.documentElement"
+    assert browser.execute_script(f"return {root}.scrollWidth") <= 1280
+
+
+def test_a_figure_and_its_numbers_can_be_saved(open_page, page):
+    browser = open_page(page)
+    kept = """window.kept = []; URL.createObjectURL = blob => { kept.push(blob); return 'blob:none'; };
+        HTMLAnchorElement.prototype.click = function () { kept.push(this.download); };"""
+    browser.execute_script(kept)
+    for kind in ("svg", "png", "csv"):
+        find(browser, f"button[data-save={kind}]")[0].click()
+    names = "return kept.filter(e => typeof e == 'string')"
+    assert until(lambda: len(browser.execute_script(names)) == 3)
+    assert set(browser.execute_script(names)) == {"curves.svg", "curves.csv", "curves.png"}
+    text = "return kept.find(e => e.type == 'text/csv').text()"
+    assert browser.execute_script(text).startswith("panel,series,x,y")
+
+
 def test_script_that_slipped_in_would_not_run(open_page, page):
     browser = open_page(page)
     added = """const s = document.createElement('script'); s.textContent = 'window.ran = true';

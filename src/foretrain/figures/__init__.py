@@ -6,14 +6,17 @@ draws what is in the grid; it never trains, computes theory or reads files. A st
 `foretrain.figures.curves`. Nothing here needs pyplot or a screen.
 """
 
+import csv
 import importlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from foretrain.claims.claim import Claim
-from foretrain.figures.headless import Figure, FigureCanvasAgg
+from foretrain.figures.headless import Figure, FigureCanvasAgg, PathCollection
 from foretrain.figures.style import legend_below, panel_letters, style
 
 
@@ -48,8 +51,30 @@ def draw_cells(claims: Sequence[Claim], axes: Mapping[str, Sequence]) -> dict[st
         return importlib.import_module(f"{__name__}.cells").draw(list(claims), dict(axes))
 
 
+def points(drawing: Drawing) -> str:
+    """What is drawn as lines and points, as CSV with columns panel, series, x, y; "" where a figure has neither."""
+    found = io.StringIO()
+    writer = csv.writer(found, lineterminator="\n")
+    writer.writerow(("panel", "series", "x", "y"))
+    rows = 0
+    for number, ax in enumerate(drawing.figure.axes):
+        panel = ax.get_title(loc="left") or ax.get_title() or ax.get_ylabel() or str(number + 1)
+        series = [(line.get_label(), line.get_xydata()) for line in ax.get_lines()]
+        series += [
+            (dots.get_label(), np.ma.getdata(dots.get_offsets()))
+            for dots in ax.collections
+            if isinstance(dots, PathCollection)
+        ]
+        for label, places in series:
+            name = "" if str(label).startswith("_") else label
+            for x, y in np.asarray(places, float):
+                writer.writerow((panel, name, f"{x:.6g}", f"{y:.6g}"))
+                rows += 1
+    return found.getvalue() if rows else ""
+
+
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
-    """Write every drawing as ``<name>.png`` (150 dots an inch) and ``.svg``, and clear its figure.
+    """Write every drawing as ``<name>.png`` (150 dots an inch) and ``.svg``, its points as ``.csv``, and clear its figure.
 
     Equal drawings give equal SVG files: they hold neither a date nor random ids.
 
@@ -71,6 +96,8 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
             with style():
                 drawing.figure.savefig(data, format=ending, dpi=150, metadata=metadata)
             (folder / f"{name}.{ending}").write_bytes(data.getvalue())
+        if table := points(drawing):
+            (folder / f"{name}.csv").write_text(table, encoding="utf-8")
         paths[name] = folder / f"{name}.svg"
         drawing.figure.clear()
     return paths

@@ -20,6 +20,7 @@ def _import() -> None:
 _import()
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+from matplotlib.collections import PathCollection  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 
-__all__ = ["Figure", "FigureCanvasAgg"]
+__all__ = ["Figure", "FigureCanvasAgg", "PathCollection"]

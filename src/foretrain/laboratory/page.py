@@ -7,6 +7,7 @@ from typing import Any
 
 from foretrain import figures, references
 from foretrain.figures import curves
+from foretrain.figures.live import live
 from foretrain.figures.style import style
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.plans.grid import Grid
@@ -16,6 +17,8 @@ from foretrain.plans.study import StudyError
 from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
+
+_MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
 
 
 def write_page(
@@ -43,7 +46,10 @@ def write_page(
     drawings |= _guarded(
         "figure of the claims", problems, lambda: figures.draw_cells(summary.claims, summary.axes)
     )
-    shown = []
+    numbers: dict[str, Any] = {}
+    if plan is not None and whole is not None and any_run(whole.simulation):
+        numbers = _guarded("curves", problems, lambda: live(whole) or {})
+    shown, room = [], _MOST_CSV
     for name, drawing in drawings.items():
         if tell is not None:
             tell(name)
@@ -53,9 +59,12 @@ def write_page(
             lambda name=name, drawing=drawing: figures.save({name: drawing}, _folder(result)),
         )
         if name in paths:
-            svg = paths[name].read_text(encoding="utf-8")
-            shown.append(PageFigure(name, drawing.title, drawing.caption, svg))
-    return write(result.path, _fields(summary, plan, problems), shown)
+            svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
+            text = table.read_text(encoding="utf-8") if table.exists() else ""
+            text = text if len(text) <= room else ""
+            room -= len(text)
+            shown.append(PageFigure(name, drawing.title, drawing.caption, svg, text))
+    return write(result.path, _fields(summary, plan, problems), shown, numbers or None)
 
 
 def _folder(result: Result) -> Path:

@@ -142,7 +142,10 @@ def margin(claim: Claim) -> str:
     low, high = _ends(claim)
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
-    below, above = low - claim.allowed[0], claim.allowed[1] - high
+    # A deviation is not in danger of being too small.
+    deviation = claim.uncertainty is None and claim.allowed[0] == 0 <= low
+    below = math.inf if deviation else low - claim.allowed[0]
+    above = claim.allowed[1] - high
     inside = min(below, above)
     if inside >= 0:
         return f"inside by {number(inside, 2)}" if math.isfinite(inside) else ""

@@ -46,36 +46,50 @@ from foretrain.results.files import refused, write_atomic
 __all__ = ["FILE_NAME", "PageFigure", "render", "write"]
 
 FILE_NAME = "report.html"
+_SCRIPTS = ("save.js", "zoom.js")
+_LIVE_SCRIPTS = ("uplot.js", "curves.js")
 
 
-def render(summary: Mapping, figures: Sequence[PageFigure] = ()) -> str:
+def render(
+    summary: Mapping, figures: Sequence[PageFigure] = (), live: Mapping | None = None
+) -> str:
     """Compose the page.
 
     Args:
         summary: Content of ``summary.json``; see the table above. Its texts are escaped, none is
             trusted as HTML.
         figures: In the order they are shown.
+        live: The curves that can be looked into, see `foretrain.figures.live`.
 
     Returns:
         A whole HTML document. Equal arguments give equal text.
     """
-    style, script = (markup.source(f"report/{name}").strip() for name in ("page.css", "zoom.js"))
+    names = [*_SCRIPTS, *(_LIVE_SCRIPTS if live else ())]
+    script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
+    style = markup.source("report/page.css").strip()
+    if live:
+        style += "\n" + markup.source("report/uplot.css").strip()
     return markup.render(
         "report/page.html",
         policy=_policy(style, script),
         style=style,
-        script=script if figures else "",
+        script=script if figures or live else "",
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
         verdicts=verdicts(summary),
         first=picture(figures[0]) if figures else None,
-        sections=sections(summary, figures),
+        sections=sections(summary, figures, live),
         version=(summary.get("versions") or {}).get("foretrain"),
     )
 
 
-def write(folder: str | Path, summary: Mapping, figures: Sequence[PageFigure] = ()) -> Path:
+def write(
+    folder: str | Path,
+    summary: Mapping,
+    figures: Sequence[PageFigure] = (),
+    live: Mapping | None = None,
+) -> Path:
     """Write the page to ``<folder>/report.html`` and return that path.
 
     A reader sees the old page or the new one, never half of one.
@@ -85,7 +99,7 @@ def write(folder: str | Path, summary: Mapping, figures: Sequence[PageFigure] = 
     """
     path = Path(folder) / FILE_NAME
     # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.
-    content = render(summary, figures).encode("utf-8", "replace")
+    content = render(summary, figures, live).encode("utf-8", "replace")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

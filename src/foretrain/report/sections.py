@@ -1,6 +1,7 @@
 """What the sections of the page say, as plain values that the templates write; see ``sections.html``."""
 
 import base64
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,12 +33,14 @@ class PageFigure:
         title: A few words, the figure's heading and its text alternative.
         caption: What is drawn and what is seen in it, in sentences.
         svg: The picture, an SVG document that needs nothing outside itself.
+        csv: What it shows as numbers; "" where there is nothing, or too much to stand on the page.
     """
 
     name: str
     title: str
     caption: str
     svg: str
+    csv: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ class Section:
     content: Any
 
 
-def sections(summary: Mapping, figures: Sequence[PageFigure]) -> list[Section]:
+def sections(
+    summary: Mapping, figures: Sequence[PageFigure], live: Mapping | None = None
+) -> list[Section]:
     """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary.
 
     The first figure is not among them: it stands at the head of the page.
@@ -64,6 +69,7 @@ def sections(summary: Mapping, figures: Sequence[PageFigure]) -> list[Section]:
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary)),
         Section("figures", "Figures", [picture(figure) for figure in figures[1:]]),
+        Section("curves", "Curves", _curves(live) if live else None),
         Section("runs", "Runs", _runs(summary)),
         Section("parameters", "Parameters", _parameters(summary)),
         Section("provenance", "Provenance", _provenance(summary)),
@@ -136,6 +142,12 @@ def _heed(summary: Mapping) -> list[str]:
             " verdicts makes it more likely that one of them is wrong by chance."
         )
     return lines
+
+
+def _curves(live: Mapping) -> dict:
+    """The curves with their data as JSON that no tag can end."""
+    text = json.dumps(live, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return {"variables": live["variables"], "axes": live["axes"], "json": text}
 
 
 def picture(figure: PageFigure) -> tuple[PageFigure, str]:

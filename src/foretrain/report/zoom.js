@@ -1,5 +1,3 @@
-"use strict";
-// Opens a figure over the whole window: wheel, pinch, buttons or +/-/0 zoom, drag or arrows pan, Esc or Close leaves.
 (() => {
   const viewer = document.getElementById("viewer");
   const stage = viewer.querySelector(".viewer-stage");

@@ -1,0 +1,129 @@
+"""The curves of a grid as numbers for a page on which they can be looked into: plain lists, few enough to be sent."""
+
+from typing import Any
+
+import numpy as np
+
+from foretrain.claims.claim import value_text
+from foretrain.figures.readings import (
+    abscissa,
+    by_seed,
+    curve_names,
+    held_to_end,
+    label_along,
+    prediction,
+    some,
+    thinned,
+)
+from foretrain.figures.style import axis_label
+
+_NUMBERS = 60_000  # in all, some seven characters each
+_VARIABLES, _VALUES, _LINES, _SEEDS = 8, 12, 6, 5
+_POINTS = (40, 200)  # fewest and most of a curve
+
+
+def live(grid: Any) -> dict | None:
+    """The curves that theory and simulation share, else those of the simulation.
+
+    Args:
+        grid: A `foretrain.plans.grid.Grid`.
+
+    Returns:
+        None where there is no curve; else ``axes``, a list of ``[name, texts of values]``; ``variables``, a list of ``name``,
+        ``label``, ``lines`` (words, "" for one alone); and ``cells``, place on the axes such as "0,2" to ``xlabel``, ``x``
+        and per variable and line ``mean``, ``seeds`` (at most five) and, where there is one, ``theory``. Of long curves, axes
+        and dims an even selection is held. What is not finite is None.
+    """
+    names = curve_names(grid)[:_VARIABLES]
+    if not names:
+        return None
+    axes = {
+        name: some(values, _VALUES if number == 0 else 4)
+        for number, (name, values) in enumerate(grid.axes.items())
+    }
+    variables = {name: _lines(grid, name) for name in names}
+    sizes = [len(places) for places in axes.values()]
+    seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
+    curves = int(np.prod(sizes)) * sum(map(len, variables.values())) * (2 + seeds)
+    points = int(np.clip(_NUMBERS // max(curves, 1), *_POINTS))
+    cells = {}
+    for spot in np.ndindex(*sizes):
+        place = {name: list(found)[n] for (name, found), n in zip(axes.items(), spot, strict=True)}
+        if cell := _cell(grid, variables, place, points):
+            cells[",".join(map(str, spot))] = cell
+    if not cells:
+        return None
+    return {
+        "axes": [
+            [name, [value_text(value) for value in found.values()]] for name, found in axes.items()
+        ],
+        "variables": [
+            {
+                "name": name,
+                "label": axis_label(grid.simulation[name]),
+                "lines": list(lines),
+            }
+            for name, lines in variables.items()
+        ],
+        "cells": cells,
+    }
+
+
+def _lines(grid, name) -> dict[str, dict[str, int]]:
+    """Words to place along the variable's own dims; at most so many."""
+    variable = grid.simulation[name]
+    own = [dim for dim in variable.dims if dim not in (*grid.axes, "seed", "step")]
+    single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
+    long = [dim for dim in own if dim not in single]
+    if not long:
+        return {"": single}
+    spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
+    found = [dict(zip(long, spots[n], strict=True)) for n in some(spots, _LINES)]
+    return {
+        ", ".join(f"{dim} {label_along(variable, dim, n)}" for dim, n in spot.items()): {
+            **spot,
+            **single,
+        }
+        for spot in found
+    }
+
+
+def _cell(grid, variables, place, points) -> dict | None:
+    """The curves of one cell on common points; None where no run is there."""
+    x, label = abscissa(grid.simulation, place)
+    outcome = grid.simulation.get("outcome")
+    runs = {
+        (name, words): held_to_end(
+            by_seed(grid.simulation[name].isel({**place, **spot}, missing_dims="ignore")),
+            outcome,
+            place,
+        )
+        for name, lines in variables.items()
+        for words, spot in lines.items()
+    }
+    there = np.any([np.isfinite(one).any(0) for one in runs.values()], axis=0) & np.isfinite(x)
+    kept = thinned(there, points)
+    if not kept.size:
+        return None
+    found: dict[str, Any] = {"xlabel": label, "x": _numbers(x[kept], 6), "curves": []}
+    for name, lines in variables.items():
+        theory, curves = grid.theory.get(name), []
+        for words, spot in lines.items():
+            one = runs[name, words][:, kept]
+            known = np.isfinite(one)
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+                mean = np.where(known, one, 0).sum(0) / known.sum(0)
+            curve: dict[str, Any] = {"mean": _numbers(mean)}
+            if len(one) > 1:
+                curve["seeds"] = [_numbers(run) for run in one[:_SEEDS]]
+            if theory is not None:
+                predicted = prediction(theory, grid.simulation[name], {**place, **spot})
+                if predicted is not None and np.isfinite(predicted[kept]).any():
+                    curve["theory"] = _numbers(predicted[kept])
+            curves.append(curve)
+        found["curves"].append(curves)
+    return found
+
+
+def _numbers(values, digits: int = 4) -> list[float | None]:
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]

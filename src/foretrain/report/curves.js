@@ -1,0 +1,97 @@
+// Curves that can be looked into: values under the pointer, seeds and theory switched, scales, a slider per swept axis, CSV.
+(() => {
+  const box = document.getElementById("curves-board");
+  const data = JSON.parse(document.getElementById("curves-data").textContent);
+  const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+  const chosen = { variable: 0, place: data.axes.map(() => 0), seeds: true, theory: true, logx: false, logy: false };
+  const find = (name) => box.querySelector(`[data-act="${name}"]`);
+  const plotArea = box.querySelector(".curves-plot");
+  let plot = null;
+
+  const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+  const text = (value) => value == null ? "–" : Number(value.toPrecision(4)).toString();
+
+  function columns() {
+    // Series of the cell and variable that are chosen: mean, seeds and theory of every line.
+    const cell = data.cells[chosen.place.join(",")];
+    if (!cell) return null;
+    const variable = data.variables[chosen.variable];
+    const found = [];
+    variable.lines.forEach((words, n) => {
+      const curve = cell.curves[chosen.variable][n], colour = COLOURS[n % COLOURS.length];
+      const name = words || variable.name;
+      if (chosen.seeds) {
+        (curve.seeds || []).forEach((run, k) => found.push({ name: `${name}, seed ${k}`, values: run, colour, kind: "seed" }));
+      }
+      const many = curve.seeds ? ", mean" : "";
+      found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean" });
+      if (chosen.theory && curve.theory) found.push({ name: `${name}, theory`, values: curve.theory, colour, kind: "theory" });
+    });
+    return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };
+  }
+
+  function drawn(values, log) {
+    return log ? values.map((value) => (value > 0 ? value : null)) : values;
+  }
+
+  function draw() {
+    const board = columns();
+    if (plot) plot.destroy();
+    plot = null;
+    plotArea.textContent = board ? "" : "No run is in this cell.";
+    if (!board) return;
+    const ink = dark() ? "#e6e8ea" : "#1b1f23", rule = dark() ? "#363c42" : "#e3e6e9";
+    let first = board.x.findIndex((value) => !chosen.logx || value > 0);
+    first = first < 0 ? 0 : first;
+    const axis = { stroke: ink, grid: { stroke: rule }, ticks: { stroke: rule }, font: "13px system-ui", labelFont: "14px system-ui" };
+    plot = new uPlot({
+      width: plotArea.clientWidth,
+      height: Math.round(Math.min(420, Math.max(260, plotArea.clientWidth * 0.5))),
+      scales: { x: { time: false, distr: chosen.logx ? 3 : 1 }, y: { distr: chosen.logy ? 3 : 1 } },
+      axes: [{ ...axis, label: board.xlabel }, { ...axis, label: board.ylabel, size: 70 }],
+      series: [
+        { label: board.xlabel, value: (_, value) => text(value) },
+        ...board.series.map((one) => ({
+          label: one.name,
+          stroke: one.kind === "theory" ? ink : one.colour,
+          width: { seed: 0.8, mean: 2.5, theory: 1.5 }[one.kind],
+          dash: one.kind === "theory" ? [6, 4] : undefined,
+          alpha: one.kind === "seed" ? 0.5 : 1,
+          points: { show: false },
+          spanGaps: false,
+          value: (_, value) => text(value),
+        })),
+      ],
+    }, [board.x.slice(first), ...board.series.map((one) => drawn(one.values.slice(first), chosen.logy))], plotArea);
+    // A legend of single runs would be longer than the picture.
+    plot.root.querySelectorAll(".u-series").forEach((row, n) => {
+      if (n > 0 && board.series[n - 1].kind === "seed") row.hidden = true;
+    });
+  }
+
+  function csv() {
+    const board = columns();
+    const head = [board.xlabel, ...board.series.map((one) => one.name)].map((name) => `"${name.replaceAll('"', '""')}"`);
+    const rows = board.x.map((x, n) => [x, ...board.series.map((one) => one.values[n] ?? "")].join(","));
+    return [head.join(","), ...rows].join("\n") + "\n";
+  }
+
+  find("variable")?.addEventListener("change", (event) => { chosen.variable = Number(event.target.value); draw(); });
+  for (const name of ["seeds", "theory", "logx", "logy"]) {
+    find(name)?.addEventListener("change", (event) => { chosen[name] = event.target.checked; draw(); });
+  }
+  box.querySelectorAll("[data-axis]").forEach((slider) => slider.addEventListener("input", () => {
+    const number = Number(slider.dataset.axis), [name, values] = data.axes[number];
+    chosen.place[number] = Number(slider.value);
+    slider.parentElement.querySelector("output").textContent = values[chosen.place[number]];
+    slider.setAttribute("aria-valuetext", `${name} ${values[chosen.place[number]]}`);
+    draw();
+  }));
+  find("csv").addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  let width = 0;
+  new ResizeObserver(() => {
+    if (Math.abs(plotArea.clientWidth - width) > 1) { width = plotArea.clientWidth; draw(); }
+  }).observe(plotArea);
+  box.hidden = false;
+})();

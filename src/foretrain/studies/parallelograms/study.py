@@ -6,9 +6,9 @@ from foretrain import study as lab
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 2, 3, 10-12"
-COST = "3 min"
+COST = "4 min"
 REFERENCES = ("liu2022",)
-SEEDS = 10
+SEEDS = 20
 AXES = {"training_size": (10, 15, 20, 25, 30, 38, 46, 54)}
 PRESETS = {
     "paper": {"seeds": 20, "training_size": (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 54)},

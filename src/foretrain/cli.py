@@ -567,8 +567,10 @@ def _predict(arguments):
 
 
 def _analyze(arguments):
-    from foretrain.laboratory.analyze import analyze_files, write
+    from foretrain.laboratory.analyze import analyze_files, check_folder, write
 
+    out = arguments.out or Path("runs") / f"analyze-{Path(arguments.models[0]).stem}"
+    check_folder(out)
     told = analyze_files(
         arguments.models,
         arguments.data,
@@ -581,8 +583,7 @@ def _analyze(arguments):
         tell=None if arguments.quiet else lambda line: print(line, file=sys.stderr),
     )
     print(told)
-    stem = Path(arguments.models[0]).stem
-    print(f"\nPage: {write(told, arguments.out or Path('runs') / f'analyze-{stem}')}")
+    print(f"\nPage: {write(told, out)}")
     return 0
 
 

@@ -9,7 +9,7 @@ from scipy.linalg import solve_discrete_lyapunov
 
 from foretrain.degeneracy import curvature, samplers
 from foretrain.degeneracy.coefficient import discrete_quadratic
-from foretrain.degeneracy.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.learning_coefficient import _extrapolated, learning_coefficient
 from foretrain.degeneracy.posterior import behavioural, posterior
 from foretrain.errors import ArgumentError
 from foretrain.theory import landscapes
@@ -230,7 +230,7 @@ def test_behavioural_is_at_least_training():
     assert behaved.value[0, 0] == pytest.approx(1.0, abs=0.12)
     assert behaved.value[0, 0] > trained.value[0, 0]
     assert trained.doubts() == []
-    assert trained.verdict().endswith("trustworthy.")
+    assert "beta = 1e+04: trustworthy." in trained.verdict()
 
 
 @pytest.mark.slow
@@ -381,3 +381,19 @@ def test_what_cannot_be_sampled_is_refused(samples):
     assert p.beta == pytest.approx(200 / np.log(200))
     assert p.at([1.0, 2.0]).beta.tolist() == [1, 2]
     assert dataclasses.replace(p).dimension == 5
+
+
+def test_the_error_of_what_is_extrapolated_is_as_large_as_its_spread():
+    """Kinds that share most of their noise, and kinds that share none: 80 made-up estimates, of 4 chains of 100 draws."""
+    random = np.random.default_rng(0)
+    for shared in (0.95, 0.0):
+        common = random.standard_normal((1, 80, 4, 100))
+        own = random.standard_normal((3, 80, 4, 100))
+        excess = np.sqrt(shared) * common + np.sqrt(1 - shared) * own + 2
+        value, error = _extrapolated(excess, np.ones(80))
+        # A deviation is known to 1 / (2 x 80)^(1/2) = 8%, and effective draws of 400 to some per cent.
+        assert np.sqrt(np.mean(((value - 2) / error) ** 2)) == pytest.approx(1, abs=0.25)
+    lost = excess.copy()
+    lost[0, :, :2], lost[1, :, 2:] = np.nan, np.inf
+    value, error = _extrapolated(lost, np.ones(80))
+    assert np.sqrt(np.mean(((value - 2) / error) ** 2)) == pytest.approx(1, abs=0.25)

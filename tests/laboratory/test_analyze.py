@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.linalg
 
 import foretrain
 from foretrain.cli import main
@@ -175,3 +176,47 @@ def test_counts_that_are_not_those_of_the_jacobian_are_doubted():
     whole = analyze(perceptron(WEIGHTS), X, draws=0)
     assert not [line for line in whole.doubts if line.startswith("Counts")]
     assert "nothing was sampled" in _good(whole)
+
+
+def test_a_divergence_of_one_output_is_refused():
+    """Softmax of one output is 1, whatever the network: the loss could not be anything but 0."""
+    one = perceptron([w[:1] for w in (WEIGHTS[0],)])
+    with pytest.raises(ArgumentError, match="`loss` must be `mse` where there is one output"):
+        analyze(one, X, loss="kl", draws=0)
+
+
+def test_scales_that_say_nothing_are_doubted():
+    network = perceptron(WEIGHTS)
+    variance = variance_between([network, perceptron([0 * w for w in WEIGHTS])], X)
+    for eps, says in ((100 * variance, "not below the variance"), (1e-40, "rounding")):
+        assert says in analyze(network, X, eps, draws=0).doubts[0]
+    assert not any(line.startswith("Noise") for line in analyze(network, X, 1e-3, draws=0).doubts)
+
+
+def test_modularity_is_told_beside_that_of_rewired_graphs(folder, capsys):
+    """Two networks side by side have more of it than any that is wired at random."""
+    random = np.random.default_rng(2)
+    parts = [[random.standard_normal(size) for size in ((7, 4), (3, 7))] for _ in range(2)]
+    weights = [scipy.linalg.block_diag(*both) for both in zip(*parts, strict=True)]
+    one, other = random.standard_normal(
+        (2, 14, 4)
+    )  # all pairs of them: of others cross moments are not zero
+    x = np.hstack([np.repeat(one, 14, axis=0), np.tile(other, (14, 1))])
+    found = analyze(perceptron(weights), x, 1e-6, modules=2, draws=0)
+    assert found.chance.shape == (10,)
+    assert found.modules.modularity > found.chance.max()
+    assert not any("rewired" in line for line in found.doubts)
+    words = [str(folder / "m0.npz"), "--data", str(folder / "x.npy"), "--draws", "0", "--quiet"]
+    assert main(["analyze", *words, "--out", str(folder / "out")]) == 0
+    assert "of 10 rewired graphs" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(folder, capsys):
+    (folder / "file").write_text("")
+    words = [str(folder / "none.npz"), "--data", str(folder / "x.npy"), "--quiet", "--out"]
+    for out in (folder / "file", folder / "file" / "deeper"):
+        assert main(["analyze", *words, str(out)]) == 2
+        assert "Cannot write" in capsys.readouterr().err
+    assert main(["analyze", *words, str(folder / "new" / "deeper")]) == 2  # now of the model
+    assert "none.npz" in capsys.readouterr().err
+    assert not (folder / "new").exists()

@@ -4,7 +4,8 @@ import pytest
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
-from foretrain.studies.deep_linear_coefficients import claims, study
+from foretrain.studies.deep_linear_coefficients import study
+from foretrain.theory.reduced_rank import coefficient_at
 
 
 @pytest.mark.slow
@@ -14,7 +15,7 @@ def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
         out=tmp_path / "a", quiet=True, workers=1,
     )  # fmt: skip
     found = result.simulation["sampled_coefficient"].isel(step=-1)
-    assert float(found.mean()) == pytest.approx(claims.integral([4, 1, 3], 100.0, 1.0), rel=0.05)
+    assert float(found.mean()) == pytest.approx(coefficient_at([4, 1, 3], 100.0, 1.0), rel=0.05)
     assert 0.6 < float(result.simulation["acceptance"].isel(step=-1).mean()) < 0.95
 
 

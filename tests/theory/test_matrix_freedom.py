@@ -57,6 +57,18 @@ def test_freedom_is_counted_as_the_nullity_of_all_equations():
             assert held[k] == (np.linalg.matrix_rank(more) == rank)
 
 
+def test_freedom_does_not_hang_on_the_unit_of_slopes(monkeypatch):
+    training = sets(11, 4)
+    expected = matrix_freedom(S3, training, NATURAL)
+    for unit in (1e-7, 1e7):
+        monkeypatch.setattr(
+            "foretrain.theory.matrix_freedom.product_slopes",
+            lambda *given, unit=unit: unit * product_slopes(*given),
+        )
+        for one, other in zip(matrix_freedom(S3, training, NATURAL), expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_what_is_deduced_holds_along_all_free_directions():
     gained = 0
     for size in (8, 12, 16, 20):

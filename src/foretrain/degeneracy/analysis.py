@@ -16,13 +16,17 @@ from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction
 from foretrain.degeneracy.learning_coefficient import Coefficient, learning_coefficient
 from foretrain.degeneracy.modularity import Partition, affinity, partition
 from foretrain.degeneracy.network import LOSSES, Network, examples, forward, size
+from foretrain.degeneracy.rewiring import chance
 from foretrain.degeneracy.transformer import is_transformer
 from foretrain.degeneracy.transformer_freedom import TransformerFreedom, transformer_freedom
 from foretrain.errors import argument_error, integer, one_of, real
 
 SCALES = (0.1, 1.0, 10.0)  # of the inverse temperature that belongs to the noise scale
 SHARE = 1e-4  # of the outputs' variance, where no noise scale is given
-_ROUNDING = 1e-28  # of mean squares, in double precision
+_ROUNDING = 1e-28  # of mean squares, in double precision: its unit, times a hundred, squared
+_SINGLE = (
+    1e-8  # of the outputs' mean square: a scale from which on single precision resolves the loss
+)
 _JACOBIAN = 2**21  # entries up to which counts are held against its exact rank
 LARGEST = 100_000  # parameters up to which coefficients are sampled
 
@@ -44,6 +48,7 @@ class Analysis:
         basis: The local interaction basis, activations from their mean.
         graph: Its edges.
         modules: Of the graph, by log-strength at the scale.
+        chance: Modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
         seconds: What each part took.
         doubts: Lines on what is not to be trusted, and why; empty where nothing is.
     """
@@ -60,6 +65,7 @@ class Analysis:
     basis: InteractionBasis
     graph: InteractionGraph
     modules: Partition
+    chance: np.ndarray
     seconds: dict[str, float]
     doubts: list[str] = field(default_factory=list)
 
@@ -124,6 +130,9 @@ def analyze(
 
     Raises:
         ArgumentError: The data do not fit the network, or an argument is out of range.
+
+    Cost: Most of it are 9 x chains lanes (three scales, each with half the step and half the pull) of 500 full-batch gradients
+    or more at 200 draws, in single precision where the scale allows.
     """
     one_of("loss", loss, LOSSES)
     integer("draws", draws, minimum=0)
@@ -131,6 +140,9 @@ def analyze(
     said = tell or (lambda line: None)
     seconds, doubts = {}, []
     outputs = _outputs(network, x)
+    if loss == "kl" and outputs.shape[1] == 1:
+        rule = "be `mse` where there is one output"
+        raise argument_error("loss", rule, "is `kl`, which is 0 whatever that output is")
     variance = float(outputs.var(0).sum())
     if not variance > _ROUNDING * float((outputs**2).sum(1).mean()):
         got = f"the network answers all {len(x)} alike" if len(x) > 1 else "holds one"
@@ -138,6 +150,8 @@ def analyze(
     if eps is None:
         eps, source = SHARE * variance, "a hundredth of the outputs' deviation, squared"
     eps = real("noise_scale", eps, above=0)
+    square = float((outputs**2).sum(1).mean())
+    doubts += _of_scale(eps, variance, square)
 
     def timed(name, function, *arguments, **options):
         start = time.perf_counter()
@@ -174,7 +188,10 @@ def analyze(
         said(f"Sampling {len(SCALES)} scales, {chains} chains of {2 * draws} steps.")
         counted = freedom or heads
         left = size(network) if counted is None else max(1, counted.effective)
-        curve = timed("sampling", _curve, network, x, eps, loss, left, draws, chains, seed)
+        precision = "float32" if eps > _SINGLE * square else "float64"
+        curve = timed(
+            "sampling", _curve, network, x, eps, loss, left, draws, chains, seed, precision
+        )
         for at in range(len(curve.beta)):
             found = curve.doubts(0, at)
             if found:
@@ -189,7 +206,8 @@ def analyze(
         "interaction graph", interaction_graph, network, x, basis, points=points, tell=said
     )
     unit = max(2 * eps, max(float(part.max(initial=0)) for part in graph.strengths))
-    weights = affinity([part / unit for part in graph.strengths], eps / unit)
+    strengths = [part / unit for part in graph.strengths]
+    weights = affinity(strengths, eps / unit)
     count = int(weights.any(0).sum())
     if modules is not None and modules > count:
         doubts.append(f"Modules: only {count} directions have an edge above the noise scale.")
@@ -197,6 +215,9 @@ def analyze(
     found = timed("modules", partition, weights, wanted)
     if not found.exact:
         doubts.append("Modules: found by a heuristic, not by looking at every partition.")
+    by_chance = timed("rewired graphs", chance, strengths, eps / unit, wanted)
+    if not found.modularity > by_chance.max():
+        doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
     return Analysis(
         parameters=size(network),
         widths=tuple(widths(network, x, folded=False)),
@@ -210,9 +231,25 @@ def analyze(
         basis=basis,
         graph=graph,
         modules=found,
+        chance=by_chance,
         seconds=seconds,
         doubts=doubts,
     )
+
+
+def _of_scale(eps, variance, square):
+    """What is wrong with a noise scale, beside the outputs' variance and their mean square, each summed over outputs."""
+    if eps >= variance:
+        return [
+            f"Noise scale: {eps:.3g} is not below the variance of the outputs, {variance:.3g}: at it a network that answers "
+            "all examples alike counts as the same, and nothing that follows says anything of this one."
+        ]
+    if eps <= _ROUNDING * square:
+        return [
+            f"Noise scale: {eps:.3g} is below the square of what rounding leaves of the outputs, {_ROUNDING * square:.2g}: "
+            "what is counted at it is rounding."
+        ]
+    return []
 
 
 def _of_counts(exact, answers):
@@ -238,7 +275,7 @@ def _of_counts(exact, answers):
     return found
 
 
-def _curve(network, x, eps, loss, left, draws, chains, seed):
+def _curve(network, x, eps, loss, left, draws, chains, seed, precision):
     """lambda_Z around the inverse temperature at which a mean excess loss of eps is expected."""
     import jax
 
@@ -246,15 +283,15 @@ def _curve(network, x, eps, loss, left, draws, chains, seed):
     from foretrain.degeneracy.posterior import behavioural
 
     register()
-    with jax.enable_x64(True):
+    with jax.enable_x64(precision == "float64"):
         params = tuple(
-            {k: jax.numpy.asarray(v, "float64") for k, v in leaves.items()}
+            {k: jax.numpy.asarray(v, precision) for k, v in leaves.items()}
             for leaves in network.params
         )
         made = behavioural(
             lambda params, inputs: forward(network, inputs, params),
             params,
-            jax.numpy.asarray(x),
+            jax.numpy.asarray(x, precision),
             kind=loss,
             beta=[left / (2 * eps) * scale for scale in SCALES],
         )

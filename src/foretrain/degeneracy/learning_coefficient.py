@@ -227,17 +227,20 @@ def learning_coefficient(
 def _extrapolated(excess: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Value and standard error of each setting at e = gamma = 0, to first order, from losses of (kind, setting, chain, draw).
 
-    Errors are the smaller of two: as if the kinds were independent, and from how the combination of chains driven by the same
-    noise spreads, where there are two of them.
+    Chains driven by the same noise are combined draw by draw: the error is that of the mean of the combination, whatever is
+    common to the kinds. Where no chain is finite in all of them, kinds are taken to be independent.
     """
     values, errors = [], []
     for one, half, loose in np.moveaxis(excess, 1, 0) * beta[:, None, None, None]:
-        kinds = [mean_of(part) for part in (one, half, loose)]
-        values.append(2 * kinds[1].value + 2 * kinds[2].value - 3 * kinds[0].value)
-        apart = np.sqrt(9 * kinds[0].error ** 2 + 4 * kinds[1].error ** 2 + 4 * kinds[2].error ** 2)
         with np.errstate(invalid="ignore"):
-            paired = mean_of(2 * half + 2 * loose - 3 * one)
-        errors.append(np.fmin(apart, paired.error if paired.finite.sum() >= 2 else np.inf))
+            found = mean_of(2 * half + 2 * loose - 3 * one)
+        value, error = found.value, found.error
+        if not found.finite.any():
+            kinds = [mean_of(part) for part in (one, half, loose)]
+            value = 2 * kinds[1].value + 2 * kinds[2].value - 3 * kinds[0].value
+            error = np.hypot(3 * kinds[0].error, 2 * np.hypot(kinds[1].error, kinds[2].error))
+        values.append(value)
+        errors.append(error)
     return np.array(values), np.array(errors)
 
 

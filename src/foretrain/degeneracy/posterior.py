@@ -125,9 +125,15 @@ def behavioural(
 
     Returns:
         The posterior; its data are ``{"inputs", "targets"}``.
+
+    Raises:
+        ArgumentError: As `posterior`, or the KL divergence is asked of one output, of which it is 0.
     """
     kind = one_of("kind", kind, ("mse", "kl"))
     data = {"inputs": inputs, "targets": _jitted(apply)(params, inputs)}
+    if kind == "kl" and data["targets"].shape[-1] == 1:
+        rule = "be `mse` where there is one output"
+        raise argument_error("kind", rule, "is `kl`, which is 0 whatever that output is")
     return posterior(_behaviour(apply, kind), params, data, start_loss=0.0, **options)
 
 

@@ -3,6 +3,7 @@
 import base64
 import resource
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,7 +170,9 @@ def _tables(found: Analysis) -> list[Table]:
     rows = [
         ("cut between modules, sum of ln(w/eps^(1/2))", number(found.modules.cut)),
         ("Newman's modularity", number(found.modules.modularity)),
-    ]
+        (f"of {len(found.chance)} rewired graphs", f"{number(float(found.chance.mean()))}, at most "
+         f"{number(float(found.chance.max()))}"),
+    ]  # fmt: skip
     tables.append(("How modular it is", ("", ""), rows))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak /= 2**20 if sys.platform == "darwin" else 2**10
@@ -195,6 +198,21 @@ def _layer_name(at, many):
 def _short(neurons):
     words = ", ".join(str(one) for one in neurons[:12])
     return words + (", ..." if len(neurons) > 12 else "")
+
+
+def check_folder(folder: str | Path) -> None:
+    """Whether a folder can be made and written, before anything is computed; leaves nothing behind.
+
+    Raises:
+        FolderError: It cannot.
+    """
+    folder = Path(folder)
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        with tempfile.TemporaryDirectory(dir=there):
+            pass
+    except OSError as error:
+        raise refused(folder, error) from error
 
 
 def write(told: Told, folder: str | Path) -> Path:

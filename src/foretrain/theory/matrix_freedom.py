@@ -11,7 +11,10 @@ from foretrain.errors import argument_error, finite_array
 from foretrain.tasks.groups import Operation
 from foretrain.theory.parallelograms import checked_training, parallelograms
 
-_ZERO = 1e-10  # of the largest eigenvalue
+_ZERO = 1e-10  # of the sum of squares of all slopes, whose differences the energy is made of
+_STILL = (
+    1e-6  # of the largest slope: what differs by less along a random free direction is the same
+)
 
 
 def product_slopes(operation: Operation, matrices) -> np.ndarray:
@@ -62,13 +65,14 @@ def matrix_freedom(operation: Operation, training, matrices) -> tuple[np.ndarray
     slopes = product_slopes(operation, matrices)
     first, second = parallelograms(operation)[1].T
     random = np.random.default_rng(0).standard_normal((slopes.shape[-1], 4))
+    least, still = _ZERO * np.square(slopes).sum(), _STILL * np.abs(slopes).max()
     counts, holds = [], []
     for known in training.reshape(-1, training.shape[-1]):
         values, vectors = np.linalg.eigh(_energy(slopes, known, operation.labels))
-        free = vectors[:, values <= _ZERO * max(values[-1], 1)]
+        free = vectors[:, values <= least]
         moved = slopes @ (free @ (free.T @ random))
         counts.append(free.shape[1])
-        holds.append((np.abs(moved[first] - moved[second]) < 1e-6).all((1, 2)))
+        holds.append((np.abs(moved[first] - moved[second]) < still).all((1, 2)))
     shape = training.shape[:-1]
     return np.array(counts).reshape(shape), np.array(holds).reshape(*shape, -1)
 

@@ -1,0 +1,75 @@
+"""What modularity a graph would have by chance: the same edges, met by the same nodes, wired at random.
+
+Any graph has partitions that look modular, the more so the fewer edges it has. So what a partition reaches is held against
+what the same search reaches in graphs that are rewired: between each two neighbouring layers values change places within
+2 x 2 minors, along rows and along columns in turns, wherever the number of edges of every node stays as it is. The values
+between two layers stay the same ones, and so do degrees; which edge has which value, and whom it meets, is drawn.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from foretrain.degeneracy.modularity import affinity, partition
+from foretrain.errors import integer
+
+MOVES = 10  # of an edge, in the mean
+SWEEPS = 2000  # at most; in each every edge can move once
+
+
+def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES) -> np.ndarray:
+    """Values between two layers, wired at random.
+
+    Args:
+        part: (to, from), not negative; 0 where there is no edge.
+        random: What to draw from.
+        moves: Of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`.
+
+    Returns:
+        The same values at other places, (to, from); each row and column has as many above 0 as before. Cost: the number
+        of values, times 2 `moves` over the share of them that are edges.
+    """
+    made = np.array(part, float)
+    # An edge can move if the one across from it in its minor is one, too, and the others are none; it does half of the time.
+    density = (made > 0).mean() if made.any() else 1.0
+    sweeps = moves * 2 / max(density * (1 - density) ** 2, density**4)
+    for sweep in range(min(SWEEPS, int(np.ceil(sweeps)))):
+        turned = made.T if sweep % 2 else made  # a view: moves along rows, then along columns
+        rows, columns = (random.permutation(size)[: size - size % 2] for size in turned.shape)
+        if not (rows.size and columns.size):
+            continue
+        rows, columns = rows.reshape(-1, 2), columns.reshape(-1, 2)
+        at = np.ix_(rows.ravel(), columns.ravel())
+        minors = turned[at].reshape(len(rows), 2, len(columns), 2)
+        swapped = minors[..., ::-1]
+        edges = (minors > 0).sum(1)  # of each column within the minor
+        kept = edges[..., 0] == edges[..., 1]
+        moved = kept & (random.random(kept.shape) < 0.5)
+        minors = np.where(moved[:, None, :, None], swapped, minors)
+        turned[at] = minors.reshape(rows.size, columns.size)
+    return made
+
+
+def chance(
+    edges: Sequence[np.ndarray], eps: float, modules: int | None, draws: int = 10, seed: int = 0
+) -> np.ndarray:
+    """Newman's modularity of partitions of rewired graphs, each found as that of the graph itself.
+
+    Args:
+        edges: As of `foretrain.degeneracy.modularity.affinity`.
+        eps: Likewise. What is below it is no edge.
+        modules: As of `foretrain.degeneracy.modularity.partition`.
+        draws: Graphs.
+        seed: Of what is drawn.
+
+    Returns:
+        Shape (draws,). Cost: so many partitions.
+    """
+    random = np.random.default_rng(seed)
+    kept = [np.where(part > eps, part, 0) for part in edges]
+    found = []
+    for _ in range(integer("draws", draws, minimum=1)):
+        weights = affinity([rewired(part, random) for part in kept], eps)
+        many = None if modules is None else min(modules, int(weights.any(0).sum()))
+        found.append(partition(weights, many).modularity)
+    return np.array(found)

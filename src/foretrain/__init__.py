@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from foretrain.forecast.predict import predict, rank
     from foretrain.laboratory.conduct import rebuild, run, sweep
+    from foretrain.laboratory.opened import opened as open
     from foretrain.laboratory.train import train
-    from foretrain.results.result import open_result as open
 
 __version__ = "0.1.0"
 
@@ -21,7 +21,7 @@ _WHERE = {
     "rebuild": ("foretrain.laboratory.conduct", "rebuild"),
     "sweep": ("foretrain.laboratory.conduct", "sweep"),
     "train": ("foretrain.laboratory.train", "train"),
-    "open": ("foretrain.results.result", "open_result"),
+    "open": ("foretrain.laboratory.opened", "opened"),
     "predict": ("foretrain.forecast.predict", "predict"),
     "rank": ("foretrain.forecast.predict", "rank"),
 }

@@ -167,7 +167,10 @@ def _add_arguments(made, argv):
     for name in ("cite", "check"):
         made[name].add_argument("study", help="name of a study, or path of one of your own")
     made["info"].add_argument("study", help="name of a study, or path of one of your own")
-    for name in ("list", "info", "predict"):
+    for name in ("first", "second"):
+        made["compare"].add_argument(name, type=Path, help=f"{name} folder of results")
+    made["compare"].add_argument("--out", type=Path, help="folder for a page of both")
+    for name in ("list", "info", "predict", "compare"):
         made[name].add_argument("--json", action="store_true", help="as JSON, for a program")
     made["list"].add_argument("study", nargs="?", help="name or path of a study")
     made["list"].add_argument(
@@ -522,11 +525,29 @@ def _show(arguments):
 
 def _report(arguments):
     from foretrain.laboratory.conduct import rebuild
+    from foretrain.laboratory.index import results_below, write_index
     from foretrain.report.page import FILE_NAME
 
+    if not (arguments.folder / "manifest.json").exists() and results_below(arguments.folder):
+        print(f"Page: {write_index(arguments.folder)}")
+        return 0
     rebuild(arguments.folder, arguments.study, quiet=False)
     print(f"Page: {arguments.folder / FILE_NAME}")
     _tell_troubles(arguments.folder)
+    return 0
+
+
+def _compare(arguments):
+    from foretrain.laboratory.compare import compare, write_comparison
+
+    found = compare(arguments.first, arguments.second)
+    if arguments.json:
+        _print_json(found.as_dict())
+    else:
+        print(encodable(str(found), sys.stdout.encoding))
+    if arguments.out is not None:
+        told = sys.stderr if arguments.json else sys.stdout
+        print(f"Page: {write_comparison(found, arguments.out)}", file=told)
     return 0
 
 
@@ -609,7 +630,11 @@ _COMMANDS = {
     "check": (_check, "what a study lacks, before anything is trained"),
     "sweep": (_sweep, "run a study over the grid of a TOML file"),
     "show": (_show, "print the claims of a folder of results"),
-    "report": (_report, "rebuild figures and page from stored results"),
+    "report": (
+        _report,
+        "rebuild figures and page from stored results, or an index of a folder of them",
+    ),
+    "compare": (_compare, "two folders of results side by side"),
     "export": (_export, "write results for other tools"),
     "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
     "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),

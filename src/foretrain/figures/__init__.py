@@ -12,11 +12,12 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.figures.headless import Figure, FigureCanvasAgg, PathCollection
+from foretrain.figures.headless import FigureCanvasAgg, PathCollection
 from foretrain.figures.style import legend_below, panel_letters, style
 
 
@@ -25,17 +26,17 @@ class Drawing:
     """One figure with its words.
 
     Attributes:
-        figure: A `matplotlib.figure.Figure`, not registered with pyplot.
+        figure: A `matplotlib.figure.Figure`, not registered with pyplot, or a part of one.
         title: A few words.
         caption: What is drawn and what is seen in it, in sentences; what bands and error bars are.
     """
 
-    figure: Figure
+    figure: Any
     title: str
     caption: str
 
 
-def finished(figure: Figure, title: str, caption: str, columns: int = 2) -> Drawing:
+def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing:
     """The drawing of a figure: its panels get letters if they are several, its labels a legend of so many columns below."""
     board = [ax for ax in figure.axes if ax.get_label() != "<colorbar>"]
     if len(board) > 1:

@@ -5,8 +5,10 @@ Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as outlin
 """
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib as mpl
@@ -93,7 +95,7 @@ def style() -> AbstractContextManager:
 
 def panels(
     rows: int = 1, columns: int = 1, *, height: float | None = None, **options
-) -> tuple[Figure, Any]:
+) -> tuple[Any, Any]:
     """Make a figure of the common width with a grid of axes.
 
     Args:
@@ -103,16 +105,78 @@ def panels(
         **options: For `matplotlib.figure.Figure.subplots`, such as ``sharex``.
 
     Returns:
-        The figure and its axes: one `Axes` for a single panel, else an array of shape (rows, columns) without axes of
-        length one. The figure is not registered with pyplot, so nothing has to close it.
+        The figure, or a part of one where `drawn_at` asks for it, and its axes: one `Axes` for a single panel, else an array
+        of shape (rows, columns) without axes of length one. It is not registered with pyplot, so nothing has to close it.
     """
-    figure = Figure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
+    record = _RECORD.get()
+    if record is not None and record.ax is not None and len(record.figures) == record.number:
+        figure = _part_of(record.ax)
+    else:
+        figure = Figure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
+    if record is not None:
+        record.figures.append(figure)
     return figure, figure.subplots(rows, columns, **options)
+
+
+@dataclass
+class _Record:
+    """The figures that `panels` has made, and which of them stands in the place of some axes instead."""
+
+    ax: Axes | None = None
+    number: int = -1
+    figures: list[Any] = field(default_factory=list)
+
+
+_RECORD: ContextVar[_Record | None] = ContextVar("record", default=None)
+
+
+def _part_of(ax: Axes) -> Any:
+    """A part of the figure of some axes, where they stand; they are taken out."""
+    place = ax.get_subplotspec()
+    whole = ax.get_figure(root=True)
+    assert whole is not None
+    assert place is not None
+    if whole.get_layout_engine() is None:
+        whole.set_layout_engine("constrained")
+    ax.remove()
+    return whole.add_subfigure(place)
+
+
+def drawn_at(ax: Any, draw: Callable[[], Mapping[str, Any]], name: str) -> Any:
+    """One of the drawings that a function makes, on a figure of its own or in the place of axes that are given.
+
+    Args:
+        ax: Axes made by ``subplots``; they are taken out, and the drawing, with as many panels as it has, stands where they
+            stood. None for a figure of its own.
+        draw: Makes drawings by name, each on a figure of `panels`.
+        name: Which of them.
+
+    Raises:
+        ArgumentError: the axes are no subplot, or the drawing is made in another way than by `panels`.
+
+    Cost: everything is drawn twice where axes are given.
+    """
+    if ax is not None and (not isinstance(ax, Axes) or ax.get_subplotspec() is None):
+        raise argument_error("ax", "be axes made by `subplots`", f"is {type(ax).__name__}")
+    with style():
+        if ax is None:
+            return draw()[name]
+        seen = _Record()
+        token = _RECORD.set(seen)
+        try:
+            wanted = draw()[name].figure
+            number = next((n for n, one in enumerate(seen.figures) if one is wanted), None)
+            if number is None:
+                raise argument_error("ax", f"be left out for `{name}`", "is given")
+            _RECORD.set(_Record(ax, number))
+            return draw()[name]
+        finally:
+            _RECORD.reset(token)
 
 
 def titled_panels(
     titles: Sequence[str], height: float, ylabel: str = "", **options
-) -> tuple[Figure, Any]:
+) -> tuple[Any, Any]:
     """Make a figure with a row of panels of one ordinate, one for each title; `options` are for ``Axes.set`` of all."""
     figure, axes = panels(1, len(titles), sharey=True, height=height, squeeze=False)
     for ax, title in zip(axes[0], titles, strict=True):
@@ -224,7 +288,7 @@ def band_label(counts, statistic: str = "mean") -> str:
     return f"band: 95% interval of the {statistic} over {seeds}"
 
 
-def legend_below(figure: Figure, columns: int = 3):
+def legend_below(figure: Any, columns: int = 3):
     """Put one legend for all panels below them, each label once, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it

@@ -1,5 +1,7 @@
 """Figures of predictions made from a graph and its data."""
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from foretrain.figures import Drawing
@@ -12,8 +14,10 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
-from foretrain.forecast.prediction import Prediction, Ranking
 from foretrain.forecast.text import start_words
+
+if TYPE_CHECKING:
+    from foretrain.forecast.prediction import Prediction, Ranking
 
 _UNIT = "Time (step × learning rate)"
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -21,15 +25,15 @@ _DASHES = ["-", (0, (5, 2)), (0, (1.5, 1.5))]  # equal curves are all seen
 _MOST = 20  # modes drawn as bars; more cannot be read
 
 
-def draw(prediction: Prediction | Ranking) -> dict[str, Drawing]:
-    """Expected loss of one network with the times at which its modes are learned, or of all ranked candidates."""
+def draw(prediction: Any) -> dict[str, Drawing]:
+    """Expected loss of a `Prediction` with the times at which its modes are learned, or of all candidates of a `Ranking`."""
     with style():
-        if isinstance(prediction, Ranking):
+        if hasattr(prediction, "predictions"):
             return {"ranking": _ranking(prediction)}
         return {"prediction": _prediction(prediction)}
 
 
-def _prediction(prediction: Prediction) -> Drawing:
+def _prediction(prediction: "Prediction") -> Drawing:
     figure, (loss, modes) = panels(2, height=6.8)
     if prediction.drawn is None:
         loss.plot(prediction.times, prediction.loss, **theory_line(linestyle="-", linewidth=2))
@@ -70,7 +74,7 @@ def _prediction(prediction: Prediction) -> Drawing:
     )
 
 
-def _random(ax, prediction: Prediction) -> None:
+def _random(ax, prediction: "Prediction") -> None:
     """Dashed: the exact flow of the statistics; solid below it: trained networks; dotted: the reduction."""
     assert prediction.drawn is not None
     assert prediction.reduced is not None
@@ -88,7 +92,7 @@ def _random(ax, prediction: Prediction) -> None:
     ax.legend()
 
 
-def _random_caption(prediction: Prediction) -> str:
+def _random_caption(prediction: "Prediction") -> str:
     assert prediction.drawn is not None
     trained = (
         ""
@@ -103,7 +107,7 @@ def _random_caption(prediction: Prediction) -> str:
     )
 
 
-def _ranking(ranking: Ranking) -> Drawing:
+def _ranking(ranking: "Ranking") -> Drawing:
     figure, ax = panels()
     end = max(prediction.times[-1] for prediction in ranking.predictions)
     for place, prediction in enumerate(ranking.predictions):

@@ -7,6 +7,7 @@ time 20 is step 200. Losses are such means, in the square of the unit of the tar
 import itertools
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from scipy.interpolate import PchipInterpolator
@@ -297,6 +298,17 @@ class Prediction:
             }
         return told
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure.
+
+        Raises:
+            ArgumentError: `ax` is not made by ``subplots``.
+        """
+        from foretrain.figures.style import drawn_at
+        from foretrain.forecast.figure import draw
+
+        return drawn_at(ax, lambda: draw(self), "prediction").figure
+
     def __repr__(self) -> str:
         from foretrain.forecast.text import prediction_summary
 
@@ -330,6 +342,17 @@ class Ranking:
             "learning_times": [_json(time) for time in self.learning_times],
             "candidates": [prediction.as_dict() for prediction in self.predictions],
         }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure.
+
+        Raises:
+            ArgumentError: `ax` is not made by ``subplots``.
+        """
+        from foretrain.figures.style import drawn_at
+        from foretrain.forecast.figure import draw
+
+        return drawn_at(ax, lambda: draw(self), "ranking").figure
 
     def __repr__(self) -> str:
         from foretrain.forecast.text import ranking_summary

@@ -16,6 +16,7 @@ from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.judge import Problem, judged, say
 from foretrain.laboratory.labelled import labelled
+from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan, command, grid
@@ -59,7 +60,7 @@ def conclude(
     looks = home.look(folder, plan)
     problems += raised
     done.write(claims, problems, looks=looks)
-    result = open_result(folder)
+    result = opened(folder)
     write_page(result, plan, whole, problems, tell=None if quiet else _announce())
     if problems:
         done.write(claims, problems, looks=looks, store=False)

@@ -23,6 +23,7 @@ from foretrain.errors import (
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.judge import say
+from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.plans.author import loaded
 from foretrain.plans.code import code_of
@@ -31,7 +32,7 @@ from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, refuse
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
-from foretrain.results.result import Result, open_result
+from foretrain.results.result import Result
 from foretrain.results.summary import read_summary
 from foretrain.vocabulary import FAILED
 
@@ -282,7 +283,7 @@ def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
     if home.reworded_since(folder, plan) or _missing(plan, held):
         return None
     try:
-        return open_result(folder)
+        return opened(folder)
     except StoreError:  # the journal holds all that it is made from
         return None
 
@@ -326,7 +327,7 @@ def rebuild(
     if stored is None or stored["schema"] != SCHEMA:
         if not (folder / "results.zarr").exists():
             raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
-        result = open_result(folder)
+        result = opened(folder)
         write_page(result, None, None, [])
         return result
     known = None if study is None else loaded(study).named(stored["study"])

@@ -58,7 +58,7 @@
           dash: one.kind === "theory" ? [6, 4] : undefined,
           alpha: one.kind === "seed" ? 0.5 : 1,
           points: { show: false },
-          spanGaps: false,
+          spanGaps: Boolean(data.joined),
           value: (_, value) => text(value),
         })),
       ],
@@ -89,6 +89,7 @@
   }));
   find("csv").addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  if (data.joined) find("seeds").parentElement.hidden = true;
   let width = 0;
   new ResizeObserver(() => {
     if (Math.abs(plotArea.clientWidth - width) > 1) { width = plotArea.clientWidth; draw(); }

@@ -34,20 +34,16 @@ is then left out.
 ==============  ==================================================================================
 """
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from foretrain.claims import markup
+from foretrain.report.document import document, write_document
 from foretrain.report.sections import PageFigure, picture, sections, verdicts
-from foretrain.results.files import refused, write_atomic
 
 __all__ = ["FILE_NAME", "PageFigure", "render", "write"]
 
 FILE_NAME = "report.html"
 _SCRIPTS = ("save.js", "zoom.js")
-_LIVE_SCRIPTS = ("uplot.js", "curves.js")
 
 
 def render(
@@ -64,16 +60,10 @@ def render(
     Returns:
         A whole HTML document. Equal arguments give equal text.
     """
-    names = [*_SCRIPTS, *(_LIVE_SCRIPTS if live else ())]
-    script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
-    style = markup.source("report/page.css").strip()
-    if live:
-        style += "\n" + markup.source("report/uplot.css").strip()
-    return markup.render(
+    return document(
         "report/page.html",
-        policy=_policy(style, script),
-        style=style,
-        script=script if figures or live else "",
+        scripts=_SCRIPTS if figures or live else (),
+        live=bool(live),
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
@@ -97,23 +87,4 @@ def write(
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    path = Path(folder) / FILE_NAME
-    # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.
-    content = render(summary, figures, live).encode("utf-8", "replace")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(path, error) from error
-    return write_atomic(path, content)
-
-
-def _policy(style: str, script: str) -> str:
-    """Content security policy: this style, this script, pictures in the page, nothing else."""
-    allowed = {"style-src": style, "script-src": script}
-    rules = [f"{kind} 'sha256-{_digest(text)}'" for kind, text in allowed.items()]
-    return "; ".join(["default-src 'none'", "img-src data:", *rules])
-
-
-def _digest(text: str) -> str:
-    # The browser hashes all between the tags, so the line breaks of the template count.
-    return base64.b64encode(hashlib.sha256(f"\n{text}\n".encode()).digest()).decode()
+    return write_document(Path(folder) / FILE_NAME, render(summary, figures, live))

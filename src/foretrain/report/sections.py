@@ -69,7 +69,7 @@ def sections(
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary)),
         Section("figures", "Figures", [picture(figure) for figure in figures[1:]]),
-        Section("curves", "Curves", _curves(live) if live else None),
+        Section("curves", "Curves", curves(live) if live else None),
         Section("runs", "Runs", _runs(summary)),
         Section("parameters", "Parameters", _parameters(summary)),
         Section("provenance", "Provenance", _provenance(summary)),
@@ -144,7 +144,7 @@ def _heed(summary: Mapping) -> list[str]:
     return lines
 
 
-def _curves(live: Mapping) -> dict:
+def curves(live: Mapping) -> dict:
     """The curves with their data as JSON that no tag can end."""
     text = json.dumps(live, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return {"variables": live["variables"], "axes": live["axes"], "json": text}

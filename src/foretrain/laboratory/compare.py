@@ -1,0 +1,245 @@
+"""Two results side by side: what was asked differently, and what came out differently."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretrain.claims.cells import gather
+from foretrain.claims.rows import Row, rows
+from foretrain.errors import path_argument
+from foretrain.figures.live import live
+from foretrain.laboratory.opened import opened
+from foretrain.report.comparison import ComparedClaim, write
+from foretrain.report.forest import forest
+from foretrain.results.summary import Summary, read_summary
+from foretrain.words import count, number
+
+_ABSENT = "-"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results side by side.
+
+    Attributes:
+        folders: Where they lie.
+        summaries: What they hold in brief.
+        differences: Item, its value in the first and in the second result, of all that was asked or made differently.
+        claims: Id of each sentence to its row in either result, None where it was not judged.
+    """
+
+    folders: tuple[Path, Path]
+    summaries: tuple[Summary, Summary]
+    differences: tuple[tuple[str, str, str], ...]
+    claims: dict[str, tuple[Row | None, Row | None]]
+
+    @property
+    def changed(self) -> list[str]:
+        """Ids of the sentences whose verdicts differ, or that only one of them has."""
+        return [
+            name for name, pair in self.claims.items() if _verdict(pair[0]) != _verdict(pair[1])
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready values."""
+        return {
+            "folders": [str(folder) for folder in self.folders],
+            "differences": [
+                {"item": item, "first": first, "second": second}
+                for item, first, second in self.differences
+            ],
+            "claims": {
+                name: [
+                    None if row is None else {"verdict": row.verdict, "measured": row.measured}
+                    for row in pair
+                ]
+                for name, pair in self.claims.items()
+            },
+            "changed": self.changed,
+        }
+
+    def __str__(self) -> str:
+        return _told(self)
+
+
+def compare(first: str | Path, second: str | Path) -> Comparison:
+    """Compare two folders of results, by what their summaries hold.
+
+    Raises:
+        FolderError: one of them holds no results.
+        StoreError: a summary is damaged.
+    """
+    folders = (path_argument("first", first), path_argument("second", second))
+    summaries = (read_summary(folders[0]), read_summary(folders[1]))
+    judged = [{row.id: row for row in rows(summary.claims)} for summary in summaries]
+    by_sentence = [
+        {group.id: row for group, row in zip(gather(one.claims), found.values(), strict=True)}
+        for one, found in zip(summaries, judged, strict=True)
+    ]
+    names = list(dict.fromkeys([*by_sentence[0], *by_sentence[1]]))
+    return Comparison(
+        folders,
+        summaries,
+        tuple(_differences(*summaries)),
+        {name: (by_sentence[0].get(name), by_sentence[1].get(name)) for name in names},
+    )
+
+
+def _differences(first: Summary, second: Summary) -> Iterator[tuple[str, str, str]]:
+    facts = [_facts(one) for one in (first, second)]
+    for item in dict.fromkeys([*facts[0], *facts[1]]):
+        pair = [fact.get(item, _ABSENT) for fact in facts]
+        if pair[0] != pair[1]:
+            yield item, pair[0], pair[1]
+
+
+def _facts(summary: Summary) -> dict[str, str]:
+    """Item to value of all that may differ between two results, but for their verdicts."""
+    config = {name: _value(value) for name, value in summary.config.items()}
+    config |= {name: ", ".join(map(_value, values)) for name, values in summary.axes.items()}
+    return {
+        "study": summary.study,
+        **config,
+        "seeds": str(summary.seeds),
+        "root seed": str(summary.root_seed),
+        "code": ", ".join(code or "unknown" for code in summary.codes) or _ABSENT,
+        **{f"version of {name}": str(text) for name, text in summary.versions.items()},
+        "device": summary.device or _ABSENT,
+    }
+
+
+def _value(value) -> str:
+    return "none" if value is None else number(value, digits=None)
+
+
+def _verdict(row: Row | None) -> str:
+    return _ABSENT if row is None else row.holding.replace(" cells", "") or row.verdict
+
+
+def _told(found: Comparison) -> str:
+    lines = [f"first   {found.folders[0]}", f"second  {found.folders[1]}", ""]
+    if found.differences:
+        lines += _table([("differs", "first", "second"), *found.differences])
+    else:
+        lines.append("Nothing was asked differently.")
+    shown = [
+        (
+            ("* " if name in found.changed else "  ") + name,
+            *(_verdict(row) for row in pair),
+            *(_ABSENT if row is None else row.measured for row in pair),
+        )
+        for name, pair in sorted(found.claims.items(), key=lambda one: one[0] not in found.changed)
+    ]
+    if shown:
+        lines += ["", *_table([("  claim", "first", "second", "measured first", "second"), *shown])]
+    changed = count(len(found.changed), "verdict")
+    lines += [
+        "",
+        f"{changed} of {len(found.claims)} {'differs' if len(found.changed) == 1 else 'differ'}.",
+    ]
+    return "\n".join(lines)
+
+
+def _table(table) -> list[str]:
+    widths = [max(len(line[n]) for line in table) for n in range(len(table[0]))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in table
+    ]
+
+
+def write_comparison(found: Comparison, out: str | Path) -> Path:
+    """Write ``comparison.html`` into a folder: what differs, verdicts side by side, curves over each other.
+
+    Raises:
+        FolderError: the folder cannot be written.
+    """
+    groups = [{group.id: group.claims for group in gather(one.claims)} for one in found.summaries]
+    entries = [
+        ComparedClaim(
+            name,
+            next(row.statement for row in pair if row is not None),
+            tuple(
+                None if row is None else (row, forest(group[name]))
+                for row, group in zip(pair, groups, strict=True)
+            ),
+            name in found.changed,
+        )
+        for name, pair in found.claims.items()
+    ]
+    entries.sort(key=lambda entry: not entry.changed)
+    names = [folder.resolve().name for folder in found.folders]
+    names = names if names[0] != names[1] else [str(folder) for folder in found.folders]
+    curves = [live(opened(folder)._grid) for folder in found.folders]
+    return write(
+        Path(out),
+        names=(names[0], names[1]),
+        summaries=found.summaries,
+        differences=found.differences,
+        claims=entries,
+        live=overlaid(curves[0], curves[1], names) if curves[0] and curves[1] else None,
+    )
+
+
+def overlaid(first: dict, second: dict, names) -> dict | None:
+    """The curves of two results as those of one, their lines named; along axes that both have with equal values.
+
+    Cells of the second are those with the same labels on common axes; along others its first value is shown.
+    """
+    shared = [
+        one for one in first["variables"] if one["name"] in {v["name"] for v in second["variables"]}
+    ]
+    if not shared:
+        return None
+    axes = {name: values for name, values in second["axes"]}
+    cells = {}
+    for key, one in first["cells"].items():
+        spot = [int(part) for part in key.split(",")] if key else []
+        labels = {name: values[n] for (name, values), n in zip(first["axes"], spot, strict=True)}
+        if any(name in axes and label not in axes[name] for name, label in labels.items()):
+            continue
+        place = [axes[name].index(labels[name]) if name in labels else 0 for name in axes]
+        if other := second["cells"].get(",".join(map(str, place))):
+            cells[key] = _joined(first, second, one, other, shared)
+    if not cells:
+        return None
+    lines = {
+        one["name"]: [
+            f"{name} {words}".strip()
+            for name, held in zip(names, (first, second), strict=True)
+            for words in _of(held, one["name"])["lines"]
+        ]
+        for one in shared
+    }
+    variables = [{**one, "lines": lines[one["name"]]} for one in shared]
+    return {"axes": first["axes"], "variables": variables, "cells": cells, "joined": True}
+
+
+def _of(held, name):
+    return next(one for one in held["variables"] if one["name"] == name)
+
+
+def _joined(first, second, one, other, shared):
+    """Two cells on the union of their times; a curve is None where it has no value of its own."""
+    union = sorted({*one["x"], *other["x"]})
+    curves = []
+    for variable in shared:
+        lines = []
+        for held, cell in ((first, one), (second, other)):
+            place = held["variables"].index(_of(held, variable["name"]))
+            known = dict(zip(cell["x"], range(len(cell["x"])), strict=True))
+            for curve in cell["curves"][place]:
+                lines.append(
+                    {
+                        kind: [_at(run, known, x) for x in union]
+                        for kind, run in curve.items()
+                        if kind != "seeds"
+                    }
+                )
+        curves.append(lines)
+    return {"xlabel": one["xlabel"], "x": union, "curves": curves}
+
+
+def _at(run, known, x):
+    return run[known[x]] if x in known else None

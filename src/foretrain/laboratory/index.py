@@ -1,0 +1,96 @@
+"""A page over all results in a folder of folders."""
+
+import re
+from pathlib import Path
+
+from foretrain.errors import FolderError, ForetrainError, path_argument
+from foretrain.plans.catalogue import load
+from foretrain.report import index
+from foretrain.report.page import FILE_NAME
+from foretrain.report.sections import verdicts
+from foretrain.results.summary import FILE, Summary, read_summary
+from foretrain.words import count, duration, number
+
+_HEAD = 200_000  # bytes of a page, of which the first figure is the first
+_DEPTH = 3  # folders between the one that is asked for and a result
+
+
+def results_below(folder: str | Path) -> list[Path]:
+    """The folders of results below a folder, at most three deep, in the order of their names; none within another."""
+    found, level = [], [path_argument("folder", folder)]
+    for _ in range(_DEPTH):
+        below = [
+            one
+            for parent in level
+            for one in (sorted(parent.iterdir()) if parent.is_dir() else [])
+            if one.is_dir() and not one.name.startswith(".")
+        ]
+        here = [one for one in below if (one / FILE).exists()]
+        found += here
+        level = [one for one in below if one not in here]
+    return found
+
+
+def write_index(folder: str | Path) -> Path:
+    """Write ``index.html`` over the results below a folder; what cannot be read is named there and costs only itself.
+
+    Raises:
+        FolderError: there are no results below it, or it cannot be written.
+    """
+    folder = path_argument("folder", folder)
+    places = results_below(folder)
+    if not places:
+        raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
+    shown, unread = [], []
+    for place in places:
+        try:
+            shown.append(_shown(folder, place, read_summary(place)))
+        except ForetrainError as error:
+            unread.append(f"{place}: {error}")
+    return index.write(folder, f"Results in {folder.resolve().name}", shown, unread)
+
+
+def _shown(folder: Path, place: Path, summary: Summary) -> index.Shown:
+    relative = place.relative_to(folder).as_posix()
+    picture = _first_figure(place)
+    return index.Shown(
+        name=relative,
+        study=summary.study,
+        question=summary.summary,
+        own=", ".join(_own(summary)),
+        made=f"{summary.created_at[:16].replace('T', ' ')}, {duration(summary.wall_time_s)}",
+        verdicts=verdicts({"claims": summary.claims}),
+        page=f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
+        picture=f"{relative}/figures/{picture}.png" if picture else "",
+    )
+
+
+def _first_figure(place: Path) -> str:
+    """Name of the figure that stands first on the page of a result, "" where there is none."""
+    try:
+        with open(place / FILE_NAME, "rb") as page:
+            found = re.search(rb'<figure [^>]*data-name="([^"]+)"', page.read(_HEAD))
+    except OSError:
+        return ""
+    name = found.group(1).decode() if found else ""
+    return name if name and (place / "figures" / f"{name}.png").exists() else ""
+
+
+def _own(summary: Summary):
+    """What the run has of its own: axes, parameters that are not the default of its study, seeds, preset."""
+    for name, values in summary.axes.items():
+        yield f"{name} {_value(values[0])} to {_value(values[-1])} ({len(values)})"
+    try:
+        known = load(summary.study).Parameters.__dataclass_fields__
+    except ForetrainError:  # a study of one's own that is not to be found from here
+        known = {}
+    for name, value in summary.config.items():
+        if name in known and name not in summary.axes and value != known[name].default:
+            yield f"{name} {_value(value)}"
+    yield count(summary.seeds, "seed")
+    if summary.preset not in ("", "own", "quick"):
+        yield f"preset {summary.preset}"
+
+
+def _value(value) -> str:
+    return number(value, digits=None)

@@ -1,0 +1,91 @@
+"""A result whose figures can be drawn again, from Python and onto axes of one's own."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.figures import Drawing, curves
+from foretrain.figures.style import drawn_at
+from foretrain.laboratory import folder as home
+from foretrain.plans.grid import Grid
+from foretrain.plans.plan import SCHEMA, plan_from_dict
+from foretrain.results.result import Result, open_result
+
+
+class StudyResult(Result):
+    """A result that knows its study: its figures have names, and any variable over steps can be drawn."""
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """Name of each figure of the study to its title; those of the default where the study draws none."""
+        return {name: drawing.title for name, drawing in self._drawn().items()}
+
+    def plot(self, name: str = "", ax: Any = None) -> Any:
+        """Draw a figure of the study, or a variable: theory dashed over simulation.
+
+        Args:
+            name: One of `figures`, or a variable of the simulation with a dim ``step``, such as "loss"; by default the
+                first figure.
+            ax: Axes made by ``subplots``, which are taken out: the figure stands in their place, with its panels and its
+                legend. By default the figure is one of its own.
+
+        Returns:
+            The matplotlib figure, or the part of that of `ax`.
+
+        Raises:
+            ArgumentError: there is neither a figure nor a variable of that name, or `ax` is not made by ``subplots``.
+        """
+        figures = self._drawn()
+        chosen = name or next(iter(figures), "")
+        if chosen in figures:
+            return drawn_at(ax, self._drawn, chosen).figure
+        grid = self._grid
+        over_steps = [str(one) for one, held in grid.simulation.items() if "step" in held.dims]
+        if chosen not in over_steps:
+            known = nearest(chosen, [*figures, *over_steps])
+            raise argument_error("name", "name a figure or a variable", f"is `{name}`", known)
+        return drawn_at(ax, lambda: curves.draw(grid, [chosen]), chosen).figure
+
+    @cached_property
+    def _grid(self) -> Grid:
+        """The result as the grid that figures are drawn from; axes and seeds alone where the study is not to be found."""
+        networks = {name: self.variant(name) for name in self.variants}
+        data = (self.simulation, networks, self.theory, self.fits)
+        if self._plan is not None:
+            plan = self._plan
+            return Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, *data)
+        axes = {name: tuple(values) for name, values in self.config.get("axes", {}).items()}
+        return Grid(None, axes, int(self.simulation.sizes.get("seed", 1)), 0, *data)
+
+    @cached_property
+    def _plan(self) -> Any:
+        stored = None if self.path is None else home.stored_plan(self.path)
+        if stored is None or stored["schema"] != SCHEMA:
+            return None
+        try:
+            return plan_from_dict(stored)
+        except ForetrainError:  # the study has moved; its curves are still there
+            return None
+
+    def _drawn(self) -> Mapping[str, Drawing]:
+        own = None if self._plan is None else self._plan.study.draw(self._grid)
+        return curves.draw(self._grid) if own is None else own
+
+
+def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:
+    """Open the results in a folder.
+
+    Args:
+        path: The folder of results, or the ``results.zarr`` in it.
+        strict: If False, what is whole in a damaged store is read; what is not is listed by ``repr``.
+        lazy: If True, values are read when they are used, for results larger than memory.
+
+    Raises:
+        ArgumentError: `path` is no path.
+        FolderError: there are no results.
+        StoreError: the store is truncated, altered or not foretrain's.
+    """
+    found = open_result(path, strict=strict, lazy=lazy)
+    return StudyResult(found.path, found.tree)

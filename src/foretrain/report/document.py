@@ -1,0 +1,63 @@
+"""A page as one file: its style and its script stand in it, and its policy forbids the browser to fetch anything."""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from foretrain.claims import markup
+from foretrain.results.files import refused, write_atomic
+
+LIVE_STYLE, LIVE_SCRIPTS = "uplot.css", ("save.js", "uplot.js", "curves.js")
+
+
+def document(
+    template: str,
+    *,
+    scripts: Sequence[str] = (),
+    live: bool = False,
+    images: str = "data:",
+    **values: Any,
+) -> str:
+    """Fill a template with style, script, policy and values.
+
+    Args:
+        template: Such as ``report/page.html``.
+        scripts: Files beside it whose text is the script of the page, in this order.
+        live: Whether curves are looked into, which takes a style and scripts of their own.
+        images: Where pictures may come from, as the policy says it.
+        **values: What else the template asks for.
+    """
+    names = list(dict.fromkeys([*scripts, *(LIVE_SCRIPTS if live else ())]))
+    script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
+    sheets = ["page.css", *([LIVE_STYLE] if live else ())]
+    style = "\n".join(markup.source(f"report/{name}").strip() for name in sheets)
+    policy = _policy(style, script, images)
+    return markup.render(template, policy=policy, style=style, script=script, **values)
+
+
+def write_document(path: Path, text: str) -> Path:
+    """Write a page; a reader sees the old one or the new one, never half of one.
+
+    Raises:
+        FolderError: the folder cannot be made or written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(path, error) from error
+    # What UTF-8 cannot hold becomes a question mark, so that any text can stand on a page.
+    return write_atomic(path, text.encode("utf-8", "replace"))
+
+
+def _policy(style: str, script: str, images: str) -> str:
+    """Content security policy: this style, this script, pictures from there, nothing else."""
+    allowed = {"style-src": style, "script-src": script}
+    rules = [f"{kind} 'sha256-{_digest(text)}'" for kind, text in allowed.items()]
+    return "; ".join(["default-src 'none'", f"img-src {images}", *rules])
+
+
+def _digest(text: str) -> str:
+    # The browser hashes all between the tags, so the line breaks of the template count.
+    return base64.b64encode(hashlib.sha256(f"\n{text}\n".encode()).digest()).decode()

@@ -1,0 +1,123 @@
+"""Several results: two side by side, and an index over a folder of them. Summaries are made up, pages are of one real run."""
+
+import json
+import shutil
+
+import pytest
+from made_claims import made
+
+from foretrain.cli import main
+from foretrain.errors import FolderError
+from foretrain.laboratory.compare import compare, overlaid, write_comparison
+from foretrain.laboratory.index import results_below, write_index
+from foretrain.results.summary import Summary, write_summary
+
+
+def stored(folder, claims, **fields):
+    folder.mkdir(parents=True)
+    fields = {
+        "config": {"init_scale": 0.1, "steps": 5},
+        "seeds": 3,
+        "runs": {"converged": 3},
+    } | fields
+    write_summary(folder, Summary("routing", claims=tuple(claims), **fields))
+    return folder
+
+
+@pytest.fixture
+def pair(tmp_path):
+    first = stored(tmp_path / "a", [made("x", 1.0), made("y", 1.0), made("gone", 1.0)])
+    second = stored(
+        tmp_path / "b",
+        [made("x", 1.0), made("y", 3.0)],
+        config={"init_scale": 0.2, "steps": 5},
+        seeds=4,
+    )
+    return first, second
+
+
+def test_what_was_asked_differently_is_told_and_nothing_else(pair):
+    found = compare(*pair)
+    assert found.differences == (("init_scale", "0.1", "0.2"), ("seeds", "3", "4"))
+    assert compare(pair[0], pair[0]).differences == ()
+    assert "Nothing was asked differently." in str(compare(pair[0], pair[0]))
+
+
+def test_verdicts_that_differ_come_first_and_are_counted(pair, capsys):
+    found = compare(*pair)
+    assert found.changed == ["y", "gone"]
+    lines = [line.split() for line in str(found).splitlines()]
+    place = next(n for n, words in enumerate(lines) if words[:1] == ["claim"])
+    assert lines[place + 1][:4] == ["*", "y", "holds", "fails"]
+    assert lines[place + 2][:4] == ["*", "gone", "holds", "-"]
+    assert lines[place + 3][:3] == ["x", "holds", "holds"]
+    assert "2 verdicts of 3 differ." in str(found)
+    assert main(["compare", *map(str, pair), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changed"] == ["y", "gone"]
+
+
+def test_a_folder_without_results_is_refused(tmp_path, pair):
+    with pytest.raises(FolderError):
+        compare(pair[0], tmp_path / "nothing")
+    assert main(["compare", str(pair[0]), str(tmp_path)]) == 2
+
+
+def curves(axis, values, height):
+    cells = {
+        str(n): {
+            "xlabel": "Step",
+            "x": [0, n + 1],
+            "curves": [[{"mean": [height, n], "seeds": []}]],
+        }
+        for n in range(len(values))
+    }
+    return {
+        "axes": [[axis, values]],
+        "variables": [{"name": "loss", "label": "Loss", "lines": [""]}],
+        "cells": cells,
+    }
+
+
+def test_curves_are_laid_over_each_other_where_labels_are_equal():
+    joined = overlaid(curves("rate", ["1", "2"], 7), curves("rate", ["2", "3"], 9), ["a", "b"])
+    assert joined["variables"][0]["lines"] == ["a", "b"]
+    assert list(joined["cells"]) == ["1"]  # rate 2 alone is in both
+    cell = joined["cells"]["1"]
+    assert cell["x"] == [0, 1, 2]
+    assert cell["curves"][0] == [{"mean": [7, None, 1]}, {"mean": [9, 0, None]}]
+    assert overlaid(curves("rate", ["1"], 7), curves("rate", ["3"], 9), ["a", "b"]) is None
+
+
+def test_the_page_of_two_results_shows_both(routing_folder, tmp_path, browser, open_page):
+    other = shutil.copytree(routing_folder, tmp_path / "other")
+    page = write_comparison(compare(routing_folder, other), tmp_path / "out")
+    open_page(page)
+    assert len(browser.find_elements("css selector", ".strip")) == 2
+    claims = json.loads((other / "summary.json").read_text())["claims"]
+    rows = browser.find_elements("css selector", "table.claims tbody tr")
+    assert len(rows) == len({claim["id"] for claim in claims})
+    assert browser.find_elements("css selector", ".curves-plot canvas")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1280
+
+
+def test_an_index_has_a_card_per_result_and_names_what_it_could_not_read(
+    routing_folder, tmp_path, pair, browser, open_page
+):
+    shutil.copytree(routing_folder, tmp_path / "deep" / "er")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "summary.json").write_text("{")
+    assert [path.name for path in results_below(tmp_path)] == ["a", "b", "broken", "er"]
+    assert main(["report", str(tmp_path)]) == 0
+    open_page(tmp_path / "index.html")
+    cards = browser.find_elements("css selector", ".card")
+    assert len(cards) == 3
+    assert "init_scale 0.2" in cards[1].text
+    assert "4 seeds" in cards[1].text
+    (image,) = browser.find_elements("css selector", ".card img")
+    assert (
+        browser.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image)
+        > 100
+    )
+    assert "broken" in browser.find_element("css selector", "section").text
+    with pytest.raises(FolderError, match="must hold results"):
+        write_index(tmp_path / "a" / "nothing")

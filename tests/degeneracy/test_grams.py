@@ -114,15 +114,6 @@ def test_singular_values_are_carried_from_batch_to_batch(monkeypatch):
     np.testing.assert_allclose(found, whole[:20], rtol=1e-10)
 
 
-def test_lanczos_finds_the_largest_of_many():
-    random = np.random.default_rng(0)
-    vectors = np.linalg.qr(random.normal(size=(80, 80)))[0]
-    values = np.concatenate([random.uniform(0, 9, 79), [9.5]])
-    found = grams.lanczos(lambda v: vectors @ (values * (vectors.T @ v)), 80)
-    assert found == pytest.approx(9.5, rel=1e-7)
-    assert grams.lanczos(lambda v: 3 * v, 1) == pytest.approx(3)
-
-
 def test_too_few_examples_and_too_large_a_matrix_are_refused(monkeypatch):
     one = planted.drawn((3, 4, 3))
     with pytest.raises(ArgumentError, match="hold at least 8 examples, for 24 parameters"):

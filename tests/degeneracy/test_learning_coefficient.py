@@ -348,10 +348,18 @@ def test_curvature_is_the_largest_eigenvalue(samples):
     found = curvature.largest(p, np.tile(np.asarray(w), (2, 1)), masks)
     assert found[0] == pytest.approx(exact, rel=1e-4)
     assert found[1] == pytest.approx((data["x"][:, 1] ** 2).mean(), rel=1e-4)
-    matrix = np.random.default_rng(0).standard_normal((60, 60)).astype(np.float32)
-    matrix = matrix @ matrix.T
-    form = curvature.lanczos(lambda v: matrix @ v, jnp.ones(60), 20)
-    assert curvature.largest_ritz(*form) == pytest.approx(np.linalg.eigvalsh(matrix)[-1], rel=1e-2)
+
+
+def test_lanczos_finds_the_largest_of_many():
+    random = np.random.default_rng(0)
+    vectors = np.linalg.qr(random.normal(size=(80, 80)))[0]
+    values = np.concatenate([random.uniform(0, 9, 79), [9.5]])
+    product, start = lambda v: vectors @ (values * (vectors.T @ v)), random.normal(size=80)
+    assert curvature.lanczos(product, start, 300, 1e-7) == pytest.approx(9.5, rel=1e-7)
+    assert 9.3 < curvature.lanczos(product, start, 20) < 9.5
+    assert curvature.lanczos(lambda v: 3 * v, start, 9) == pytest.approx(3)
+    assert curvature.lanczos(lambda v: 0 * v, start, 9) == 0
+    assert curvature.lanczos(lambda v: v * np.inf, start, 9) == np.inf
 
 
 def test_what_cannot_be_sampled_is_refused(samples):

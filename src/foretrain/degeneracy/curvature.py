@@ -2,13 +2,17 @@
 
 P(w) = beta H(w) + gamma, H the Hessian of the mean loss over the parameters that move. SGLD of step e is stable on a quadratic
 iff e < 4 / P_max.
+
+Lanczos's steps are NumPy's and only H v is compiled: a program of them all takes twice as long to compile, and products of
+small networks take longer than the calls.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import eigvalsh_tridiagonal
+from scipy.linalg import eigh_tridiagonal
 
 from foretrain.errors import argument_error
 
@@ -16,68 +20,55 @@ EXAMPLES = 512  # at most so many, in equal strides, stand for all data
 CAPACITY = 20  # products of Lanczos
 
 
-def lanczos(product, start, count, capacity: int = CAPACITY):
-    """Tridiagonal form of a symmetric map after so many products, orthogonalised fully; in JAX, so it can be vmapped.
+def lanczos(
+    product: Callable[[np.ndarray], Any], start: np.ndarray, most: int, close: float = 0.0
+) -> float:
+    """The largest eigenvalue of a symmetric map that is known by its products.
 
     Args:
-        product: v -> A v, shape (d,).
-        start: Shape (d,); with some share of the wanted eigenvector.
-        count: Products, at most `capacity` and d; may be traced, so that one program serves any number.
-        capacity: Vectors that there is room for.
+        product: v -> A v, shape (d,), of v of length one.
+        start: Shape (d,), with some share of the wanted eigenvector; products stay in the space that it reaches.
+        most: Products.
+        close: Residual of the largest Ritz pair, over its value, at which to stop before that.
 
     Returns:
-        Its diagonal, and what is beside it, both (capacity,) of which the first `count` mean something; the last of the latter
-        belongs to no product. The largest eigenvalue is a lower bound of the map's, off by less than a per cent after some 20
-        products as a rule.
+        The largest Ritz value, a lower bound, off by less than a per cent after some 20 products as a rule; inf where a
+        product is not finite. Every vector is made orthogonal to all before it, twice. Memory: `most` vectors.
     """
-    import jax
-    import jax.numpy as jnp
-
-    def step(index, carry):
-        basis, vector, diagonal, beside = carry
-        basis = basis.at[index].set(vector)
-        image = product(vector)
-        along = vector @ image
+    most = min(most, len(start))
+    basis, diagonal, beside = np.empty((most, len(start))), np.empty(most), np.empty(most)
+    vector, value = start / np.linalg.norm(start), 0.0
+    for at in range(most):
+        basis[at] = vector
+        image = np.asarray(product(vector), float)
+        if not np.isfinite(image).all():
+            return np.inf
+        diagonal[at] = vector @ image
         for _ in range(2):
-            image = image - basis.T @ (basis @ image)
-        length = jnp.sqrt(image @ image)
-        # Where nothing is left the space is exhausted: go on with nothing.
-        tiny = length <= 100 * jnp.finfo(image.dtype).eps * (jnp.abs(along) + 1e-30)
-        following = jnp.where(tiny, 0, image / jnp.where(tiny, 1, length))
-        diagonal = diagonal.at[index].set(along)
-        return basis, following, diagonal, beside.at[index].set(jnp.where(tiny, 0, length))
-
-    nothing = jnp.zeros(capacity, start.dtype)
-    basis = jnp.zeros((capacity, start.shape[0]), start.dtype)
-    first = start / jnp.sqrt(start @ start)
-    return jax.lax.fori_loop(0, count, step, (basis, first, nothing, nothing))[2:]
-
-
-def largest_ritz(diagonal, beside) -> float:
-    """Largest eigenvalue of a tridiagonal form, (k,) and (k,); inf where it is not finite."""
-    diagonal, beside = np.asarray(diagonal, float), np.asarray(beside, float)
-    if not (np.isfinite(diagonal).all() and np.isfinite(beside).all()):
-        return np.inf
-    return float(np.max(np.asarray(eigvalsh_tridiagonal(diagonal, beside[:-1]))))
+            image = image - basis[: at + 1].T @ (basis[: at + 1] @ image)
+        beside[at] = np.linalg.norm(image)
+        # Where nothing is left but rounding the space is exhausted.
+        done = beside[at] <= 1e-14 * abs(diagonal[: at + 1]).max() or at == most - 1
+        if done or close:
+            values, vectors = eigh_tridiagonal(diagonal[: at + 1], beside[:at])
+            value = float(values[-1])
+            if done or beside[at] * abs(vectors[-1, -1]) <= close * abs(value):
+                break
+        vector = image / beside[at]
+    return value
 
 
 @lru_cache(maxsize=64)
-def _program(losses):
-    """Jitted tridiagonal forms at many points, one after the other: (places (k, d), scales (k, d), ...) -> 2 × (k, i)."""
+def _product(losses):
+    """Jitted S H(w) S v: (w, S, v, ...), each (d,)."""
     import jax
     from jax.flatten_util import ravel_pytree
 
     @jax.jit
-    def run(places, scales, start, count, params, data):
+    def run(place, scale, vector, params, data):
         unravel = ravel_pytree(params)[1]
         slope = jax.grad(lambda w: losses(unravel(w), data).mean())
-
-        def one(entry):
-            place, scale = entry
-            product = lambda v: scale * jax.jvp(slope, (place,), (scale * v,))[1]  # noqa: E731
-            return lanczos(product, start * (scale != 0), count)
-
-        return jax.lax.map(one, (places, scales))
+        return scale * jax.jvp(slope, (place,), (scale * vector,))[1]
 
     return run
 
@@ -89,7 +80,7 @@ def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.
         posterior: Whose loss it is.
         places: w, flat, shape (k, d).
         scales: S, shape (k, d).
-        products: Of Lanczos, at most `CAPACITY`; a number for all places shares their program.
+        products: Of Lanczos, at most `CAPACITY`.
 
     Returns:
         Shape (k,); inf where the loss is not finite. Of more than `EXAMPLES` examples they are spread evenly. Cost: about two
@@ -98,15 +89,18 @@ def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.
     import jax
 
     stride = -(-posterior.n // EXAMPLES)
-    data = jax.tree.map(lambda leaf: np.asarray(leaf)[::stride], posterior.data)
-    flat = posterior.flat
+    data, params = jax.device_put(
+        (jax.tree.map(lambda leaf: np.asarray(leaf)[::stride], posterior.data), posterior.params)
+    )
+    flat, run = posterior.flat, _product(posterior.losses)
     places, scales = (np.asarray(one, flat.dtype) for one in (places, scales))
-    start = np.random.default_rng(0).standard_normal(flat.size).astype(flat.dtype)
-    count = min(products, CAPACITY, flat.size)
-    run = _program(posterior.losses)
-    diagonals, besides = map(np.asarray, run(places, scales, start, count, posterior.params, data))
-    pairs = zip(diagonals[:, :count], besides[:, :count], strict=True)
-    return np.array([largest_ritz(*pair) for pair in pairs])
+    start = np.random.default_rng(0).standard_normal(flat.size)
+
+    def at(place, scale):
+        along = lambda v: run(place, scale, v.astype(flat.dtype), params, data)  # noqa: E731
+        return lanczos(along, start * (scale != 0), min(products, CAPACITY))
+
+    return np.array([at(*pair) for pair in zip(places, scales, strict=True)])
 
 
 def bound(posterior: Any, pull: float, chosen: Any = None) -> np.ndarray:

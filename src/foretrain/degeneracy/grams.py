@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretrain.degeneracy.curvature import lanczos
 from foretrain.degeneracy.derivatives import Pass, batches, evaluated, passed
 from foretrain.degeneracy.network import Network, is_perceptron, size
 from foretrain.degeneracy.nonlinearities import nonlinearity
@@ -367,31 +368,5 @@ def _products_by_jax(network, x, kind):
 
 def largest_eigenvalue(network: Network, x: np.ndarray, kind: str = "mse") -> float:
     """The largest eigenvalue of the Hessian of the behavioural loss, by Lanczos's method, to 1e-6 of itself."""
-    return lanczos(hessian_product(network, x, kind), size(network))
-
-
-def lanczos(product: Callable[[np.ndarray], np.ndarray], number: int, seed: int = 0) -> float:
-    """The largest eigenvalue of a symmetric positive semidefinite matrix that is known by its products.
-
-    Args:
-        product: Of (number,): (number,).
-        number: Rows of the matrix.
-        seed: Of the start.
-
-    Every new vector is made orthogonal to all before it, twice; it ends as the residual of the largest Ritz pair falls
-    below 1e-7 of its value, after 300 steps at most.
-    """
-    q = np.random.default_rng(seed).normal(size=number)
-    basis, diagonal, beside, values = [q / np.linalg.norm(q)], [], [], np.zeros(1)
-    for _ in range(min(number, 300)):
-        v = np.asarray(product(basis[-1]), float)
-        diagonal.append(float(basis[-1] @ v))
-        for _ in range(2):
-            v = v - np.array(basis).T @ (np.array(basis) @ v)
-        beside.append(float(np.linalg.norm(v)))
-        t = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
-        values, vectors = np.linalg.eigh(t)
-        if beside[-1] * abs(vectors[-1, -1]) <= 1e-7 * abs(values[-1]):
-            return float(values[-1])
-        basis.append(v / beside[-1])
-    return float(values[-1])
+    start = np.random.default_rng(0).normal(size=size(network))
+    return lanczos(hessian_product(network, x, kind), start, 300, 1e-7)

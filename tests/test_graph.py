@@ -152,3 +152,9 @@ def test_a_graph_read_from_toml_is_the_graph_built_in_python(tmp_path):
         read_graph(file)
     with pytest.raises(ArgumentError, match="No such file"):
         read_graph(tmp_path / "none.toml")
+
+
+def test_a_graph_is_short_to_see_and_unfolds_in_a_notebook():
+    graph = Graph((Node("x", 2), Node("y", 1)), (Edge("w", "x", "y"),))
+    assert repr(graph) == "Graph(2 nodes, 1 edge)"
+    assert "<td>w</td><td>x</td><td>y</td>" in graph._repr_html_()

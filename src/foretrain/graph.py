@@ -4,6 +4,7 @@ A node is a bank of units, an edge a weight matrix from its source to its target
 output node no outgoing one, and every other node is hidden. The graph has no cycle; two edges may join the same nodes.
 """
 
+import html
 import math
 import os
 import re
@@ -91,6 +92,27 @@ class Graph:
         _check_names(self)
         _check_edges(self)
         _ = self.order
+
+    def __repr__(self) -> str:
+        edges = "1 edge" if len(self.edges) == 1 else f"{len(self.edges)} edges"
+        return f"Graph({len(self.nodes)} nodes, {edges})"
+
+    def _repr_html_(self) -> str:
+        """The graph in a notebook: its nodes with their widths, its edges."""
+        nodes = "".join(
+            f"<tr><td>{html.escape(node.name)}</td><td>{node.width}</td></tr>"
+            for node in self.nodes
+        )
+        edges = "".join(
+            f"<tr><td>{html.escape(edge.name)}</td><td>{html.escape(edge.source)}</td>"
+            f"<td>{html.escape(edge.target)}</td></tr>"
+            for edge in self.edges
+        )
+        return (
+            f"<details><summary>{html.escape(repr(self))}</summary>"
+            f"<table><tr><th>node</th><th>width</th></tr>{nodes}</table>"
+            f"<table><tr><th>edge</th><th>from</th><th>to</th></tr>{edges}</table></details>"
+        )
 
     @cached_property
     def width(self) -> dict[str, int]:

@@ -185,6 +185,8 @@ def test_a_prompt_shows_a_few_lines_and_print_the_tables():
     assert len(repr(many).splitlines()) <= 8
     assert len(repr(many)) < 1000
     assert "modes: 40 learned" in repr(many)
+    assert many._repr_html_().count("<details") == 2
+    assert many.plot().axes
     assert len(str(many).splitlines()) > 20
     candidates = {f"candidate {k}": (HADAMARD_DATA.graph, HADAMARD_DATA) for k in range(12)}
     ranking = rank(candidates)

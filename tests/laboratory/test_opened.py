@@ -56,3 +56,11 @@ def test_a_name_or_axes_that_cannot_be_drawn_are_refused_in_one_line(result):
     bare = plt.figure().add_axes((0, 0, 1, 1))
     with pytest.raises(ArgumentError, match=r"made by `subplots`"):
         result.plot("loss", ax=bare)
+
+
+def test_a_notebook_shows_the_verdicts_and_unfolds_the_rest(result):
+    page = result._repr_html_()
+    assert result.claims.tally() in page
+    assert page.count("<details") >= 3
+    assert all(claim.statement in page for claim in result.claims)
+    assert len(repr(result)) < 1000

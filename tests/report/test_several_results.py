@@ -111,8 +111,7 @@ def test_an_index_has_a_card_per_result_and_names_what_it_could_not_read(
     open_page(tmp_path / "index.html")
     cards = browser.find_elements("css selector", ".card")
     assert len(cards) == 3
-    assert "init_scale 0.2" in cards[1].text
-    assert "4 seeds" in cards[1].text
+    assert "steps 5, 4 seeds" in cards[1].text
     (image,) = browser.find_elements("css selector", ".card img")
     assert (
         browser.execute_script("return arguments[0].complete && arguments[0].naturalWidth", image)

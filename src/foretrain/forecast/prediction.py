@@ -309,6 +309,11 @@ class Prediction:
 
         return drawn_at(ax, lambda: draw(self), "prediction").figure
 
+    def _repr_html_(self) -> str:
+        from foretrain.forecast.text import notebook_face
+
+        return notebook_face(self)
+
     def __repr__(self) -> str:
         from foretrain.forecast.text import prediction_summary
 
@@ -353,6 +358,11 @@ class Ranking:
         from foretrain.forecast.figure import draw
 
         return drawn_at(ax, lambda: draw(self), "ranking").figure
+
+    def _repr_html_(self) -> str:
+        from foretrain.forecast.text import notebook_face
+
+        return notebook_face(self)
 
     def __repr__(self) -> str:
         from foretrain.forecast.text import ranking_summary

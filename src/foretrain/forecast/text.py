@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.claims import markup
 from foretrain.forecast.laws import law_words
 
 _ROWS, _CURVE_ROWS = 16, 11
@@ -288,6 +289,18 @@ def page_tables(found: Any) -> list[tuple[str, Sequence[str], Sequence[Sequence[
     if found.modes:
         tables.append(("Modes", *_split(_mode_rows(found.modes[:200]))))
     return [*tables, ("Loss", *_split(_loss_rows(found, 41)))]
+
+
+def notebook_face(found: Any) -> str:
+    """A prediction or a ranking as HTML for a notebook: its summary, how far to trust it, tables to unfold."""
+    return markup.render(
+        "report/face.html",
+        title=repr(found),
+        subtitle="",
+        lines=trust_lines(found),
+        parts=[],
+        tables=page_tables(found),
+    )
 
 
 def _split(rows):

@@ -58,7 +58,9 @@ def _shown(folder: Path, place: Path, summary: Summary) -> index.Shown:
         study=summary.study,
         question=summary.summary,
         own=", ".join(_own(summary)),
-        made=f"{summary.created_at[:16].replace('T', ' ')}, {duration(summary.wall_time_s)}",
+        made=f"{summary.created_at[:16].replace('T', ' ')}, {duration(summary.wall_time_s)}".lstrip(
+            ", "
+        ),
         verdicts=verdicts({"claims": summary.claims}),
         page=f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
         picture=f"{relative}/figures/{picture}.png" if picture else "",

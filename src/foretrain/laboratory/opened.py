@@ -5,6 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from foretrain.claims import markup
 from foretrain.errors import ForetrainError, argument_error, nearest
 from foretrain.figures import Drawing, curves
 from foretrain.figures.style import drawn_at
@@ -47,6 +48,21 @@ class StudyResult(Result):
             known = nearest(chosen, [*figures, *over_steps])
             raise argument_error("name", "name a figure or a variable", f"is `{name}`", known)
         return drawn_at(ax, lambda: curves.draw(grid, [chosen]), chosen).figure
+
+    def _repr_html_(self) -> str:
+        """The result in a notebook: its verdicts in a line, claims and data to unfold."""
+        shown = {"simulation": self.simulation, "theory": self.theory, "fits": self.fits}
+        shown |= {f"variant {name}": self.variant(name) for name in self.variants}
+        parts = [(self.claims.tally(), self.claims._repr_html_())] if self.claims else []
+        parts += [(name, data._repr_html_()) for name, data in shown.items() if data.data_vars]
+        return markup.render(
+            "report/face.html",
+            title=f"foretrain result: {self.config.get('study', 'unnamed study')}",
+            subtitle="" if self.path is None else str(self.path),
+            lines=[],
+            parts=parts,
+            tables=[],
+        )
 
     @cached_property
     def _grid(self) -> Grid:

@@ -1,0 +1,170 @@
+r"""Descent of a factorisation from its own start, at any rank: exact Riccati flows composed with that of the imbalance.
+
+For L = |C - X Y^T|^2 with decay lambda, Q = (Y; X), F = [[0, C^T], [C, 0]] and the imbalance D = X^T X - Y^T Y,
+
+$$ Q' = (2 F - \lambda) Q - Q Q^T Q + (-Y D; X D), \qquad D' = -2 \lambda D. $$
+
+Without D this is solved in closed form at every time: with G = e^{(2F - \lambda) t} Q_0,
+
+$$ Q = G \, T, \qquad T T^T = \Big( 1 + 2 \int_0^t G^T G \Big)^{-1}, $$
+
+which is `foretrain.theory.deep_linear.balanced_flow`. Starts with independent entries of variance sigma^2/n are unbalanced only
+by sigma^2 sqrt(2/n) beside sigma^2, so that the product follows it to that order. Which component goes where needs T itself:
+it is the inverse root of T T^T over intervals so short that G^T G keeps its eigenvectors, and D, which alone tells X from Y,
+acts by X e^{D t/2}, Y e^{-D t/2} before and after each of them.
+
+Steps of length eta are not a flow: the modes grow by 1 + eta (2 s - lambda) in a step and not by e^{eta (2 s - lambda)}. Each mode
+is therefore slowed by the factor log(1 + eta (2 s - lambda))/(eta (2 s - lambda)), and its end is left at s - lambda/2. See
+docs/theory/s-curves.md.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Course(NamedTuple):
+    """A predicted run.
+
+    Attributes:
+        loss: |C - X Y^T|^2, shape (step,).
+        alignments: cos(x_j, a_i) cos(y_j, b_i), shape (step, target, component), of the components followed.
+        modes: Strength u_i^T X Y^T v_i of the singular modes of C, largest first, shape (step, target).
+        inside: Squared length of X and Y together in the span of the target, shape (step,).
+        outside: The same outside of it.
+    """
+
+    loss: np.ndarray
+    alignments: np.ndarray
+    modes: np.ndarray
+    inside: np.ndarray
+    outside: np.ndarray
+
+
+def course(
+    target,
+    start,
+    steps: np.ndarray,
+    rate: float,
+    weight_decay: float = 0.0,
+    *,
+    followed: int = 0,
+    balanced: bool = False,
+) -> Course:
+    """Loss, alignments and modes at these steps of descent, predicted from the start.
+
+    Args:
+        target: The pair A, B, shape (n, target) each; C = A B^T.
+        start: The pair X, Y, shape (n, component) each.
+        steps: Ascending numbers of steps from 0, shape (step,). With `balanced` their spacing does not matter; else the
+            course is composed of intervals between them, and errs by the cube of their length.
+        rate: eta, the step of descent.
+        weight_decay: lambda.
+        followed: Of how many components the alignments are given, the first.
+        balanced: Leave the imbalance out: the closed form, of the product only.
+
+    Returns:
+        The course, float64. After a loss below 1e-12 of |C|^2 nothing is left to predict, and it stays as it is.
+
+    Cost:
+        Per step an eigendecomposition of (component, component) and products of that with (target + component) rows.
+    """
+    (a, b), (x, y) = target, start
+    # A and X span all that is ever visited, and so do B and Y.
+    a, x = _coordinates(a, x)
+    b, y = _coordinates(b, y)
+    size = max(len(a), len(b))
+    a, x, b, y = (_padded(matrix, size) for matrix in (a, x, b, y))
+    left, values, right = np.linalg.svd(a @ b.T)
+    a, x, b, y = left.T @ a, left.T @ x, right @ b, right @ y
+    growth = rate * (2 * values - weight_decay)
+    flat = np.abs(growth) < 1e-9
+    slower = np.where(flat, 1.0, np.log1p(growth) / np.where(flat, 1.0, growth))[:, None]
+    scale = np.sqrt(slower)
+    rates, decays = 2 * slower * values[:, None], slower * weight_decay
+    x, y = scale * x, scale * y
+    imbalance = np.zeros((x.shape[1],) * 2) if balanced else x.T @ x - y.T @ y
+    tilt, axes = np.linalg.eigh(imbalance)
+    whole, count = float(np.sum(values**2)), min(a.shape[1], len(values))
+    found: list[tuple] = []
+    for index, step in enumerate(steps):
+        if index:
+            length = rate * float(step - steps[index - 1])
+            # The imbalance itself decays; half of its turn before the interval, half after it.
+            turn = tilt * np.exp(-2 * weight_decay * rate * steps[index - 1]) * length / 2
+            turned = axes * np.exp(turn) @ axes.T, axes * np.exp(-turn) @ axes.T
+            x, y = x @ turned[0], y @ turned[1]
+            x, y = _riccati(x, y, rates, decays, length)
+            x, y = x @ turned[0], y @ turned[1]
+        left, right = x / scale, y / scale
+        own = left @ right.T
+        loss = np.sum((np.diag(values) - own) ** 2)
+        aligned = _aligned(a, left, followed) * _aligned(b, right, followed)
+        squares = (left**2 + right**2).sum(1)
+        parts = squares[:count].sum(), squares[count:].sum()
+        found.append((loss, aligned, np.diag(own)[:count], *parts))
+        if loss < 1e-12 * whole:
+            break
+    missing = len(steps) - len(found)
+    columns = (np.array(column) for column in zip(*found, strict=True))
+    return Course(*(np.concatenate([one, np.repeat(one[-1:], missing, 0)]) for one in columns))
+
+
+def half_steps(steps: np.ndarray, strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Step at which each mode first has half of its strength, shape (mode,); nan where it has not.
+
+    Args:
+        steps: Shape (step,).
+        strengths: Shape (step, mode).
+        values: What the modes end at, > 0, shape (mode,).
+    """
+    reached = strengths >= values / 2
+    first = reached.argmax(0)
+    before = np.maximum(first - 1, 0)
+    low, high = (np.take_along_axis(strengths, at[None], 0)[0] for at in (before, first))
+    share = np.where(first > 0, (values / 2 - low) / np.where(high > low, high - low, 1.0), 1.0)
+    return np.where(reached.any(0), steps[before] + share * (steps[first] - steps[before]), np.nan)
+
+
+def shared_first_target(rank: int, components: int) -> float:
+    """How often a component shares its first target with another where first targets are independent and equally likely."""
+    return 1 - (1 - 1 / rank) ** (components - 1)
+
+
+def _riccati(x, y, rates, decays, length):
+    """X, Y after that time of the flow without imbalance, in the basis in which C is diagonal; rates of shape (mode, 1)."""
+    grown, died = (x + y) / np.sqrt(2), (y - x) / np.sqrt(2)
+    weight = np.eye(x.shape[1])
+    for rate, part in ((rates - decays, grown), (-rates - decays, died)):
+        weight += 2 * (part * _integral(2 * rate, length)).T @ part
+    squares, vectors = np.linalg.eigh(weight)
+    root = vectors / np.sqrt(squares) @ vectors.T
+    grown = np.exp((rates - decays) * length) * (grown @ root)
+    died = np.exp((-rates - decays) * length) * (died @ root)
+    return (grown - died) / np.sqrt(2), (grown + died) / np.sqrt(2)
+
+
+def _integral(rate, length):
+    """Of e^(rate t) over that length."""
+    flat = np.abs(rate * length) < 1e-9
+    return np.where(flat, length, np.expm1(rate * length) / np.where(flat, 1.0, rate))
+
+
+def _coordinates(target, own):
+    """Both in an orthonormal basis of what they span, or as they are where that is everything."""
+    both = np.concatenate([target, own], 1).astype(float)
+    if both.shape[1] >= len(both):
+        return np.asarray(target, float), np.asarray(own, float)
+    both = np.linalg.qr(both, mode="r")
+    return both[:, : target.shape[1]], both[:, target.shape[1] :]
+
+
+def _padded(matrix, rows):
+    return np.concatenate([matrix, np.zeros((rows - len(matrix), matrix.shape[1]))])
+
+
+def _aligned(target, own, followed):
+    own = own[:, :followed]
+    lengths = np.linalg.norm(own, axis=0)
+    cosines = target.T @ (own / np.where(lengths > 0, lengths, 1.0))
+    return cosines / np.linalg.norm(target, axis=0)[:, None]

@@ -1,0 +1,103 @@
+"""Descent of a factorisation predicted from its start by Riccati flows."""
+
+import numpy as np
+import pytest
+
+from foretrain.theory import deep_linear, factorization
+from foretrain.theory.factorization_flow import course, half_steps, shared_first_target
+
+
+def drawn(seed, rank, size=14, scale=1.0):
+    target, start = np.random.default_rng(seed).standard_normal((2, 2, size, rank))
+    return target / np.linalg.norm(target, axis=1, keepdims=True), scale * start / np.sqrt(size)
+
+
+def trained(target, start, rate, steps, decay=0.0):
+    """Losses and the last factors of descent."""
+    (a, b), (x, y) = target, start
+    losses = []
+    for _ in range(steps + 1):
+        error = a @ b.T - x @ y.T
+        losses.append(np.sum(error**2))
+        last = x, y
+        x, y = x + rate * (2 * error @ y - decay * x), y + rate * (2 * error.T @ x - decay * y)
+    return np.array(losses), last
+
+
+def test_of_a_balanced_start_it_is_the_closed_form():
+    target, start = drawn(0, 3)
+    balanced = deep_linear.balanced_start(0.1 * start[0] @ start[1].T)
+    # So small a step is a flow.
+    steps, rate = np.array([0, 10, 200, 900, 3000]) * 1000, 1e-6
+    product = target[0] @ target[1].T
+    x, y = deep_linear.balanced_flow(*balanced, product, steps * rate, time_constant=0.5)
+    expected = np.sum((product - x @ y.transpose(0, 2, 1)) ** 2, (1, 2))
+    for neglect in (True, False):
+        found = course(target, balanced, steps, rate, balanced=neglect)
+        np.testing.assert_allclose(found.loss, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize(("rank", "decay"), [(1, 0.0), (2, 0.0), (3, 0.2), (14, 0.0)])
+def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
+    target, start = drawn(rank, rank)
+    errors = []
+    for rate, steps in ((0.02, 100), (0.004, 500)):
+        losses, (x, y) = trained(target, start, rate, steps, decay)
+        stored = np.arange(0, steps + 1, steps // 50)
+        found = course(target, start, stored, rate, decay, followed=rank)
+        errors.append(
+            np.abs(found.loss - losses[stored]).max() / np.sum((target[0] @ target[1].T) ** 2)
+        )
+    # A fifth of the step, a fifth of the error; without the imbalance it would stay.
+    assert errors[1] < 0.3 * errors[0]
+    assert errors[1] < 0.02
+    cosines = [
+        goal.T @ (own / np.linalg.norm(own, axis=0))
+        for goal, own in zip(target, (x, y), strict=True)
+    ]
+    np.testing.assert_allclose(found.alignments[-1], cosines[0] * cosines[1], atol=0.02)
+    left, _, right = np.linalg.svd(target[0] @ target[1].T)
+    modes = np.diag(left.T @ x @ y.T @ right.T)[:rank]
+    np.testing.assert_allclose(found.modes[-1], modes, atol=0.01)
+    inside = sum(
+        np.sum((np.linalg.qr(g)[0].T @ own) ** 2) for g, own in zip(target, (x, y), strict=True)
+    )
+    whole = np.sum(x**2) + np.sum(y**2)
+    assert found.inside[-1] == pytest.approx(inside, rel=0.02)
+    assert found.outside[-1] == pytest.approx(whole - inside, abs=0.01 * whole)
+
+
+def test_leaving_the_imbalance_out_is_what_errs_at_a_small_step():
+    target, start = drawn(5, 2)
+    losses, steps = trained(target, start, 0.004, 500)[0][::10], np.arange(0, 501, 10)
+    both = (course(target, start, steps, 0.004, balanced=left).loss for left in (False, True))
+    with_it, without = (np.abs(one - losses).max() for one in both)
+    assert without > 3 * with_it
+
+
+def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
+    target, start = drawn(2, 3)
+    found = course(target, start, np.arange(0, 4001, 50), 0.02, 0.4)
+    expected = factorization.decayed_loss(target[0] @ target[1].T, 3, 0.4)
+    assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_components_keep_their_names():
+    target, start = drawn(3, 3)
+    steps = np.arange(0, 200, 2)
+    plain = course(target, start, steps, 0.05, followed=3)
+    turned = course(target, [one[:, ::-1] for one in start], steps, 0.05, followed=3)
+    np.testing.assert_allclose(plain.alignments, turned.alignments[:, :, ::-1], atol=1e-6)
+    np.testing.assert_allclose(plain.loss, turned.loss, atol=1e-9)
+
+
+def test_half_of_a_strength_is_reached_between_samples():
+    strengths = np.array([[0.0, 0.6, 0.0], [0.4, 0.7, 0.1], [0.8, 0.8, 0.2]])
+    found = half_steps(np.array([0, 10, 20]), strengths, np.array([1.0, 1.0, 1.0]))
+    np.testing.assert_allclose(found, [12.5, 0, np.nan])
+
+
+def test_independent_first_targets_are_shared_as_often_as_the_formula_says():
+    first = np.random.default_rng(0).integers(0, 10, (4000, 10))
+    shared = (first[:, :1] == first[:, 1:]).any(1).mean()
+    assert shared == pytest.approx(shared_first_target(10, 10), abs=0.04)  # 5 SD

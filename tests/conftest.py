@@ -92,3 +92,26 @@ def make_routing(path):
     slow = ("Judging: ", "Drawing: ")
     said = [line for line in done.stderr.splitlines() if not line.startswith(slow)]
     assert not said, "nothing but the table when the output is no terminal"
+
+
+@pytest.fixture(autouse=True)
+def every_figure_of_a_study_can_be_read(monkeypatch):
+    """Look at every figure that a study draws in a test: nothing clipped, no text on another, no legend on a curve."""
+    from legible import troubles
+
+    from foretrain.figures.style import style
+    from foretrain.plans.study import Study
+
+    found, drawn = [], Study.draw
+
+    def looked_at(study, grid):
+        drawings = drawn(study, grid)
+        for name, drawing in (drawings or {}).items():
+            if hasattr(drawing, "figure") and hasattr(drawing.figure, "draw_without_rendering"):
+                with style():
+                    found.extend(f"{study.name}, {name}: {one}" for one in troubles(drawing.figure))
+        return drawings
+
+    monkeypatch.setattr(Study, "draw", looked_at)
+    yield
+    assert not found, found

@@ -36,7 +36,8 @@ def test_words_of_a_study_from_elsewhere_are_its_own_and_the_last_declaration_ho
 def test_annotate_writes_unit_and_meaning_and_allows_leading_dims():
     data = annotate(xr.Dataset({"loss": (("seed", "step"), [[1.0, 0.5]])}))
     assert data["loss"].attrs["units"] == "1"
-    assert data["loss"].attrs["long_name"] == lookup("loss").meaning
+    assert data["loss"].attrs["long_name"] == "loss"
+    assert data["loss"].attrs["description"] == lookup("loss").meaning
 
 
 def test_wrong_dims_and_unknown_words_are_refused():

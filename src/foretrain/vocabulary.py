@@ -101,6 +101,11 @@ def declare(*variables: Variable) -> tuple[Variable, ...]:
     return variables
 
 
+def alike(*dims: str, **meanings: str) -> tuple[Variable, ...]:
+    """Pure numbers that have the same dims, by name and meaning."""
+    return tuple(Variable(name, dims, meaning=words) for name, words in meanings.items())
+
+
 def lookup(name: str) -> Variable:
     """The declared variable of that name; raises `VocabularyError` if there is none.
 
@@ -144,7 +149,7 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
             raise VocabularyError(
                 f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
             )
-        attrs = {"units": variable.unit, "long_name": variable.meaning}
+        attrs = {"units": variable.unit, **_named(str(name), variable.meaning)}
         if variable.source:
             attrs["source"] = variable.source
         dataset[name].attrs.update(attrs)
@@ -154,9 +159,14 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
             text = dataset[name].values.astype(np.dtypes.StringDType())
             dataset = dataset.assign_coords({name: (dataset[name].dims, text)})
         if str(name) in DIMS:
-            dataset[name].attrs["long_name"] = DIMS[str(name)]
+            dataset[name].attrs.update(_named(str(name), DIMS[str(name)]))
             dataset[name].attrs["units"] = _COORDINATE_UNITS.get(str(name), "1")
     return dataset
+
+
+def _named(name: str, meaning: str) -> dict[str, str]:
+    """A name that an axis can bear, and what it means."""
+    return {"long_name": name.replace("_", " "), "description": meaning}
 
 
 declare(

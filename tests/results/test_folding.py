@@ -112,7 +112,7 @@ def test_dims_are_the_axes_then_seed_then_step_then_the_variables_own(folder):
 
 def test_variables_carry_the_words_of_the_vocabulary_and_the_names_of_outcomes(folder):
     dataset = fold(folder, layout())
-    assert dataset.test_fold_strength.attrs["long_name"] == "Strength of each mode."
+    assert dataset.test_fold_strength.attrs["description"] == "Strength of each mode."
     assert dataset.outcome.attrs["flag_meanings"] == "missing running converged diverged"
     assert dataset.outcome.attrs["flag_values"] == [-1, 0, 1, 2]
     assert dataset.outcome.dtype == np.int8

@@ -158,7 +158,7 @@ def _title(name: str) -> str:
 
 
 def _caption(grid, variable, theory, axes, own, lines) -> str:
-    sentences = [textwrap.dedent(str(variable.attrs.get("long_name", ""))).strip()]
+    sentences = [textwrap.dedent(str(variable.attrs.get("description", ""))).strip()]
     seeds = variable.sizes.get("seed", 1)
     if seeds > 1:
         sentences.append(

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
+from matplotlib.ticker import FixedLocator, NullFormatter
 
 from foretrain.claims.interval import interval
 from foretrain.errors import argument_error
@@ -322,6 +323,20 @@ def axis_label(array: xr.DataArray, name: str | None = None) -> str:
     text = name or str(array.name or "").replace("_", " ").capitalize()
     unit = str(array.attrs.get("units", "1"))
     return text if unit in ("1", "") else f"{text} ({unit})"
+
+
+def few_log_ticks(ax: Axes) -> None:
+    """At most four labels on each logarithmic axis that shows little more than a decade, and none between them."""
+    for axis, scale in ((ax.xaxis, ax.get_xscale()), (ax.yaxis, ax.get_yscale())):
+        low, high = sorted(axis.get_view_interval())
+        if scale != "log" or not 0 < low < high < 30 * low:
+            continue
+        decade = 10.0 ** np.floor(np.log10(low))
+        places = decade * np.outer((1, 10), (1, 1.5, 2, 3, 5, 7)).ravel()
+        inside = places[(places >= low) & (places <= high)]
+        chosen = np.unique(np.linspace(0, len(inside) - 1, min(4, len(inside))).round().astype(int))
+        axis.set_major_locator(FixedLocator(inside[chosen]))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def panel_letters(axes) -> None:

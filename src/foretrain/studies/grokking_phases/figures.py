@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, panels, theory_line
+from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line
 from foretrain.training.embedding import PHASES
 
 from .reading import (
@@ -144,6 +144,7 @@ def _times(cell, both, where):
     left.plot(ends, ends, **theory_line(label="equal"))
     left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
     left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
+    few_log_ticks(left)
     left.set_title("Representation + decoder", loc="left")
     data = cell.simulation
     why, phase = causes(cell.parameters, data), data["phase"].values
@@ -154,7 +155,7 @@ def _times(cell, both, where):
         right.bar(PHASES[2:], counts, bottom=base, color=colour, label=f"{name} at fault")
         base = base + counts
     right.set(ylabel="Share of all runs")
-    right.set_title("Why runs do not generalise", loc="left")
+    right.set_title("Why others do not", loc="left")
     caption = (
         "Left: every run that generalises; the prediction is made before the run. Right: data, where the ideal model of the "
         "training set does not generalise; representation, where RQI is not reached; decoder, where it is."

@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.rcsetup import cycler
-from matplotlib.ticker import FixedLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from foretrain.claims.interval import interval
 from foretrain.errors import argument_error
@@ -336,6 +336,7 @@ def few_log_ticks(ax: Axes) -> None:
         inside = places[(places >= low) & (places <= high)]
         chosen = np.unique(np.linspace(0, len(inside) - 1, min(4, len(inside))).round().astype(int))
         axis.set_major_locator(FixedLocator(inside[chosen]))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
 
 

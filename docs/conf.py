@@ -1,11 +1,107 @@
 """Configuration of Sphinx."""
 
+import re
+from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.converter import convert as to_mathml
+
+from foretrain.plans import catalogue
+
 project = "foretrain"
 author = "The foretrain developers"
 copyright = "2026, The foretrain developers"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
 nb_execution_mode = "off"
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "foretrain"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["gallery.css"]
+
+# Docstrings name shapes and types in words; signatures keep their annotations as text, not as links to other packages.
+autodoc_typehints = "none"
+autodoc_default_options = {"show-inheritance": False}
+napoleon_use_rtype = False
+# Types of other packages, and of foretrain where they have no page: there is nothing to link to.
+nitpick_ignore_regex = [
+    ("py:exc", "StudyError"),
+    (
+        "py:.*",
+        r"(numpy|pathlib|collections|xarray|matplotlib|jax|typing|types|pandas|scipy|os)\..*",
+    ),
+    ("py:.*", r"foretrain\.(results\.summary|claims\.rows|report|plans)\..*"),
+]
+napoleon_use_ivar = True
+
+
+def as_markup(app, what, name, obj, options, lines):
+    """Formulas between dollar signs as formulas; bars of absolute values as bars, which else begin a substitution."""
+    text = "\n".join(lines)
+    parts = re.split(r"(\$\$.+?\$\$|\$[^$]+?\$|``.+?``|:math:`.+?`)", text, flags=re.DOTALL)
+    for place, part in enumerate(parts):
+        if part.startswith("$$"):
+            formula = " ".join(part.strip("$").split())
+            parts[place] = f"\n\n.. math:: {formula}\n\n"
+        elif part.startswith("$"):
+            parts[place] = f":math:`{' '.join(part.strip('$').split())}`"
+        elif not part.startswith((":math:", "``")):
+            part = re.sub(r"(?<=[ (])\*(?=\w+\b(?![*:]))", r"\*", part)  # of a shape, no emphasis
+            parts[place] = part.replace("|", r"\|")
+    lines[:] = "".join(parts).split("\n")
+    if what in ("attribute", "property", "data") and ":" in lines[0]:
+        lines[0] = lines[0].replace(":", " –", 1)  # a colon in a first line ends no type
+
+
+def with_single_names(app, what, name, obj, options, lines):
+    """Fields of several names, such as `low, high`, as one name: else the first would be the type of the second."""
+    for place, line in enumerate(lines):
+        if found := re.match(r":(ivar|param|vartype|type) ([\w*, ]+, [\w*]+):", line):
+            names = found.group(2).replace(", ", "/")
+            lines[place] = f":{found.group(1)} {names}:" + line[found.end() :]
+
+
+def gallery(app, docname, source):
+    """Put every study with its question and its first picture where the first page asks for them."""
+    if docname != "index":
+        return
+    cards = []
+    for name in catalogue.names():
+        page = (Path(app.srcdir) / "studies" / f"{name}.md").read_text("utf-8")
+        picture = re.search(r"!\[[^\]]*\]\(\.\./(images/[^)]+)\)", page)
+        shown = f"[![{name}]({picture.group(1)})](studies/{name}.md)\n\n" if picture else ""
+        question = catalogue.card(name).summary
+        cards.append(
+            f"::::{{container}} card\n{shown}**[{name}](studies/{name}.md)**\n{question}\n::::\n"
+        )
+    shown = ":::::{container} gallery\n" + "\n".join(cards) + ":::::\n"
+    source[0] = source[0].replace("<!-- gallery -->", shown)
+
+
+def mathml(node, display):
+    """The MathML of a formula; brackets grow by themselves, so that what makes them larger is left out."""
+    return to_mathml(re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*", "", node.astext()), display=display)
+
+
+def inline_formula(self, node):
+    """A formula in a line as MathML, which browsers set by themselves, offline too."""
+    self.body.append(mathml(node, "inline"))
+    raise nodes.SkipNode
+
+
+def block_formula(self, node):
+    """A formula of its own as MathML."""
+    self.body.append(self.starttag(node, "div", CLASS="math"))
+    self.body.append(mathml(node, "block") + "</div>")
+    raise nodes.SkipNode
+
+
+def setup(app):
+    """Let docstrings pass `as_markup` before their sections are read, and formulas be MathML."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))
+    app.connect("source-read", gallery)
+    app.connect("autodoc-process-docstring", as_markup, priority=100)
+    app.connect("autodoc-process-docstring", with_single_names, priority=900)

@@ -185,3 +185,16 @@ def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
     assert len(reasons) >= 3
     for reason in reasons:
         assert reason in page, reason
+
+
+@pytest.mark.slow
+def test_the_documentation_is_built_without_a_warning(tmp_path):
+    for name in ("sphinx", "myst_nb", "furo", "latex2mathml"):
+        pytest.importorskip(name, reason=f"{name} is not installed; it comes with foretrain[docs]")
+    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", "-b", "html", DOCS, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "theory" / "routing.html").read_text("utf-8")
+    assert "<math" in page
+    assert "\\frac" not in page
+    assert (tmp_path / "index.html").read_text("utf-8").count('class="card') >= 30

@@ -8,9 +8,12 @@ behind it is in the answer (``...`` stands for anything), ``# test_mine.py`` hol
 import ast
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from foretrain.claims.interval import interval
 from foretrain.cli import main

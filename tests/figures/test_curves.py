@@ -6,6 +6,7 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.colors import to_rgb
 
 from foretrain.figures import save
 from foretrain.figures.curves import draw
@@ -81,7 +82,10 @@ def test_of_many_variables_those_that_are_named_are_drawn():
 def test_theory_is_dashed_over_the_mean_over_seeds_with_its_band_and_single_runs():
     whole = grid()
     drawing = draw(whole)["loss"]
-    (ax,) = drawing.figure.axes
+    ax, rest = drawing.figure.axes
+    left = [line for line in rest.get_lines() if len(line.get_xdata()) > 2]
+    assert all(np.abs(line.get_ydata()).max() < 0.01 for line in left)  # theory is the mean
+    assert rest.get_ylabel() == "Off theory"
     *single, mean, theory = drawn(ax)
     assert len(single) == 5
     np.testing.assert_allclose(mean.get_ydata(), whole.simulation.loss.mean("seed"))
@@ -89,7 +93,7 @@ def test_theory_is_dashed_over_the_mean_over_seeds_with_its_band_and_single_runs
     np.testing.assert_allclose(theory.get_xdata(), whole.simulation.time)
     assert theory.get_zorder() > mean.get_zorder()
     assert (theory.get_linestyle(), theory.get_color()) == ("--", INK)
-    assert ax.get_xlabel() == f"Time ({TIME_UNIT})"
+    assert rest.get_xlabel() == f"Time ({TIME_UNIT})"
     assert set(labels(drawing.figure)) == {
         "single runs",
         "simulation",
@@ -150,8 +154,8 @@ def test_without_theory_every_curve_of_the_simulation_is_drawn():
 
 
 def test_without_time_the_abscissa_is_the_step():
-    (ax,) = draw(grid(with_time=False))["loss"].figure.axes
-    assert ax.get_xlabel() == "Step"
+    ax, rest = draw(grid(with_time=False))["loss"].figure.axes
+    assert rest.get_xlabel() == "Step"
     assert drawn(ax)[-1].get_xdata()[-1] == STEPS[-1]
 
 
@@ -308,3 +312,25 @@ def test_what_is_not_finite_is_nothing_and_no_curve_gives_nothing():
     assert runs["seeds"][0][3:] == [None] * (STEPS.size - 3)
     assert None not in runs["mean"]
     assert live(Grid(None)) is None
+
+
+def test_runs_that_were_cut_off_are_marked_where_others_converged():
+    whole = grid()
+    whole.simulation["outcome"].values[:] = CONVERGED
+    whole.simulation["outcome"].values[1] = OUT_OF_STEPS
+    (ax, *_) = draw(whole)["loss"].figure.axes
+    assert "cut off by the number of steps" in labels(ax.figure)
+    whole.simulation["outcome"].values[:] = (
+        OUT_OF_STEPS  # nothing converges: all took the steps they were to
+    )
+    (ax, *_) = draw(whole)["loss"].figure.axes
+    assert "cut off by the number of steps" not in labels(ax.figure)
+
+
+def test_ordered_values_have_colours_in_their_order():
+    drawing = draw(grid({"rank": (1, 2), "init_scale": (0.1, 0.2, 0.4)}))["loss"]
+    colours = [
+        line.get_color() for line in drawn(drawing.figure.axes[0]) if line.get_linewidth() > 2
+    ]
+    brightness = [sum(to_rgb(colour)) for colour in colours]
+    assert brightness == sorted(brightness)

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import to_hex
 
 from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing
@@ -27,15 +28,20 @@ from foretrain.figures.style import (
     legend_below,
     panels,
     seed_band,
+    shades,
     style,
     theory_line,
 )
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 _FIGURES = 6
 _PANELS = 6
 _COLOURS = 5
 _SINGLE_RUNS = 5
 _POINTS = 300  # of a curve: more are not told apart, and every one has its interval
+_CLOSE = 0.03  # of its range: theory within so much of the mean lies on it in a picture
+_FLAT = 0.01  # of its values: what changes by less is drawn flat
+_CUT = "cut off by the number of steps"
 _BLOW_UP = 1e3  # a mean that grows to so many times its start is drawn on a logarithmic scale
 
 
@@ -62,15 +68,25 @@ def _figure(grid, name: str) -> Drawing:
     lines, fixed = _lines(grid, variable, axes, own)
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
-    figure, board = panels(rows, columns, squeeze=False, height=3.2 * rows + 0.5)
+    below = len(along) == 1 and _close(grid, name, {**dict.fromkeys(axes[:1], 0), **fixed}, lines)
+    rest = None
+    if below:
+        shape = {"gridspec_kw": {"height_ratios": (3, 1)}, "sharex": True}
+        figure, board = panels(2, 1, squeeze=False, height=4.7, **shape)
+        rest, board = board[1, 0], board[:1]
+    else:
+        figure, board = panels(rows, columns, squeeze=False, height=3.2 * rows + 0.5)
     for ax in board.ravel()[len(along) :]:
         ax.set_visible(False)
+    ordered = not any(dim in own for spot in lines.values() for dim in spot) and len(lines) > 1
+    ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
+    colours = [to_hex(one) for one in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, (place, value) in zip(board.ravel(), along.items(), strict=False):
         first = {axes[0]: place} if axes else {}
         x, label = abscissa(grid.simulation, {**first, **fixed})
         drawn = [
             _curve(ax, x, grid, name, {**first, **fixed, **place}, words, colour)
-            for (words, place), colour in zip(lines.items(), PALETTE.values(), strict=False)
+            for (words, place), colour in zip(lines.items(), colours, strict=False)
         ]
         if any(drawn):
             _frame(ax)
@@ -79,6 +95,12 @@ def _figure(grid, name: str) -> Drawing:
         if axes:
             ax.set_title(cell_label({axes[0]: value}), loc="left", fontsize=12)
         ax.set_xlabel(label)
+        if rest is not None:
+            for (_, spot), colour in zip(lines.items(), colours, strict=False):
+                _residual(rest, x, grid, name, {**first, **fixed, **spot}, colour)
+            rest.axhline(0, **theory_line(linewidth=1))
+            rest.set(xlabel=label, ylabel="Off theory")
+            ax.set_xlabel("")
     for row in board:
         row[0].set_ylabel(axis_label(variable))
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
@@ -119,6 +141,11 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
         for number, run in enumerate(runs[:_SINGLE_RUNS] if len(runs) > 1 else ()):
             label = "single runs" if number == 0 and not _has(ax, "single runs") else None
             ax.plot(x[kept], run, color=colour, linewidth=0.8, alpha=0.45, zorder=2.5, label=label)
+        for run in runs[_cut_off(grid, place)[: len(runs)].nonzero()[0][:_SINGLE_RUNS]]:
+            last = np.flatnonzero(np.isfinite(run))[-1:]
+            look = {"color": colour, "markerfacecolor": "white", "markersize": 5, "zorder": 5}
+            label = None if _has(ax, _CUT) else _CUT
+            ax.plot(x[kept][last], run[last], "o", label=label, **look)
         with np.errstate(over="ignore"):
             seed_band(ax, x[kept], runs, words or "simulation", color=colour)
     if theory is not None and (predicted := prediction(theory, variable, place)) is not None:
@@ -129,6 +156,56 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
             if not _has(ax, "theory"):
                 ax.plot([], [], **theory_line(label="theory"))
     return found
+
+
+def _mean(grid, name, place) -> np.ndarray:
+    """The mean over the seeds that are there, shape (step,)."""
+    runs = by_seed(grid.simulation[name].isel(place, missing_dims="ignore"))
+    runs = held_to_end(runs, grid.simulation.get("outcome"), place)
+    known = np.isfinite(runs)
+    total = np.where(known, runs, 0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+
+def _close(grid, name, place, lines) -> bool:
+    """Whether theory lies on the simulation in a picture: then only what is left between them tells them apart."""
+    theory = grid.theory.get(name)
+    if theory is None:
+        return False
+    shown, off = [], []
+    for spot in lines.values():
+        predicted = prediction(theory, grid.simulation[name], {**place, **spot})
+        if predicted is not None:
+            mean = _mean(grid, name, {**place, **spot})
+            shown.append(mean)
+            off.append(mean - predicted)
+    with np.errstate(invalid="ignore", over="ignore"):
+        values, left = np.concatenate(shown or [[]]), np.concatenate(off or [[]])
+        values, left = values[np.isfinite(values)], left[np.isfinite(left)]
+        if not left.size or np.ptp(values) < _FLAT * np.abs(values).max():
+            return False
+        return bool(np.abs(left).max() <= _CLOSE * np.ptp(values))
+
+
+def _residual(ax, x, grid, name, place, colour) -> None:
+    """Simulation minus theory: the mean, in a band of its interval."""
+    theory, variable = grid.theory[name], grid.simulation[name]
+    predicted = prediction(theory, variable, place)
+    if predicted is None:
+        return
+    runs = by_seed(variable.isel(place, missing_dims="ignore"))
+    runs = held_to_end(runs, grid.simulation.get("outcome"), place) - predicted
+    kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
+    if kept.size:
+        seed_band(ax, x[kept], runs[:, kept], color=colour)
+
+
+def _cut_off(grid, place) -> np.ndarray:
+    """Which runs of a cell took all their steps though others of the grid converged, bool (seed,)."""
+    outcome = grid.simulation.get("outcome")
+    if outcome is None or not (outcome == CONVERGED).any():
+        return np.zeros(0, bool)
+    return np.ravel(outcome.isel(place, missing_dims="ignore").values) == OUT_OF_STEPS
 
 
 def _has(ax, label) -> bool:
@@ -170,7 +247,9 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
         sentences.append("Solid: the trained network, one seed.")
     if theory is not None:
         by_seed = ", mean over seeds" if "seed" in theory.dims else ""
-        sentences.append(f"Dashed: theory{by_seed}.")
+        sentences.append(
+            f"Dashed: theory{by_seed}. Where they lie on each other what is left is drawn below."
+        )
     if axes and len(grid.axes[axes[0]]) > _PANELS:
         sentences.append(f"Of {len(grid.axes[axes[0]])} values of {axes[0]} {_PANELS} are drawn.")
     long = [dim for dim in own if variable.sizes[dim] > 1]

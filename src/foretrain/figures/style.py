@@ -45,6 +45,7 @@ OPTIMISER_COLOURS = {
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half
+_DARK = 0.75  # sum of red, green and blue
 _ROW = 3.4  # inches, height of one row of panels
 
 _SETTINGS = {
@@ -195,9 +196,11 @@ def shades(number: int) -> np.ndarray:
 def theory_line(color=None, **overrides) -> dict:
     """Keywords of ``Axes.plot`` for a predicted curve: thin, dashed, on top.
 
-    `color` is that of its simulation, drawn darker here.
+    `color` is that of its simulation, drawn darker here; lighter where it is so dark that darker could not be seen on it.
     """
     shade = INK if color is None else tuple(0.45 * channel for channel in to_rgb(color))
+    if color is not None and sum(to_rgb(color)) < _DARK:
+        shade = tuple(0.6 + 0.4 * channel for channel in to_rgb(color))
     dashes = (0, (4, 2.2))
     return {"color": shade, "linestyle": dashes, "linewidth": 1.5, "zorder": 4, **overrides}
 

@@ -23,7 +23,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
 from foretrain.plans.study import Study, define
 from foretrain.streams import Seed, generator, key, normals
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import Variable, alike, declare
 
 if TYPE_CHECKING:
     from foretrain.figures import Drawing
@@ -46,6 +46,7 @@ __all__ = [
     "Study",
     "Training",
     "Variable",
+    "alike",
     "argument_error",
     "at_end",
     "crossing_time",

@@ -1,8 +1,9 @@
 import itertools
 
 import numpy as np
-from made_up import check, runs
+from made_up import check, runs, verdicts
 
+from foretrain.claims.claim import FAILS
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.deep_linear_coefficients import claims, study
@@ -58,6 +59,14 @@ def test_every_sentence_can_hold_and_fail():
             "langevin.corrected": grid,
         },
     )
+
+
+def test_what_vanishes_at_once_is_no_logarithm():
+    """Nothing missing at the larger beta: two layers at zero miss what one determinant says."""
+    whole = grid(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
+    (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
+    assert claim.verdict == FAILS
+    assert 0.05 < claim.allowed[0] < 0.5
 
 
 def test_what_is_known_at_finite_beta_is_that_of_two_layers_at_zero():

@@ -107,6 +107,8 @@ def test_every_sentence_can_hold_and_fail():
         "needed": lambda: grid(left=-1),
         "enough-at-scale": lambda: grid(least=1),
         "enough-at-scale.corrected": lambda: grid(edges=1),
+        "needed-at-scale": lambda: grid(least=-5),
+        "edges-needed-at-scale": lambda: grid(edges=-5),
         "weights-at-scale": lambda: grid(weights=-1),
         "by-volume": lambda: grid(decades=1.5),
         "rise-power": lambda: grid(power=0.7),

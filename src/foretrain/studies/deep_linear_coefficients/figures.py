@@ -11,7 +11,7 @@ from .claims import exact, sampled
 def draw(grid):
     """Sampled against exact coefficients, and what is missing by multiplicity."""
     figure, (left, right) = panels(1, 2, height=4.4)
-    colours = list(PALETTE.values())
+    colours, seen = list(PALETTE.values()), set()
     cells = [cell.along("network") for cell in grid.cells(keep=("network",))]
     for number, cell in enumerate(sorted(cells, key=lambda one: one.parameters.beta)):
         (limit, m), found = exact(cell), sampled(cell)
@@ -24,12 +24,13 @@ def draw(grid):
         shift = 0.12 * (number - (len(cells) - 1) / 2)
         right.plot(m[:, 0] + shift, missing, "o", color=colour, markersize=4, alpha=0.6)
         steps = np.unique(m)
+        seen |= {int(step) for step in steps}
         right.plot(steps + shift, (steps - 1) / np.log(beta), "_", color=colour, markersize=14)
     top = left.get_xlim()[1]
     left.plot([0, top], [0, top], color="#c5c9cd", linewidth=1, zorder=0)
     left.set(xlabel="closed form", ylabel="sampled")
     right.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
-    right.set(xlabel="multiplicity m", ylabel="closed form - sampled")
+    right.set(xlabel="multiplicity m", ylabel="closed form - sampled", xticks=sorted(seen))
     caption = (
         "Left: every network, mean and deviation of its chains. Right: what is missing at finite beta; dashes are "
         "(m - 1)/ln(beta), which leaves out terms that are constant in the logarithm."

@@ -19,7 +19,7 @@ _CURVES = {
 
 def draw(grid):
     """Counted against exact, the loss of mixed blocks against the measure, and answers off the data while it is trained."""
-    figure, (left, middle, right) = panels(1, 3, height=3.4)
+    figure, (left, middle, right) = panels(1, 3, height=3.8)
     colours = list(PALETTE.values())
     cell, words = grid.first()
     for place, (one, colour) in enumerate(zip(grid.cells(), colours, strict=False)):
@@ -28,7 +28,10 @@ def draw(grid):
             continue
         x = data["deficit"].values.ravel() * 1.03 ** (place - 1.5)
         y = data["counted"].sum("free_source").transpose(*data["deficit"].dims).values.ravel()
-        left.plot(x, y, "o", color=colour, alpha=0.25, markersize=3, label=one.parameters.kind)
+        left.plot(x, y, "o", color=colour, alpha=0.25, markersize=3)
+        left.plot(
+            [], [], "o", color=colour, label=one.parameters.kind
+        )  # as strong as a legend must be
     top = max(left.get_xlim()[1], 2)
     left.plot([1, top], [1, top], color="0.5", linewidth=0.8, zorder=0)
     left.set(xscale="log", yscale="log", xlabel="free directions", ylabel="counted")
@@ -45,7 +48,7 @@ def draw(grid):
         for name, colour in zip(TRAININGS, colours, strict=False):
             found = trained["off_distribution"].sel(decayed=name)
             seed_band(right, found["update"], found, f"{name} decay", color=colour)
-    right.set(yscale="log", xlabel="updates", ylabel="change off the data")
+    right.set(yscale="log", xlabel="updates", ylabel="change off data")
     caption = (
         "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import Variable, alike, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape"
 COST = "2 min"
@@ -20,92 +20,49 @@ SAMPLED = SCALES[-2:]  # below, chains take too long to get around flat directio
 TRAININGS = ("without", "with")
 CURVE = 60  # points of the curves of training
 lab.declare(
-    Variable("parameter_count", ("network",), meaning="Weights and biases of each network."),
     Variable(
         "counted", ("free_source", "network"), meaning="Free directions by source, none twice."
     ),
-    Variable(
-        "counted_by_squares",
-        ("network",),
-        meaning="All sources, a block taken as s squared instead of size times s.",
+    *alike(
+        "network",
+        parameter_count="Weights and biases of each network.",
+        counted_by_squares="All sources, a block taken as s squared instead of size times s.",
+        deficit="Parameters less the exact rank of the Jacobian on data.",
+        hidden_neurons="Of all hidden layers: so many scales.",
+        parameters_left="Of the sparsified network.",
+        sparsified_gap="Largest difference of the sparsified network's outputs, by the old gates, over the largest output.",
     ),
-    Variable(
-        "deficit", ("network",), meaning="Parameters less the exact rank of the Jacobian on data."
-    ),
-    Variable("hidden_neurons", ("network",), meaning="Of all hidden layers: so many scales."),
-    Variable("parameters_left", ("network",), meaning="Of the sparsified network."),
-    Variable(
-        "effective",
-        ("noise_scale", "network"),
-        meaning="Squared singular values of the Jacobian, over examples, of at least the scale.",
-    ),
-    Variable(
-        "counted_at_scale",
-        ("noise_scale", "network"),
-        meaning="Parameters less the directions counted as free at the scale.",
-    ),
-    Variable(
-        "counted_by_roots",
-        ("noise_scale", "network"),
-        meaning="The same, activations and Jacobians each held against the root of the scale.",
-    ),
-    Variable(
-        "left_at_scale",
-        ("noise_scale", "network"),
-        meaning="Fewest parameters of the sparsified network with a loss of at most the scale.",
-    ),
-    Variable(
-        "edges_at_scale",
-        ("noise_scale", "network"),
-        meaning="Fewest edges between directions of the interaction basis with a loss of at most the scale.",
-    ),
-    Variable(
-        "weights_at_scale",
-        ("noise_scale", "network"),
-        meaning="Fewest edges between neurons with a loss of at most the scale.",
+    *alike(
+        "noise_scale",
+        "network",
+        effective="Squared singular values of the Jacobian, over examples, of at least the scale.",
+        counted_at_scale="Parameters less the directions counted as free at the scale.",
+        counted_by_roots="The same, activations and Jacobians each held against the root of the scale.",
+        left_at_scale="Fewest parameters of the sparsified network with a loss of at most the scale.",
+        edges_at_scale="Fewest edges between directions of the interaction basis with a loss of at most the scale.",
+        weights_at_scale="Fewest edges between neurons with a loss of at most the scale.",
+        smooth="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
     ),
     Variable(
         "sampled",
         ("sampled_scale", "network"),
         meaning="2 lambda_Z at beta = 1/(2 eps) around the network, with a prior of unit width.",
     ),
-    Variable(
-        "smooth",
-        ("noise_scale", "network"),
-        meaning="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
+    *alike(
+        "flipped_share",
+        "network",
+        disagreement="What gates say that activations move by, summed over outputs.",
+        mixing_loss="Behavioural loss once neurons of a block are mixed.",
+        transfer="What gates say that outputs move by as a neuron passes on a hundredth of another.",
+        transfer_loss="Behavioural loss of that.",
     ),
-    Variable(
-        "sparsified_gap",
-        ("network",),
-        meaning="Largest difference of the sparsified network's outputs, by the old gates, over the largest output.",
+    *alike(
+        "decayed",
+        "update",
+        null_weight="Norm of first weights along directions of zero variance, over that at the start.",
+        off_distribution="Mean square change of outputs by a unit step off the data, over that at the start.",
+        fit="Loss on the data, over that at the start.",
     ),
-    Variable(
-        "disagreement",
-        ("flipped_share", "network"),
-        meaning="What gates say that activations move by, summed over outputs.",
-    ),
-    Variable(
-        "mixing_loss",
-        ("flipped_share", "network"),
-        meaning="Behavioural loss once neurons of a block are mixed.",
-    ),
-    Variable(
-        "transfer",
-        ("flipped_share", "network"),
-        meaning="What gates say that outputs move by as a neuron passes on a hundredth of another.",
-    ),
-    Variable("transfer_loss", ("flipped_share", "network"), meaning="Behavioural loss of that."),
-    Variable(
-        "null_weight",
-        ("decayed", "update"),
-        meaning="Norm of first weights along directions of zero variance, over that at the start.",
-    ),
-    Variable(
-        "off_distribution",
-        ("decayed", "update"),
-        meaning="Mean square change of outputs by a unit step off the data, over that at the start.",
-    ),
-    Variable("fit", ("decayed", "update"), meaning="Loss on the data, over that at the start."),
 )
 
 

@@ -119,68 +119,27 @@ def local_over_global(data):
     return learned(data, found[:, BASES.index("local")] / found[:, BASES.index("global")])
 
 
-@sentence(
-    "A digits classifier needs fewer directions in the interaction basis than in any of PCA, SVD and neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
+def fewer(network, what, others="PCA, SVD or neurons", of="", id=""):
+    """That a network needs fewer directions, or edges, in the interaction basis than in the best of others."""
+
+    def ratio(cell):
+        return best_other(cell.variants[of] if of else cell.simulation, f"{what}_needed")
+
+    said = f"{network} needs fewer {what} in the interaction basis than in {others}."
+    return sentence(said, source=SOURCE, allowed=(0, 0.999), why=FEWER, of=of, id=id)(ratio)
+
+
+ANY = "any of PCA, SVD and neurons"
+fewer_directions = fewer("A digits classifier", "directions", ANY, id="fewer-directions")
+fewer_edges = fewer("A digits classifier", "edges", ANY, id="fewer-edges")
+MODULAR = "A network for modular addition"
+modular_directions = fewer(MODULAR, "directions", of="modular", id="modular-directions")
+modular_edges = fewer(MODULAR, "edges", of="modular", id="modular-edges")
+ATTENTIVE = "A transformer for modular addition"
+transformer_directions = fewer(
+    ATTENTIVE, "directions", of="transformer", id="transformer-directions"
 )
-def fewer_directions(cell):
-    return best_other(cell.simulation, "directions_needed")
-
-
-@sentence(
-    "A digits classifier needs fewer edges in the interaction basis than in any of PCA, SVD and neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
-)
-def fewer_edges(cell):
-    return best_other(cell.simulation, "edges_needed")
-
-
-@sentence(
-    "A network for modular addition needs fewer directions in the interaction basis than in PCA, SVD or neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
-    of="modular",
-)
-def modular_directions(cell):
-    return best_other(cell.variants["modular"], "directions_needed")
-
-
-@sentence(
-    "A network for modular addition needs fewer edges in the interaction basis than in PCA, SVD or neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
-    of="modular",
-)
-def modular_edges(cell):
-    return best_other(cell.variants["modular"], "edges_needed")
-
-
-@sentence(
-    "A transformer for modular addition needs fewer directions in the interaction basis than in PCA, SVD or neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
-    of="transformer",
-)
-def transformer_directions(cell):
-    return best_other(cell.variants["transformer"], "directions_needed")
-
-
-@sentence(
-    "A transformer for modular addition needs fewer edges in the interaction basis than in PCA, SVD or neurons.",
-    source=SOURCE,
-    allowed=(0, 0.999),
-    why=FEWER,
-    of="transformer",
-)
-def transformer_edges(cell):
-    return best_other(cell.variants["transformer"], "edges_needed")
+transformer_edges = fewer(ATTENTIVE, "edges", of="transformer", id="transformer-edges")
 
 
 def generalised(data):

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
+from foretrain.claims.allowed import POSITIVE, around
 from foretrain.claims.deviation import largest
 from foretrain.study import Exact, PerSeed, sentence
 
@@ -117,16 +117,15 @@ def as_derived(cell):
     return Exact(float(gaps[worst]), f"Of {worst}.")
 
 
-@said(
-    "Rotating the neurons of two linear modules into each other leaves the learning coefficient as it is.",
-    source=PAGE,
-    predicted=0,
-    allowed=(-0.75, 0.75),
-    why=ROUGH
-    + " A change of coordinates that keeps the loss keeps the coefficient: an exact null.",
-)
-def rotation(cell):
-    return more(cell, "rotated").mean(1)
+def differs(pair, statement, id, why, predicted=0.0, reach=0.75):
+    """By how many effective parameters the entangled network of a pair differs from the modular one."""
+
+    def gap(cell):
+        return more(cell, pair).mean(1)
+
+    note = "Parameters beyond those of the network in which they idle." if predicted else ""
+    given = {"predicted": predicted, "allowed": around(predicted, reach), "note": note}
+    return said(statement, source=PAGE, why=why, id=id, **given)(gap)
 
 
 def pair_costs(rectified):
@@ -135,28 +134,28 @@ def pair_costs(rectified):
     return float((derived(names[0]) - derived(names[1])).mean())
 
 
-@said(
+rotation = differs(
+    "rotated",
+    "Rotating the neurons of two linear modules into each other leaves the learning coefficient as it is.",
+    "rotation",
+    ROUGH + " A change of coordinates that keeps the loss keeps the coefficient: an exact null.",
+)
+cancelling = differs(
+    "cancelling",
     "Two neurons whose paths across modules cancel have inputs + outputs effective parameters, and twice the outputs idle.",
-    source=PAGE,
-    predicted=pair_costs(False),
-    allowed=(pair_costs(False) - 0.25, pair_costs(False) + 0.25),
-    why=SMOOTH,
-    note="Parameters of tanh beyond those of the network in which they idle.",
+    "cancelling",
+    SMOOTH,
+    pair_costs(False),
+    0.25,
 )
-def cancelling(cell):
-    return more(cell, "cancelling").mean(1)
-
-
-@said(
+cancelling_rectified = differs(
+    "cancelling, rectified",
     "Rectified neurons that cancel have one less, for their scale.",
-    source=PAGE,
-    predicted=pair_costs(True),
-    allowed=(pair_costs(True) - 1, pair_costs(True) + 1),
-    why=ROUGH,
-    note="Parameters beyond those of the network in which they idle.",
+    "cancelling-rectified",
+    ROUGH,
+    pair_costs(True),
+    1.0,
 )
-def cancelling_rectified(cell):
-    return more(cell, "cancelling, rectified").mean(1)
 
 
 @said(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import alike, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
 COST = "2 min"
@@ -23,42 +23,36 @@ SAMPLED = {"strength": 1.0, "mediators": 2}
 PATHS = {"entangled": 1500, "held": 2500}  # of chains; one is a step
 PARTS = ("first", "first, held", "second", "both", "second, apart", "both, apart")
 lab.declare(
-    Variable("apart_sum", meaning="Effective parameters of both modules, nothing between them."),
-    Variable("apart_together", meaning="Of the network that they are, weights between them held."),
-    Variable("constrained", meaning="Effective parameters of M1 that keep its mediators too."),
-    Variable("unconstrained", meaning="Effective parameters of M1 for its own outputs alone."),
-    Variable("second", meaning="Effective parameters of M2."),
-    Variable("together", meaning="Of the whole network, weights between the modules held."),
-    Variable("secant_cost", meaning="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps."),
-    Variable("derivative_cost", meaning="Its derivative: 2 d ln V/d ln eps."),
-    Variable("pair_cost", meaning="Secant of volumes of two constraints at once."),
-    Variable("other_cost", meaning="Secant of volumes of the second of them alone."),
-    Variable("secant_law", meaning="1 - 2 ln w/ln eps of the constraint, from 0 to 1."),
-    Variable("derivative_law", meaning="1 where w² > eps, else 0."),
-    Variable("search_agreement", meaning="Adjusted Rand index of modules by the normalised cut."),
-    Variable("plain_agreement", meaning="Adjusted Rand index of modules by the plain cut."),
-    Variable(
-        "sampled_parameters",
-        ("realisation", "module_units"),
-        meaning="Twice the sampled learning coefficient of networks of equal function, by kind and size.",
+    *alike(
+        apart_sum="Effective parameters of both modules, nothing between them.",
+        apart_together="Of the network that they are, weights between them held.",
+        constrained="Effective parameters of M1 that keep its mediators too.",
+        unconstrained="Effective parameters of M1 for its own outputs alone.",
+        second="Effective parameters of M2.",
+        together="Of the whole network, weights between the modules held.",
+        secant_cost="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps.",
+        derivative_cost="Its derivative: 2 d ln V/d ln eps.",
+        pair_cost="Secant of volumes of two constraints at once.",
+        other_cost="Secant of volumes of the second of them alone.",
+        secant_law="1 - 2 ln w/ln eps of the constraint, from 0 to 1.",
+        derivative_law="1 where w² > eps, else 0.",
+        search_agreement="Adjusted Rand index of modules by the normalised cut.",
+        plain_agreement="Adjusted Rand index of modules by the plain cut.",
     ),
-    Variable(
-        "derived_parameters",
-        ("realisation", "module_units"),
-        meaning="What it tends to, where that is known.",
+    *alike(
+        "realisation",
+        "module_units",
+        sampled_parameters="Twice the sampled learning coefficient of networks of equal function, by kind and size.",
+        derived_parameters="What it tends to, where that is known.",
+        exact_rank="Rank of their Jacobians.",
+        function_gap="Root mean square distance from the function of the modular one.",
     ),
-    Variable("exact_rank", ("realisation", "module_units"), meaning="Rank of their Jacobians."),
-    Variable(
-        "function_gap",
-        ("realisation", "module_units"),
-        meaning="Root mean square distance from the function of the modular one.",
+    *alike(
+        "nonlinearity",
+        "loss_part",
+        constrained_parameters="Twice the sampled learning coefficient of a loss of interacting modules.",
+        constrained_rank="Rank of its Jacobian.",
     ),
-    Variable(
-        "constrained_parameters",
-        ("nonlinearity", "loss_part"),
-        meaning="Twice the sampled learning coefficient of a loss of interacting modules.",
-    ),
-    Variable("constrained_rank", ("nonlinearity", "loss_part"), meaning="Rank of its Jacobian."),
 )
 
 

@@ -1,5 +1,6 @@
 """HTML from templates: one environment, in which every text is escaped unless it is marked as HTML."""
 
+import re
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,7 +11,7 @@ def _environment():
     # Jinja2 is imported when first needed: a command that shows no HTML does not wait for it.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FunctionLoader(source),
         autoescape=True,
         undefined=StrictUndefined,
@@ -18,6 +19,47 @@ def _environment():
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
+    environment.filters["formulas"] = formulas
+    return environment
+
+
+def formulas(text: str) -> Any:
+    """A plain text as HTML in which what reads as a formula is set as one.
+
+    Greek names become letters, ``sigma_0`` and ``B_2`` get their index, ``x^2`` and ``P^(-3/4)`` their exponent, ``sqrt(M)``
+    its sign. Words with an underscore that are no symbol, such as ``init_scale``, stay.
+    """
+    from markupsafe import Markup, escape
+
+    html = str(escape(text))
+    html = re.sub(r"\bsqrt\((\w+)\)", r"√\1", html).replace("sqrt(", "√(")
+    symbol = rf"(?:{'|'.join(_GREEK)}|[A-Za-z])"
+    index = r"(?:_(?:\{(\w+)\}|(\d+|[a-z])(?![A-Za-z0-9])))?"
+    power = r"(?:\^(?:\(([^()]+)\)|(-?\d+(?:\.\d+)?|[a-zT])(?![A-Za-z0-9])))?"
+
+    def shown(found):
+        name, in_braces, low, in_brackets, high = found.groups()
+        if (name not in _GREEK) and not any((in_braces, low, in_brackets, high)):
+            return found.group(0)
+        index, power = in_braces or low, in_brackets or high
+        return "".join(
+            (
+                _GREEK.get(name, f"<i>{name}</i>"),
+                f"<sub>{index}</sub>" if index else "",
+                f"<sup>{power}</sup>" if power else "",
+            )
+        )
+
+    return Markup(re.sub(rf"(?<![\w&#;]){'('}{symbol}{')'}{index}{power}(?![\w(])", shown, html))
+
+
+_GREEK = dict(
+    zip(
+        "alpha beta gamma delta epsilon eta theta kappa lambda mu nu rho sigma tau phi chi psi omega pi".split(),
+        "αβγδεηθκλμνρστφχψωπ",
+        strict=True,
+    )
+)
 
 
 def source(name: str) -> str:

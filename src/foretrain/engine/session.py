@@ -14,6 +14,7 @@ When the other side is gone it ends at once and writes nothing more, so that a n
 
 import json
 import os
+import platform
 import queue
 import signal
 import sys
@@ -305,10 +306,25 @@ def _out_of_memory(error):
 
 
 def device() -> str:
-    """What JAX computes on, in words."""
+    """What JAX computes on, in words: kind, processor, number of cores, system."""
     import jax
 
-    return f"{jax.default_backend()}: {jax.devices()[0].device_kind}"
+    backend, kind = jax.default_backend(), jax.devices()[0].device_kind
+    if backend == "cpu":
+        kind = f"{_processor()}, {os.cpu_count()} cores"
+    return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
+
+
+def _processor() -> str:
+    """Name of the processor, as the system tells it."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
+            for line in told:
+                if line.startswith("model name"):
+                    return " ".join(line.partition(":")[2].split())
+    except OSError:  # no Linux
+        pass
+    return platform.processor() or "unknown processor"
 
 
 def main() -> None:

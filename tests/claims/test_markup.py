@@ -1,0 +1,19 @@
+import pytest
+
+from foretrain.claims.markup import formulas
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("as sigma_0^2 falls", "as σ<sub>0</sub><sup>2</sup> falls"),
+        ("P^(-3/4) of it", "<i>P</i><sup>-3/4</sup> of it"),
+        ("sqrt(M) times", "√M times"),
+        ("sigma^(1 - s_2/s_1)", "σ<sup>1 - s_2/s_1</sup>"),
+        ("init_scale=0.1, a * b, H = 2D", "init_scale=0.1, a * b, H = 2D"),
+        ("the alphabet of lambdas", "the alphabet of lambdas"),
+        ("<b> lambda </b>", "&lt;b&gt; λ &lt;/b&gt;"),
+    ],
+)
+def test_what_reads_as_a_formula_is_set_as_one_and_nothing_else_is_touched(text, html):
+    assert formulas(text) == html

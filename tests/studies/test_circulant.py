@@ -9,8 +9,14 @@ from foretrain.streams import Seed
 from foretrain.studies.circulant import study
 from foretrain.studies.circulant.theory import fit, predict, unit_flow
 from foretrain.tasks import masks
-from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import early_flow, rescaled, weights_when
+from foretrain.theory.masked_rank_one import alignment_exponent, flow, misalignment
+from foretrain.theory.masked_rank_one_end import component_signs
+from foretrain.theory.masked_rank_one_escape import (
+    blow_up_time,
+    early_flow,
+    rescaled,
+    weights_when,
+)
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, STAGES
 
@@ -93,6 +99,9 @@ def test_a_run_on_the_linearised_flow_has_the_misalignment_that_is_foretold_at_i
     ran = made_up.runs({}, 3, place)
     told = fit(Grid(study.Parameters(width=7, init_scale=sigma), {}, 3, simulation=ran))
     np.testing.assert_allclose(told["predicted_misalignment"], [*known, np.nan], rtol=1e-9)
+    # Of s the sign is that of the run.
+    scales = place["stage_scale"][:2, DEPARTURE]
+    np.testing.assert_allclose(told["predicted_scale"], [*scales, np.nan], rtol=1e-6)
 
 
 def test_prediction_of_agreeing_signs_is_that_of_the_weights():
@@ -132,6 +141,33 @@ def test_drawn_circulants_are_circulant_and_some_fall_into_components():
     assert seen == {1, 2, 5}
 
 
+def test_drawn_shifts_are_shifts_but_for_the_identity():
+    seen = set()
+    for seed in range(40):
+        (offset,) = np.flatnonzero(sample(seed, 1, "drawn").trained_pairs[0])
+        seen.add(int(offset))
+    assert seen <= set(range(1, 10))
+    assert len(seen) > 6
+
+
+def test_opposite_offsets_pair_five_blocks_which_take_signs_of_their_own():
+    # Offsets {0, 5} of 10: the flow itself, from small weights, ends right on every pair up to a sign by block.
+    trained = np.eye(10) + np.roll(np.eye(10), 5, axis=1)
+    drawn = sample(3)._replace(trained_pairs=trained)
+    inputs, outputs = masks.components(trained)
+    assert inputs.max() == 4
+    sigma = 1e-6
+    start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
+    end = 5 * blow_up_time(early_flow(trained, *start))
+    u, v, s = (weights[-1] for weights in flow(np.array([end]), trained, *start))
+    product = s * np.outer(u, v)
+    np.testing.assert_allclose(np.abs(product), 1, atol=1e-4)
+    left, right = component_signs(trained, *start)
+    np.testing.assert_array_equal(np.sign(product), np.outer(left, right))
+    assert (product[inputs[:, None] == outputs] > 0).all()
+    assert (product < 0).any()
+
+
 @pytest.mark.slow
 def test_small_study_separates_stuck_runs_and_draws(tmp_path):
     result = foretrain.run(
@@ -156,7 +192,7 @@ def test_small_study_separates_stuck_runs_and_draws(tmp_path):
         "alignment-exponent[width=5]",
     ):
         assert claims[id].verdict == "holds", claims[id]
-    for name in ("misalignment", "generalisation", "alignment-and-generalisation"):
+    for name in ("misalignment", "generalisation", "stuck", "alignment-and-generalisation"):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 

@@ -82,7 +82,7 @@ def test_training_alone_can_be_the_study(tmp_path):
         workers=0,
         quiet=True,
     )
-    assert {"outlier-in-training", "invariants"} <= {claim.id for claim in result.claims}
+    assert {"outlier-generalises", "invariants"} <= {claim.id for claim in result.claims}
 
 
 def test_bad_arguments_are_refused():

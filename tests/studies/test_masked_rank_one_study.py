@@ -5,7 +5,7 @@ import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
-from foretrain.studies.masked_rank_one.theory import predict
+from foretrain.studies.masked_rank_one.theory import predict, told_pairs
 from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one as model
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, weights_at
@@ -25,6 +25,23 @@ def test_a_seed_is_the_same_start_rescaled_and_a_nested_mask():
     assert not np.array_equal(
         one["left_start"], study.inputs(study.Parameters(**SMALL), Seed(1, 4))["left_start"]
     )
+
+
+def test_sparse_masks_are_rectangular_and_of_every_kind():
+    parts, idle = set(), 0
+    for seed in range(60):
+        drawn = study.drawn(study.Parameters(mask="sparse"), Seed(0, seed))
+        assert drawn.trained_pairs.shape == (10, 15)
+        assert (drawn.left.size, drawn.right.size) == (10, 15)
+        rows, columns = routing.components(drawn.trained_pairs)
+        trained = np.concatenate([drawn.trained_pairs.any(1), drawn.trained_pairs.any(0)])
+        labels = np.concatenate([rows, columns])
+        parts.add(np.unique(labels[trained]).size)
+        idle += not trained.all()
+        told = told_pairs(10, 1e-2, Seed(0, seed))
+        np.testing.assert_array_equal(told.within, (rows[:, None] == columns) & ~told.idle)
+    assert {1, 2, 3, 4} <= parts
+    assert 10 < idle <= 60
 
 
 def test_the_closed_form_at_s_is_where_the_whole_flow_is_while_small():
@@ -82,7 +99,7 @@ def test_small_study_holds_what_is_exact_and_draws(tmp_path):
     ratio = result.fits["stage_deviation"] / result.fits["stage_neglected"]
     late = ratio.sel(init_scale=1e-6).isel(stage=DEPARTURE)
     np.testing.assert_allclose(late, 1 / 3, atol=0.05)
-    for name in ("escape", "escape-time", "alignment", "outcomes"):
+    for name in ("escape", "escape-time", "alignment", "outcomes", "components"):
         assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
 
 

@@ -148,3 +148,14 @@ def test_inputs_without_common_output_at_the_sizes_of_the_figures():
     assert not routing.without_common_output(routing.circulant(7, 4)).any()
     trained = np.array([[1, 1, 0], [0, 1, 1], [0, 0, 1]])
     assert np.argwhere(routing.without_common_output(trained)).tolist() == [[0, 2]]
+
+
+def test_sparse_masks_have_the_expected_number_of_outputs_and_train_something():
+    random = np.random.default_rng(0)
+    degrees = np.array([routing.sparse(10, 15, 2.5, random).sum(1) for _ in range(400)])
+    # Four standard errors of 4000 binomial numbers.
+    assert degrees.mean() == pytest.approx(2.5, abs=4 * np.sqrt(2.5 * (1 - 2.5 / 15) / 4000))
+    assert all(routing.sparse(2, 3, 0.01, random).any() for _ in range(5))
+    assert routing.sparse(3, 4, 4, random).all()
+    with pytest.raises(ArgumentError, match="`degree` must be"):
+        routing.sparse(3, 4, 4.5, random)

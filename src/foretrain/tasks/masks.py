@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from foretrain.errors import argument_error, finite_array, integer, one_of
+from foretrain.errors import argument_error, finite_array, integer, one_of, real
 
 MASKS = ("circulant", "random_rows", "biregular")
 
@@ -123,6 +123,32 @@ def nested(
     trained = np.zeros(domains**2, np.int8)
     trained[order[:pairs]] = 1
     return trained.reshape(domains, domains)
+
+
+def sparse(inputs: int, outputs: int, degree: float, generator: np.random.Generator) -> np.ndarray:
+    """Train every pair independently, so many outputs of each input on average: a random bipartite graph.
+
+    Below one or two it falls into components, and domains stay that are trained with none; it is connected from about the
+    logarithm of the number of domains on.
+
+    Args:
+        inputs: Number of input domains, at least 1.
+        outputs: Number of output domains, at least 1.
+        degree: Expected number of trained outputs of an input, above 0 and at most `outputs`.
+        generator: Source of randomness. A mask that trains nothing is drawn again.
+
+    Returns:
+        T, shape (inputs, outputs), int8.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    inputs, outputs = integer("inputs", inputs, minimum=1), integer("outputs", outputs, minimum=1)
+    degree = real("degree", degree, above=0, maximum=outputs)
+    trained = np.zeros((inputs, outputs), np.int8)
+    while not trained.any():
+        trained = (generator.random((inputs, outputs)) * outputs < degree).astype(np.int8)
+    return trained
 
 
 def explicit(trained_pairs) -> np.ndarray:

@@ -76,6 +76,9 @@ declare(
         meaning="Whether s u_i v_j > 0 for all pairs at a stage.",
     ),
     Variable("final_loss", meaning="Training loss at the end, a sum over trained pairs."),
+    Variable("final_left", ("input_domain",), meaning="u at the end."),
+    Variable("final_right", ("output_domain",), meaning="v at the end."),
+    Variable("final_scale", meaning="s at the end."),
     Variable(
         "final_untrained_error",
         meaning="Mean over untrained pairs of (s u_i v_j - 1)^2 / 2 at the end.",
@@ -117,16 +120,19 @@ def check_precision(p: Flow) -> None:
         raise argument_error("solver_tolerance", rule, f"is {p.solver_tolerance:g}")
 
 
-def unit_start(size: int, seed: Seed) -> tuple[np.ndarray, np.ndarray, float]:
-    """Independent standard normal u, v (shape (size,)) and s of one seed."""
+def unit_start(
+    size: int, seed: Seed, outputs: int | None = None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Independent standard normal u (shape (size,)), v (shape (outputs,), by default the same) and s of one seed."""
     random = generator(seed, "weights")
-    left, right = random.standard_normal((2, size))
+    left = random.standard_normal(size)
+    right = random.standard_normal(size if outputs is None else outputs)
     return left, right, float(random.standard_normal())
 
 
 def flight_inputs(drawn: Draw, sigma: float) -> dict[str, Any]:
     """Inputs of the run from a draw at the initial scale `sigma`; costs a singular value decomposition."""
-    left, _, right = np.linalg.svd(drawn.trained_pairs)
+    left, _, right = np.linalg.svd(drawn.trained_pairs, full_matrices=False)
     return {
         "trained_pairs": drawn.trained_pairs,
         "left_modes": left,
@@ -201,6 +207,10 @@ def program(p: Flow) -> Program:
             "stage_misalignment": known(left),
             "stage_agrees": jax.vmap(network.signs_agree)(stages) & reached,
             "final_loss": network.loss(state.position, trained),
+            **{
+                f"final_{name}": getattr(state.position, name)
+                for name in ("left", "right", "scale")
+            },
             "final_untrained_error": network.untrained_error(state.position, trained),
             "invariant_drift": state.drift,
             "connected": inputs["connected"],

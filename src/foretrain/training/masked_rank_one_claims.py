@@ -34,6 +34,35 @@ def connected_runs(data):
     return converged & connected, ~converged & connected
 
 
+def remaining(logs: np.ndarray, stuck: np.ndarray, exponent: np.ndarray) -> np.ndarray:
+    """How often each seed is stuck at a smaller scale, and how often it should be, by its exponent, from the next larger one.
+
+    A run is stuck from sigma if the share of the leading mode in its start is below some multiple of
+    sigma^(1 - s_2/s_1). That share has a density at zero, so that of runs stuck at one scale a part
+    (sigma'/sigma)^(1 - s_2/s_1) is stuck at the next.
+
+    Args:
+        logs: Logarithm of the scales, ascending, shape (scale,).
+        stuck: 1 or 0, nan where not known, shape (scale, seed).
+        exponent: 1 - s_2/s_1 of every seed's mask, shape (seed,).
+
+    Returns:
+        Seen and expected, each summed over the scales, shape (2, seed).
+    """
+    left = np.exp(-np.diff(logs)[:, None] * exponent)
+    return np.array([stuck[:-1].sum(0), (stuck[1:] * left).sum(0)])
+
+
+def ratio(seen: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """One number per seed whose mean is what is seen over what is expected; nan where nothing is expected at all.
+
+    What is expected of a seed is taken from it, seed by seed, which leaves the mean as it is and the chance of the start out.
+    """
+    known = np.isfinite(seen)
+    each = expected[known].mean() if known.any() else 0.0
+    return 1 + (seen - expected) / each if each > 0 else np.full(seen.shape, np.nan)
+
+
 @zero(
     "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
     allowed=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),

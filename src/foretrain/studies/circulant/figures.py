@@ -8,6 +8,7 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.masked_rank_one import outcome_scatter
 from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
 from foretrain.plans.grid import Grid
+from foretrain.studies.circulant.claims import SMALL
 from foretrain.training.masked_rank_one import ESCAPE
 from foretrain.training.masked_rank_one_claims import generalised
 
@@ -15,11 +16,12 @@ _COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """Misalignment and generalisation against the initial scale, and against each other."""
+    """Misalignment, generalisation and stuck runs against the initial scale, and alignment against generalisation."""
     part, where = grid.first(("width", "init_scale"))
     return {
         "misalignment": _misalignment(part, where),
         "generalisation": _generalisation(part, where),
+        "stuck": _stuck(part, where),
         "alignment-and-generalisation": _against(part, where),
     }
 
@@ -80,6 +82,35 @@ def _generalisation(part, where):
         "Fraction of seeds with zero loss and zero error on untrained pairs; all others are stuck in training. Dashed: the "
         "fraction whose weights have agreeing signs in the linearised flow where its loss would have halved, told before "
         f"training. Above a scale of about 0.1 starts are not small, and that flow does not apply.{where}",
+    )
+
+
+def _stuck(part, where):
+    figure, ax = panels(height=4.6)
+    sigma = np.array(part.values("init_scale"))
+    stuck = 1 - generalised(part.simulation)
+    seeds = stuck.shape[-1]
+    share = stuck.mean(-1)
+    exponents = part.theory["alignment_exponent"].median(("init_scale", "seed")).values
+    shown = [place for place in range(len(share)) if (share[place] > 0).any()]
+    for place, colour in zip(shown, itertools.cycle(_COLOURS)):
+        width, look = part.values("width")[place], {"color": PALETTE[colour]}
+        there = share[place] > 0
+        ax.plot(sigma[there], share[place][there], "o", **look, label=f"w = {width}")
+        anchor = np.flatnonzero(there & (sigma <= SMALL))
+        if anchor.size:
+            law = share[place][anchor[-1]] * (sigma / sigma[anchor[-1]]) ** exponents[place]
+            drawn = (law > 0.5 / seeds) & (sigma <= SMALL)
+            label = "sigma^(1 - s_2/s_1)" if place == shown[-1] else None
+            ax.plot(sigma[drawn], law[drawn], **theory_line(PALETTE[colour], label=label))
+    ax.set(xlabel="init_scale sigma", ylabel="Fraction of seeds that are stuck", xscale="log")
+    if shown:  # a logarithmic axis of nothing cannot be drawn
+        ax.set(yscale="log")
+    return finished(
+        figure,
+        "Stuck runs die out as a power of the initial scale",
+        f"Fraction of {seeds} seeds that are stuck, where any is, for bands of width w. Dashed: the law through sigma = "
+        f"{SMALL:g}, drawn until half a run is expected.{where}",
     )
 
 

@@ -27,6 +27,7 @@ PRESETS = {
     }
 }
 LIMIT = 1e-64  # stands for the limit of small weights
+ABOVE = 1e-32  # halfway there: a limit is seen from two scales
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,15 @@ declare(
     Variable(
         "drawn_components", kind="int", meaning="Number of components of the drawn circulant."
     ),
+    Variable(
+        "shift_agreement",
+        kind="bool",
+        meaning="The same as drawn_agreement, of the drawn shift, in which every pair is a component.",
+    ),
+    Variable(
+        "predicted_scale",
+        meaning="s of the linearised flow at the S at which a run departs from zero.",
+    ),
 )
 
 program, labels, estimate = flight.program, flight.labels, flight.estimate
@@ -82,15 +92,27 @@ def check(p: Parameters) -> None:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the bands: circulants that are none, some of them not connected, from weights in the limit."""
-    return {"drawn": {"offsets": "drawn", "init_scale": LIMIT}} if p.offsets == "band" else {}
+    """Beside the bands: circulants that are none, some of them not connected, from weights in the limit, and shifts."""
+    if p.offsets == "drawn":
+        return {}
+    return {
+        "drawn": {"offsets": "drawn", "init_scale": LIMIT},
+        "drawn_above": {"offsets": "drawn", "init_scale": ABOVE},
+        "shift": {"offsets": "drawn", "init_scale": LIMIT, "width": 1},
+    }
 
 
 def sample(domains: int, width: int, offsets: str, seed: Seed) -> flight.Draw:
     """The mask, and the unit start of one seed: the same at every width and init_scale."""
     trained = masks.circulant(domains, width)
     if offsets == "drawn":
-        chosen = generator(seed, "mask").permutation(domains)[:width]
+        random = generator(seed, "mask")
+        # A single offset makes a shift, which is not the identity.
+        chosen = (
+            1 + random.permutation(domains - 1)[:1]
+            if width == 1
+            else random.permutation(domains)[:width]
+        )
         trained = sum(np.roll(np.eye(domains), offset, axis=1) for offset in chosen)
     return flight.Draw(np.asarray(trained, float), *flight.unit_start(domains, seed))
 

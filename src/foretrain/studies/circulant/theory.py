@@ -30,18 +30,22 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
         "second_over_first": values[1] / values[0],
         "predicted_agreement": [signs_agree(weights) for weights in reached],
     }
-    return found | (drawn_outcome(p.domains, p.width, seed) if p.offsets == "band" else {})
+    if p.offsets == "drawn":
+        return found
+    shift = drawn_outcome(p.domains, 1, seed)["drawn_agreement"]
+    return {**found, **drawn_outcome(p.domains, p.width, seed), "shift_agreement": shift}
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Misalignment of the linearised flow where each run is when it departs from zero, nan for those that do not."""
+    """Misalignment and s of the linearised flow where each run departs from zero, nan for those that do not."""
     p, runs = cell.parameters, cell.simulation.isel(stage=DEPARTURE)
     told = []
     for seed, *place in zip(range(cell.seeds), *(runs[n].values for n in PLACE), strict=True):
         trained, unit = unit_flow(p.domains, p.width, p.offsets, cell.seed(seed))
-        left, right, _ = linearised.weights_at(rescaled(unit, p.init_scale), *map(float, place))
-        told.append(misalignment(left, right, trained))
-    return {"predicted_misalignment": np.array(told)}
+        early = rescaled(unit, p.init_scale)
+        left, right, scale = linearised.weights_at(early, *map(float, place))
+        told.append((misalignment(left, right, trained), scale))
+    return dict(zip(("predicted_misalignment", "predicted_scale"), np.array(told).T, strict=True))
 
 
 @lru_cache(maxsize=100_000)

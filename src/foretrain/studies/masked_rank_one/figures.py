@@ -6,15 +6,18 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.masked_rank_one import outcome_scatter
 from foretrain.figures.style import INK, PALETTE, panels, seed_band, simulation_line, theory_line
 from foretrain.plans.grid import Grid
+from foretrain.studies.masked_rank_one.any_mask import across, converged
 from foretrain.vocabulary import CONVERGED
 
 _STAGE_COLOURS = ("sky", "blue", "vermillion")
 _MODE_COLOURS = ("black", "green", "purple", "orange")
 _SHOWN_SCALE = 1e-4
+_SHOWN_ENDS = {0.3: "vermillion", 1e-2: "orange", 1e-4: "green", 1e-8: "blue"}
+_FLOOR = 1e-9  # smaller products are drawn there
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """One escape, escape times, alignment, and how runs end, along the initial scales."""
+    """One escape, escape times, alignment, how runs end, and pairs across components, along the initial scales."""
     part, where = grid.first(("init_scale",))
     sigma = np.array(part.values("init_scale"))
     drawings = {"escape": _escape(part, sigma, where)} if part.fits.data_vars else {}
@@ -22,6 +25,8 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         drawings["escape-time"] = _escape_time(part.simulation, part.theory, sigma, where)
         drawings["alignment"] = _alignment(part.simulation, part.theory, sigma, where)
     drawings["outcomes"] = _outcomes(part.simulation, sigma, where)
+    if "sparse" in part.variants:
+        drawings["components"] = _components(part, sigma, where)
     return drawings
 
 
@@ -145,4 +150,44 @@ def _outcomes(runs, sigma, where):
         "Left: fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are "
         "all positive early on, which is sufficient. Right: every run on a connected mask. None has zero training loss and "
         f"a large error on untrained pairs, and none ends with a loss between the tolerance and one half.{where}",
+    )
+
+
+def _components(part, sigma, where):
+    """Untrained pairs outside components of sparse masks: their size against what was told, and how near to the limit."""
+    figure, axes = panels(1, 2, height=4)
+    found = converged(part, "sparse")
+    for scale, colour in _SHOWN_ENDS.items():
+        runs = [run for run in found if sigma[run.place] == scale]
+        if runs:
+            told = np.concatenate([run.told.size[~run.told.within] for run in runs])
+            seen = np.concatenate([np.abs(run.product)[~run.told.within] for run in runs])
+            look = {"color": PALETTE[colour], "markersize": 3, "label": f"sigma = {scale:g}"}
+            axes[0].plot(np.maximum(told, _FLOOR), np.maximum(seen, _FLOOR), ".", **look)
+    axes[0].axline((1, 1), slope=1, **theory_line(label="as told"))
+    axes[0].set(xlabel="|s u v| told before training", ylabel="|s u v| at the end")
+    axes[0].set(xscale="log", yscale="log")
+    gaps = np.full((len(sigma), part.variants["sparse"].sizes["seed"]), np.nan)
+    for place, seed, told, product in found:
+        if (apart := across(told)).any():
+            ratio = np.abs(product) / np.where(apart, told.limit, 1)
+            gaps[place, seed] = np.abs(ratio - 1)[apart].max()
+    name = "largest distance from rho"
+    seed_band(axes[1], sigma, gaps.T, name, color=PALETTE["blue"], statistic=np.median)
+    near = np.flatnonzero((sigma <= 0.1) & np.isfinite(gaps).any(1))
+    if near.size:
+        law = np.nanmedian(gaps[near[-1]]) * (sigma / sigma[near[-1]]) ** 2
+        shown = law > 1e-8
+        axes[1].plot(sigma[shown], law[shown], **theory_line(label="sigma^2"))
+        axes[1].set(yscale="log")
+    axes[1].set(xlabel="init_scale sigma", ylabel="Relative distance", xscale="log")
+    return finished(
+        figure,
+        "Pairs across components end where the start says",
+        "Sparse, rectangular masks. Left: size of the product of every untrained pair outside components at zero loss, "
+        "against what the conserved quantities tell before training: of order one between two components, of order sigma "
+        "where a domain is never trained. Right: largest relative distance of a pair across components from rho, which the "
+        "numbers of inputs and outputs alone give, median over seeds; below 1e-6 it is what the tolerance of the loss "
+        f"leaves.{where}",
+        3,
     )

@@ -8,7 +8,7 @@ from foretrain.training import masked_rank_one as flight
 from foretrain.vocabulary import TIME_UNIT
 
 SOURCE = "Note on shared representations, section 3"
-COST = "40 s"
+COST = "60 s"
 REFERENCES = ("saxe2022",)
 SEEDS = 400
 AXES = {"init_scale": (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8)}
@@ -21,10 +21,24 @@ PRESETS = {
 }
 
 
+# Sparse masks have half as many output domains again as inputs; the outputs of an input are on average some number of these.
+DEGREES = (0.5, 4.0)
+SPARSE_SEEDS = 100
+LIMIT = 1e-32  # stands for the limit of small weights
+
+
 @dataclass(frozen=True)
 class Parameters(flight.Domains):
     """The flow on a random mask."""
 
+    mask: str = parameter(
+        "nested",
+        "law of the mask: nested (square, with its diagonal), or sparse (half as many outputs again, independent pairs, on "
+        "average a half to four outputs of an input)",
+        choices=("nested", "sparse"),
+        static=True,
+        sweepable=False,  # the variants, and what is judged, depend on it
+    )
     trained_fraction: float = parameter(
         0.4,
         "fraction of all pairs that is trained: the diagonal, then others at random, nested",
@@ -77,13 +91,36 @@ def check(p: Parameters) -> None:
     flight.check_precision(p)
 
 
+def variants(p: Parameters) -> dict[str, dict]:
+    """Beside the nested masks: sparse, rectangular ones, most of which fall into components; and from weights in the limit."""
+    if p.mask == "sparse":
+        return {}
+    any_mask = {"mask": "sparse", "trained_fraction": 0.4, "seeds": SPARSE_SEEDS}
+    return {"sparse": any_mask, "limit": {**any_mask, "init_scale": LIMIT, "steps": 4000}}
+
+
 def sample(domains: int, trained_fraction: float, seed: Seed) -> flight.Draw:
-    """Mask and unit start of one seed."""
+    """Nested mask and unit start of one seed."""
     pairs = round(trained_fraction * domains**2)
     trained = masks.nested(domains, pairs, generator(seed, "mask"))
     return flight.Draw(trained.astype(float), *flight.unit_start(domains, seed))
 
 
+def sample_sparse(domains: int, seed: Seed) -> flight.Draw:
+    """Sparse mask and unit start of one seed, of `domains` inputs and half as many outputs again."""
+    random, outputs = generator(seed, "mask"), domains + domains // 2
+    degree = min(random.uniform(*DEGREES), outputs)
+    trained = masks.sparse(domains, outputs, degree, random)
+    return flight.Draw(trained.astype(float), *flight.unit_start(domains, seed, outputs))
+
+
+def drawn(p: Parameters, seed: Seed) -> flight.Draw:
+    """Mask and unit start of one seed."""
+    if p.mask == "sparse":
+        return sample_sparse(p.domains, seed)
+    return sample(p.domains, p.trained_fraction, seed)
+
+
 def inputs(p: Parameters, seed: Seed) -> dict:
     """Mask, its modes, and the start."""
-    return flight.flight_inputs(sample(p.domains, p.trained_fraction, seed), p.init_scale)
+    return flight.flight_inputs(drawn(p, seed), p.init_scale)

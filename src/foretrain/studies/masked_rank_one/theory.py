@@ -1,13 +1,18 @@
 """What the linearised flow predicts of each seed of the masked rank-one study, and what it says at the S of its runs."""
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.masked_rank_one.study import Parameters, sample
+from foretrain.studies.masked_rank_one.study import Parameters, drawn, sample_sparse
+from foretrain.tasks.masks import components
+from foretrain.theory.connectivity import across_scale
 from foretrain.theory.masked_rank_one import alignment_exponent
+from foretrain.theory.masked_rank_one_end import component_signs, end_of_training
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, time_at, weights_at
 from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
@@ -17,20 +22,58 @@ FOLLOWED = 20
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
     """Escape from a start of unit scale, rescaled: times are exactly proportional to 1/sigma."""
-    found = unit_prediction(p.domains, p.trained_fraction, seed)
+    found = unit_prediction(replace(p, init_scale=1.0), seed)
     return {**found, "blow_up_time": found["blow_up_time"] / p.init_scale}
 
 
 @lru_cache(maxsize=100_000)
-def unit_prediction(domains: int, trained_fraction: float, seed: Seed) -> dict:
+def unit_prediction(p: Parameters, seed: Seed) -> dict:
     """Whether s changes sign, time to infinite S, s_1 and 1 - s_2/s_1, from the start of unit scale."""
-    early = early_flow(*sample(domains, trained_fraction, seed))
+    early = early_flow(*drawn(p, seed))
     return {
         "turns": bool(np.isfinite(early.turning_point)),
         "blow_up_time": blow_up_time(early),
         "largest_singular_value": float(early.singular_values[0]),
         "alignment_exponent": alignment_exponent(early.singular_values),
     }
+
+
+class Told(NamedTuple):
+    """What mask and start say of every pair before training, each of shape (input_domain, output_domain).
+
+    Attributes:
+        trained: Whether it is trained.
+        within: Whether both domains lie in one component.
+        idle: Whether one of them is never trained.
+        size: |s u_i v_j| at zero loss.
+        limit: What it tends to for small weights, 1 within components and rho across; 0 for idle pairs.
+        sign: Sign of s u_i v_j in that limit; 0 for idle pairs.
+    """
+
+    trained: np.ndarray
+    within: np.ndarray
+    idle: np.ndarray
+    size: np.ndarray
+    limit: np.ndarray
+    sign: np.ndarray
+
+
+@lru_cache(maxsize=10_000)
+def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
+    """What is known before training of a sparse mask and the start of one seed."""
+    drawn = sample_sparse(domains, seed)
+    trained, *start = drawn
+    end = end_of_training(trained, *(init_scale * weights for weights in start))
+    inputs, outputs = components(trained)
+    idle = ~(trained.any(1)[:, None] & trained.any(0)[None, :])
+    return Told(
+        trained=trained == 1,
+        within=(inputs[:, None] == outputs[None, :]) & ~idle,
+        idle=idle,
+        size=end.products,
+        limit=np.where(idle, 0.0, across_scale(trained)),
+        sign=np.outer(*component_signs(trained, *start)),
+    )
 
 
 @np.errstate(
@@ -43,8 +86,8 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     scale, amplitude = np.full((seeds, steps), np.nan), np.full((seeds, steps, p.domains), np.nan)
     names = ("stage_deviation", "stage_time_deviation", "stage_neglected")
     at_stages = np.full((len(names), seeds, stages), np.nan)
-    drawn = [sample(p.domains, p.trained_fraction, cell.seed(seed)) for seed in range(seeds)]
-    for seed, one in enumerate(drawn[:FOLLOWED]):
+    draws = [drawn(p, cell.seed(seed)) for seed in range(seeds)]
+    for seed, one in enumerate(draws[:FOLLOWED]):
         start = (p.init_scale * weights for weights in (one.left, one.right, one.scale))
         early = early_flow(one.trained_pairs, *start)
         run = data.isel(seed=seed)
@@ -56,7 +99,7 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
             amplitude[seed, step] = np.hypot(*parts) / np.sqrt(2)
         for stage in np.flatnonzero(np.isfinite(run["stage_time"].values)):
             at_stages[:, seed, stage] = _at_stage(early, one.trained_pairs, run.isel(stage=stage))
-    trained = np.array([one.trained_pairs for one in drawn])
+    trained = np.array([one.trained_pairs for one in draws])
     return {
         "early_scale": scale,
         "early_mode_amplitude": amplitude,

@@ -42,7 +42,7 @@ def troubles(figure) -> list[str]:
 def _hidden(figure) -> set[int]:
     """Texts that are not drawn: of axes that are not, and of ticks beyond the limits of their axis."""
     found = set()
-    for ax in figure.axes:
+    for ax in [*figure.axes, *(inner for outer in figure.axes for inner in outer.child_axes)]:
         if not ax.get_visible():
             found |= {id(text) for text in ax.findobj(Text)}
             continue

@@ -157,4 +157,4 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
     assert set(found) == set(BAD)
     if outcome in (DIVERGED, MISSING, FAILED):
         assert all(one.verdict != "holds" for claims in found.values() for one in claims)
-    assert set(STUDY.draw(whole)) == {"learning-curve", "relu-gates", "gatings"}
+    assert set(STUDY.draw(whole)) == {"task", "learning-curve", "relu-gates", "gatings"}

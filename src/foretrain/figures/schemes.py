@@ -53,15 +53,20 @@ def draw_scheme(
         }
         ax.plot(_X[1], height, "s", markersize=_size(len(pathways)), **look)
         if pathway.words:
-            place = {"textcoords": "offset points", "ha": "center", "va": "bottom", "fontsize": 10}
-            ax.annotate(pathway.words, (_X[1], height), (0, 11), zorder=4, **place)
+            below = height < 0.5
+            place = {"textcoords": "offset points", "ha": "center", "fontsize": 10, "zorder": 4}
+            place |= {"va": "top" if below else "bottom"}
+            place |= {
+                "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}
+            }
+            ax.annotate(pathway.words, (_X[1], height), (0, -12 if below else 12), **place)
     for names, heights, x, side in ((inputs, left, _X[0], -1), (outputs, right, _X[2], 1)):
         for name, height in zip(names, heights, strict=True):
             look = {"color": "white", "markeredgecolor": INK, "markeredgewidth": 1.2, "zorder": 3}
             ax.plot(x, height, "o", markersize=12, **look)
             place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 11}
             ax.annotate(name, (x, height), (side * 11, 0), textcoords="offset points", **place)
-    ax.set(xlim=(-0.3, 1.3), ylim=(-0.1, 1.15))
+    ax.set(xlim=(-0.3, 1.3), ylim=(-0.15, 1.15))
     ax.set_axis_off()
 
 

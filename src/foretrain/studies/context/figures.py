@@ -4,8 +4,9 @@ import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.gating_bars import draw_gatings
+from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
-from foretrain.figures.style import PALETTE, axis_label, panels, titled_panels
+from foretrain.figures.style import DIVERGING, PALETTE, axis_label, panels, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.training.pathways import SOLVED
 
@@ -13,7 +14,7 @@ _GATINGS = {"always-on": "vermillion", "per-context": "blue"}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """Learning curves of both gatings, the gates of ReLU units, and the candidate gatings."""
+    """The task and both gatings, their learning curves, the gates of ReLU units, and the candidate gatings."""
     cell, where = grid.first()
     caption = (
         "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
@@ -21,12 +22,45 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         "Means over seeds."
     )
     return {
+        "task": _task(),
         "learning-curve": _learning_curve(cell, where),
         "relu-gates": _relu_gates(cell.variants["relu"], where),
         "gatings": draw_gatings(
             cell, lambda one: one["gating_final_loss"] < SOLVED, caption + where
         ),
     }
+
+
+def _task():
+    figure, axes = panels(1, 4, height=3.0)
+    grid = np.linspace(-1, 1, 65)
+    first, second = np.meshgrid(grid, grid)
+    for ax, target, name in ((axes[0], first, "x1"), (axes[1], second, "x2")):
+        look = {
+            "cmap": DIVERGING,
+            "vmin": -1,
+            "vmax": 1,
+            "origin": "lower",
+            "extent": (-1, 1, -1, 1),
+        }
+        ax.imshow(target, interpolation="bilinear", **look)
+        ax.set(xlabel="x1", xticks=(-1, 1), yticks=(-1, 1))
+        ax.set_title(f"y = {name}", loc="left")
+    axes[0].set_ylabel("x2")
+    one, other = (PALETTE[_GATINGS[name]] for name in ("always-on", "per-context"))
+    pathways = (
+        [Pathway((0, 1), (0,), one, "always")],
+        [Pathway((0, 1), (0,), other, f"context {number}") for number in (1, 2)],
+    )
+    for ax, some in zip(axes[2:], pathways, strict=True):
+        draw_scheme(ax, ("x1", "x2"), some, ("y",))
+    return finished(
+        figure,
+        "The task and both gatings",
+        "a, b: the answer asked for (blue to red: −1 to 1) in the first and in the second context, over all inputs. c: one "
+        "linear pathway, its gate always open. d: one pathway per context, its gate open in that context alone. Squares: "
+        "hidden layers.",
+    )
 
 
 def _learning_curve(cell, where):

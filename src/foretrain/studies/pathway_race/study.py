@@ -12,7 +12,7 @@ from foretrain.training.routing import Items
 from foretrain.vocabulary import TIME_UNIT, Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
-COST = "90 s"
+COST = "2 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}
@@ -82,6 +82,35 @@ declare(
         ("point", "part", "mode"),
         meaning="Strength of each mode in the modules that the closed form predicts from wide random weights.",
         source="docs/studies/pathway-race.md",
+    ),
+    Variable(
+        "duel_time",
+        ("duel", "moment"),
+        TIME_UNIT,
+        meaning="Times at which modules and full sharing are predicted to compete.",
+    ),
+    Variable(
+        "duel_strength",
+        ("duel", "moment", "part_of_two", "mode"),
+        meaning="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
+        source="docs/studies/pathway-race.md",
+    ),
+    Variable(
+        "foretold_half_time",
+        ("mode",),
+        TIME_UNIT,
+        meaning="Half-learning time of each mode that a run's own initial weights lead to.",
+        source="docs/studies/pathway-race.md",
+    ),
+    Variable(
+        "foretold_strength",
+        ("point", "part", "mode"),
+        meaning="Strength of each mode that a run's own initial weights lead to, at the times of the race.",
+    ),
+    Variable(
+        "foretold_duel_strength",
+        ("duel", "moment", "part_of_two", "mode"),
+        meaning="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
     ),
     Variable(
         "weight_ratio",
@@ -158,8 +187,9 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def labels(p: Parameters) -> dict:
-    """Names of the parts."""
-    return {"part": ("modules", "full sharing")}
+    """Names of the parts, and of the networks in which both compete."""
+    both = ("modules", "full sharing")
+    return {"part": both, "part_of_two": both, "duel": ("mixed", "handicapped")}
 
 
 def time(p: Parameters, step: np.ndarray) -> np.ndarray:

@@ -1,13 +1,15 @@
 """What the closed forms of the race predict of a pathway-race study."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from foretrain.measures.learning_time import half_times_of_runs
 from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
 from foretrain.studies.pathway_race.study import Parameters, handicap, part_factors
-from foretrain.studies.pathway_race.training import descent_step, part_scales
+from foretrain.studies.pathway_race.training import descent_step, inputs, part_scales
 from foretrain.theory.mixed_race import (
     descend,
     effective_start,
@@ -19,9 +21,12 @@ from foretrain.theory.mixed_race import (
     random_scheme,
 )
 from foretrain.theory.pathway_race import race_factors
+from foretrain.theory.race_from_starts import Common, Followed, common, follow
 from foretrain.training.routing import items_task
 
 POINTS = 160  # of predicted curves, at times of their own: a run's steps adapt to it
+FINER = 5  # times between two of them, where a half-learning time is read off
+DUELS = ("mixed", "handicapped")
 
 
 def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
@@ -37,17 +42,54 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     found = dict.fromkeys(names, np.full(len(modes), np.nan))
     times = np.linspace(0, 8 * max(equal), POINTS)
     strength = np.full((POINTS, 1, len(modes)), np.nan)
+    duel_time = np.tile(times, (2, 1))
+    duel_strength = np.full((2, POINTS, 2, len(modes)), np.nan)
     if not p.shared_encoders:
         own = random_scheme(scale, factors)
         half = np.array([half_time([own], s, d) for s, d in modes])
         times = np.linspace(0, 1.6 * max(half), POINTS)
         strength = np.stack([gains(times, [own], s, d) for s, d in modes], axis=-1)
         found["half_learning_time"] = half
-        for name, ratio in zip(names[1:], (p.full_sharing_scale, handicap(p)), strict=True):
+        for number, (name, ratio) in enumerate(zip(names[1:], _duel_scales(p), strict=True)):
             race = [own, random_scheme(scale * ratio, race_factors(p.domains, p.domains**2))]
             found[name] = np.array([final_gains(race, s, d)[1] * d / s for s, d in modes])
+            duel_time[number] = _duel_times(race, modes)
+            both = [gains(duel_time[number], race, s, d) for s, d in modes]
+            duel_strength[number] = np.stack(both, axis=-1)
     curves = {"race_time": times, "race_strength": strength}
-    return {**curves, "equal_start_half_time": equal, **found}
+    duels = {"duel_time": duel_time, "duel_strength": duel_strength}
+    return {**curves, **duels, "equal_start_half_time": equal, **found}
+
+
+def _duel_scales(p: Parameters) -> tuple[float, float]:
+    """Initial scale of full sharing over that of the modules, in either duel."""
+    return p.full_sharing_scale, handicap(p)
+
+
+def _duel_times(race, modes) -> np.ndarray:
+    return np.linspace(0, 1.6 * max(half_time(race, s, d) for s, d in modes), POINTS)
+
+
+def start(p: Parameters, seed: Seed) -> list[Common]:
+    """What the domains of every module have in common at the start of one run, for each of its parts."""
+    fed = inputs(p, seed)
+    found = []
+    for number in range(len(part_scales(p))):
+        encoders, hidden, decoders = (
+            fed[f"part{number}_{name}"] for name in ("encoders", "hidden", "decoders")
+        )
+        first = (encoders @ fed["input_modes"]).mean(2)
+        last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
+        width, modes = first.shape[2:]
+        flat = (part.reshape(-1, width, modes) for part in (first, last))
+        found.append(common(next(flat), hidden.reshape(-1, width, width), next(flat)))
+    return found
+
+
+def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Followed:
+    """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
+    data = items_task(p.level_weights)
+    return follow(times, start(p, seed), part_factors(p), data.singular_values, data.variances)
 
 
 def overlap(p: Parameters, paths: int) -> float:
@@ -55,27 +97,76 @@ def overlap(p: Parameters, paths: int) -> float:
     return math.sqrt(paths / p.hidden_width) / p.domains
 
 
-def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
-    """Between which factors of its prediction the share of the losing scheme may lie, for overlaps of that size.
+def unshared(p: Parameters) -> float:
+    """What the means of a module's domains leave out of the first mode's learning, relatively.
+
+    A strength of sigma^3 at the start; and what domains do not share, sigma/B1 of an encoder, which over sqrt(N_h) moves
+    routes of a module apart and their mean by the square of that.
+    """
+    data = items_task(p.level_weights)
+    gain = float((data.singular_values / data.variances).max())
+    outer = (gain / part_factors(p)[0].ratio ** 0.5) ** (1 / 3)
+    return p.init_scale**3 / gain + (p.init_scale / outer) ** 2 / p.hidden_width
+
+
+def loser_within(
+    p: Parameters, full_scale: float, *, known_start: bool = False
+) -> tuple[float, float]:
+    """Between which factors of its prediction the share of the losing scheme may lie.
 
     Args:
         p: Parameters; the modules have P routes and start at `init_scale`.
         full_scale: Initial scale of the fully shared pathway over that of the modules.
+        known_start: Whether the prediction knows the overlaps of the start, which leaves the finite step and what domains
+            do not share; otherwise overlaps are as large as wide layers have them.
     """
     speeds, paths = (p.paths**0.5, p.domains * full_scale), (p.paths, p.domains**2)
     winner, loser = (0, 1) if speeds[0] > speeds[1] else (1, 0)
+    slower = speeds[loser] / speeds[winner]
+    if known_start:
+        return loser_range(slower, unshared(p), p.step_fraction + unshared(p))
     moved = overlap(p, paths[winner]) + p.step_fraction / 2
-    return loser_range(speeds[loser] / speeds[winner], overlap(p, paths[loser]), moved)
+    return loser_range(slower, overlap(p, paths[loser]), moved)
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Half-learning times of every seed, and the equal start of the reduction that has that of mode 1."""
+    """Half-learning times of every seed, the equal start that has that of mode 1, and what its own start leads to."""
     p = cell.parameters
     data, factors = items_task(p.level_weights), part_factors(p)[0]
     s, d = data.singular_values[0], data.variances[0]
     times = half_times(cell.simulation, data)
     starts = [effective_start(time, s, d, factors) for time in times[:, 0]]
-    return {"measured_half_time": times, "effective_overlap": np.array(starts) / p.init_scale}
+    measured = {"measured_half_time": times, "effective_overlap": np.array(starts) / p.init_scale}
+    return measured | _foretold(cell)
+
+
+def _foretold(cell: Grid) -> dict[str, np.ndarray]:
+    """What every seed's initial weights lead to, alone and in both duels; nan where the means of domains do not close."""
+    p, data = cell.parameters, items_task(cell.parameters.level_weights)
+    modes = data.singular_values.size
+    found = {
+        "foretold_half_time": np.full((cell.seeds, modes), np.nan),
+        "foretold_strength": np.full((cell.seeds, POINTS, len(part_factors(p)), modes), np.nan),
+        "foretold_duel_strength": np.full((cell.seeds, 2, POINTS, 2, modes), np.nan),
+    }
+    if p.shared_encoders:
+        return found
+    coarse = cell.theory["race_time"].values
+    fine = np.linspace(0, coarse[-1], FINER * (POINTS - 1) + 1)
+    for number in range(cell.seeds):
+        gain = foretell(p, cell.seed(number), fine).gain
+        found["foretold_strength"][number] = gain[::FINER]
+        half = half_times_of_runs(
+            fine[None], gain.sum(1)[None], data.singular_values / data.variances
+        )
+        found["foretold_half_time"][number] = half[0]
+    for place, name in enumerate(DUELS):
+        both = replace(p, against_full_sharing=True, full_sharing_scale=_duel_scales(p)[place])
+        seeds = cell.variants[name].sizes["seed"] if name in cell.variants else 0
+        for number in range(min(seeds, cell.seeds)):
+            gain = foretell(both, cell.seed(number), cell.theory["duel_time"].values[place]).gain
+            found["foretold_duel_strength"][number, place] = gain
+    return found
 
 
 def half_times(runs, data) -> np.ndarray:

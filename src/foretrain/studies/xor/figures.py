@@ -6,6 +6,7 @@ import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.gating_bars import draw_gatings
+from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import INK, PALETTE, panels, simulation_line, theory_line
 from foretrain.measures.gates import angle_clusters
@@ -15,7 +16,7 @@ _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """Learning curves, the functional cell types, the four pathways, and the candidate gatings."""
+    """The gated network, learning curves, the functional cell types, the four pathways, and the candidate gatings."""
     cell, where = grid.first()
     relu = cell.parameters.network == "relu"
     caption = (
@@ -25,11 +26,40 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         "the trained ReLU networks with the gating, mean over seeds."
     )
     return {
+        "network": _network(cell),
         **({"cell-types": _cell_types(cell.simulation, where)} if relu else {}),
         "learning-curve": _learning_curve(cell, where),
         "pathways": _pathways(cell, where),
         "gatings": draw_gatings(cell, lambda one: one["gating_consistent"] > 0, caption + where),
     }
+
+
+def _network(cell):
+    figure, (scheme, gates) = panels(1, 2, height=3.9)
+    examples = cell.simulation["example"].values.tolist()
+    names = [name.replace(" ", "\n").replace("-", "−") for name in examples]
+    draw_scheme(
+        scheme,
+        ("x1", "x2"),
+        [Pathway((0, 1), (0,), colour, f"W{n + 1}") for n, colour in enumerate(_COLOURS)],
+        ("y",),
+    )
+    for number, colour in enumerate(_COLOURS):
+        gates.fill_between((number - 0.5, number + 0.5), number - 0.5, number + 0.5, color=colour)
+    for place in np.arange(len(names) + 1) - 0.5:
+        for line in (gates.axhline, gates.axvline):
+            line(place, color="#c9ced3", linewidth=0.8, zorder=0)
+    gates.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5), aspect="equal")
+    gates.set_xticks(range(len(names)), names)
+    gates.set_yticks(range(len(names)), [f"W{n + 1}" for n in range(len(names))])
+    gates.set(xlabel="Example, x1 over x2", ylabel="Pathway")
+    gates.set_title("open gates", loc="left")
+    return finished(
+        figure,
+        "Four gated pathways, one per example",
+        "a: the gated network, four linear pathways from both bits to the answer; squares are hidden layers. b: when the "
+        "gate of each pathway is open: each on one example alone. In each pathway's subproblem the answer is linear.",
+    )
 
 
 def _cell_types(run, where):

@@ -13,6 +13,7 @@ from .study import BASES, DRAWN
 WORDS: dict[str, str] = dict(
     zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True)
 )
+STYLES = {"local": (0, (2, 2))}  # both bases are nearly the same: the other must be seen beneath it
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 
 
@@ -42,7 +43,10 @@ def _curves(rows, words):
         ):
             for basis, colour in zip(BASES, PALETTE.values(), strict=False):
                 found = data[curve].sel(basis=basis).clip(1e-6)
-                seed_band(ax, found[dim], found, WORDS[basis], color=colour, statistic=np.median)
+                line, _ = seed_band(
+                    ax, found[dim], found, WORDS[basis], color=colour, statistic=np.median
+                )
+                line.set_linestyle(STYLES.get(basis, "-"))
             ax.set(xscale="log", yscale="log", ylim=(1e-4, 20))
             ax.set_title(f"{name}, {what}", loc="left")
             if name == list(rows)[-1]:
@@ -52,7 +56,7 @@ def _curves(rows, words):
         "Divergence of what the cut network answers from what the whole one does, against what is kept of each layer."
         + words
     )
-    return finished(figure, "What is left of a network", caption, columns=3)
+    return finished(figure, "What is left of a network", caption, columns=2)
 
 
 def _graph(data, words):
@@ -77,7 +81,7 @@ def _directions(modules, strength, at):
 
 
 def _frequencies(data, words):
-    figure, axes = panels(2, 2, height=6.4)
+    figure, axes = panels(2, 2, height=6.8)
     one = data["input_spectrum"].isel(seed=0)
     shown = (("fitted", "global"), ("end", "global"), ("end", "svd"))
     for ax, (moment, basis) in zip(axes.ravel(), shown, strict=False):
@@ -95,13 +99,14 @@ def _frequencies(data, words):
     ax, found = axes[1, 1], data["frequency_share"].sel(moment="end")
     place = np.arange(found.sizes["node_layer"])
     for basis, colour in zip(BASES, PALETTE.values(), strict=False):
-        seed_band(ax, place, found.sel(basis=basis), WORDS[basis], color=colour)
+        line, _ = seed_band(ax, place, found.sel(basis=basis), WORDS[basis], color=colour)
+        line.set_linestyle(STYLES.get(basis, "-"))
     chance = data["shuffled_share"].sel(moment="end").mean("seed")
     ax.plot(place, chance, ":", color="black", label="symbols shuffled")
     names = LAYERS if len(place) == len(LAYERS) else [str(at) for at in place]
     ax.set_xticks(place, names, rotation=30, ha="right")
-    ax.set(ylim=(0, 1.02), ylabel="share at one frequency")
-    ax.set_title("at the end", loc="left")
+    ax.set(ylim=(0, 1.02), ylabel="share of power")
+    ax.set_title("best frequency, at the end", loc="left")
     caption = (
         "Power of the most important directions of the input at each frequency of the symbols, in the interaction basis and "
         "in that of singular vectors, for the first seed of the transformer; and the share at the best frequency in every "

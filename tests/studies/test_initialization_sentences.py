@@ -44,8 +44,8 @@ def _drawn():
 
 
 @cache
-def _lazy(faster=1.0):
-    overrides = {k: v for k, v in variants(P)["lazy"].items() if k != "seeds"}
+def _lazy(faster=1.0, name="lazy"):
+    overrides = {k: v for k, v in variants(P)[name].items() if k != "seeds"}
     p = dataclasses.replace(P, **overrides)
     kernels = [theory.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
     falls = [np.log(kernel.errors(NEAR, p.rate, p.init_scale)[0]) for kernel in kernels]
@@ -53,7 +53,13 @@ def _lazy(faster=1.0):
     return np.array(loss), np.array([theory.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
 
 
-def made(predicted=None, outcome=CONVERGED, faster=1.0, fits=None, **changes) -> Grid:
+def alike(dots):
+    """Dot products with cosines that differ a little by seed, shape (scale, seed, sample, sample)."""
+    own = np.eye(12) * (1 + 1e-4 * np.arange(SEEDS))[:, None, None]
+    return dots[:, None] * (1 - np.eye(12)) + own * dots[:, None]
+
+
+def made(predicted=None, outcome=CONVERGED, faster=1.0, fits=None, narrower=1.0, **changes) -> Grid:
     """Small networks that race, large ones that are linear, and one between; `changes` as in the other studies' grids."""
     drawn, hair = _drawn(), 1 + 1e-6 * np.arange(SEEDS)
     pairs = np.array([mask(P, Seed(0, number)) for number in range(SEEDS)])
@@ -62,7 +68,8 @@ def made(predicted=None, outcome=CONVERGED, faster=1.0, fits=None, **changes) ->
     loss = np.abs(loss) * hair[:, None]
     untrained = np.stack([0 * hair + 1e-4, 0 * hair + 1.5, drawn["lazy_limit"][2]])
     end = loss[..., -1, None, None]
-    dots = np.kron(np.ones((3, 3)), np.eye(4)), np.kron(np.eye(3), np.eye(4))
+    cosine = np.array([*drawn["race_cosine"][:2, 0], 0.1])[:, None, None]
+    dots = cosine * np.kron(np.ones((3, 3)), np.eye(4)) + (1 - cosine) * np.eye(12)
     simulation = {
         "loss": loss,
         "untrained_error": loss * 0 + untrained[..., None],
@@ -71,22 +78,27 @@ def made(predicted=None, outcome=CONVERGED, faster=1.0, fits=None, **changes) ->
         "trained_pairs": pairs[None] + np.zeros((3, 1, 1, 1)),
         "pair_error": np.where(pairs == 1, end, untrained[..., None, None]),
         "gradient_gap": 1e-6 * hair[None] + np.zeros((3, 1)),
-        "similarity": np.stack([dots[0], dots[0] + dots[1], dots[1]])[:, None]
-        * hair[:, None, None],
+        "similarity": alike(dots),
         "outputs": np.ones((3, SEEDS, 3, 3, 7, 4)),
         "weight_change": np.array([3.0, 1.0, 0.1])[:, None, None] * np.ones((3, SEEDS, 3)),
     }
-    curves, limits = _lazy(faster)
-    lazy = {
-        "loss": curves,
-        "converged_untrained_error": limits * hair,
-        "weight_change": 0.1 * hair[:, None] * np.ones(3),
-    }
-    lazy = {name: np.broadcast_to(values, (3, *values.shape)) for name, values in lazy.items()}
+    wide = {}
+    for name, moved in (("lazy", 0.1), ("lazy-narrower", 0.1 * 2**0.5)):
+        curves, limits = _lazy(faster, name)
+        wide[name] = {
+            "loss": curves,
+            "converged_untrained_error": limits * hair,
+            "weight_change": moved * hair[:, None] * np.ones(3),
+            "similarity": alike(np.eye(12)[None])[0],
+        }
+        wide[name] = {
+            key: np.broadcast_to(values, (3, *values.shape)) for key, values in wide[name].items()
+        }
     for name, change in changes.items():
-        network = lazy if name.startswith("lazy_") else simulation
-        variable = name.removeprefix("lazy_")
-        network[variable] = change(np.array(network[variable]))
+        lazy = name.startswith("lazy_")
+        for network in wide.values() if lazy else [simulation]:
+            variable = name.removeprefix("lazy_")
+            network[variable] = change(np.array(network[variable]))
     foretold = {name: values for name, values in drawn.items()}
     for name, change in (predicted or {}).items():
         foretold[name] = change(foretold[name])
@@ -94,9 +106,13 @@ def made(predicted=None, outcome=CONVERGED, faster=1.0, fits=None, **changes) ->
     time = {"time": (("init_scale", "step"), np.outer(rate, STEP))}
     layer = {"layer": ("layer", list(LAYERS))}
     own = runs(AXES, SEEDS, simulation, step=STEP, outcome=outcome, labels={**time, **layer})
-    wide = runs(AXES, SEEDS, lazy, step=NEAR, outcome=CONVERGED, labels=layer)
+    networks = {
+        name: runs(AXES, SEEDS, found, step=NEAR, outcome=CONVERGED, labels=layer)
+        for name, found in wide.items()
+    }
+    networks["lazy-narrower"]["weight_change"] *= narrower
     beside = runs(AXES, SEEDS, foretold, step=STEP, outcome=None, labels=time)
-    grid = Grid(P, AXES, SEEDS, 0, own, {"lazy": wide}, beside)
+    grid = Grid(P, AXES, SEEDS, 0, own, networks, beside)
     found = [theory.fit(cell) for cell in grid.cells()]
     fitted = {n: np.array([one[n] for one in found]) for n in found[0]} | (fits or {})
     return dataclasses.replace(grid, fits=runs(AXES, SEEDS, fitted, outcome=None))
@@ -126,6 +142,16 @@ def everywhere(value):
     return lambda values: value * (1 + 1e-3 * np.arange(SEEDS)) + 0 * values
 
 
+def at_once(place, apart):
+    """More that is apart at one scale."""
+
+    def change(values):
+        values[place] += apart * np.eye(12)
+        return values
+
+    return change
+
+
 def steep(values):
     values[:2] = np.array([[1e-9], [10.0]]) * (1 + 1e-3 * np.arange(SEEDS))
     return values
@@ -138,6 +164,9 @@ SPOILT = {
     "trained": lambda: made(converged_loss=everywhere(1.0)),
     "zero-shot": lambda: made(converged_untrained_error=at(0, 3.0)),
     "shared": lambda: made(similarity=lambda v: v + 2 * np.eye(12)),
+    "shared-limit": lambda: made(similarity=at_once(1, 0.5)),
+    "zero-shot-limit": lambda: made(converged_untrained_error=at(0, 1e-3)),
+    "times-limit": lambda: made(loss=stretched(0, 1.3)),
     "stage-like": lambda: made(loss=stretched(0, 2.0)),
     "stage-times": lambda: made(loss=stretched(0, 1.2)),
     "no-zero-shot": lambda: made(converged_untrained_error=at(2, 3.0)),
@@ -149,6 +178,12 @@ SPOILT = {
     "between": lambda: made(converged_untrained_error=at(1, 1e-4), fits=NONE),
     "lazy-untrained.corrected": lambda: made(lazy_converged_untrained_error=lambda v: 1.2 * v),
     "lazy-times": lambda: made(faster=1.2),
+    "lazy-times-limit": lambda: made(faster=1.1),
+    "lazy-untrained-limit": lambda: made(lazy_converged_untrained_error=lambda v: 1.1 * v),
+    "connectivity-limit": lambda: made(narrower=2**-0.5),
+    "distinct-limit": lambda: made(
+        lazy_similarity=lambda v: v + 0.1 * np.kron(np.ones((3, 3)), np.eye(4))
+    ),
     "connectivity-persists.corrected": lambda: made(lazy_weight_change=lambda v: 4 * v),
 }
 
@@ -158,13 +193,13 @@ def test_every_sentence_can_hold_and_fail():
 
 
 def test_theories_at_another_pace_are_noticed():
-    """The race or the kernel a fifth off, the reduction twice too fast, moves a verdict: no start is fitted to absorb it."""
+    """The race a fifth or the kernel a tenth off, the reduction twice too fast, moves a verdict: nothing is fitted."""
     for factor in (0.5, 0.8, 1.2, 2.0):
         found = verdicts("initialization", made(loss=stretched(0, factor)), "stage-times")
         assert found["stage-times"][0].verdict == FAILS, factor
-    for factor in (0.8, 1.2):
-        found = verdicts("initialization", made(faster=factor), "lazy-times")
-        assert found["lazy-times"][0].verdict == FAILS, factor
+    for factor in (0.9, 1.1):
+        found = verdicts("initialization", made(faster=factor), "lazy-times-limit")
+        assert found["lazy-times-limit"][0].verdict == FAILS, factor
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
@@ -192,6 +227,7 @@ def test_one_scale_is_judged_at_the_end_at_which_it_stands():
     found = verdicts("initialization", dataclasses.replace(cell, cell={}))
     assert {"trained", "zero-shot", "shared", "stage-like", "stage-times"} <= set(found)
     assert not {"smooth", "between", "no-zero-shot", "lazy-untrained"} & set(found)
+    assert not {"shared-limit", "zero-shot-limit", "times-limit"} & set(found)
 
 
 @pytest.mark.parametrize("code", [RUNNING, STALLED, OUT_OF_STEPS, DIVERGED, FAILED, MISSING])
@@ -219,4 +255,5 @@ def test_nothing_raises_where_runs_end_early(code, some):
     if lost:
         assert found["trained"][0].verdict == INCONCLUSIVE
         assert HOLDS not in {found[id][0].verdict for id in ("zero-shot", "between", "stage-like")}
-    catalogue.load("initialization").draw(grid)
+    if code in (RUNNING, DIVERGED, MISSING):  # others are drawn as one of these
+        catalogue.load("initialization").draw(grid)

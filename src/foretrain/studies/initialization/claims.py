@@ -1,27 +1,33 @@
 """What Fig. 6 says of the scale of the initial weights, and whether it is so."""
 
-from dataclasses import replace
-from functools import partial
-
 import numpy as np
 
 from foretrain.claims.allowed import around
 from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.learning_time import fall_times, mean_fall_time
+from foretrain.measures.learning_time import fall_times
 from foretrain.measures.representation import cross_domain_similarity
-from foretrain.studies.initialization.study import variants
-from foretrain.studies.initialization.theory import kernel_of_seed, lazy_limit
-from foretrain.training.routing import ITEMS, items_task
+from foretrain.studies.initialization.wide_claims import (  # noqa: F401
+    ALONG,
+    PERSISTS,
+    connectivity_limit,
+    connectivity_persists_corrected,
+    distinct_limit,
+    lazy_times,
+    lazy_times_limit,
+    lazy_untrained_corrected,
+    lazy_untrained_limit,
+    moved,
+    ours,
+    some_untrained,
+)
+from foretrain.training.routing import ITEMS
 from foretrain.training.routing_claims import same_mask, trained_routes_alone  # noqa: F401
 from foretrain.training.routing_to_loss import zero_error
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
-OURS = "docs/studies/initialization.md"
-ours = partial(sentence, source=OURS)
 RACE = "docs/studies/pathway-race.md"
 CLOSE = 0.05  # of a loss curve: "a good approximation" in a figure is within 5% of its height
 LIMIT = (0.8, 1.25)
-ALONG = {"over": ("init_scale",), "at_end": True}
 INVISIBLE = "One percent of the error of answering zero cannot be seen in the figure."
 
 
@@ -33,14 +39,10 @@ def _at(cell, place, values, words):
     return PerSeed(values[place], f"{words}, init_scale {scales[place]:g}.")
 
 
-def _some_untrained(cell) -> bool:
-    return cell.parameters.trained_outputs < cell.parameters.domains
-
-
 def _untrained(cell, place):
     values = (cell.simulation["converged_untrained_error"] / zero_error(cell.parameters)).values
     words = "Untrained error in units of that of answering zero"
-    return _at(cell, place, values, words) if _some_untrained(cell) else None
+    return _at(cell, place, values, words) if some_untrained(cell) else None
 
 
 def _within(cell, place):
@@ -85,13 +87,68 @@ def zero_shot(cell):
 @sentence(
     "Small initialisations lead to one common representation of an item in all domains.",
     source=PAPER + "Fig. 6c",
-    predicted=1,
     allowed=(0.95, np.inf),
     why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     **ALONG,
 )
 def shared(cell):
     return _within(cell, 0)
+
+
+def _two_smallest(cell) -> bool:
+    """Whether there are two small scales, between which one sees where measured values tend, and how fast."""
+    return len(cell.values("init_scale")) > 1
+
+
+def _slope(cell, values) -> np.ndarray:
+    """Slope of log values against log init_scale between the two smallest scales, the first dim."""
+    low, high = cell.values("init_scale")[:2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.log(values[1]) - np.log(values[0])) / np.log(high / low)
+
+
+def _scales(cell) -> str:
+    low, high = cell.values("init_scale")[:2]
+    return f"Slope in logarithms between init_scale {low:g} and {high:g}."
+
+
+def _missing_slope(cell) -> float:
+    return float(_slope(cell, 1 - cell.theory["race_cosine"].values).mean())
+
+
+@ours(
+    "What is missing to one common representation vanishes as the square of the scale.",
+    predicted=lambda cell: _missing_slope(cell) if _two_smallest(cell) else 2,
+    allowed=lambda cell: around(
+        _missing_slope(cell) if _two_smallest(cell) else 2,
+        0.5 / np.sqrt(cell.parameters.hidden_width),
+    ),
+    why="The start leaves a share (sigma/B1)^2 of the encoders in each domain alone. The closed form has the terms that "
+    "follow it; overlaps of two vectors of 1/sqrt(N_h) move what is left by half of that, and differently at two "
+    "scales.",
+    where=lambda cell: _raced(cell) and cell.parameters.domains > 1,
+    **ALONG,
+)
+def shared_limit(cell):
+    if not _two_smallest(cell):
+        return None
+    alike = cross_domain_similarity(cell.simulation["similarity"].values, ITEMS)[0]
+    return PerSeed(_slope(cell, 1 - alike), _scales(cell))
+
+
+@ours(
+    "The untrained error vanishes as the sixth power of the scale.",
+    predicted=6,
+    allowed=(5, 7),
+    why="An error is the square of what the start leaves in the map, a product of small matrices: powers of the scale are "
+    "even. Nearer to six than to four or eight.",
+    **ALONG,
+)
+def zero_shot_limit(cell):
+    if not (_two_smallest(cell) and some_untrained(cell)):
+        return None
+    untrained = cell.simulation["converged_untrained_error"].values
+    return PerSeed(_slope(cell, untrained), _scales(cell))
 
 
 @sentence(
@@ -122,14 +179,41 @@ def _raced(cell) -> bool:
 def stage_times(cell):
     if not _raced(cell):
         return None
-    data, theory = (one.isel(init_scale=0) for one in (cell.simulation, cell.theory))
-    times = [
-        fall_times(one["time"].values, one[name].transpose("seed", "step").values)
-        for one, name in ((data, "loss"), (theory, "race_loss"))
-    ]
+    ratio = _falls(cell.simulation, "loss", 0) / _falls(cell.theory, "race_loss", 0)
     scale = cell.values("init_scale")[0]
     note = f"Measured over predicted time to 1/2 .. 1/16 of the first loss, mean, init_scale {scale:g}."
-    return PerSeed((times[0] / times[1]).mean(1), note)
+    return PerSeed(ratio.mean(1), note)
+
+
+def _falls(data, name, place) -> np.ndarray:
+    """Times to 1/2 .. 1/16 of the first loss at one scale, shape (seed, 4)."""
+    one = data.isel(init_scale=place)
+    return fall_times(one["time"].values, one[name].transpose("seed", "step").values)
+
+
+def _time_slope(cell) -> float:
+    falls = np.array([_falls(cell.theory, "race_loss", place)[0] for place in (0, 1)])
+    return float(_slope(cell, falls).mean())
+
+
+def _time_slope_within(cell) -> tuple[float, float]:
+    return around(_time_slope(cell), 0.5 / np.sqrt(cell.parameters.hidden_width))
+
+
+@sentence(
+    "With three matrices on a route learning takes the longer the smaller the start: times go as its inverse.",
+    source=RACE,
+    predicted=lambda cell: _time_slope(cell) if _two_smallest(cell) else -1,
+    allowed=lambda cell: _time_slope_within(cell) if _two_smallest(cell) else (-1.1, -0.9),
+    why="The closed form has the terms that follow 1/sigma. Two layers would take log(1/sigma), a slope near zero, four its "
+    "square. Overlaps of 1/sqrt(N_h) move a time by half of that, at both scales nearly alike.",
+    **ALONG,
+)
+def times_limit(cell):
+    if not (_raced(cell) and _two_smallest(cell)):
+        return None
+    falls = np.array([_falls(cell.simulation, "loss", place) for place in (0, 1)])
+    return PerSeed(_slope(cell, falls).mean(1), "Mean over times to 1/2 .. 1/16. " + _scales(cell))
 
 
 @sentence(
@@ -146,25 +230,13 @@ def no_zero_shot(cell):
 @sentence(
     "Large initialisations leave a distinct random representation in every domain.",
     source=PAPER + "Fig. 6c",
-    predicted=0,
     allowed=(-0.2, 0.2),
-    why="Independent directions have a mean cosine near 0; a fifth is what the colour scale can show.",
+    why="Independent directions have a mean cosine near 0; a fifth is what the colour scale can show. Where it tends with "
+    "scale and width is judged by `distinct-limit`.",
     **ALONG,
 )
 def distinct(cell):
     return _within(cell, -1)
-
-
-PERSISTS = {
-    "predicted": 0,
-    "allowed": (-np.inf, 0.25),
-    "why": "Weights that have moved by a quarter of their size still are the initial ones in the main.",
-    **ALONG,
-}
-
-
-def _moved(data) -> np.ndarray:
-    return data["weight_change"].sel(layer="encoders").values
 
 
 @sentence(
@@ -173,8 +245,8 @@ def _moved(data) -> np.ndarray:
     **PERSISTS,
 )
 def connectivity_persists(cell):
-    moved = _moved(cell.simulation)
-    return _at(cell, -1, moved, "Change of the encoders over their initial size")
+    change = moved(cell.simulation)
+    return _at(cell, -1, change, "Change of the encoders over their initial size")
 
 
 @sentence(
@@ -198,7 +270,7 @@ def exponential(cell):
 )
 def lazy_untrained(cell):
     ratio = cell.simulation["converged_untrained_error"].values / cell.theory["lazy_limit"].values
-    return _at(cell, -1, ratio, "Measured over predicted") if _some_untrained(cell) else None
+    return _at(cell, -1, ratio, "Measured over predicted") if some_untrained(cell) else None
 
 
 @ours(
@@ -211,7 +283,7 @@ def lazy_untrained(cell):
 )
 def smooth(cell):
     scales = np.array(cell.values("init_scale"))
-    if scales.size == 1 or not _some_untrained(cell):
+    if scales.size == 1 or not some_untrained(cell):
         return None
     error = cell.simulation["converged_untrained_error"].values
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -233,7 +305,7 @@ def smooth(cell):
 )
 def between(cell):
     p, fits = cell.parameters, cell.fits
-    if len(cell.values("init_scale")) == 1 or not _some_untrained(cell):
+    if len(cell.values("init_scale")) == 1 or not some_untrained(cell):
         return None
     untrained = cell.simulation["converged_untrained_error"].values
     rich, lazy = (fits[f"{name}_deviation"].values for name in ("race", "lazy"))
@@ -249,66 +321,3 @@ def between(cell):
     return PerSeed(
         count, f"Deviation of the loss from race and linearised network by scale: {by_scale}."
     )
-
-
-def _lazy(cell):
-    """Runs of the wide network with large weights, and their parameters; the same at every scale of the grid."""
-    overrides = {k: v for k, v in variants(cell.parameters)["lazy"].items() if k != "seeds"}
-    return cell.variants["lazy"].isel(init_scale=0), replace(cell.parameters, **overrides)
-
-
-def _lazy_reach(cell) -> float:
-    """Relative change of the weights that the target asks for, S/D of the first mode over sigma^3."""
-    data = items_task(cell.parameters.level_weights)
-    scale = variants(cell.parameters)["lazy"]["init_scale"]
-    return float((data.singular_values / data.variances).max() / scale**3)
-
-
-LAZY = {
-    "of": "lazy",
-    "predicted": 1,
-    "allowed": lambda cell: around(1, _lazy_reach(cell)),
-    "why": "The linearisation leaves out terms of the order of the relative change of the weights, at least S/D over sigma^3.",
-    **ALONG,
-}
-
-
-@ours(
-    "With scale and width the untrained error becomes that of the network linearised at its start.",
-    corrects="lazy-untrained",
-    note="Measured over predicted, at init_scale 5 and four times the width.",
-    **LAZY,
-)
-def lazy_untrained_corrected(cell):
-    data, p = _lazy(cell)
-    if not _some_untrained(cell):
-        return None
-    limits = [lazy_limit(p, cell.seed(number)) for number in range(data.sizes["seed"])]
-    return data["converged_untrained_error"].values / np.array(limits)
-
-
-@ours(
-    "With scale and width the loss falls when the network linearised at its start says.",
-    note="Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, at init_scale 5 and four times the "
-    "width.",
-    **LAZY,
-)
-def lazy_times(cell):
-    data, p = _lazy(cell)
-    step = data["step"].values
-    loss, ratios = data["loss"].transpose("seed", "step").values, []
-    for number, curve in enumerate(loss):
-        linear, _ = kernel_of_seed(p, cell.seed(number)).errors(step, p.rate, p.init_scale)
-        ratios.append(mean_fall_time(step, curve) / mean_fall_time(step, linear))
-    return np.array(ratios)
-
-
-@ours(
-    "With scale and width the random initial connectivity persists throughout learning.",
-    of="lazy",
-    corrects="connectivity-persists",
-    note="Change of the encoders over their initial size, at init_scale 5 and four times the width.",
-    **PERSISTS,
-)
-def connectivity_persists_corrected(cell):
-    return _moved(_lazy(cell)[0])

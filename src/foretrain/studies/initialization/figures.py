@@ -14,7 +14,10 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
+from foretrain.measures.learning_time import fall_times
+from foretrain.measures.representation import cross_domain_similarity
 from foretrain.plans.grid import Grid
+from foretrain.training.routing import ITEMS
 
 _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))
 
@@ -27,6 +30,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     drawings = {"loss": _loss(cells, three, where)}
     if len(scales) > 1:
         drawings["error-against-scale"] = _errors(cells, np.array(scales), where)
+        drawings["limits"] = _limits(cells, np.array(scales), where)
     drawings["representations"] = _representations(cells.simulation, three, where)
     return drawings
 
@@ -96,6 +100,45 @@ def _errors(cells, scale, where):
         "linearised network (nothing fitted), over the initial loss, the thin line at 5%; and how far the encoders move, over "
         "their initial size. Medians over seeds in 95% intervals." + where,
     )
+
+
+def _limits(cells, scale, where):
+    figure, axes = panels(1, 2, height=4.0)
+    alike = cross_domain_similarity(cells.simulation["similarity"].values, ITEMS)[0]
+    apart = 1 - cells.theory["race_cosine"].mean("seed").values
+    both = [1 - alike, scale[:, None] * _halves(cells.simulation, "loss")]
+    foretold = [apart, scale * _halves(cells.theory, "race_loss")[:, 0]]
+    labels = ("1 − cosine across domains", r"Time to half the loss × $\sigma_0$")
+    for ax, measured, predicted, label in zip(axes, both, foretold, labels, strict=True):
+        line = {"color": _RED, "alpha": 0.7, "markersize": 6}
+        x = np.broadcast_to(scale[:, None], measured.shape)
+        ax.plot(x.ravel(), measured.ravel(), "o", label="networks, every seed", **line)
+        ax.plot(scale, predicted, **theory_line(_BLUE, label="race, closed form"))
+        ax.set(xscale="log", xlabel=r"Initial scale $\sigma_0$", ylabel=label)
+    first = np.nanmedian(both[0][0]) if np.isfinite(both[0][0]).any() else np.nan
+    power = {"color": PALETTE["black"], "linewidth": 1.2, "label": r"$\propto \sigma_0^2$"}
+    axes[0].plot(scale, first * (scale / scale[0]) ** 2, ":", **power)
+    axes[0].set(yscale="log", ylim=(None, 2))
+    axes[1].set_ylim(0, None)
+    return finished(
+        figure,
+        "Where small weights tend",
+        "a: what is missing to one common representation, 1 less the mean cosine of first-layer activity for one item in "
+        "two domains at the end, and its square law through the first point. b: time to half of the first loss times the "
+        "initial scale, which tends to a constant since a route has three matrices. Dashed: the race from wide random "
+        "weights in closed form, nothing fitted." + where,
+        3,
+    )
+
+
+def _halves(data, name):
+    """Time at which a loss has fallen to half, shape (scale, seed)."""
+    found = []
+    for place in range(data.sizes["init_scale"]):
+        one = data.isel(init_scale=place)
+        curves = one[name].transpose("seed", "step").values
+        found.append(fall_times(one["time"].values, curves)[:, 0])
+    return np.array(found)
 
 
 def _representations(simulation, three, where):

@@ -58,6 +58,12 @@ declare(
         source="docs/studies/pathway-race.md",
     ),
     Variable(
+        "race_cosine",
+        meaning="Mean cosine of first-layer activity for one item in two domains at the end of the race from wide random "
+        "weights, in closed form; nan for masks it does not speak of.",
+        source="docs/theory/routing.md",
+    ),
+    Variable(
         "race_deviation",
         meaning="Mean |loss - race_loss| while the loss falls to 1% of its start, over the start.",
     ),
@@ -87,6 +93,7 @@ def time(p: Parameters, step: np.ndarray) -> np.ndarray:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """A network deep in the lazy end: it takes width as well as scale to get there."""
-    lazy = {"hidden_width": 4 * p.hidden_width, "init_scale": 5.0, "learning_rate": 0.02}
-    return {"lazy": {**lazy, "observe_every": 1, "seeds": 5}}
+    """Networks deep in the lazy end, of two widths: it takes width as well as scale to get there."""
+    lazy = {"init_scale": 5.0, "learning_rate": 0.02, "observe_every": 1, "seeds": 16}
+    widths = {"lazy": 4 * p.hidden_width, "lazy-narrower": 2 * p.hidden_width}
+    return {name: {**lazy, "hidden_width": width} for name, width in widths.items()}

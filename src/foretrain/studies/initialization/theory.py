@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from foretrain.measures.curve_deviation import falling
+from foretrain.measures.representation import cross_domain_similarity
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
+from foretrain.tasks.masks import is_biregular
 from foretrain.theory.pathway_race import half_learning_time, routing_factors
-from foretrain.theory.routing_from_random import race_gains
+from foretrain.theory.routing_from_random import from_random, race_gains
 from foretrain.theory.routing_from_random import race_loss as loss_of
+from foretrain.theory.routing_reduction import similarity
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
-from foretrain.training.routing import items_task, mask
+from foretrain.training.routing import ITEMS, items_task, mask
 from foretrain.training.routing_to_loss import start
 
 
@@ -37,7 +40,20 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     return {
         **{name: np.concatenate([curve, rest]) for name, curve in curves.items()},
         "lazy_limit": lazy_limit(p, seed),
+        "race_cosine": race_cosine(p, seed),
     }
+
+
+def race_cosine(p: Parameters, seed: Seed) -> float:
+    """Mean cosine of an item's representations across domains where the race ends; nan where no closed form speaks of it."""
+    pairs = mask(p, seed)
+    if p.domains == 1 or not is_biregular(pairs):
+        return np.nan
+    data = items_task(p.level_weights)
+    modes = data.singular_values, data.variances
+    end = from_random(np.array([1.0, np.inf]), p.init_scale, pairs, *modes)
+    dots = similarity(data.input_modes[0], end.outer[-1] ** 2, end.cosine[-1], p.domains)
+    return float(cross_domain_similarity(dots, ITEMS)[0])
 
 
 def lazy_limit(p: Parameters, seed: Seed) -> float:

@@ -52,6 +52,29 @@ def test_gradient_from_statistics_is_autodiff_of_the_per_sample_loss(seed, domai
             np.testing.assert_allclose(-got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
 
 
+def test_routes_may_ask_for_different_maps(x64):
+    weights, inputs, targets, _, _, _, pairs = random_problem(5, 3)
+    maps = np.random.default_rng(0).normal(size=(3, 3))
+    error = lambda w: network.mean_over(pairs, network.pair_errors(w, inputs, targets, maps))  # noqa: E731
+    expected = jax.grad(error)(weights)
+    slope = network.negative_gradient(weights, inputs, targets, pairs, maps)
+    for got, want in zip(slope, expected, strict=True):
+        np.testing.assert_allclose(-got, want, rtol=1e-9, atol=1e-11)
+    same = network.pair_errors(weights, inputs, targets, np.ones((3, 3)))
+    np.testing.assert_array_equal(same, network.pair_errors(weights, inputs, targets))
+
+
+def test_how_alike_halves_of_the_domains_are():
+    first, second = np.eye(4)[:, :2], np.eye(4)[:, 2:]
+    tilted = np.cos(1.0) * first + np.sin(1.0) * second
+    within, between = network.alike(jnp.array([first, 3 * tilted, second]), 2)
+    assert float(within) == pytest.approx(np.cos(1.0), abs=1e-6)
+    assert float(between) == pytest.approx((0 + np.sin(1.0)) / 2, abs=1e-6)
+    assert [float(one) for one in network.alike(jnp.array([first]), 1)] == pytest.approx(
+        [0, 0], abs=1e-6
+    )
+
+
 def test_loss_from_statistics_is_the_per_sample_loss(x64):
     weights, inputs, targets, residual, x, y, pairs = random_problem(3, 3)
     errors = network.pair_errors(weights, inputs, targets) + residual[:, None] / 2
@@ -150,8 +173,9 @@ def test_both_ways_through_the_decoders_agree(x64):
     weights, inputs, targets, _, _, _, pairs = random_problem(2, 4)
     second = weights.hidden @ (weights.encoders @ inputs)
     share = jnp.asarray(pairs / pairs.sum())
+    maps = jnp.asarray(np.random.default_rng(0).normal(size=(4, 4)))
     one, other = (
-        way(weights.decoders, second, targets, share)
+        way(weights.decoders, second, targets, share, maps)
         for way in (network._through_errors, network._through_grams)
     )
     for a, b in zip(one, other, strict=True):

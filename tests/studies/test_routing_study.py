@@ -41,7 +41,7 @@ def test_every_claim_has_its_source_and_the_summary_holds_the_same(routing_folde
     summary = json.loads((routing_folder / "summary.json").read_text())
     assert [claim.as_dict() for claim in result.claims] == summary["claims"]
     assert all(claim.source and claim.statement for claim in result.claims)
-    assert summary["runs"] == {"out_of_steps": 9}
+    assert summary["runs"] == {"out_of_steps": 24}
     assert {"jax", "numpy", "foretrain", "python"} <= set(summary["versions"])
     assert result.config["parameters"]["domains"] == 3
 

@@ -142,6 +142,21 @@ def test_a_circulant_band_of_two_or_more_is_connected(domains, trained_outputs):
     assert routing.is_connected(routing.circulant(domains, min(domains, trained_outputs)))
 
 
+@given(SIZES)
+def test_islands_are_two_bands_that_nothing_joins(sizes):
+    domains, trained_outputs = sizes
+    trained, half = routing.islands(domains, trained_outputs), (domains + 1) // 2
+    for island in (slice(0, half), slice(half, None)):
+        part = trained[island, island]
+        if part.size:
+            band = routing.circulant(len(part), min(trained_outputs, len(part)))
+            np.testing.assert_array_equal(part, band)
+    assert not trained[:half, half:].any()
+    assert not trained[half:, :half].any()
+    drawn = routing.draw("islands", domains, trained_outputs, mask_generator())
+    np.testing.assert_array_equal(drawn, trained)
+
+
 def test_inputs_without_common_output_at_the_sizes_of_the_figures():
     # Bands of 3 on a ring of 10 are disjoint at distances 3, 4 (10 pairs each) and 5 (5 pairs).
     assert routing.without_common_output(routing.circulant(10, 3)).sum() == 25

@@ -2,11 +2,21 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
+from foretrain.measures.representation import cross_domain_similarity
 from foretrain.tasks.masks import circulant, random_rows
 from foretrain.theory import routing_from_random
 from foretrain.theory.mixed_race import clock_at, random_growth, random_scheme
 from foretrain.theory.pathway_race import routing_factors
-from foretrain.theory.routing_from_random import from_random, race_loss
+from foretrain.theory.routing_from_random import (
+    alike,
+    from_random,
+    parts_loss,
+    parts_of_maps,
+    parts_of_mask,
+    parts_similarity,
+    race_gains,
+    race_loss,
+)
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
@@ -59,6 +69,64 @@ def test_fewer_trained_routes_leave_more_to_single_domains():
     ratio = [race(outputs=k).hidden[-1] / race(outputs=k).outer[-1] for k in (7, 4, 2)]
     assert (np.diff(ratio, axis=0) < 0).all()
     assert (np.array(ratio) < np.sqrt(7)).all()
+
+
+def of_maps(maps, times=TIMES, scale=0.2):
+    return parts_of_maps(times, scale, maps, S, D)
+
+
+def test_equal_maps_have_one_part_which_is_the_race():
+    parts, found = of_maps(np.ones((7, 7))), race(outputs=7)
+    np.testing.assert_allclose(parts.gain[:, 0], found.gain, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(parts.gain[:, 1:], 0, atol=1e-12)
+    length = np.sqrt(parts.power.sum(1) / 7)
+    np.testing.assert_allclose(length, found.outer, rtol=1e-6)
+    expected = race_loss(found.gain, S, D, 0.0)
+    np.testing.assert_allclose(
+        parts_loss(parts, np.ones((7, 7)), S, D), expected, rtol=1e-6, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.25])
+def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
+    sign = np.array([1, 1, 1, -1, -1, -1])
+    parts = of_maps(1 + share * np.outer(sign, sign))
+    alone = race_gains(TIMES, 0.2, 6, share * S, D)
+    np.testing.assert_allclose(parts.gain[:, 1], alone, rtol=1e-6)  # a solver between
+    assert (parts.gain[:, 2:] == 0).all()
+    # Small weights: the second half-learning time is later by the ratio of the singular values over domains.
+    late = np.linspace(0, 4000, 4001)
+    halves = [
+        late[
+            np.argmax(race_gains(late, 1e-2, 6, part * S[:1], D[:1])[:, 0] > part * S[0] / D[0] / 2)
+        ]
+        for part in (1.0, share)
+    ]
+    assert halves[1] / halves[0] == pytest.approx(1 / share, rel=0.02)
+
+
+def test_halves_that_share_nothing_of_their_maps_are_never_alike():
+    sign = np.array([1, 1, -1, -1])
+    apart, agree = (of_maps(1 + share * np.outer(sign, sign)) for share in (1.0, 0.0))
+    within, between = alike(apart, np.eye(3), 2)
+    assert within[-1] > 0.9
+    np.testing.assert_allclose(between, 0, atol=1e-12)
+    for cosine in alike(agree, np.eye(3), 2):
+        assert cosine[-1] == pytest.approx(race(4, 4).cosine[-1].mean(), rel=1e-9)
+
+
+def test_dot_products_are_those_of_the_parts():
+    parts = parts_of_mask(race().gain, 0.2, circulant(7, 4))
+    modes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
+    found = parts_similarity(parts, modes)
+    cosine, _ = cross_domain_similarity(found, 3)
+    within, between = (one[-1] for one in alike(parts, modes, 4))
+    assert float(cosine) == pytest.approx((18 * within + 24 * between) / 42, rel=1e-9)
+    np.testing.assert_allclose(found[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
+
+
+def test_the_start_alone_is_a_time_like_any_other():
+    np.testing.assert_allclose(race(times=np.array([0.0, np.inf])).outer[0], 0.2, rtol=1e-9)
 
 
 def test_one_domain_has_nothing_to_compare():

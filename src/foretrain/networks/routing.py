@@ -6,6 +6,8 @@ Y_i with Y_i X_i^T = <y x^T>. With trained pairs T the loss in the paper's conve
 
     L = 1/|T| sum_ij T_ij 1/2 |Y_i - W3_j W2 W1_i X_i|_F^2   (+ the residual that no linear map explains).
 
+Where routes map the same items differently, route (i, j) has the targets c_ij Y_i.
+
 All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
 Source: Saxe, Sodhani & Lewallen (2022), section 4, whose loss is written there per example.
 """
@@ -105,7 +107,7 @@ def decoupled_weights(
     return Weights(stack(encoder), scale * frames[1] @ frames[0].T, stack(decoder))
 
 
-def negative_gradient(weights: Weights, inputs, targets, trained_pairs) -> Weights:
+def negative_gradient(weights: Weights, inputs, targets, trained_pairs, maps=None) -> Weights:
     """-dL/dW of the loss in the paper's convention: the right side of the gradient flow.
 
     Args:
@@ -113,6 +115,7 @@ def negative_gradient(weights: Weights, inputs, targets, trained_pairs) -> Weigh
         inputs: X, shape (input_domain or 1, input, effective).
         targets: Y, shape (input_domain or 1, output, effective).
         trained_pairs: T, shape (input_domain, output_domain), 0/1 in the dtype of the weights.
+        maps: c, shape (input_domain, output_domain): by how much each route's targets are those of its input; None is 1.
 
     Returns:
         The negative gradient, shaped as the weights.
@@ -129,39 +132,45 @@ def negative_gradient(weights: Weights, inputs, targets, trained_pairs) -> Weigh
     by_errors = 3 * domains * output_size * effective
     by_grams = (width + output_size) * (3 * effective + 2 * domains)
     through = _through_errors if by_errors < by_grams else _through_grams
-    pull, decoders = through(weights.decoders, second, targets, share)
+    pull, decoders = through(weights.decoders, second, targets, share, maps)
     hidden = jnp.einsum("ige,ihe->gh", pull, first)
     back = jnp.einsum("gh,ige->ihe", weights.hidden, pull)
     return Weights(jnp.einsum("ihe,ide->ihd", back, inputs), hidden, decoders)
 
 
-def _through_errors(decoders, second, targets, share):
+def _targets(targets, maps):
+    """Targets of every route, shape (input_domain or 1, output_domain or 1, output, effective)."""
+    return targets[:, None] if maps is None else maps[:, :, None, None] * targets[:, None]
+
+
+def _through_errors(decoders, second, targets, share, maps):
     """What reaches the second hidden layer, (input_domain, hidden, effective), and the decoders, from every route's error."""
-    error = targets[:, None] - jnp.einsum("jog,ige->ijoe", decoders, second)
+    error = _targets(targets, maps) - jnp.einsum("jog,ige->ijoe", decoders, second)
     error = share[:, :, None, None] * error
     pull = jnp.einsum("ijoe,jog->ige", error, decoders)
     return pull, jnp.einsum("ijoe,ige->jog", error, second)
 
 
-def _through_grams(decoders, second, targets, share):
+def _through_grams(decoders, second, targets, share, maps):
     """The same without forming any route's error."""
     # What reaches the second hidden layer of input i from its trained decoders.
-    readout = jnp.einsum("ij,jog->iog", share, decoders)
+    asked = share if maps is None else share * maps
+    readout = jnp.einsum("ij,jog->iog", asked, decoders)
     gram = jnp.einsum("jog,jok->jgk", decoders, decoders)
     gram = jnp.einsum("ij,jgk->igk", share, gram)
     pull = jnp.einsum("iog,ioe->ige", readout, targets) - jnp.einsum("igk,ike->ige", gram, second)
     # What each decoder sees of its trained inputs.
     association = jnp.einsum("ioe,ige->iog", targets, second)
     power = jnp.einsum("ige,ike->igk", second, second)
-    slope = jnp.einsum("ij,iog->jog", share, association)
+    slope = jnp.einsum("ij,iog->jog", asked, association)
     return pull, slope - jnp.einsum(
         "jog,jgk->jok", decoders, jnp.einsum("ij,igk->jgk", share, power)
     )
 
 
-def pair_errors(weights: Weights, inputs, targets) -> jax.Array:
-    """Error of every route without the residual, 1/2 |Y_i - W3_j W2 W1_i X_i|_F^2, shape (input_domain, output_domain)."""
-    error = targets[:, None] - outputs(weights, inputs)
+def pair_errors(weights: Weights, inputs, targets, maps=None) -> jax.Array:
+    """Error of every route without the residual, 1/2 |c_ij Y_i - W3_j W2 W1_i X_i|_F^2, shape (input_, output_domain)."""
+    error = _targets(targets, maps) - outputs(weights, inputs)
     return 0.5 * jnp.einsum("ijoe,ijoe->ij", error, error)
 
 
@@ -227,6 +236,26 @@ def singular_values(weights: Weights, modes: int) -> jax.Array:
     """The largest of every layer, encoders first, mean over the domains of a layer, shape (3, mode)."""
     each = [jnp.linalg.svd(matrix, compute_uv=False)[..., :modes] for matrix in weights]
     return jnp.stack([each[0].mean(0), each[1], each[2].mean(0)])
+
+
+def alike(encoders, first_half: int) -> tuple[jax.Array, jax.Array]:
+    """Mean cosine between the representations of one item in two domains, within and between two halves of the domains.
+
+    Args:
+        encoders: W1 for one-hot items, shape (input_domain, hidden, item).
+        first_half: Number of domains in the first half, at least 1; the others are the second.
+
+    Returns:
+        (within, between), scalars; 0 where there is no such pair.
+    """
+    unit = encoders / jnp.sqrt((encoders**2).sum(1, keepdims=True))
+    domains, _, items = unit.shape
+    first, second = unit[:first_half].sum(0), unit[first_half:].sum(0)
+    rest = domains - first_half
+    pairs = first_half * (first_half - 1) + rest * (rest - 1), first_half * rest
+    within = ((first**2).sum() + (second**2).sum()) / items - domains
+    between = (first * second).sum() / items
+    return within / max(pairs[0], 1), between / max(pairs[1], 1)
 
 
 def per_sample_loss(weights: Weights, inputs, targets, trained_pairs) -> jax.Array:

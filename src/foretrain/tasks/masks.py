@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from foretrain.errors import argument_error, finite_array, integer, one_of, real
 
-MASKS = ("circulant", "random_rows", "biregular")
+MASKS = ("circulant", "random_rows", "biregular", "islands")
 
 
 def circulant(domains: int, trained_outputs: int) -> np.ndarray:
@@ -34,6 +34,28 @@ def circulant(domains: int, trained_outputs: int) -> np.ndarray:
     domains, trained_outputs = _sizes(domains, trained_outputs)
     offset = (np.arange(domains)[None, :] - np.arange(domains)[:, None]) % domains
     return (offset < trained_outputs).astype(np.int8)
+
+
+def islands(domains: int, trained_outputs: int) -> np.ndarray:
+    """Train two halves of the domains each within itself, by circulant bands: no chain of trained routes joins them.
+
+    Args:
+        domains: M >= 1; the first half has the odd domain.
+        trained_outputs: K, 1 to M; an island of fewer domains is trained whole.
+
+    Returns:
+        T, shape (M, M), int8; connected within the islands for K >= 2.
+
+    Raises:
+        ArgumentError: a number is out of range.
+    """
+    domains, trained_outputs = _sizes(domains, trained_outputs)
+    trained, half = np.zeros((domains, domains), np.int8), (domains + 1) // 2
+    for island in (slice(0, half), slice(half, domains)):
+        size = len(range(domains)[island])
+        if size:
+            trained[island, island] = circulant(size, min(trained_outputs, size))
+    return trained
 
 
 def random_rows(domains: int, trained_outputs: int, generator: np.random.Generator) -> np.ndarray:
@@ -182,9 +204,10 @@ def explicit(trained_pairs) -> np.ndarray:
 def draw(
     kind: str, domains: int, trained_outputs: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Trained pairs of one of `MASKS`, shape (input_domain, output_domain), int8; a circulant draws nothing."""
-    if one_of("mask", kind, MASKS) == "circulant":
-        return circulant(domains, trained_outputs)
+    """Trained pairs of one of `MASKS`, shape (input_domain, output_domain), int8; circulants and islands draw nothing."""
+    if one_of("mask", kind, MASKS) in ("circulant", "islands"):
+        band = circulant if kind == "circulant" else islands
+        return band(domains, trained_outputs)
     law = random_rows if kind == "random_rows" else random_biregular
     return law(domains, trained_outputs, generator)
 

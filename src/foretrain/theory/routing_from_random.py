@@ -10,7 +10,9 @@ sum_i W1_i W1_i^T - W2^T W2 a part has the squared length sigma^2 f(lambda_q tau
 
     M |b|^2 = sigma^2 [f(tau) + sum_q f(lambda_q tau)],    B2 = sigma times the larger eigenvalue of n(tau).
 
-If all routes are trained the parts keep their f(0) = 1. See docs/theory/routing.md. All in float64; time is the paper's.
+If all routes are trained the parts keep their f(0) = 1. Then the maps of routes may differ as well: with S_ij = S c_ij every
+singular pair of c is learned as if it were alone, at S times its singular value over M (`parts_of_maps`).
+See docs/theory/routing.md. All in float64; time is the paper's.
 """
 
 import math
@@ -22,6 +24,21 @@ from foretrain.errors import argument_error, finite_array, real
 from foretrain.tasks.masks import is_biregular
 from foretrain.theory.mixed_race import RANDOM_POLE, gains, random_scheme
 from foretrain.theory.pathway_race import routing_factors
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the encoders of all domains, one along each singular vector of what is trained over domains.
+
+    Attributes:
+        vectors: Orthonormal, shape (input_domain, part).
+        power: Squared length of a mode's vectors summed over domains, shape (time, part, mode).
+        gain: Strength of the part on the map of all routes, as a singular value over M, shape (time, part, mode).
+    """
+
+    vectors: np.ndarray
+    power: np.ndarray
+    gain: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -60,16 +77,94 @@ def from_random(times, init_scale: float, trained_pairs, singular_values, varian
     if not is_biregular(pairs):
         raise argument_error("trained_pairs", "be biregular", "is not")
     domains = len(pairs)
-    paces = np.linalg.svd(pairs, compute_uv=False)[1:] / pairs[0].sum()
     gain = race_gains(times, scale, domains, singular_values, variances)
     tau = _tau(gain, scale, domains)
-    shared = _squared_norm(tau) - 1
-    own = (_squared_norm(paces * tau[..., None]) - 1).sum(-1)
-    length = (shared + own) / domains
-    apart = own / domains
+    power = parts_of_mask(gain, scale, pairs).power / domains
+    length = power.sum(1)
+    apart = power[:, 1:].sum(1)
     alike = (length - apart * domains / max(domains - 1, 1)) / length
     hidden = scale * _larger_eigenvalue(tau)
-    return FromRandom(gain, scale * np.sqrt(length), hidden, alike if domains > 1 else 1 + 0 * gain)
+    return FromRandom(gain, np.sqrt(length), hidden, alike if domains > 1 else 1 + 0 * gain)
+
+
+def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:
+    """The parts of the encoders where all trained routes have one map: along the singular vectors of T/K.
+
+    Args:
+        gain: Strength of every mode on every route, as of `race_gains`, shape (time, mode).
+        init_scale: sigma > 0.
+        trained_pairs: T, biregular, shape (input_domain, output_domain).
+    """
+    pairs, scale = np.asarray(trained_pairs, float), init_scale
+    tau = _tau(gain, scale, len(pairs))
+    vectors, paces, _ = np.linalg.svd(pairs / pairs[0].sum())
+    paces = np.minimum(paces, 1)[:, None]
+    power = scale**2 * (_squared_norm(paces * tau[:, None, :]) - 1)
+    return Parts(vectors, power, (np.arange(len(pairs)) == 0)[:, None] * gain[:, None, :])
+
+
+def parts_of_maps(times, init_scale: float, maps, singular_values, variances) -> Parts:
+    """The parts of the encoders where all routes are trained and route (i, j) has the singular values S c_ij.
+
+    Wide layers keep the parts on planes of their own, so that part q races alone with c's singular value c_q: as a network
+    whose routes all have S c_q/M. Its first half-learning time is 1/c_q of that of equal maps, in the limit of small weights.
+
+    Args:
+        times: As of `from_random`.
+        init_scale: sigma > 0.
+        maps: c, shape (input_domain, output_domain).
+        singular_values: S, shape (mode,).
+        variances: D, shape (mode,).
+    """
+    scale = real("init_scale", init_scale, above=0)
+    vectors, strengths, _ = np.linalg.svd(finite_array("maps", maps, ndim=2).astype(float))
+    domains, times = len(vectors), np.asarray(times, float)
+    gain = np.zeros((times.size, domains, len(singular_values)))
+    for part, share in enumerate(strengths / domains):
+        if share > 1e-9:  # the others are not in the map and stay as drawn
+            driven = share * np.asarray(singular_values)
+            gain[:, part] = race_gains(times, scale, domains, driven, variances)
+    power = scale**2 * (_squared_norm(_tau(gain, scale, domains)) - 1)
+    return Parts(vectors, power, gain)
+
+
+def alike(parts: Parts, input_modes, first_half: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean cosine between the first-layer representations of one item in two domains, of one half or of different halves.
+
+    Args:
+        parts: The encoders.
+        input_modes: V, shape (item, mode).
+        first_half: Number of domains in the first half, at least 1.
+
+    Returns:
+        (within, between), shape (time,) each; 0 where there is no such pair. Cost: time x item x domains^2.
+    """
+    domains, items = len(parts.vectors), len(input_modes)
+    rest = domains - first_half
+    within, between = np.zeros((2, len(parts.power)))
+    for weights in np.asarray(input_modes) ** 2:
+        for at, power in enumerate(parts.power @ weights):
+            units = parts.vectors / np.sqrt(parts.vectors**2 @ power)[:, None]
+            first, second = units[:first_half].sum(0), units[first_half:].sum(0)
+            within[at] += power @ (first**2 + second**2) - domains
+            between[at] += power @ (first * second)
+    pairs = first_half * (first_half - 1) + rest * (rest - 1), first_half * rest
+    return within / items / max(pairs[0], 1), between / items / max(pairs[1], 1)
+
+
+def parts_similarity(parts: Parts, input_modes) -> np.ndarray:
+    """Dot products of the items of all domains at the last time, shape (domains x item, domains x item), domain first."""
+    modes, vectors = np.asarray(input_modes), parts.vectors
+    grams = np.einsum("ip,pm,kp->mik", vectors, parts.power[-1], vectors, optimize=True)
+    found = np.einsum("am,mik,bm->iakb", modes, grams, modes, optimize=True)
+    return found.reshape(2 * (len(vectors) * len(modes),))
+
+
+def parts_loss(parts: Parts, maps, singular_values, variances) -> np.ndarray:
+    """Loss of a network in which every part has its strength, all routes trained, shape (time,); see `parts_of_maps`."""
+    shares = np.linalg.svd(np.asarray(maps, float), compute_uv=False) / len(parts.vectors)
+    s, d = np.asarray(singular_values), np.asarray(variances)
+    return (0.5 * (shares[:, None] * s - d * parts.gain) ** 2 / d).sum((1, 2))
 
 
 def race_gains(times, init_scale: float, domains: int, singular_values, variances) -> np.ndarray:

@@ -69,7 +69,7 @@ class Routes:
     )
     mask: str = parameter(
         "circulant",
-        "which K outputs: a circulant band, K at random per input, or random with K inputs per output",
+        "which K outputs: a circulant band, K at random per input, random with K inputs per output, or two halves apart",
         choices=masks.MASKS,
     )
 
@@ -123,6 +123,17 @@ def check_routes(p: Any) -> None:
 def mask(p: Any, seed: Seed) -> np.ndarray:
     """Trained pairs T of one run, shape (input_domain, output_domain), int8; the same at every scale."""
     return masks.draw(p.mask, p.domains, p.trained_outputs, generator(seed, "mask"))
+
+
+def first_half(domains: int) -> int:
+    """How many of the domains make the first half."""
+    return (domains + 1) // 2
+
+
+def maps(domains: int, disagreement: float) -> np.ndarray:
+    """What each route makes of its targets: 1 + d within a half of the domains, 1 - d between halves, shape (M, M)."""
+    sign = np.where(np.arange(domains) < first_half(domains), 1.0, -1.0)
+    return 1 + disagreement * np.outer(sign, sign)
 
 
 @cache

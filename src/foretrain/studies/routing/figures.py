@@ -4,6 +4,7 @@ import numpy as np
 
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.routes import block_map, draw_accuracy, output_map
+from foretrain.figures.routing_task import task_drawing
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
@@ -16,8 +17,14 @@ from foretrain.figures.style import (
     titled_panels,
 )
 from foretrain.plans.grid import Grid
+from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
+from foretrain.training.routing import mask
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+_HALVES = (
+    ("within", "domains of one half", "blue"),
+    ("between", "domains of different halves", "vermillion"),
+)
 _KINDS = {
     "loss": ("trained routes", "blue"),
     "untrained_error": ("untrained routes", "orange"),
@@ -30,10 +37,16 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves, singular values, errors, and what the network represents and answers at the end."""
     cell, where = grid.first()
     drawings = curves.draw(grid, _KINDS) if grid.axes else {}
+    if cell.parameters.data == "hierarchy":
+        p, seed = cell.parameters, cell.seed(0)
+        _, features = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
+        drawings["task"] = task_drawing(features, mask(p, seed), where)
     drawings["learning-curve"] = _learning_curve(cell, where)
     drawings["singular-values"] = _singular_values(cell, where)
     drawings["errors"] = _errors(cell, where)
     if "similarity" in cell.simulation:
+        if cell.parameters.domains > 1:
+            drawings["sharing"] = _sharing(cell, where)
         drawings["similarity"] = _similarity(cell, where)
         drawings["outputs"] = _outputs(cell, where)
     else:
@@ -106,6 +119,31 @@ def _errors(cell, where):
         figure,
         "Trained and untrained routes",
         "Error, 1/2 |error|², on routes that were trained and on routes that never were. Lines are medians over seeds."
+        + where,
+    )
+
+
+def _sharing(cell, where):
+    figure, axes = panels(1, 2, height=4.4, sharey=True)
+    both = (
+        (cell.simulation, "alike", "Routes that agree"),
+        (cell.variants["disagreeing"], "split", "Routes that disagree"),
+    )
+    for ax, (data, kind, title) in zip(axes, both, strict=True):
+        time, label = _time(data)
+        for name, text, colour in _HALVES:
+            seed_band(ax, time, data[f"alike_{name}"], text, color=PALETTE[colour])
+            predicted = cell.by_seed(f"{kind}_{name}").mean("seed").values[: time.size]
+            ax.plot(time, predicted, **theory_line(PALETTE[colour]))
+        ax.set(xlim=(0, time[-1]), ylim=(None, 1.02), xlabel=label)
+        ax.set_title(title, loc="left")
+    axes[0].set_ylabel("Cosine across domains")
+    return finished(
+        figure,
+        "When domains share, and when sharing splits",
+        "Mean cosine between the first-hidden-layer activity of one item in two domains, of the same half of the domains and "
+        "of different halves. Left: all routes ask for the same. Right: routes between the halves ask for half of the map, "
+        "routes within for one and a half times, all routes trained. Dashed: closed form, nothing fitted."
         + where,
     )
 

@@ -12,9 +12,11 @@ from foretrain.training.routing import Images, Items, Routes, check_routes, item
 from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
-COST = "15 s"
+COST = "50 s"
 REFERENCES = ("saxe2022",)
 _PAPER = {"loss_function": "authors", "learning_rate": 0.02, "steps": 700, "observe_every": 4}
+INIT_LAWS = ("orthogonal", "xavier", "gaussian", "decoupled")
+SMALLER = 4  # by how much the scale of `small-init` and `xavier-small` is smaller; they take as many times the steps
 PRESETS = {"paper": _PAPER, "digits": {"data": "digits"}}
 CONDITIONAL_DEFAULTS = {
     ("data", "digits"): {"learning_rate": 0.2, "steps": 2500, "observe_every": 25},
@@ -29,8 +31,13 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
     init_law: str = parameter(
         "orthogonal",
         "law of the initial weights; decoupled: the submanifold of the reduction",
-        choices=("orthogonal", "xavier", "gaussian", "decoupled"),
-        static=True,
+        choices=INIT_LAWS,
+    )
+    disagreement: float = parameter(
+        0.0,
+        "d: routes within a half of the domains ask for 1 + d times the map, routes between halves for 1 - d times",
+        minimum=0,
+        maximum=1,
     )
     data: str = parameter(
         "hierarchy",
@@ -101,6 +108,28 @@ declare(
         ("step", "layer", "mode"),
         meaning="Singular values of the reduction from decoupled weights of the same scale.",
     ),
+    Variable(
+        "alike_within",
+        ("step",),
+        meaning="Mean cosine of first-hidden-layer activity for one item in two domains of the same half; 0 without a "
+        "pair.",
+    ),
+    Variable(
+        "alike_between",
+        ("step",),
+        meaning="Mean cosine of first-hidden-layer activity for one item in two domains of different halves; 0 without a "
+        "pair.",
+    ),
+    Variable(
+        "split_within",
+        ("split_step",),
+        meaning="`alike_within` of the variant whose routes disagree, at each of its own observations.",
+    ),
+    Variable(
+        "split_between",
+        ("split_step",),
+        meaning="`alike_between` of the variant whose routes disagree, at each of its own observations.",
+    ),
     Variable("mode_singular_value", ("mode",), meaning="Singular value S of <y x^T>."),
     Variable("mode_variance", ("mode",), meaning="Input variance D of each mode."),
     Variable(
@@ -115,6 +144,8 @@ def check(p: Parameters) -> None:
     if p.data == "digits" and p.hidden_width < 10:
         rule = "be at least 10, the number of modes of the data"
         raise argument_error("hidden_width", rule, f"is {p.hidden_width}")
+    if p.data == "digits" and p.disagreement:
+        raise argument_error("disagreement", "be 0 for digits", f"is {p.disagreement:g}")
 
 
 def task(p: Parameters, seed: Seed) -> Task:
@@ -130,11 +161,32 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """The decoupled start and the flow, both in float64, and a network with one output per input, where none can share."""
+    """What is trained beside the network, of the same seeds.
+
+    The decoupled start and the flow, in float64; networks that cannot share, with one output per input or in two islands;
+    a smaller start, to see where limits tend; the start that the paper's text names, at both scales; and routes that
+    disagree, where sharing has to split.
+    """
     # A flow's step costs seven gradients; most modes are learned by half of them.
-    half = max(1, p.steps // 2)
-    return {
+    half, longer = max(1, p.steps // 2), SMALLER * p.steps
+    apart = max(1, min(p.trained_outputs, p.domains // 2))
+
+    def trained(outputs):
+        """So many trained outputs, at the same step in the paper's time."""
+        pace = p.trained_outputs / outputs if p.loss_function == "authors" else 1.0
+        return {"trained_outputs": outputs, "learning_rate": p.learning_rate * pace, "seeds": 5}
+
+    found: dict[str, dict] = {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
-        "one-output": {"trained_outputs": 1, "mask": "circulant", "seeds": 5},
+        "one-output": {**trained(1), "mask": "circulant"},
+        "islands": {**trained(apart), "mask": "islands"},
     }
+    if p.data == "hierarchy":
+        smaller = {"init_scale": p.init_scale / SMALLER, "steps": longer, "seeds": 3}
+        split = {**trained(p.domains), "init_law": "orthogonal", "steps": 2 * p.steps}
+        found["small-init"] = smaller
+        found["xavier"] = {"init_law": "xavier", "seeds": 5}
+        found["xavier-small"] = {"init_law": "xavier", **smaller}
+        found["disagreeing"] = {"disagreement": 0.5, "mask": "circulant", **split}
+    return found

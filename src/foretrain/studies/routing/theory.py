@@ -6,11 +6,20 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain.streams import Seed
-from foretrain.studies.routing.study import Parameters, task
+from foretrain.studies.routing.study import Parameters, task, variants
 from foretrain.tasks.masks import is_biregular, is_connected
-from foretrain.theory.routing_from_random import FromRandom, from_random, race_loss
+from foretrain.theory.routing_from_random import (
+    FromRandom,
+    alike,
+    from_random,
+    parts_loss,
+    parts_of_maps,
+    parts_of_mask,
+    parts_similarity,
+    race_loss,
+)
 from foretrain.theory.routing_reduction import euler, similarity
-from foretrain.training.routing import mask, paper_rate
+from foretrain.training.routing import first_half, maps, mask, paper_rate
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
@@ -19,39 +28,82 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     The run itself is predicted from orthogonal weights and biregular masks, in closed form, and from decoupled weights, by
     the reduction; for other starts there is no theory, and nan stands for it.
     """
+    split = _split(p, seed) if p.data == "hierarchy" else {}
+    return {**_of_run(p, seed, step), **split}
+
+
+def _of_run(p, seed, step):
     reduction = _reduction(_of_seed(p, seed), _drawn(p, seed))
+    if p.disagreement:
+        reduction = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
     if p.init_law == "decoupled":
         return reduction
-    race, data = random_start(p, seed, step), task(p, seed)
     own = ("loss", "untrained_error", "singular_values", "mode_strength", "similarity")
+    own += ("alike_within", "alike_between")
     found = {name: np.full_like(reduction[name], np.nan) for name in own if name in reduction}
+    race, data, pairs = random_start(p, seed, step), task(p, seed), mask(p, seed)
+    parts = None
     if race is not None:
         loss = race_loss(race.gain, data.singular_values, data.variances, data.unexplained_power)
         layers = (race.outer, race.hidden, race.outer)
         found |= {"loss": loss, "mode_strength": race.gain, "singular_values": np.stack(layers, 1)}
-        if is_connected(mask(p, seed)):
+        if is_connected(pairs):
             found["untrained_error"] = loss if p.trained_outputs < p.domains else 0 * loss
-        if "similarity" in reduction:
-            found["similarity"] = similarity(
-                data.input_modes[0], race.outer[-1] ** 2, race.cosine[-1], p.domains
-            )
+        parts = parts_of_mask(race.gain, p.init_scale, pairs)
+    elif p.disagreement and p.init_law == "orthogonal" and pairs.all():
+        routes, modes = maps(p.domains, p.disagreement), (data.singular_values, data.variances)
+        parts = parts_of_maps(_time(p, data, step), p.init_scale, routes, *modes)
+        loss = parts_loss(parts, routes, *modes)
+        found |= {"loss": loss, "untrained_error": 0 * loss}
+    if parts is not None and "similarity" in reduction:
+        found["similarity"] = parts_similarity(parts, data.input_modes[0])
+        within, between = alike(parts, data.input_modes[0], first_half(p.domains))
+        found |= {"alike_within": within, "alike_between": between}
     return {**reduction, **found}
+
+
+def _split(p, seed):
+    """How alike domains are where routes disagree, along the steps of the variant that has such routes."""
+    given = {name: value for name, value in variants(p)["disagreeing"].items() if name != "seeds"}
+    return _course(_of_seed(replace(p, **given), seed), Seed(seed.root, 0))
+
+
+@lru_cache(maxsize=64)
+def _course(p, seed):
+    found = _of_run(p, seed, np.arange(0, p.steps + 1, p.observe_every))
+    return {f"split_{name}": found[f"alike_{name}"] for name in ("within", "between")}
 
 
 def random_start(p: Parameters, seed: Seed, step: np.ndarray) -> FromRandom | None:
     """The race of a seed's network from wide random weights; None where the closed form does not apply."""
     pairs = mask(p, seed)
-    if p.init_law != "orthogonal" or not is_biregular(pairs):
+    if p.init_law != "orthogonal" or p.disagreement or not is_biregular(pairs):
         return None
     return _race(_of_seed(p, seed), _drawn(p, seed), tuple(step))
+
+
+def growth(p: Parameters, seed: Seed) -> tuple[np.ndarray, np.ndarray]:
+    """Largest singular value of the hidden matrix, ascending, and that of an encoder beside it, along the race.
+
+    Raises:
+        ValueError: there is no closed form.
+    """
+    race = random_start(p, seed, np.arange(p.steps + 1))
+    if race is None:
+        raise ValueError("There is no closed form for this start.")
+    return race.hidden.max(1), race.outer.max(1)
 
 
 @lru_cache(maxsize=64)
 def _race(p, seed, step):
     data = task(p, seed)
-    times = np.array(step) * paper_rate(p, data.targets.shape[1])
     modes = data.singular_values, data.variances
-    return from_random(times, p.init_scale, mask(p, seed), *modes)
+    return from_random(_time(p, data, np.array(step)), p.init_scale, mask(p, seed), *modes)
+
+
+def _time(p, data, step):
+    """Numbers of steps in the paper's time."""
+    return step * paper_rate(p, data.targets.shape[1])
 
 
 def _drawn(p, seed):
@@ -91,4 +143,6 @@ def _reduction(p, seed):
     }
     if p.data == "hierarchy":
         found["similarity"] = similarity(data.input_modes[0], layers[-1, 0] ** 2, 1.0, p.domains)
+        found["alike_within"] = np.full(len(loss), float(p.domains > 2))
+        found["alike_between"] = np.full(len(loss), float(p.domains > 1))
     return found

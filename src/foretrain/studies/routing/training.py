@@ -6,9 +6,9 @@ import numpy as np
 
 from foretrain.dynamics.program import Program
 from foretrain.streams import Seed, key
-from foretrain.studies.routing.study import Parameters, task
+from foretrain.studies.routing.study import INIT_LAWS, Parameters, task
 from foretrain.tasks.domains import Task
-from foretrain.training.routing import item_ends, mask, paper_rate
+from foretrain.training.routing import first_half, item_ends, maps, mask, paper_rate
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
@@ -17,6 +17,8 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     return {
         **{f"task_{name}": value for name, value in data._asdict().items()},
         "trained_pairs": mask(p, seed).astype(float),
+        "maps": maps(p.domains, p.disagreement),
+        "law": np.array([p.init_law == law for law in INIT_LAWS], float),
         "rate": np.float64(paper_rate(p, data.targets.shape[1])),
     }
 
@@ -35,29 +37,31 @@ def program(p: Parameters) -> Program:
     def init(inputs):
         random, task = key(inputs["root_seed"], inputs["seed"], "weights"), _unpack(inputs)
         size, scale = (p.domains, p.hidden_width), inputs["init_scale"]
-        if p.init_law == "decoupled":
-            modes = task.output_modes, task.input_modes[0]
-            weights = network.decoupled_weights(random, *modes, *size, scale, dtype=dtype)
-            # Every domain starts on its own modes, which differ where the domains' inputs do.
-            rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
-            encoders = jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
-            weights = weights._replace(encoders=encoders)
-        else:
-            ends = task.inputs.shape[1], task.output_modes.shape[0]
-            weights = network.random_weights(
-                random, *size, *ends, scale, law=p.init_law, dtype=dtype
-            )
+        ends = task.inputs.shape[1], task.output_modes.shape[0]
+        modes = task.output_modes, task.input_modes[0]
+        weights = network.decoupled_weights(random, *modes, *size, scale, dtype=dtype)
+        # Every domain starts on its own modes, which differ where the domains' inputs do.
+        rotation = jnp.einsum("dm,iem->ide", task.input_modes[0], task.input_modes)
+        decoupled = weights._replace(
+            encoders=jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
+        )
+        drawn = [
+            network.random_weights(random, *size, *ends, scale, law=law, dtype=dtype)
+            for law in INIT_LAWS[:-1]
+        ]
+        choice = jnp.argmax(inputs["law"])
+        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], *drawn, decoupled)
         slope = jax.grad(trained_error)(weights, inputs)
         gap = gradient_gap(velocity(weights, inputs), jax.tree.map(jnp.negative, slope))
         return weights, network.conserved(weights), gap
 
     def trained_error(weights, inputs):
-        return network.mean_over(inputs["trained_pairs"], errors(weights, _unpack(inputs)))
+        return network.mean_over(inputs["trained_pairs"], errors(weights, inputs))
 
     def velocity(weights, inputs):
         task = _unpack(inputs)
         return network.negative_gradient(
-            weights, task.inputs, task.targets, inputs["trained_pairs"]
+            weights, task.inputs, task.targets, inputs["trained_pairs"], inputs["maps"]
         )
 
     def step(inputs, state):
@@ -67,14 +71,15 @@ def program(p: Parameters) -> Program:
         slope = velocity(weights, inputs)
         return jax.tree.map(lambda w, g: w + inputs["rate"] * g, weights, slope), *kept
 
-    def errors(weights, task):
-        error = network.pair_errors(weights, task.inputs, task.targets)
+    def errors(weights, inputs):
+        task = _unpack(inputs)
+        error = network.pair_errors(weights, task.inputs, task.targets, inputs["maps"])
         return error + jnp.broadcast_to(task.residual, (p.domains,))[:, None]
 
     def observe(inputs, state):
         weights, start, _ = state
         task, trained = _unpack(inputs), inputs["trained_pairs"]
-        error = errors(weights, task)
+        error = errors(weights, inputs)
         whole = network.in_modes(weights, task.output_modes, task.input_modes)
         observed = {
             "loss": network.mean_over(trained, error),
@@ -84,7 +89,10 @@ def program(p: Parameters) -> Program:
             "off_diagonal_mass": network.off_diagonal_mass(whole, trained, task.singular_values),
             "conserved_drift": network.drift(weights, start),
         }
-        if p.data == "digits":
+        if p.data == "hierarchy":
+            within, between = network.alike(weights.encoders, first_half(p.domains))
+            observed |= {"alike_within": within, "alike_between": between}
+        else:
             _, error = _heldout(weights, task)
             observed["heldout_error"] = network.mean_over(trained, error)
             observed["heldout_untrained_error"] = network.mean_over(1 - trained, error)
@@ -99,7 +107,7 @@ def program(p: Parameters) -> Program:
         weights, _, gap = state
         task = _unpack(inputs)
         finals = {
-            "pair_error": errors(weights, task),
+            "pair_error": errors(weights, inputs),
             "trained_pairs": inputs["trained_pairs"],
             "gradient_gap": gap,
             "mode_singular_value": task.singular_values,

@@ -20,6 +20,7 @@ _TITLES = {
     "circulant": "Circulant band",
     "random_rows": "Random outputs",
     "biregular": "Random biregular",
+    "islands": "Two islands",
 }
 
 

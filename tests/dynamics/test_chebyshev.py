@@ -124,3 +124,15 @@ def test_lanes_do_not_see_each_other():
         apart = one(apart, other)
     np.testing.assert_array_equal(together.position[1], apart.position[1])
     assert float(together.time[0]) > float(together.time[2])
+
+
+def test_of_several_numbers_of_stages_the_fewest_that_are_stable_are_taken(x64):
+    flow = start(decay, jnp.ones(1), 1.0)
+    for length, few in ((reach(3) / 1.3, 3), (reach(3), 5), (reach(5), 8), (reach(8) / 1.2, 8)):
+        flow = flow._replace(step_size=jnp.asarray(length), curvature=jnp.asarray(1.0))
+        found, fixed = (attempt(decay, flow, 1.0, 1e12, stages) for stages in ((3, 5, 8), few))
+        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(fixed), strict=True):
+            # The next step may be as long as the most stages allow.
+            same = np.allclose(one, other, rtol=1e-13)
+            assert same or one is found.step_size
+        assert found.step_size >= fixed.step_size

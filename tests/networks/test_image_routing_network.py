@@ -154,3 +154,41 @@ def test_the_authors_decoders_have_the_variance_of_their_fans():
     expected = 2.0 * np.sqrt(2 / ((width + domains) * classes))
     # 25,600 entries: the standard error of a standard deviation is 0.44%; four of them.
     assert np.std(theirs.decoders) == pytest.approx(expected, rel=0.018)
+
+
+@pytest.mark.usefixtures("x64")
+def test_all_routes_learn_as_one_network_of_three_layers_if_all_are_trained():
+    """Encoders that are alike, and decoders: then the mean is the network, and its time the whole one's."""
+    from scipy.integrate import solve_ivp
+
+    from foretrain.studies.image_routing.theory import shared_half_time
+
+    draw = np.random.default_rng(2)
+    scales, targets = np.array([1.3, 0.7]), draw.normal(size=(2, 2))
+    one = [0.3 * draw.normal(size=shape) for shape in ((3, 2), (3, 3), (2, 3))]
+    pairs = masks.circulant(DOMAINS, 2).astype(float)
+    alike = network.Weights(
+        np.stack(DOMAINS * [one[0]]), np.asarray(one[1]), np.stack(DOMAINS * [one[2]])
+    )
+    shapes, edges = [w.shape for w in alike], np.cumsum([w.size for w in alike])[:-1]
+    parts = lambda flat: network.Weights(  # noqa: E731
+        *(p.reshape(s) for p, s in zip(np.split(flat, edges), shapes, strict=True))
+    )
+    slope = jax.jit(
+        lambda flat: jnp.concatenate(
+            [
+                g.ravel()
+                for g in network.negative_gradient(parts(flat), scales[None], targets[None], pairs)
+            ]
+        )
+    )
+    loss = lambda flat: float(network.excess_errors(parts(flat), scales[None], targets[None])[0, 0])  # noqa: E731
+    first = np.concatenate([w.ravel() for w in alike])
+    half = lambda t, flat: loss(flat) - loss(first) / 2  # noqa: E731
+    setattr(half, "terminal", True)  # noqa: B010
+    whole = solve_ivp(
+        lambda t, flat: np.asarray(slope(flat)), (0, 1e4), first, events=half, rtol=1e-7
+    )
+    mean = [DOMAINS**0.5 * one[0], one[1], DOMAINS**0.5 * one[2]]
+    found = shared_half_time(mean, scales, targets, DOMAINS)
+    assert found == pytest.approx(whole.t[-1], rel=2e-3)

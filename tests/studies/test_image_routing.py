@@ -159,6 +159,10 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
         ({"biases": True}, "`biases` must be false from statistics"),
         ({"features_file": "x.npz"}, "`features_file` must go with data `features`"),
         ({"resnet_weights": "x.pt"}, "`resnet_weights` must go with data `cifar10`"),
+        (
+            {"training": "minibatch", "truncation": 0.1},
+            "`truncation` must be 0 for minibatches, but is 0.1",
+        ),
         ({"data": "features"}, "`features_file` must name a file"),
         (
             {"data": "features", "features_file": "x.npz", "transform": "rotation"},
@@ -175,9 +179,40 @@ def test_combinations_that_make_no_network_are_named(values, line):
 def test_every_preset_is_a_plan_whose_steps_are_known(preset):
     plan = make_plan("image-routing", {}, preset=preset)
     assert study.estimate(plan.parameters) > 0
-    if preset.startswith("paper"):
-        assert study.estimate(plan.parameters) >= 6_250_000
+    if preset.startswith(("paper", "authors")):
+        # An arm of the cross that the figures are: K at one size of the start, or the size of the start at K = 10.
+        (axis,) = plan.axes
+        assert axis == ("init_scale" if preset.endswith("gain") else "trained_outputs")
+        assert plan.parameters.trained_outputs == (10 if axis == "init_scale" else 1)
         assert plan.seeds == 10
+        assert (plan.parameters.training == "minibatch") == (
+            "authors" in preset or "leaky" in preset
+        )
+        if plan.parameters.training == "minibatch":
+            assert study.estimate(plan.parameters) >= 6_250_000
+
+
+def test_projected_images_lack_no_more_than_is_said():
+    data = image_domains.rotated(images.digits(0.2, np.random.default_rng(0)), 2, 90.0)
+    found = image_domains.statistics(data)
+    part = image_domains.truncated(found, 0.1)
+    lost_images, lost_learning = image_domains.left_out(found, part)
+    number = part.scales.shape[1]
+    # The last direction that is kept would have been too much to leave out in one of the domains.
+    assert (
+        lost_images
+        <= 0.1
+        < 1 - (found.scales[:, : number - 1] ** 2).sum(1).min() / ((found.scales[0] ** 2).sum())
+    )
+    assert 0 < lost_learning < 0.5
+    # Least squares on projected images, found from these themselves.
+    basis = part.bases[1]
+    projected = data.inputs[0] @ data.maps[1].T @ basis
+    one_hot = images.one_hot(data.labels, 10)
+    solution = np.linalg.lstsq(projected, one_hot, rcond=None)[0]
+    residual = 0.5 * ((one_hot - projected @ solution) ** 2).sum() / len(one_hot)
+    assert part.residual[1] == pytest.approx(residual, rel=1e-4)
+    assert image_domains.truncated(found, 0.0) is found
 
 
 def test_thresholds_are_where_the_gap_closes_for_good():
@@ -222,9 +257,8 @@ def test_colour_images_from_files_are_rows_of_pixels(tmp_path, monkeypatch):
     assert arrays["heldout_inputs"].shape == (1, 4, 3072)
 
 
-@pytest.mark.parametrize(
-    "training", [pytest.param("statistics", marks=pytest.mark.slow), "minibatch"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("training", ["statistics", "minibatch"])
 def test_features_from_a_file_are_learned(tmp_path, training):
     draw = np.random.default_rng(0)
     np.savez(tmp_path / "x.npz", features=draw.normal(size=(30, 6)), labels=np.arange(30) % 10)
@@ -237,7 +271,7 @@ def test_features_from_a_file_are_learned(tmp_path, training):
 
 def test_the_presets_have_the_widths_of_the_tables():
     widths = {name: values.get("hidden_width") for name, values in study.PRESETS.items()}
-    assert (widths["paper"], widths["paper-cifar"]) == (128, 1024)
+    assert (widths["paper"], widths["paper-cifar"], widths["authors-cifar"]) == (128, 1024, 1024)
 
 
 @pytest.mark.slow

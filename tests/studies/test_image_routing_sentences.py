@@ -72,11 +72,19 @@ def made(p=P, axes=AXES, gap=gaps, outcome=CONVERGED, least=(LIMIT, BEST), **cha
             pairs == 1, *(a[..., None, None] for a in (trained, untrained))
         ),
         "gradient_gap": np.full(lead, 1e-6),
+        "imbalance_drift": np.full(lead, 1e-3),
     }
     for name, change in changes.items():
         variables[name] = change(variables[name])
-    theory = {"least_squares_loss": least[0], "least_squares_accuracy": least[1]}
-    theory = runs(axes, 0, {**theory, "chance_accuracy": CHANCE}, outcome=None)
+    # Half is learned at .505 of the time; the mean network is a little slower, as the one network is where it is known.
+    theory = {
+        "least_squares_loss": least[0],
+        "least_squares_accuracy": least[1],
+        "whole_accuracy": BEST,
+    }
+    theory |= {"truncated_images": 0.1, "truncated_learning": 0.12, "chance_accuracy": CHANCE}
+    theory["shared_half_time"] = (51.5 / scales)[..., None] + HAIR
+    theory = runs(axes, SEEDS, theory, outcome=None)
     simulation = runs(axes, SEEDS, variables, step=STEP, outcome=outcome)
     first = dataclasses.replace(p, **{name: values[0] for name, values in axes.items()})
     return Grid(first, dict(axes), SEEDS, 0, simulation, {}, theory)
@@ -104,8 +112,10 @@ def authors(untrained=0.001):
     )  # fmt: skip
 
 
+PROJECTED = dataclasses.replace(P, truncation=0.1)
 GOOD = dict.fromkeys((said.id for said in catalogue.load("image-routing").sentences), made) | {
     "small-start": lambda: made(gap=lambda f, scale: 0 * f),
+    "truncation": lambda: made(PROJECTED),
     "twenty-five-percent": leaky,
     "authors-trained": authors,
     "authors-untrained": authors,
@@ -116,6 +126,9 @@ SPOILT = {
     "trained-high": lambda: made(trained_accuracy=lambda accuracy: accuracy - 0.1),
     "least-squares": lambda: made(least=(LIMIT, BEST + 0.03)),
     "least-squares-loss": lambda: made(least=(2 * LIMIT, BEST)),
+    "conserved": lambda: made(imbalance_drift=lambda drift: drift + 0.03),
+    "truncation": lambda: made(PROJECTED, least=(LIMIT, BEST - 0.03)),
+    "as-one": lambda: made(flow_time=lambda time: 1.2 * time),
     "waiting": lambda: made(flow_time=lambda time: time**2),
     "forty-percent": lambda: made(gap=lambda f, scale: np.where(f < 0.65, 0.5, 0)),
     "twenty-five-percent": lambda: leaky(0.5),
@@ -159,6 +172,13 @@ def test_accuracy_of_untrained_routes_is_not_that_of_trained_ones():
     assert _verdict("same-mask", made(trained_accuracy=lambda accuracy: other)) == FAILS
 
 
+@pytest.mark.parametrize("factor", [0.5, 0.85, 1.15, 2])
+def test_learning_out_of_time_is_noticed(factor):
+    """The inverse of the start alone does not see it: its slope stays."""
+    grid = made(flow_time=lambda time: factor * time)
+    assert (_verdict("as-one", grid), _verdict("waiting", grid)) == (FAILS, HOLDS)
+
+
 def test_equal_seeds_carry_no_verdict():
     grid = made()
     first = grid.simulation.isel(seed=[0] * SEEDS).assign_coords(seed=np.arange(SEEDS))
@@ -181,6 +201,35 @@ def test_the_authors_numbers_are_judged_only_for_their_network():
 def _verdict(id, grid):
     (claim,) = verdicts("image-routing", grid, id)[id]
     return claim.verdict
+
+
+@pytest.mark.parametrize("mutated", [False, True])
+def test_a_hidden_layer_a_tenth_too_fast_is_noticed_by_what_the_flow_conserves(mutated):
+    """A flow of two domains from a small start to the end of its training, followed by the study's own solver."""
+    from foretrain.dynamics import chebyshev
+    from foretrain.networks import image_routing as network
+    from foretrain.networks.routing import conserved, drift
+
+    draw = np.random.default_rng(0)
+    scales, targets = jnp.array([[1.5, 0.9]]), jnp.asarray(draw.normal(size=(1, 2, 2)))
+
+    def velocity(weights, inputs):
+        slope = network.negative_gradient(weights, scales, targets, jnp.eye(2))
+        return slope._replace(hidden=1.1 * slope.hidden) if mutated else slope
+
+    first = network.random_weights(
+        jax.random.key(0), 2, 4, 2, 2, 0.1, law="xavier", dtype=jnp.float32
+    )
+    step = jax.jit(lambda flow: chebyshev.attempt(velocity, flow, None, 3e-3, 10))
+    flow = chebyshev.start(velocity, first)
+    for _ in range(200):
+        flow = step(flow)
+    excess = network.excess_errors(flow.position, scales, targets)
+    assert float(excess[0, 0]) < 0.1 * float(0.5 * (targets**2).sum())
+    moved = float(drift(flow.position, conserved(first)))
+    assert (moved > 0.04) if mutated else (moved < 0.01)
+    found = _verdict("conserved", made(imbalance_drift=lambda drifts: 0 * drifts + moved))
+    assert found == (FAILS if mutated else HOLDS)
 
 
 @pytest.mark.parametrize("mutated", ["", "hidden", "every route"])

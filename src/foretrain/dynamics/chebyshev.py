@@ -7,6 +7,7 @@ fifth-order method with its six reaches 3.3. The step is limited by the error es
 curvature, the largest eigenvalue of the Hessian, followed by one step of power iteration per step of the flow.
 
 A step is one attempt, accepted or not, so that lanes with different needs ride together without waiting for each other.
+Where the number of stages may be chosen step by step, an attempt takes as few as its step size needs to be stable.
 """
 
 from collections.abc import Callable
@@ -36,7 +37,7 @@ class Flow(NamedTuple):
         curvature: Estimate of the largest absolute eigenvalue of the Hessian, scalar.
         step_size: Continuous time that the next attempt goes on by.
         time: Continuous time since the start.
-        attempts: Steps tried, int32; each costs ``stages + 1`` evaluations of the velocity.
+        attempts: Steps tried, int32; each costs one evaluation of the velocity more than it has stages.
         accepted: Steps taken, int32.
     """
 
@@ -70,7 +71,9 @@ def start(velocity: Callable, position, inputs=None) -> Flow:
     return Flow(position, slope, _unit(stretched), _norm(stretched), step_size, time, zero, zero)
 
 
-def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> Flow:
+def attempt(
+    velocity: Callable, flow: Flow, inputs, tolerance, stages: int | tuple[int, ...]
+) -> Flow:
     """Try one step; if its error is too large only the step size changes.
 
     The error estimate of every leaf, relative to the norm of that leaf, must not exceed `tolerance`.
@@ -80,14 +83,21 @@ def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> F
         flow: Where to go on from.
         inputs: Passed on to `velocity`.
         tolerance: Largest relative error of a step; may be traced.
-        stages: Number of evaluations within a step, at least 2.
+        stages: Number of evaluations within a step, at least 2; or several, rising, of which the smallest is taken that is
+            stable over the step, in a loop of as many turns (of lanes side by side the largest of all).
 
     Returns:
         The flow after the attempt.
     """
     here, slope, size = flow.position, flow.slope, flow.step_size
-    first, table = _coefficients(stages)
     dtype = size.dtype
+    choices = (stages,) if isinstance(stages, int) else stages
+    reaches = jnp.asarray([reach(number) for number in choices], dtype)
+    # The step size was limited by the reach of the most stages, so that rounding alone can go beyond.
+    short = reaches < 0.999 * _MARGIN * flow.curvature * size
+    chosen = jnp.minimum(short.sum(), len(choices) - 1) if len(choices) > 1 else 0
+    firsts, table = _tables(choices)
+    first = jnp.asarray(firsts, dtype)[chosen]
 
     def stage(held, row):
         before, earlier = held
@@ -105,8 +115,14 @@ def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> F
         )
         return (later, before), None
 
-    one = jax.tree.map(lambda y, f: y + jnp.asarray(first, dtype) * size * f, here, slope)
-    (there, _), _ = jax.lax.scan(stage, (one, here), jnp.asarray(table, dtype))
+    one = jax.tree.map(lambda y, f: y + first * size * f, here, slope)
+    rows = jnp.asarray(table, dtype)
+    if len(choices) == 1:
+        (there, _), _ = jax.lax.scan(stage, (one, here), rows[0])
+    else:
+        number = jnp.asarray(choices)[chosen] - 1
+        turn = lambda n, held: stage(held, rows[chosen, n])[0]  # noqa: E731
+        there, _ = jax.lax.fori_loop(0, number, turn, (one, here))
     arrived = velocity(there, inputs)
     stretched = _stretched(velocity, there, arrived, flow.probe, inputs)
     error = jnp.max(
@@ -125,7 +141,7 @@ def attempt(velocity: Callable, flow: Flow, inputs, tolerance, stages: int) -> F
     scale = jnp.clip(_SAFETY * jnp.maximum(error, 1e-9) ** (-1 / 3), _SHRINK, _GROW)
     scale = jnp.where(good, scale, jnp.minimum(scale, _SAFETY))
     curvature = jnp.where(good, _norm(stretched), flow.curvature)
-    furthest = reach(stages) / (_MARGIN * jnp.maximum(curvature, jnp.finfo(dtype).tiny))
+    furthest = reaches[-1] / (_MARGIN * jnp.maximum(curvature, jnp.finfo(dtype).tiny))
     choose = lambda new, old: jax.tree.map(lambda n, o: jnp.where(good, n, o), new, old)  # noqa: E731
     return Flow(
         choose(there, here),
@@ -166,6 +182,17 @@ def _coefficients(stages):
         gamma = -(1 - b[j - 1] * values[j - 1]) * mu_slope
         rows.append((1 - mu - nu, mu, nu, mu_slope, gamma))
     return b[1] * ratio, np.array(rows)
+
+
+@cache
+def _tables(choices):
+    """The factor of the first stage, and the rows of `_coefficients`, zeros behind, for each number of stages."""
+    table = np.zeros((len(choices), choices[-1] - 1, 5))
+    firsts = np.zeros(len(choices))
+    for place, number in enumerate(choices):
+        firsts[place], rows = _coefficients(number)
+        table[place, : number - 1] = rows
+    return firsts, table
 
 
 @cache

@@ -165,6 +165,45 @@ def _in_eigenbasis(correlation, association):
     return scales, targets, max(residual, 0.0), basis
 
 
+def truncated(found: Statistics, share: float) -> Statistics:
+    """Statistics of the images projected on the directions that hold most of them.
+
+    Exact for networks that are fed the projected images; what is lost is known beforehand, see `left_out`.
+
+    Args:
+        found: Of the whole images.
+        share: Directions of smallest <x^2> are left out as long as they hold at most this share of <|x|^2> in every domain,
+            0 to 1; 0 leaves out none.
+
+    Returns:
+        The same with fewer directions; the error of least squares rises by half of what they could have taught.
+    """
+    if share == 0:
+        return found
+    power = found.scales**2
+    kept = power.cumsum(-1) / power.sum(-1, keepdims=True)
+    number = int((kept < 1 - share).sum(-1).max()) + 1
+    lost = (found.targets[:, :, number:] ** 2).sum((1, 2)) / 2
+    return Statistics(
+        found.scales[:, :number],
+        found.targets[:, :, :number],
+        found.residual + lost,
+        found.bases[:, :, :number],
+    )
+
+
+def left_out(found: Statistics, part: Statistics) -> tuple[float, float]:
+    """Share of <|x|^2>, and of what can be learned, that a `truncated` part lacks; the largest over domains."""
+    images, learned = (
+        1 - (few**2).sum(axes) / (all_of**2).sum(axes)
+        for few, all_of, axes in (
+            (part.scales, found.scales, -1),
+            (part.targets, found.targets, (1, 2)),
+        )
+    )
+    return float(images.max()), float(learned.max())
+
+
 def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float, float]:
     """Loss and held-out accuracy of the least-squares map, mean over domains: where training with squared error ends.
 

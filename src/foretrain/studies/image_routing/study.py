@@ -17,12 +17,26 @@ SEEDS = 5
 AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0)}
 
 _K40 = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40)
+_K100 = (1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
 _SCALES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
 _MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases": True}
+# Tables 1 and 2, squared error as in the text: the flow on images projected on what holds nine tenths of them.
 _TABLE_1 = {
-    **_MINIBATCH,
-    "init_law": "authors",
+    "data": "mnist",
+    "domains": 40,
     "hidden_width": 128,
+    "truncation": 0.1,
+    "solver_tolerance": 5e-3,
+    "steps": 6000,
+    "seeds": 10,
+}
+# What the authors ran: 1000 epochs of 7500 batches.
+_AUTHORS = {
+    **_MINIBATCH,
+    "data": "mnist",
+    "domains": 40,
+    "hidden_width": 128,
+    "init_law": "authors",
     "batch_size": 8,
     "learning_rate": 1e-4,
     "momentum": 0.9,
@@ -30,31 +44,54 @@ _TABLE_1 = {
     "observe_every": 1500,
     "evaluation_samples": 2000,
     "seeds": 10,
-    "init_scale": _SCALES,
 }
-_MNIST_40 = {**_TABLE_1, "data": "mnist", "domains": 40, "trained_outputs": _K40}
+# The figures are a cross, of which a preset is one arm: K at one size of the start, or the size of the start at K = 10.
+_FRACTIONS = {"init_scale": 0.1, "trained_outputs": _K40}
+_GAINS = {"init_scale": _SCALES, "trained_outputs": 10}
+_HUNDRED = {"domains": 100}
+_TURNED = {"transform": "rotation", "rotation_degrees": 270.0}  # by as much as the authors turned
+_TABLE_5 = {"data": "cifar10", "hidden_width": 1024, "truncation": 0.02}
+_SMALL = {
+    **_MINIBATCH,
+    "init_scale": 0.1,
+    "steps": 40_000,
+    "trained_outputs": (1, 2, 3, 4, 5, 7),
+    "seeds": 3,
+}
 PRESETS = {
-    # Tables 1 and 2: permuted in, permuted out; 1000 epochs of 7500 batches.
-    "paper": _MNIST_40,
-    # Table 3.
-    "paper-100": {
-        **_MNIST_40,
-        "domains": 100,
-        "trained_outputs": (1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100),
+    "paper": {**_TABLE_1, **_FRACTIONS},
+    "paper-gain": {**_TABLE_1, **_GAINS},
+    "paper-100": {**_TABLE_1, **_HUNDRED, **_FRACTIONS, "trained_outputs": _K100},
+    "paper-100-gain": {**_TABLE_1, **_HUNDRED, **_GAINS},
+    # Table 4, with the 40 domains and the 180 degrees of the text.
+    "paper-rotated": {**_TABLE_1, "transform": "rotation", **_FRACTIONS},
+    "paper-rotated-gain": {**_TABLE_1, "transform": "rotation", **_GAINS},
+    "paper-cifar": {**_TABLE_1, **_TABLE_5, "transform": "rotation", **_FRACTIONS},
+    # The same size on synthetic images of its spectrum, for what a run costs.
+    "cifar-shape": {
+        **_TABLE_1,
+        **_TABLE_5,
+        "data": "natural",
+        "init_scale": 0.1,
+        "trained_outputs": 10,
+        "seeds": 1,
     },
-    # Table 4, with the 40 domains of the text, and 270 degrees, as the authors turned.
-    "paper-rotated": {**_MNIST_40, "transform": "rotation", "rotation_degrees": 270.0},
+    # Fig. 9: leaky ReLUs have no statistics.
+    "paper-leaky": {**_AUTHORS, **_FRACTIONS, "negative_slope": 0.01},
+    "paper-leaky-rotated": {**_AUTHORS, **_TURNED, **_FRACTIONS, "negative_slope": 0.01},
+    "authors": {**_AUTHORS, **_FRACTIONS},
+    "authors-gain": {**_AUTHORS, **_GAINS},
+    "authors-rotated": {**_AUTHORS, **_TURNED, **_FRACTIONS},
+    "authors-rotated-gain": {**_AUTHORS, **_TURNED, **_GAINS},
     # Table 5: 1000 epochs of 6250 batches.
-    "paper-cifar": {
-        **_MNIST_40,
+    "authors-cifar": {
+        **_AUTHORS,
+        **_TURNED,
+        **_FRACTIONS,
         "data": "cifar10",
         "hidden_width": 1024,
-        "transform": "rotation",
-        "rotation_degrees": 270.0,
         "steps": 6_250_000,
     },
-    # Fig. 9.
-    "paper-leaky": {**_MNIST_40, "negative_slope": 0.01, "init_scale": 0.1},
     # The question of Fig. 8 on all of MNIST by gradient flow: cost independent of the number of images.
     "mnist": {
         "data": "mnist",
@@ -64,15 +101,9 @@ PRESETS = {
         "init_scale": (0.01, 0.1, 1.0),
         "seeds": 2,
     },
-    # Figs 8 and 9 in small: the same networks with and without the leaky ReLU.
-    "leaky": {
-        **_MINIBATCH,
-        "init_scale": 0.1,
-        "steps": 40_000,
-        "negative_slope": (1.0, 0.01),
-        "trained_outputs": (1, 2, 3, 4, 5, 7),
-        "seeds": 3,
-    },
+    # Figs 8 and 9 in small: the same networks with and without the leaky ReLU; and the right panel of Fig. 9.
+    "leaky": {**_SMALL, "negative_slope": (1.0, 0.01)},
+    "leaky-rotated": {**_SMALL, "transform": "rotation", "negative_slope": 0.01},
 }
 CONDITIONAL_DEFAULTS = {
     ("training", "minibatch"): {"steps": 40_000, "observe_every": 1000, "init_scale": 0.1},
@@ -85,8 +116,9 @@ class Parameters(Images, Routes, Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's 1,797 digits, or MNIST, CIFAR-10, or an array of features from files",
-        choices=("digits", "mnist", "cifar10", "features"),
+        "scikit-learn's 1,797 digits; synthetic colour images with the spectrum of photographs; or MNIST, CIFAR-10, or an "
+        "array of features from files",
+        choices=("digits", "natural", "mnist", "cifar10", "features"),
         static=True,
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
@@ -147,8 +179,19 @@ class Parameters(Images, Routes, Run):
     solver_tolerance: float = parameter(
         3e-3, "statistics: largest relative error of a step of the flow", above=0
     )
+    truncation: float = parameter(
+        0.0,
+        "statistics: images are projected on the directions that hold all but this share of <|x|^2>",
+        minimum=0,
+        maximum=0.9,
+        static=True,
+    )
     stages: int = parameter(
-        40, "statistics: stages of a step of the flow", minimum=2, maximum=200, static=True
+        160,
+        "statistics: most stages of a step of the flow, which takes as few as are stable",
+        minimum=2,
+        maximum=200,
+        static=True,
     )
     evaluation_samples: int = parameter(
         1000,
@@ -187,6 +230,27 @@ declare(
         "least_squares_accuracy",
         meaning="Held-out accuracy of the least-squares map, mean over domains.",
     ),
+    Variable(
+        "whole_accuracy",
+        meaning="Held-out accuracy of the least-squares map of the images before they are projected, mean over domains.",
+    ),
+    Variable("truncated_images", meaning="Share of <|x|^2> that projected images lack."),
+    Variable(
+        "truncated_learning",
+        meaning="Share of what least squares can learn that projected images lack.",
+    ),
+    Variable(
+        "shared_half_time",
+        unit=TIME_UNIT,
+        meaning="Time at which one three-layer network that starts from the mean of all encoders and of all decoders has "
+        "learned half; nan for rotated images, and for starts below 0.01.",
+    ),
+    Variable(
+        "imbalance_drift",
+        meaning="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of the "
+        "hidden matrix.",
+        source="Saxe, Sodhani & Lewallen (2022), eq. 10",
+    ),
     Variable("chance_accuracy", meaning="1 over the number of classes: answers at random."),
 )
 
@@ -203,6 +267,8 @@ def check(p: Parameters) -> None:
         if getattr(p, name) != only:
             repair = "Try --training minibatch."
             raise argument_error(name, f"be {rule} from statistics", f"is {got}", repair)
+    if p.training == "minibatch" and p.truncation:
+        raise argument_error("truncation", "be 0 for minibatches", f"is {p.truncation:g}")
     for name, owner in (("features_file", "features"), ("resnet_weights", "cifar10")):
         if getattr(p, name) and p.data != owner:
             raise argument_error(name, f"go with data `{owner}`", f"data is `{p.data}`")

@@ -13,9 +13,14 @@ from foretrain.tasks import image_domains, image_files
 from foretrain.tasks.image_domains import Domains, Statistics
 from foretrain.training.routing import mask
 
+_STAGES = (5, 10, 20, 40, 80)  # of which a step of the flow takes the fewest that are stable
+
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
-    """Images of all domains and their statistics (None for minibatches); the split is the same in all runs."""
+    """Images of all domains and their statistics (None for minibatches); the split is the same in all runs.
+
+    The statistics are those of the whole images; `kept` is what a network is trained on.
+    """
     domains = p.domains if p.transform == "rotation" else 1
     source = p.data, p.heldout_fraction, os.environ.get(image_files.VARIABLE, ""), p.features_file
     division = domains, p.transform, p.rotation_degrees, p.resnet_weights
@@ -30,9 +35,15 @@ def _domain_data(source, division, with_statistics):
     return found, image_domains.statistics(found) if with_statistics else None
 
 
+def kept(p: Parameters) -> Statistics | None:
+    """The statistics that a network is trained on, without the directions that are left out; None for minibatches."""
+    found = domain_data(p)[1]
+    return None if found is None else image_domains.truncated(found, p.truncation)
+
+
 def shared(p: Parameters) -> dict[str, np.ndarray]:
     """Images, labels and statistics, common to all runs."""
-    data, found = domain_data(p)
+    data, found = domain_data(p)[0], kept(p)
     most = p.evaluation_samples
     arrays = {"heldout_labels": data.heldout_labels[:most].astype(np.int32)}
     heldout = data.heldout_inputs[:, :most]
@@ -66,7 +77,7 @@ def _flow(p):
     from foretrain.dynamics import chebyshev
     from foretrain.dynamics.direction import gradient_gap
     from foretrain.networks import image_routing as network
-    from foretrain.networks.routing import mean_over
+    from foretrain.networks.routing import conserved, drift, mean_over
 
     def velocity(weights, inputs):
         statistics = (inputs["scales"], inputs["targets"])
@@ -78,8 +89,10 @@ def _flow(p):
     def init(inputs):
         return chebyshev.start(velocity, first(inputs), inputs)
 
+    stages = (*(few for few in _STAGES if few < p.stages), p.stages)
+
     def step(inputs, state):
-        return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], p.stages)
+        return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], stages)
 
     def excess_errors(weights, inputs):
         return network.excess_errors(weights, inputs["scales"], inputs["targets"])
@@ -111,9 +124,12 @@ def _flow(p):
             "gradient_gap": gradient_gap(
                 jax.tree.map(jnp.negative, velocity(start, inputs)), slope
             ),
+            "imbalance_drift": drift(state.position, conserved(start)),
         }
 
-    return Program(init, step, observe, done, finish)
+    found = kept(p)
+    assert found is not None
+    return Program(init, step, observe, done, finish, in_turn=_is_large(p, found.scales.shape[-1]))
 
 
 def _minibatch(p):
@@ -182,7 +198,25 @@ def _minibatch(p):
             "gradient_gap": gradient_gap(slope(start, inputs, some), direct),
         }
 
-    return Program(init, step, observe, finish=finish)
+    large = _is_large(p, domain_data(p)[0].inputs.shape[-1])
+    return Program(init, step, observe, finish=finish, in_turn=large)
+
+
+def _is_large(p, input_size) -> bool:
+    """Whether the encoders of one run fill the cache of a core, so that runs side by side gain nothing."""
+    return 4 * p.domains * p.hidden_width * input_size > 2**20
+
+
+def start(p: Parameters, seed: Seed):
+    """The weights that a run from statistics begins with, encoders in the eigenbasis of their domain: JAX arrays."""
+    import jax
+
+    found = kept(p)
+    assert found is not None
+    inputs = {"root_seed": np.uint32(seed.root), "seed": np.uint32(seed.number)}
+    inputs["init_scale"] = np.dtype(p.precision).type(p.init_scale)
+    with jax.enable_x64(p.precision == "float64"):
+        return _draw(p, inputs, found.scales.shape[-1], found.targets.shape[-2])
 
 
 def _draw(p, inputs, input_size, classes):

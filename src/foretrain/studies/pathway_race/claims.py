@@ -331,6 +331,7 @@ OF_START = {
     "predicted": 1,
     "why": "The loser stops where the winner's pole ends the race, and the overlaps of both are known. Finite steps make "
     "the pole late by at most the growth in one of them; what domains do not share is a head start of its size.",
+    "where": lambda cell: cell.parameters.dynamics == "flow",
     "at_end": True,
 }
 

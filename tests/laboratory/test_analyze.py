@@ -185,6 +185,13 @@ def test_a_divergence_of_one_output_is_refused():
         analyze(one, X, loss="kl", draws=0)
 
 
+@pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"draws": 3}, {"chains": 0}])
+def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
+    monkeypatch.delattr("foretrain.degeneracy.analysis._outputs")  # the first that is asked of a network
+    with pytest.raises(ArgumentError, match=f"`{next(iter(wrong))}` must be"):
+        analyze(perceptron(WEIGHTS), X, **wrong)
+
+
 def test_scales_that_say_nothing_are_doubted():
     network = perceptron(WEIGHTS)
     variance = variance_between([network, perceptron([0 * w for w in WEIGHTS])], X)

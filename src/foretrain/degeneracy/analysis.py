@@ -12,7 +12,7 @@ import numpy as np
 from foretrain.degeneracy.folded import layers, steps, widths
 from foretrain.degeneracy.free_directions import FreeDirections, free_directions
 from foretrain.degeneracy.interaction_basis import InteractionBasis, interaction_basis
-from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction_graph
+from foretrain.degeneracy.interaction_graph import InteractionGraph, interaction_graph, path_points
 from foretrain.degeneracy.learning_coefficient import Coefficient, learning_coefficient
 from foretrain.degeneracy.modularity import Partition, affinity, partition
 from foretrain.degeneracy.network import LOSSES, Network, examples, forward, size
@@ -135,7 +135,12 @@ def analyze(
     or more at 200 draws, in single precision where the scale allows.
     """
     one_of("loss", loss, LOSSES)
-    integer("draws", draws, minimum=0)
+    if integer("draws", draws, minimum=0):  # all arguments before any work
+        integer("draws", draws, minimum=4)
+    integer("chains", chains, minimum=1)
+    path_points(points)
+    if modules is not None:
+        integer("modules", modules, minimum=1)
     x = np.asarray(examples(network, x), np.float64)
     said = tell or (lambda line: None)
     seconds, doubts = {}, []
@@ -216,7 +221,7 @@ def analyze(
     if not found.exact:
         doubts.append("Modules: found by a heuristic, not by looking at every partition.")
     by_chance = timed("rewired graphs", chance, strengths, eps / unit, wanted)
-    if not found.modularity > by_chance.max():
+    if found.modules > 1 and not found.modularity > by_chance.max():
         doubts.append("Modules: graphs that are rewired at random are as modular as this one.")
     return Analysis(
         parameters=size(network),

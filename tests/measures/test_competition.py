@@ -35,6 +35,16 @@ def test_the_excess_of_sharing_is_that_of_all_runs_together_and_its_spread_that_
     assert np.isnan(competition.excess_sharing_of_bumped(FIRST, 0 * BUMPS)).all()
 
 
+def test_pairs_that_contest_a_target_and_pairs_that_contest_nothing():
+    number, bumped = competition.pairs(FIRST, BUMPS)
+    # Run 0: 0 and 1 contest, and only component 2 is alone. Run 1: 1 and 4 contest; 0 and 2 contest nothing, 0 has a bump.
+    assert number.tolist() == [[1, 0], [1, 1], [0, 10]]
+    assert bumped.tolist() == [[1, 0], [0, 1], [0, 0]]
+    excess = competition.excess_of_contested(FIRST, BUMPS)
+    assert excess.mean() == pytest.approx(1 / 2 - 1 / 11, rel=1e-12)
+    assert np.isnan(competition.excess_of_contested(FIRST[:1], BUMPS[:1])).all()
+
+
 def test_one_bump_among_the_contestants_is_enough_to_have_backed_off():
     np.testing.assert_array_equal(competition.backed_off(FIRST, BUMPS), [1.0, 0.0, np.nan])
 

@@ -8,6 +8,7 @@ from made_up import check, runs, verdicts
 
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.studies.bumps import alignment_figure
 from foretrain.studies.bumps.study import AXES, Parameters
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
@@ -23,11 +24,11 @@ def falls(*phases):
     return np.maximum(np.exp(-np.concatenate([[0], np.cumsum(2 * rate)])), 1e-4)
 
 
-SMOOTH, ONE, WEAK = falls(), falls((0, 20)), falls((0.1, 20))
+SMOOTH, ONE, WEAK = falls(), falls((0, 20)), falls((0.1, 4))
 LATE = falls((0.3, 18), (0, 20))
 
 
-def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, **given):
+def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, flow=None, **given):
     """A grid in which half of the runs share their first target and, unless told otherwise, those have a bump.
 
     Args:
@@ -36,6 +37,7 @@ def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, **
         axes: Axes beside those of the study.
         exchanged: What differs in the partners; by default they share where the runs do not.
         predicted: First targets that theory names, by default those of the runs.
+        flow: Bumps that theory names, by default those of the runs.
         **given: Variables, shape of the axes, seed and component, or what broadcasts to it, or a function of first targets,
             whether components share them, and a generator.
     """
@@ -66,6 +68,7 @@ def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, **
     own = variables(lambda which: which, given)
     other = variables(lambda which: 1 - which, given if exchanged is None else exchanged)
     known = own["first_target"] if predicted is None else predicted(own["first_target"])
+    bumps = own["component_bumps"] if flow is None else flow(own["component_bumps"])
     return Grid(
         Parameters(),
         axes,
@@ -73,7 +76,7 @@ def made(loss=SMOOTH, passed=None, axes=None, exchanged=None, predicted=None, **
         0,
         runs(axes, SEEDS, own, step=STEP),
         {"exchanged": runs(axes, SEEDS, other, step=STEP)},
-        runs(axes, SEEDS, {"first_target": known}, outcome=None),
+        runs(axes, SEEDS, {"first_target": known, "predicted_bumps": bumps}, outcome=None),
     )
 
 
@@ -111,6 +114,7 @@ REVERSED = {"component_bumps": chance(0, 1)}
 BACK, STAY = {"first_target_bumps": 1.0}, {"first_target_bumps": 0.0}
 SAME = {"exchanged": {"final_target": lambda first, *_: 2 * (first // 2) + 1 - first % 2}}
 AFTER = np.where(STEP > 20, 1.0, 0.0)  # maxima that are passed behind a plateau that ends there
+FULL = {"axes": {"rank": (100,), "relative_rate": (1.0,)}}
 CASES = {
     "adam-more-bumps": (MORE, FEWER),
     "adam-more-bumps.corrected": (FEWER, MORE),
@@ -140,11 +144,19 @@ CASES = {
     "competition-matched": ({}, ALIKE),
     "competition-matched.corrected": ({"component_bumps": chance(0.5, 0.25)}, {}),
     "competition-within": ({}, REVERSED),
-    "low-rank-needed": ({}, {"loss": ONE}),
-    "low-rank-needed.corrected": ({"loss": ONE}, {}),
-    "adam-full-rank-plateau": ({"loss": ONE}, {}),
-    "adam-full-rank-plateau.corrected": ({}, {"loss": ONE}),
-    "adam-full-rank-plateau.small-start": ({"loss": WEAK}, {}),
+    "bumps-predicted": ({}, {"flow": lambda found: 1 - found}),
+    "bumps-beyond-chance": ({}, {"flow": lambda found: np.roll(found, 1, axis=-2)}),
+    "sharing-predicts-bumps": ({}, REVERSED),
+    "contest-beyond-chance": (
+        {"first_target_bumps": chance(0.8, 0.2)},
+        {"first_target_bumps": chance(0.2, 0.8)},
+    ),
+    "full-rank-no-contest": ({"first_target": -1}, {}),
+    "low-rank-needed": (FULL, {"loss": ONE} | FULL),
+    "low-rank-needed.corrected": ({"loss": ONE} | FULL, FULL),
+    "adam-full-rank-plateau": ({"loss": ONE} | FULL, FULL),
+    "adam-full-rank-plateau.corrected": (FULL, {"loss": ONE} | FULL),
+    "adam-full-rank-plateau.small-start": ({"loss": WEAK} | FULL, FULL),
     "adam-plateau-late": ({"loss": LATE}, {"loss": ONE}),
     "adam-full-rank-bumps": (ALL, NONE),
     "adam-full-rank-bumps.corrected": (NONE, ALL),
@@ -199,7 +211,9 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("outcome", "seeds", "kept"), ENDS)
-def test_nothing_raises_however_runs_end(outcome, seeds, kept):
+def test_nothing_raises_however_runs_end(outcome, seeds, kept, monkeypatch):
+    monkeypatch.setattr(alignment_figure, "draw", lambda *_: {})  # looks at no run
+
     def ended(data):
         data = data.copy(deep=True)
         data["outcome"][{"seed": seeds}] = outcome

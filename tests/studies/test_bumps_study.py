@@ -1,14 +1,21 @@
 """The bumps study: the matched partner of a run, and a small grid from end to end."""
 
+import dataclasses
+
+import jax
 import numpy as np
+import optax
 import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
+from foretrain.measures.alignment import alignment
+from foretrain.measures.bumps import bumps_per_component
 from foretrain.networks.factorization_start import exchanged
+from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan, runs
 from foretrain.streams import Seed
-from foretrain.studies.bumps import study
+from foretrain.studies.bumps import alignment_figure, study, theory
 from foretrain.theory.first_target import first_targets
 from foretrain.training import factorization
 
@@ -42,6 +49,45 @@ def test_exchanging_twice_is_the_start_and_once_changes_the_first_target():
 def test_one_component_has_nothing_to_exchange():
     target, start = drawn(0, rank=1)
     assert exchanged(target, start) is start
+
+
+SMALL = study.Parameters(dimension=9, init_scale=0.3, steps=200, observe_every=1)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adam"])
+def test_the_record_that_is_drawn_is_the_run(name):
+    p = dataclasses.replace(SMALL, optimizer=name, steps=30, loss_tolerance=0.0)
+    target, start = study.draw_start(p, Seed(0, 0))
+    rule = optax.adam(0.01) if name == "adam" else optax.sgd(0.05)
+    factors, found = tuple(start), theory.record(p, Seed(0, 0))
+    memory = rule.init(factors)
+    loss = lambda pair: ((target.left @ target.right.T - pair[0] @ pair[1].T) ** 2).sum()  # noqa: E731
+    for _ in range(p.steps):
+        change, memory = rule.update(jax.grad(loss)(factors), memory)
+        factors = optax.apply_updates(factors, change)
+    expected = alignment(*(np.asarray(one) for one in factors), *target)
+    np.testing.assert_allclose(found[-1], expected, atol=1e-3)  # single precision, thirty steps
+
+
+def test_the_flow_from_the_start_has_the_bumps_of_the_run():
+    right = []
+    for number in range(12):
+        counted = bumps_per_component(theory.record(SMALL, Seed(0, number)))
+        found = theory.predict(SMALL, np.arange(2), Seed(0, number))["predicted_bumps"]
+        right += list((found[:2] > 0) == (counted > 0))
+        assert (found[2:] == -1).all()
+    # The sentence asks for nine in ten; 24 components leave room for two more.
+    assert np.mean(right) >= 0.8
+    full = dataclasses.replace(SMALL, rank=9)
+    assert (theory.predict(full, np.arange(2), Seed(0, 0))["predicted_bumps"] == -1).all()
+
+
+def test_alignments_are_drawn_with_what_is_given_up():
+    grid = Grid(dataclasses.replace(SMALL, steps=100), {"rank": (2, 9)}, 1)
+    drawn = alignment_figure.draw(grid, "")
+    assert set(drawn) == {"alignments-2-sgd", "alignments-9-sgd"}
+    assert "Dashed" in drawn["alignments-2-sgd"].caption
+    assert "Dashed" not in drawn["alignments-9-sgd"].caption
 
 
 def test_the_partner_is_run_once_for_all_ranks():

@@ -51,6 +51,42 @@ def backed_off(first, bumps) -> np.ndarray:
     return np.array(fractions)
 
 
+def pairs(first, bumps) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of components that contest a target, and pairs that contest nothing, of runs of shape (run, component).
+
+    Two components contest the target with which both first aligned; they contest nothing if neither shares its first
+    target with any.
+
+    Args:
+        first: First targets.
+        bumps: Of each component on its own first target.
+
+    Returns:
+        Number of pairs of either kind and number of those of which one component or both have such a bump, shape
+        (run, 2) each.
+    """
+    one, other = np.triu_indices(first.shape[1], 1)
+    alone = (first >= 0) & ~shares_first_target(first)
+    contested = (first[:, one] == first[:, other]) & (first[:, one] >= 0)
+    kinds = np.stack([contested, alone[:, one] & alone[:, other]], 1)
+    bumped = (bumps[:, one] > 0) | (bumps[:, other] > 0)
+    return kinds.sum(2), (kinds & bumped[:, None]).sum(2)
+
+
+def excess_of_contested(first, bumps) -> np.ndarray:
+    """Share with a bump of pairs that contest a target, minus that of pairs that contest nothing; arguments as for `pairs`.
+
+    Both shares are taken over all runs, since two components either contest a target or do not. Per run the term of the
+    expansion to first order, shape (run,), as in `excess_sharing_of_bumped`; nan where there are no pairs of one kind.
+    """
+    number, bumped = pairs(first, bumps)
+    if not number.sum(0).all():
+        return np.full(len(first), np.nan)
+    share = bumped.sum(0) / number.sum(0)
+    terms = share + (bumped - share * number) / number.mean(0)
+    return terms[:, 0] - terms[:, 1]
+
+
 def matched_bumps(first, bumps, partner_first, partner_bumps) -> tuple[np.ndarray, np.ndarray]:
     """Bumps of the two runs of every matched pair in which only one shares a first target.
 

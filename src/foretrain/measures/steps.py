@@ -1,16 +1,16 @@
 r"""Steps of a falling loss and the plateaus before them, by a definition that hangs on no setting.
 
-A plateau is where the loss takes longer to fall by an amount than it takes just above and just below. For a window d (a share
-of the first loss) let the dwell of a level be the time from first reaching it to first reaching d below it; a plateau of
-strength A at that window is a local maximum of the dwell over levels that exceeds what lies between it and any longer dwell by the
-factor A, on both sides (before the first level lies nothing, so that training may begin on one). Instead of one window all are looked
-at, from a fiftieth of the first loss to half of it: noise makes plateaus at small windows, wide windows bridge them, and the number
-found over the longest range of windows, on a logarithmic scale, is the number of plateaus. The strength of the nth
-strongest is the largest A at which that number is n or more.
+A plateau is where the loss takes longer to fall by an amount than it takes just above and just below. For a window d (a
+share of the first loss) let the dwell of a level be the time from first reaching it to first reaching d below it; a plateau of
+strength A at that window is a local maximum of the dwell over levels that exceeds what lies between it and any longer dwell
+by the factor A, on both sides (before the first level lies nothing, so that training may begin on one). Instead of one window
+all are looked at, from a fiftieth of the first loss to half of it: noise makes plateaus at small windows, wide windows bridge
+them, and the number found over the longest range of windows, on a logarithmic scale, is the number of plateaus. The strength
+of the nth strongest is the largest A at which that number is n or more.
 
-Noise is taken out beforehand by the nearest curve that never rises (isotonic regression), which has no setting either. No unit
-of time or of loss enters. What only slows down (an exponential, a power law, a straight line that ends) has no plateau; nor has the
-flat end of training, as no fall follows.
+What rises above the first loss counts as that, and noise is taken out by the nearest curve that never rises (isotonic
+regression), which has no setting either. No unit of time or of loss enters. What only slows down (an exponential, a power
+law, a straight line that ends) has no plateau; nor has the flat end of training, as no fall follows.
 """
 
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.signal import find_peaks
 
-WINDOWS = np.geomspace(0.02, 0.5, 24)  # below the first, noise of two percent makes what there is
+WINDOWS = np.geomspace(0.02, 0.5, 20)  # below the first, noise of two percent makes what there is
 FACTORS = np.geomspace(1.1, 64, 32)
 CLEAR = 2.0  # half as fast as beside it is seen by eye
-_LEVELS = 400
+_LEVELS = 250
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,12 @@ def steps(times, losses, *, strength: float = CLEAR, floor: float = 0.0) -> list
         About 10 ms.
     """
     found = _diagram(times, losses, floor)
-    number, place = _longest([_counted(one, strength) for one in found])
+    (number,) = _numbers(found, np.array([strength]))
     if not number:
         return []
-    start, dwell, level, factors = found[place]
+    # In the middle of the windows at which that many are found.
+    places = [place for place, one in enumerate(found) if (one[-1] >= strength).sum() == number]
+    start, dwell, level, factors = found[places[len(places) // 2]]
     kept = factors >= strength
     start, dwell, level, factors = (values[kept] for values in (start, dwell, level, factors))
     ends = np.append(level[1:], _end(losses, floor))
@@ -92,9 +94,8 @@ def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.
         if length < 2 or curve[length - 1] >= curve[0]:
             strengths.append(np.nan)
             continue
-        found = _diagram(times[:length], curve[:length], floor)
-        counts = [_longest([_counted(one, factor) for one in found])[0] for factor in FACTORS]
-        enough = np.flatnonzero(np.array(counts) >= nth)
+        counts = _numbers(_diagram(times[:length], curve[:length], floor), FACTORS)
+        enough = np.flatnonzero(counts >= nth)
         strengths.append(FACTORS[enough[-1]] if enough.size else 1.0)
     return np.array(strengths)
 
@@ -102,7 +103,7 @@ def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.
 def _diagram(times, losses, floor):
     """At every window: start, dwell, level and strength of every local maximum of the dwell, shape (plateau,) each."""
     times, losses = np.asarray(times, float), np.asarray(losses, float)
-    fallen = -isotonic_regression(np.maximum(losses / losses[0], floor), increasing=False).x
+    fallen = -isotonic_regression(np.clip(losses / losses[0], floor, 1), increasing=False).x
     found = []
     for window in WINDOWS:
         if fallen[-1] - fallen[0] < window:
@@ -128,17 +129,13 @@ def _reached(times, fallen, levels):
     return times[before] + np.clip(share, 0, 1) * (times[after] - times[before])
 
 
-def _counted(found, strength):
-    return int((found[-1] >= strength).sum())
-
-
-def _longest(counts):
-    """The number other than 0 found at most windows, 0 if there is none; and the middle one of the windows at which it is."""
-    numbers = sorted({count for count in counts if count}, key=lambda n: (counts.count(n), -n))
-    if not numbers:
-        return 0, 0
-    places = [place for place, count in enumerate(counts) if count == numbers[-1]]
-    return numbers[-1], places[len(places) // 2]
+def _numbers(found, factors):
+    """For each strength asked for, the number other than 0 that is found at most windows, the least of these; 0 if none is."""
+    # Of shape (window, strength).
+    counts = np.stack([one[-1].size - np.searchsorted(np.sort(one[-1]), factors) for one in found])
+    windows = np.stack([(counts == number).sum(0) for number in range(counts.max() + 1)])
+    windows[0] = 0
+    return windows.argmax(0)
 
 
 def _end(losses, floor):

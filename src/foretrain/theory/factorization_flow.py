@@ -8,19 +8,20 @@ Without D this is solved in closed form at every time: with G = e^{(2F - \lambda
 
 $$ Q = G \, T, \qquad T T^T = \Big( 1 + 2 \int_0^t G^T G \Big)^{-1}, $$
 
-which is `foretrain.theory.deep_linear.balanced_flow`. Starts with independent entries of variance sigma^2/n are unbalanced only
-by sigma^2 sqrt(2/n) beside sigma^2, so that the product follows it to that order. Which component goes where needs T itself:
-it is the inverse root of T T^T over intervals so short that G^T G keeps its eigenvectors, and D, which alone tells X from Y,
-acts by X e^{D t/2}, Y e^{-D t/2} before and after each of them.
+which is `foretrain.theory.deep_linear.balanced_flow`. Starts with independent entries of variance sigma^2/n are unbalanced
+only by sigma^2 sqrt(2/n) beside sigma^2, so that the product follows it to that order. Which component goes where needs T
+itself: it is the inverse root of T T^T over intervals so short that G^T G keeps its eigenvectors, and D, which alone tells X
+from Y, acts by X e^{D t/2}, Y e^{-D t/2} before and after each of them.
 
-Steps of length eta are not a flow: the modes grow by 1 + eta (2 s - lambda) in a step and not by e^{eta (2 s - lambda)}. Each mode
-is therefore slowed by the factor log(1 + eta (2 s - lambda))/(eta (2 s - lambda)), and its end is left at s - lambda/2. See
-docs/theory/s-curves.md.
+Steps of length eta are not a flow: the modes grow by 1 + eta (2 s - lambda) in a step and not by e^{eta (2 s - lambda)}. Each
+mode is therefore slowed by the factor log(1 + eta (2 s - lambda))/(eta (2 s - lambda)), and its end is left at s - lambda/2.
+See docs/theory/s-curves.md.
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 
 class Course(NamedTuple):
@@ -50,6 +51,7 @@ def course(
     *,
     followed: int = 0,
     balanced: bool = False,
+    until: float = 1e-12,
 ) -> Course:
     """Loss, alignments and modes at these steps of descent, predicted from the start.
 
@@ -62,9 +64,10 @@ def course(
         weight_decay: lambda.
         followed: Of how many components the alignments are given, the first.
         balanced: Leave the imbalance out: the closed form, of the product only.
+        until: Share of |C|^2 at which nothing is left to predict: the course stays as it is from there on.
 
     Returns:
-        The course, float64. After a loss below 1e-12 of |C|^2 nothing is left to predict, and it stays as it is.
+        The course, float64.
 
     Cost:
         Per step an eigendecomposition of (component, component) and products of that with (target + component) rows.
@@ -103,7 +106,7 @@ def course(
         squares = (left**2 + right**2).sum(1)
         parts = squares[:count].sum(), squares[count:].sum()
         found.append((loss, aligned, np.diag(own)[:count], *parts))
-        if loss < 1e-12 * whole:
+        if loss < until * whole:
             break
     missing = len(steps) - len(found)
     columns = (np.array(column) for column in zip(*found, strict=True))
@@ -124,6 +127,45 @@ def half_steps(steps: np.ndarray, strengths: np.ndarray, values: np.ndarray) -> 
     low, high = (np.take_along_axis(strengths, at[None], 0)[0] for at in (before, first))
     share = np.where(first > 0, (values / 2 - low) / np.where(high > low, high - low, 1.0), 1.0)
     return np.where(reached.any(0), steps[before] + share * (steps[first] - steps[before]), np.nan)
+
+
+def typical_half_steps(
+    values,
+    dimension: int,
+    components: int,
+    init_scale: float,
+    rate: float,
+    weight_decay: float = 0.0,
+) -> np.ndarray:
+    r"""Step at which each mode typically has half of its strength, from the law of the start alone, shape (mode,).
+
+    Few components (k << n) with independent entries of variance sigma^2/n leave every mode to itself: what all of them hold
+    outside of the target falls as 1/D, D = 1 + 4 sigma^2 T, T = (1 - e^{-2 \lambda t})/(2 \lambda), and a mode of strength s
+    starts at sigma^2 chi^2_k/(2 n) and is half learned when
+
+    $$ (4 s - 2 \lambda) t - \log D = \log \frac{(2 s - \lambda) n}{\sigma^2 m_k}, $$
+
+    m_k the median of chi^2_k. Modes that decay does not let grow never are: inf.
+
+    Args:
+        values: s, shape (mode,).
+        dimension: n.
+        components: k.
+        init_scale: sigma.
+        rate: eta, the step of descent.
+        weight_decay: lambda.
+    """
+    values = np.asarray(values, float)
+    growth, variance = 4 * values - 2 * weight_decay, init_scale**2
+    grows = growth > 1e-9
+    growth = np.where(grows, growth, 1.0)
+    needed = np.log(growth / 2 * dimension / (variance * chi2.median(components)))
+    time = np.maximum(needed, 0) / growth
+    for _ in range(60):  # contracts: the logarithm grows slower than time
+        decayed = -np.expm1(-2 * weight_decay * time) / (2 * weight_decay) if weight_decay else time
+        time = np.maximum(needed + np.log1p(4 * variance * decayed), 0) / growth
+    slower = np.log1p(rate * growth / 2) / (rate * growth / 2)
+    return np.where(grows, time / (rate * slower), np.inf)
 
 
 def shared_first_target(rank: int, components: int) -> float:

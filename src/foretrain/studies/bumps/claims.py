@@ -23,6 +23,13 @@ from foretrain.studies.bumps.full_rank_claims import (  # noqa: F401
     low_rank_needed_corrected,
     plateau_forms_bumps,
 )
+from foretrain.studies.bumps.prediction_claims import (  # noqa: F401
+    bumps_beyond_chance,
+    bumps_predicted,
+    contest_beyond_chance,
+    full_rank_no_contest,
+    sharing_predicts_bumps,
+)
 from foretrain.studies.bumps.study import Parameters
 from foretrain.theory.first_target import random_mixture
 from foretrain.training.factorization import THREAD

@@ -16,19 +16,20 @@ from foretrain.figures.style import (
     titled_panels,
 )
 from foretrain.plans.grid import Grid
+from foretrain.studies.bumps import alignment_figure
 from foretrain.studies.bumps.cells import bumps, calm, matched_bumps, mean
 from foretrain.studies.bumps.study import AXES
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """Bumps against everything, what competition does, and the loss at full rank."""
+    """Bumps against everything, what competition does, the loss at full rank, and alignments over time."""
     part, words = grid.first(tuple(AXES))
     drawings = {"bumps": _bumps(part, words)}
     if 2 in part.values("rank"):
         drawings["competition"] = _competition(part, words)
     if part.parameters.dimension in part.values("rank"):
         drawings["full-rank"] = _full_rank(part, words)
-    return drawings
+    return drawings | alignment_figure.draw(part, words)
 
 
 def _point(ax, x, samples, **style):

@@ -6,7 +6,8 @@ import numpy as np
 
 from foretrain.claims.allowed import NO_PLATEAU, PLATEAU, POSITIVE, by_strength
 from foretrain.claims.sentence import sentence
-from foretrain.measures.plateaus import formed_on_plateaus, plateau_strengths, plateaus_of_runs
+from foretrain.measures.plateaus import formed_on_plateaus, plateaus_of_runs
+from foretrain.measures.steps import plateau_strengths
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable, starts_small
 from foretrain.training.factorization import REFERENCE_RATES, THREAD
@@ -24,7 +25,7 @@ def full(cell: Grid, optimizer: str) -> bool:
     return p.rank >= p.dimension and p.optimizer == optimizer
 
 
-def strengths(cell: Grid, floor: float = FLOOR) -> np.ndarray:
+def strengths(cell: Grid, floor: float = 0.0) -> np.ndarray:
     """How strong each run's strongest plateau above that fraction of its first loss is, shape (seed,)."""
     return plateau_strengths(cell.simulation["step"].values, losses(cell), floor=floor)
 

@@ -7,6 +7,7 @@ from foretrain.networks.factorization_start import exchanged
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed
 from foretrain.training import factorization
+from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on bumps, which ask for a quantitative study"
 COST = "15 s"
@@ -27,6 +28,15 @@ PRESETS = {
         "steps": 2000,
     }
 }
+
+declare(
+    Variable(
+        "predicted_bumps",
+        ("component",),
+        kind="int",
+        meaning="Bumps of the flow from the start, -1 where none is computed.",
+    )
+)
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,77 @@
-"""Which target each component grows towards first, from its start alone."""
+"""Which target each component grows towards first and whether it gives it up, from its start alone; and a whole record."""
 
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
+from foretrain.measures.alignment import alignment
+from foretrain.measures.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.bumps.study import Parameters, draw_start
+from foretrain.theory.factorization_flow import course
 from foretrain.theory.first_target import first_targets
+from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """The first target of every component that is followed, -1 behind them, shape (ten components,)."""
+    """Of every component that is followed its first target and its bumps, -1 behind them, shape (ten components,).
+
+    Bumps are those of the flow from the start at the reference rate; -1 for all at full rank, where next to nothing bumps.
+    """
     # Nothing of how it is trained matters, and many cells share one start.
-    return {"first_target": _first(replace(p, optimizer="sgd", relative_rate=1.0), seed)}
+    plain = replace(p, optimizer="sgd", relative_rate=1.0)
+    return {"first_target": _first(plain, seed), "predicted_bumps": _bumps(plain, seed)}
 
 
 @lru_cache(maxsize=10_000)
 def _first(p: Parameters, seed: Seed) -> np.ndarray:
-    found = first_targets(*draw_start(p, seed))[:TRACKED]
-    return np.pad(found, (0, TRACKED - found.size), constant_values=-1)
+    return _followed(first_targets(*draw_start(p, seed)))
+
+
+@lru_cache(maxsize=10_000)
+def _bumps(p: Parameters, seed: Seed) -> np.ndarray:
+    if p.rank >= p.dimension:
+        return _followed([])
+    found = flow(p, seed)
+    return _followed(bumps_per_component(found, prominence=p.prominence))
+
+
+def flow(p: Parameters, seed: Seed) -> np.ndarray:
+    """Alignments along the flow from a run's start, shape (stored step, target, component followed)."""
+    rate = factorization.learning_rate(p)
+    step = np.arange(0, p.steps + 1, p.observe_every)
+    until = max(p.loss_tolerance, 1e-12)
+    return course(*draw_start(p, seed), step, rate, followed=TRACKED, until=until).alignments
+
+
+def record(p: Parameters, seed: Seed) -> np.ndarray:
+    """Alignments along a run, by the optimizer itself in double precision, shape (stored step, target, component followed).
+
+    Args:
+        p: Parameters, of squared error and without decay.
+        seed: Of the run.
+    """
+    (a, b), (x, y) = draw_start(p, seed)
+    product, rate = a @ b.T, factorization.learning_rate(p)
+    first, second = np.zeros((2, *x.shape)), np.zeros((2, *x.shape))
+    found = []
+    for count in range(p.steps + 1):
+        error = product - x @ y.T
+        if count % p.observe_every == 0:
+            found.append(alignment(x[:, :TRACKED], y[:, :TRACKED], a, b))
+            if np.sum(error**2) <= p.loss_tolerance * np.sum(product**2):
+                break
+        slope = np.stack([-2 * error @ y, -2 * error.T @ x])
+        if p.optimizer == "adam":
+            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
+            mean, square = first / (1 - 0.9 ** (count + 1)), second / (1 - 0.999 ** (count + 1))
+            slope = mean / (np.sqrt(square) + 1e-8)
+        x, y = x - rate * slope[0], y - rate * slope[1]
+    return np.array(found)
+
+
+def _followed(values) -> np.ndarray:
+    values = np.asarray(values, int)[:TRACKED]
+    return np.pad(values, (0, TRACKED - values.size), constant_values=-1)

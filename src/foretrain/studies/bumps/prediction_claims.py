@@ -1,0 +1,138 @@
+"""Bumps predicted run by run from the start, against chance, and what contests a target against what contests nothing."""
+
+from functools import partial
+
+import numpy as np
+
+from foretrain.claims.allowed import POSITIVE
+from foretrain.claims.sentence import PerSeed, sentence
+from foretrain.measures import competition
+from foretrain.studies.bumps import cells
+from foretrain.studies.bumps.cells import STABLE, first_and_bumps, mean, of_rank, proportion
+from foretrain.training.factorization import THREAD
+
+THEORY = "docs/theory/s-curves.md"
+ours = partial(sentence, source=cells.OURS)
+RATES = {"over": ("relative_rate",), **STABLE}
+HIT = "Fraction of components of which it is rightly said whether they have a bump"
+
+
+def _descends(cell) -> bool:
+    return cell.parameters.optimizer.startswith("sgd")
+
+
+def _followed(one, name: str) -> np.ndarray:
+    """What theory says of the components, shape (seed, component)."""
+    count = cells.per_component(one, "component_bumps").shape[1]
+    return one.theory[name].transpose("seed", "component").values[:, :count]
+
+
+def _bumped(one) -> np.ndarray:
+    return cells.per_component(one, "component_bumps") > 0
+
+
+def _predicted(one) -> np.ndarray:
+    return _followed(one, "predicted_bumps") > 0
+
+
+def _hits(one) -> np.ndarray:
+    return (_predicted(one) == _bumped(one)).mean(1)
+
+
+def _beyond(one) -> np.ndarray:
+    """Share of hits of a run's own prediction minus that of the other runs' predictions, shape (seed,)."""
+    predicted, bumped = _predicted(one), _bumped(one)
+    seeds = len(bumped)
+    every = (predicted[None] == bumped[:, None]).mean(2)
+    others = (every.sum(1) - np.diag(every)) / max(seeds - 1, 1)
+    return np.diag(every) - others if seeds > 1 else np.full(seeds, np.nan)
+
+
+@sentence(
+    "Which components have a bump follows from the start: they are those of the flow.",
+    source=THEORY,
+    predicted=1,
+    allowed=(0.9, np.inf),
+    why="Nine in ten: maxima that stand out by about .1 may be missed, or found.",
+    where=_descends,
+    note=HIT + ".",
+    **RATES,
+)
+def bumps_predicted(cell):
+    return proportion(of_rank(cell, 2, 10), _hits)
+
+
+@sentence(
+    "The start of the run itself names its bumps better than the starts of other runs do.",
+    source=THEORY,
+    allowed=POSITIVE,
+    why="Better: by whatever the seeds establish.",
+    note=HIT + ", minus that with the predictions for the other seeds, which is chance.",
+    **RATES,
+)
+def bumps_beyond_chance(cell):
+    of = of_rank(cell, 2, 10)
+    found = mean(of, _beyond)
+    if found is None or not of:
+        return found
+    hits = np.nanmean(mean(of, _hits))
+    return PerSeed(found, f"Hits {hits:.3f}, by chance {hits - np.nanmean(found):.3f}.")
+
+
+@sentence(
+    "A component has a bump if, and only if, another one grows towards the same target from the start.",
+    source=THREAD,
+    predicted=1,
+    allowed=(0.9, np.inf),
+    why='"Then you get this bump": nine components in ten.',
+    where=_descends,
+    note=HIT + " if those have one whose largest |a.x + b.y| is on a target that they share.",
+    **RATES,
+)
+def sharing_predicts_bumps(cell):
+    def hits(one):
+        shares = competition.shares_first_target(_followed(one, "first_target"))
+        return (shares == _bumped(one)).mean(1)
+
+    return proportion(of_rank(cell, 2, 10), hits)
+
+
+@ours(
+    "Of two components that first align with one target one gives it up more often than of two that share theirs with none.",
+    allowed=POSITIVE,
+    why="More often: by whatever the seeds establish.",
+    note="Share of pairs of which one at least has a bump on its own first target, contesting minus not.",
+    **RATES,
+)
+def contest_beyond_chance(cell):
+    of = of_rank(cell, 2, 10)
+    if of is None:
+        return None
+    counts = [competition.pairs(*first_and_bumps(one, bumps="first_target_bumps")) for one in of]
+    number, bumped = (
+        (sum(part[kind].sum(0) for part in counts) for kind in (0, 1)) if of else (0, 0)
+    )
+    found = mean(
+        of,
+        lambda one: competition.excess_of_contested(
+            *first_and_bumps(one, bumps="first_target_bumps")
+        ),
+    )
+    if not of or not np.all(number):
+        return found
+    contested, alone = bumped / number
+    return PerSeed(found, f"Of those that contest {contested:.2f} do, of the others {alone:.2f}.")
+
+
+@ours(
+    "At full rank there is nothing to contest: hardly a component aligns with any target.",
+    allowed=(-np.inf, 0.05),
+    why="Hardly: less than one component in twenty.",
+    where=lambda cell: cell.parameters.rank >= cell.parameters.dimension,
+    note="Fraction of components that at some time have an alignment of .25 with a target.",
+    **RATES,
+)
+def full_rank_no_contest(cell):
+    return mean(
+        cells.calm(cell), lambda one: (cells.per_component(one, "first_target") >= 0).mean(1)
+    )

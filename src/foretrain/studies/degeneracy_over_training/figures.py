@@ -67,12 +67,12 @@ def inside(cell):
     figure, axes = panels(1, 3, height=3.6)
     moment = cell.simulation["moment"]
     for name, words, colour in (
-        ("activation_rank", "rank of hidden activity", BLUE),
+        ("activation_rank", "rank of activity", BLUE),
         ("blocks", "blocks of neurons", RED),
     ):
         seed_band(axes[0], moment, curve(cell.simulation, name), words, color=colour)
     share = curve(cell.simulation, "shared_similarity")
-    seed_band(axes[1], moment, share, "variance by relevant bits", color=GREEN)
+    seed_band(axes[1], moment, share, "share of relevant bits", color=GREEN)
     names = "effective_parameters", "unseen_error"
     x, y = (curve(cell.simulation, name) for name in names)
     for at, words, colour in ((middle(cell), "half way", "orange"), (-1, "at the end", "purple")):
@@ -104,7 +104,7 @@ def selection(cell):
                 right.plot(at, values.mean(), "o", color=colour)
     left.set(xscale="log", xlabel="effective parameters", ylabel="loss on fresh data / noise")
     right.axhline(0, color=GREY, linewidth=1, zorder=0)
-    right.set(ylabel="Kendall's tau with it", ylim=(-1, 1))
+    right.set(ylabel="Kendall's tau", ylim=(-1, 1))
     right.set_xticks(range(len(CRITERIA)), CRITERIA, rotation=35, ha="right")
     caption = (
         "Left: every width, one to twelve units, mean over seeds. Right: how n L/σ² + c ln n ranks widths, c nothing, the "

@@ -2,6 +2,7 @@
 
     python benchmarks/degeneracy.py coefficient                       foretrain alone
     python benchmarks/degeneracy.py coefficient --torch PYTHON        and beside it what that interpreter has of the others
+    python benchmarks/degeneracy.py basis                             interaction basis and edges, `interaction_basis.py --cpu`
     python benchmarks/degeneracy.py reference                         every sampler beside NUTS on nine small networks
 
 The perceptron is 64-64-64-10, trained on all 1,797 digits; 4 chains of 200 draws with minibatches of 256, SGLD, one step a
@@ -14,6 +15,7 @@ turns, and of the turns each column is the median. Effective samples are those o
 import argparse
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -211,25 +213,23 @@ def coefficient(python: str | None, together: bool) -> None:
                     print(f"{name}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
                     continue
                 rows.setdefault(name, []).append(json.loads(done.stdout.splitlines()[-1]))
-    best = min(
-        (
-            np.median([one["warm"] for one in found])
-            for name, found in rows.items()
-            if name in others
-        ),
-        default=np.nan,
-    )
-    print(
-        "| | first, s | warm, s | draws a second | effective a second | warm, best other over it | coefficient |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|")
+                print(done.stdout.splitlines()[-1], file=sys.stderr, flush=True)
+    said = {name: {key: np.median([one[key] for one in found]) for key in ("first", "warm")}
+            for name, found in rows.items()}  # fmt: skip
+    rivals = [name for name in others if name in rows]
+    head = ["", "first, s", "warm, s", "draws a second", "effective a second", "coefficient"]
+    head += [f"{name} over it: first, warm" for name in rivals]
+    print("| " + " | ".join(head) + " |\n|---" + "|---:" * (len(head) - 1) + "|")
     for name, found in rows.items():
-        first, warm = (np.median([one[key] for one in found]) for key in ("first", "warm"))
+        first, warm = said[name].values()
         effective = f"{found[0]['effective'] / warm:.0f}" if "effective" in found[0] else ""
-        print(
-            f"| {name} | {first:.2f} | {warm:.3f} | {found[0]['draws'] / warm:.0f} | {effective} | {best / warm:.1f} "
-            f"| {found[0]['coefficient']:.2f} |"
-        )
+        cells = [name, f"{first:.2f}", f"{warm:.3f}", f"{found[0]['draws'] / warm:.0f}", effective]
+        cells.append(f"{found[0]['coefficient']:.2f}")
+        same = found[0]["draws"] == CHAINS * DRAWS  # ratios are of the same work
+        for one in rivals:
+            over = f"{said[one]['first'] / first:.1f}x, {said[one]['warm'] / warm:.1f}x"
+            cells.append(over if same else "")
+        print("| " + " | ".join(cells) + " |")
 
 
 def reference() -> None:
@@ -247,7 +247,7 @@ def reference() -> None:
 def main():
     """What the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("coefficient", "reference", "one"))
+    parser.add_argument("what", choices=("coefficient", "basis", "reference", "one"))
     parser.add_argument("name", nargs="?")
     parser.add_argument(
         "--torch", help="interpreter with PyTorch, devinterp==1.3.2 and canonical-interp"
@@ -259,6 +259,9 @@ def main():
         print(json.dumps(ours(chosen.folder, chosen.name, not chosen.apart)))
     elif chosen.what == "one":
         print(json.dumps(theirs(chosen.folder, chosen.name)))
+    elif chosen.what == "basis":
+        sys.argv = ["interaction_basis.py", "--cpu"]
+        runpy.run_path(str(Path(__file__).with_name("interaction_basis.py")), run_name="__main__")
     elif chosen.what == "reference":
         reference()
     else:

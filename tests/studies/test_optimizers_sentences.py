@@ -22,6 +22,8 @@ SEEDS = 8
 AXES = {"optimizer": ("sgd", "adam", "adamw"), "init_scale": (1.0, 0.1), "learning_rate": (0.01,)}
 STEPS = 800
 STEP = np.arange(STEPS + 1)
+FORGOTTEN = study.forgotten(study.Parameters(learning_rate=0.01))
+LATE = np.union1d(STEP, FORGOTTEN)  # stored steps of AdamW with strong decay
 
 
 @cache
@@ -35,25 +37,69 @@ def _losses(strong: bool = False, **rule):
             p = dataclasses.replace(p, **{**study.variants(p)["strong_decay"], "steps": STEPS})
         theory._losses.cache_clear()
         with patch.object(published_rules, "BETAS", rule.get("betas", published_rules.BETAS)):
-            found.append([theory.predict(p, STEP, Seed(0, k))["loss"] for k in range(SEEDS)])
+            found.append([theory._curve(p, STEP, Seed(0, k), True) for k in range(SEEDS)])
     theory._losses.cache_clear()
     return np.reshape(found, (3, 2, 1, SEEDS, -1))
 
 
+def _late(fall=0.95, beta=0.999):
+    """Losses of strong decay at two late steps, falling by that part of what beta_2 forgets, shape (..., 2)."""
+    left = [beta**step / (1 - beta**step) for step in FORGOTTEN]
+    spread = 1 + 0.01 * np.linspace(-1, 1, SEEDS)
+    falls = np.stack([np.ones(SEEDS), (left[1] / left[0]) ** (fall * spread)], -1)
+    return np.broadcast_to(1e-5 * falls, (3, 2, 1, SEEDS, 2))
+
+
+RATES = {
+    "speed_spread": (0.6, 0.3),
+    "log_learning_step": (0.5, 0.2),
+}  # under descent, and under Adam
+
+
+def _rates(exchanged=()):
+    """Spreads of speeds, and logs of the steps at which three components learn; more alike under Adam but for `exchanged`."""
+    apart = 1 + 0.1 * np.linspace(-1, 1, SEEDS)
+    found = {}
+    for name, (sgd, adam) in RATES.items():
+        each = np.array([sgd, adam, adam])[:: -1 if name in exchanged else 1, None, None, None]
+        values = each * apart * np.ones((3, 2, 1, SEEDS))
+        found[name] = values if name == "speed_spread" else 6 + values[..., None] * [-1, 0.2, 1]
+    return found
+
+
 def grid(
-    loss=None, strong=None, predicted=None, outcome=CONVERGED, names=AXES["optimizer"]
+    loss=None,
+    strong=None,
+    predicted=None,
+    outcome=CONVERGED,
+    names=AXES["optimizer"],
+    late=None,
+    rates=None,
+    rank=1,
 ) -> Grid:
-    """A grid whose runs have these losses, by default those of the published rules."""
+    """A grid whose runs have these losses, by default those of the published rules; at rank one unless said."""
     axes = {**AXES, "optimizer": names}
     loss, strong = _losses() if loss is None else loss, _losses(True) if strong is None else strong
     predicted = _losses() if predicted is None else predicted
+    followed = np.concatenate([strong, _late() if late is None else late], -1)
     rows = [AXES["optimizer"].index(name) for name in names]
-    ran, beside = (
-        runs(axes, SEEDS, {"loss": values[rows]}, step=STEP, outcome=outcome)
-        for values in (loss, strong)
+    more = _rates() if rates is None else rates
+    ran = runs(
+        axes,
+        SEEDS,
+        {"loss": loss[rows], "relative_loss": loss[rows], **{n: v[rows] for n, v in more.items()}},
+        step=STEP,
+        outcome=outcome,
     )
-    foretold = runs(axes, SEEDS, {"loss": predicted[rows]}, step=STEP, outcome=None)
-    p = study.Parameters(optimizer=names[0], init_scale=1.0, learning_rate=0.01, steps=STEPS)
+    beside = {"loss": followed[rows], "relative_loss": followed[rows]}
+    beside = runs(axes, SEEDS, beside, step=LATE, outcome=outcome)
+    foretold = {"loss": predicted[rows]}
+    if "adamw" in names:
+        foretold["strong_loss"] = np.where(STEP < 300, _losses(True), np.nan)[rows]
+    foretold = runs(axes, SEEDS, foretold, step=STEP, outcome=None)
+    p = study.Parameters(
+        optimizer=names[0], init_scale=1.0, learning_rate=0.01, steps=2000, rank=rank
+    )
     return Grid(p, axes, SEEDS, 0, ran, {"strong_decay": beside}, foretold)
 
 
@@ -84,6 +130,8 @@ def good(id):
         "adamw-just-accelerates": lambda: grid(_accelerated()),
         "adamw-same-plateau": lambda: grid(_accelerated()),
         "adamw-differs": lambda: grid(_strongest()),
+        "similar-speeds": lambda: grid(rank=3),
+        "similar-times": lambda: grid(rank=3),
     }.get(id, grid)
 
 
@@ -97,6 +145,10 @@ SPOILT = {
     "adamw-differs": grid,
     "adamw-differs.corrected": lambda: grid(_losses(decay=0.0)),
     "strong-decay-differs": lambda: grid(strong=_losses()),
+    "decay-forgotten": lambda: grid(late=_late(beta=0.99)),
+    "decay-forgotten.corrected": lambda: grid(late=_late(beta=0.99)),
+    "similar-speeds": lambda: grid(rank=3, rates=_rates(["speed_spread"])),
+    "similar-times": lambda: grid(rank=3, rates=_rates(["log_learning_step"])),
 }
 
 
@@ -118,6 +170,35 @@ def test_an_optimizer_by_another_rule_is_noticed(mutated, noticed):
     found = verdicts("optimizers", grid(_losses(**mutated)))
     for id in noticed:
         assert {claim.verdict for claim in found[id]} == {FAILS}, id
+
+
+def test_strong_decay_by_another_rule_is_noticed_at_any_rank():
+    for rank in (1, 3):
+        found = verdicts("optimizers", grid(strong=_losses(), rank=rank), "published-rules")
+        assert found["published-rules"][0].verdict == FAILS
+        assert (
+            verdicts("optimizers", grid(rank=rank), "published-rules")["published-rules"][0].verdict
+            == HOLDS
+        )
+
+
+@pytest.mark.parametrize(
+    ("fall", "verdict"), [(0.85, FAILS), (1.05, FAILS), (10.0, FAILS), (0.96, HOLDS)]
+)
+def test_a_tail_that_is_not_what_the_second_mean_forgets_is_noticed(fall, verdict):
+    """Without decay the loss goes to zero long before: ten times as fast."""
+    found = verdicts("optimizers", grid(late=_late(fall)), "decay-forgotten")["decay-forgotten"]
+    assert {claim.verdict for claim in found} == {verdict}
+
+
+def test_more_similar_times_do_not_hang_on_how_fast_all_of_them_learn():
+    rates = _rates()
+    rates["log_learning_step"] = rates["log_learning_step"] - np.reshape([0, 2, 2], (3, 1, 1, 1, 1))
+    (said, *_), (moved, *_) = (
+        verdicts("optimizers", grid(rank=3, rates=given), "similar-times")["similar-times"]
+        for given in (_rates(), rates)
+    )
+    assert said.measured == pytest.approx(moved.measured) == pytest.approx(0.4)
 
 
 def _warped(spread):
@@ -156,13 +237,16 @@ def test_other_starts_than_those_of_the_theory_are_noticed():
 
 def test_equal_seeds_carry_no_verdict():
     same = np.nan_to_num(np.repeat(_losses()[..., :1, :], SEEDS, -2), nan=1e-4)
-    found = verdicts("optimizers", grid(same, same, same))
+    late = np.repeat(_late()[..., :1, :], SEEDS, -2)
+    found = verdicts("optimizers", grid(same, same, same, late=late))
+    found |= verdicts("optimizers", grid(same, same, same, late=late, rank=3))
     for id in set(SPOILT) - {"published-rules"}:
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
 
 
 def test_a_pair_that_is_not_there_makes_no_claim():
-    assert set(verdicts("optimizers", grid(names=("sgd",)))) == {"published-rules"}
+    for rank in (1, 3):
+        assert set(verdicts("optimizers", grid(names=("sgd",), rank=rank))) == {"published-rules"}
     found = verdicts("optimizers", grid(names=("sgd", "adamw")))
     assert "adamw-faster" in found
     assert "adamw-differs" not in found
@@ -182,7 +266,9 @@ def test_a_pair_that_is_not_there_makes_no_claim():
 )
 def test_nothing_raises_where_runs_end_early(outcome, kept):
     ended = np.where(STEP < kept, _losses(), np.nan)
-    made = grid(ended, ended, outcome=outcome)
+    made = grid(ended, ended, outcome=outcome, late=np.nan * _late(), rank=2)
+    assert HOLDS not in {c.verdict for c in verdicts("optimizers", made)["decay-forgotten"]}
+    made = grid(ended, ended, outcome=outcome, late=np.nan * _late())
     found = verdicts("optimizers", made)
     assert HOLDS not in {claim.verdict for claim in found["adamw-same-plateau.corrected"]}
     catalogue.load("optimizers").draw(made)

@@ -1,8 +1,10 @@
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 
-from foretrain.theory import rank_one
-from foretrain.theory.published_rules import rank_one_losses, step
+from foretrain.theory import published_rules, rank_one
+from foretrain.theory.published_rules import factorization_losses, forgetting, step
 
 WEIGHTS, SLOPE = np.array([0.5, -2.0, 3.0]), np.array([0.1, -4.0, 30.0])
 NOTHING = (np.zeros(3), np.zeros(3))
@@ -45,12 +47,10 @@ def test_decay_of_adamw_is_no_part_of_its_means():
         np.testing.assert_allclose(gap, 0.01 * 0.3 * WEIGHTS, rtol=1e-12)
 
 
-def drawn(seeds=2, size=5):
+def drawn(seeds=2, size=5, rank=1):
     random = np.random.default_rng(0)
-    target = random.standard_normal((2, seeds, size))
-    return target / np.linalg.norm(target, axis=-1, keepdims=True), random.standard_normal(
-        (2, seeds, size)
-    ) / np.sqrt(size)
+    target, start = random.standard_normal((2, 2, seeds, rank, size))
+    return target / np.linalg.norm(target, axis=-1, keepdims=True), start / np.sqrt(size)
 
 
 STORED = {"steps": 60, "every": 3, "tolerance": 0.0}
@@ -59,20 +59,43 @@ STORED = {"steps": 60, "every": 3, "tolerance": 0.0}
 @pytest.mark.parametrize("decay", [0.0, 0.4])
 def test_descent_at_rank_one_is_that_of_the_four_numbers(decay):
     target, start = drawn()
-    losses = rank_one_losses("sgd_decay", target, start, 0.03, decay, **STORED)
+    losses = factorization_losses("sgd_decay", target, start, 0.03, decay, **STORED)
     for seed in range(2):
-        four = rank_one.reduce(*start[:, seed], *target[:, seed])
+        four = rank_one.reduce(*start[:, seed, 0], *target[:, seed, 0])
         path = rank_one.descent(four, 60, 0.03, decay, every=3)
         np.testing.assert_allclose(losses[:, seed], rank_one.loss(path), rtol=1e-11)
-    first = [np.sum((np.outer(*target[:, k]) - np.outer(*start[:, k])) ** 2) for k in range(2)]
-    np.testing.assert_allclose(losses[0], first, rtol=1e-13)
+
+
+def test_descent_of_several_components_is_that_of_the_matrices():
+    target, start = drawn(rank=3)
+    losses = factorization_losses("sgd", target, start, 0.03, 0.0, **STORED)
+    for seed in range(2):
+        (a, b), (x, y) = target[:, seed], start[:, seed]
+        for stored in losses[:, seed]:
+            np.testing.assert_allclose(stored, np.sum((a.T @ b - x.T @ y) ** 2), rtol=1e-11)
+            for _ in range(3):
+                gap = x.T @ y - a.T @ b
+                x, y = x - 0.06 * y @ gap.T, y - 0.06 * x @ gap
+
+
+def test_what_decay_leaves_of_the_loss_falls_as_the_second_mean_forgets():
+    target, start = drawn(size=50, rank=2)
+    stored = {"steps": 1000, "every": 200, "tolerance": 0.0}
+    with patch.object(published_rules, "BETAS", (0.9, 0.995)):
+        losses = factorization_losses("adamw", target, start, 0.002, 1.0, **stored)
+        without = factorization_losses("adamw", target, start, 0.002, 0.0, **stored)
+        expected = np.log(forgetting(1000) / forgetting(600))
+    fell = np.log(losses[5] / losses[3]) / expected
+    # Entries of 1/sqrt(50), whose squares slow it by some 5/50.
+    assert ((0.8 < fell) & (fell < 1.02)).all()
+    assert (without[5] < 1e-3 * losses[5]).all()
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 def test_both_factors_are_trained_alike(optimizer):
     target, start = drawn()
-    losses = rank_one_losses(optimizer, target, start, 0.01, 0.2, **STORED)
-    exchanged = rank_one_losses(optimizer, target[::-1], start[::-1], 0.01, 0.2, **STORED)
+    losses = factorization_losses(optimizer, target, start, 0.01, 0.2, **STORED)
+    exchanged = factorization_losses(optimizer, target[::-1], start[::-1], 0.01, 0.2, **STORED)
     np.testing.assert_allclose(losses, exchanged, rtol=1e-12)
     assert (losses[-1] < losses[0]).all()
 
@@ -80,9 +103,9 @@ def test_both_factors_are_trained_alike(optimizer):
 def test_it_ends_where_all_have_learned_or_none_is_finite():
     target, start = drawn()
     learned = {**STORED, "tolerance": 0.05, "steps": 3000}
-    losses = rank_one_losses("sgd", target, start, 0.03, 0.0, **learned)
+    losses = factorization_losses("sgd", target, start, 0.03, 0.0, **learned)
     assert (losses[-1] <= 0.05).all()
     assert not (losses[-2] <= 0.05).all()
     with np.errstate(over="ignore", invalid="ignore"):
-        burst = rank_one_losses("sgd", target, start, 1e6, 0.0, **{**STORED, "steps": 3000})
+        burst = factorization_losses("sgd", target, start, 1e6, 0.0, **{**STORED, "steps": 3000})
     assert len(burst) < 100

@@ -28,7 +28,7 @@ def step(optimizer: str, weights, slope, memory, count: int, rate: float, decay:
     return weights - rate * change, (first, second)
 
 
-def rank_one_losses(
+def factorization_losses(
     optimizer: str,
     target: np.ndarray,
     start: np.ndarray,
@@ -39,27 +39,42 @@ def rank_one_losses(
     every: int,
     tolerance: float,
 ) -> np.ndarray:
-    """Losses |a b^T - x y^T|^2 of unit vectors a, b while x and y are trained, shape (stored step, seed).
+    """Losses |sum_i a_i b_i^T - sum_j x_j y_j^T|^2 while the x_j and y_j are trained, shape (stored step, seed).
+
+    A step costs O(n k (k + r)) and seed.
 
     Args:
         optimizer: As in `step`.
-        target: a and b of every seed, shape (2, seed, n).
-        start: x and y, of that shape.
+        target: The a_i and b_i of every seed, shape (2, seed, r, n).
+        start: The x_j and y_j, shape (2, seed, k, n).
         rate: Learning rate.
         decay: Lambda.
         steps: Largest number of steps.
         every: Stride of what is stored.
-        tolerance: It ends where all losses are at most this, or none is finite.
+        tolerance: It ends where all losses are at most this part of that of zero weights, or none is finite.
     """
     weights, losses = start, []
     memory = (np.zeros_like(weights), np.zeros_like(weights))
+    across = (0, 1, 3, 2)
+    whole = (target @ target.transpose(across)).prod(0).sum((1, 2))
     for count in range(steps + 1):
-        overlaps, squares = (target * weights).sum(-1), (weights**2).sum(-1)
+        overlaps = weights @ target.transpose(across)  # shape (x or y, seed, k, r)
+        squares = weights @ weights.transpose(across)  # shape (x or y, seed, k, k)
         if count % every == 0:
-            losses.append(1 - 2 * overlaps.prod(0) + squares.prod(0))
-            if (losses[-1] <= tolerance).all() or not np.isfinite(losses[-1]).any():
+            signal, own = overlaps.prod(0).sum((1, 2)), squares.prod(0).sum((1, 2))
+            losses.append(whole - 2 * signal + own)
+            if (losses[-1] <= tolerance * whole).all() or not np.isfinite(losses[-1]).any():
                 break
-        # The gradient for x is 2 |y|^2 x - 2 (b . y) a, and likewise for y.
-        slope = 2 * (squares[::-1, :, None] * weights - overlaps[::-1, :, None] * target)
+        # The gradient for x_j is 2 sum_k (y_j . y_k) x_k - 2 sum_i (b_i . y_j) a_i, and likewise for y_j.
+        slope = 2 * (squares[::-1] @ weights - overlaps[::-1] @ target)
         weights, memory = step(optimizer, weights, slope, memory, count + 1, rate, decay)
     return np.array(losses)
+
+
+def forgetting(count: int) -> float:
+    """The bias-corrected mean square of a gradient that is gone, after so many steps, up to a constant factor.
+
+    The mean falls by beta_2 a step, and over 1 - beta_2^t as beta_2^t/(1 - beta_2^t).
+    """
+    left = BETAS[1] ** count
+    return left / (1 - left)

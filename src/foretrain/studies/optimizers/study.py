@@ -1,27 +1,50 @@
-"""Optimizers at rank one: does AdamW only accelerate what gradient descent does?"""
+"""Optimizers: does AdamW only accelerate, what does its decay do, and does Adam make vectors learn at more similar rates?"""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Program, Seed, default, generator, parameter
+from foretrain.study import Program, Seed, Variable, default, generator, parameter
 from foretrain.training.factorization import RULES, arrays, learner
 
-SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW at rank one"
-COST = "15 s"
+SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
+COST = "2 min"
 REFERENCES = ("jermyn2022",)
 SEEDS = 30
 AXES = {
+    "rank": (1, 2, 10),
     "optimizer": ("sgd", "adam", "adamw"),
     "init_scale": (1.0, 0.1),
     "learning_rate": (0.001, 0.01),
 }
 PRESETS = {
-    "paper": {"seeds": 200, "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03), "steps": 20000}
+    "paper": {
+        "seeds": 200,
+        "rank": 1,
+        "learning_rate": (0.0003, 0.001, 0.003, 0.01, 0.03),
+        "steps": 20000,
+    }
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
+
+lab.declare(
+    Variable(
+        "log_learning_step",
+        ("component",),
+        meaning="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
+        "sum_i (a_i . x_j)(b_i . y_j), changed.",
+    ),
+    Variable(
+        "speed_spread",
+        meaning="Standard deviation over components of how far a step moves them, over its mean, both summed over the run.",
+    ),
+    Variable(
+        "strong_loss", ("step",), meaning="Loss of AdamW with strong decay by the published rule."
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +53,9 @@ class Parameters(lab.Training):
 
     dimension: int = parameter(
         100, "n, length of both factors", minimum=2, maximum=10**5, static=True
+    )
+    rank: int = parameter(
+        1, "r, number of components of target and learner", minimum=1, maximum=2000, static=True
     )
     optimizer: str = parameter(
         "sgd",
@@ -47,22 +73,33 @@ class Parameters(lab.Training):
     steps: int = default(6000)
     observe_every: int = default(1)
     loss_tolerance: float = default(
-        5e-4, "a run ends when its loss is at most this; that of zero weights is 1"
+        5e-4, "a run ends when its loss is at most this part of that of zero weights"
     )
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside it: AdamW with a decay that is a sizeable part of a step; it may keep the loss above the tolerance."""
-    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": -(-p.steps // 4)}
-    return {"strong_decay": strong}
+    """Beside it: AdamW with a decay that is a sizeable part of a step, followed until it is forgotten."""
+    strong = {"optimizer": "adamw", "weight_decay": STRONG, "steps": min(p.steps, forgotten(p)[1])}
+    return {"strong_decay": {**strong, "loss_tolerance": 0.0}}
+
+
+def forgotten(p: Parameters) -> tuple[int, int]:
+    """Stored steps between which it is followed how fast what strong decay leaves of the loss is forgotten.
+
+    They begin after a memory of beta_2, a thousand steps, and fifteen times the steps 1/(eta sqrt(n)) in which Adam moves
+    entries as far as they are to go.
+    """
+    learned = 1000 + 15 / (p.learning_rate * p.dimension**0.5)
+    first, length = (math.ceil(steps / p.observe_every) for steps in (learned, 500))
+    return first * p.observe_every, (first + length) * p.observe_every
 
 
 def draw(p: Parameters, seed: Seed):
-    """Target and start of one run, NumPy factors of shape (n, 1)."""
+    """Target and start of one run, NumPy factors of shape (n, r)."""
     from foretrain.networks.factorization_start import draw_start, draw_target
 
-    target = draw_target(generator(seed, "data"), p.dimension, 1)
-    return target, draw_start(generator(seed, "weights"), p.dimension, 1, p.init_scale)
+    target = draw_target(generator(seed, "data"), p.dimension, p.rank)
+    return target, draw_start(generator(seed, "weights"), p.dimension, p.rank, p.init_scale)
 
 
 def decay(p: Parameters) -> float:
@@ -77,5 +114,48 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def program(p: Parameters) -> Program:
-    """One component of the S-curves."""
-    return learner("mse", p.optimizer, 1, p.precision)
+    """The network of the S-curves, and when and how fast its components learn."""
+    import jax
+    import jax.numpy as jnp
+
+    network = learner("mse", p.optimizer, p.rank, p.precision)
+    done, last = network.done, network.finish
+    assert done is not None, "`learner` ends its runs"
+    assert last is not None, "`learner` says how its runs ended"
+
+    def overlaps(inputs, factors):
+        along = [
+            jnp.einsum("jn,in->ji", own, inputs[f"goal_{side}"])
+            for own, side in zip(factors, ("left", "right"), strict=True)
+        ]
+        return (along[0] * along[1]).sum(1)
+
+    def init(inputs):
+        state = network.init(inputs)
+        learned = overlaps(inputs, state[0])
+        # Behind a barrier as in `learner`, for the same reason.
+        nothing = jax.lax.optimization_barrier(jnp.zeros_like(learned))
+        return state, (learned, nothing, nothing, jnp.zeros(3, learned.dtype))
+
+    def step(inputs, state):
+        before, (learned, changed, logs, (count, speeds, spreads)) = state
+        after = network.step(inputs, before)
+        now = overlaps(inputs, after[0])
+        change = abs(now - learned)
+        squares = [((new - old) ** 2).sum(1) for new, old in zip(after[0], before[0], strict=True)]
+        speed = jnp.sqrt(sum(squares))
+        totals = jnp.stack([count + 1, speeds + speed.mean(), spreads + speed.std()])
+        return after, (now, changed + change, logs + change * jnp.log(count + 1), totals)
+
+    def finish(inputs, state):
+        inner, (_, changed, logs, (_, speeds, spreads)) = state
+        times = {"log_learning_step": logs / changed, "speed_spread": spreads / speeds}
+        return {**last(inputs, inner), **times}
+
+    return Program(
+        init,
+        step,
+        lambda inputs, state: network.observe(inputs, state[0]),
+        lambda inputs, state, observed: done(inputs, state[0], observed),
+        finish,
+    )

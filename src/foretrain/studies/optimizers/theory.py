@@ -1,29 +1,50 @@
 """The loss of the optimizers study by the published rules."""
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from foretrain.studies.optimizers.study import Parameters, decay, draw
+from foretrain.studies.optimizers.study import Parameters, decay, draw, variants
 from foretrain.study import Seed
-from foretrain.theory.published_rules import rank_one_losses
+from foretrain.theory.published_rules import factorization_losses
 
 _BLOCK = 32  # seeds that go together, for speed
+_SEEDS, _STEPS = (
+    8,
+    300,
+)  # where components share their work, a step takes long enough for these to do
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """The loss of x y^T from a run's own target and start, until it and some other seeds are below the tolerance."""
+    """The loss of a run's own target and start, and that of AdamW with strong decay.
+
+    At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
+    steps of the first seeds, nan elsewhere.
+    """
+    found = {"loss": _curve(p, step, seed, p.rank == 1)}
+    if p.optimizer == "adamw":
+        found["strong_loss"] = _curve(replace(p, **variants(p)["strong_decay"]), step, seed, False)
+    return found
+
+
+def _curve(p: Parameters, step: np.ndarray, seed: Seed, whole: bool) -> np.ndarray:
     found = np.full(len(step), np.nan)
-    curve = _losses(p, seed.root, seed.number // _BLOCK)[:, seed.number % _BLOCK]
-    found[: len(curve)] = curve
-    return {"loss": found}
+    if whole or seed.number < _SEEDS:
+        size = _BLOCK if whole else _SEEDS
+        short = p if whole else replace(p, steps=min(p.steps, _STEPS))
+        curve = _losses(short, seed.root, seed.number // size, size)[:, seed.number % size]
+        found[: len(curve)] = curve[: len(step)]
+    return found
 
 
-@lru_cache(maxsize=2)
-def _losses(p: Parameters, root: int, block: int) -> np.ndarray:
+@lru_cache(maxsize=4)
+def _losses(p: Parameters, root: int, block: int, size: int) -> np.ndarray:
     """Losses at the stored steps of a block of seeds, shape (step, seed)."""
-    seeds = (Seed(root, number) for number in range(block * _BLOCK, (block + 1) * _BLOCK))
-    drawn = np.array([[[f[:, 0] for f in pair] for pair in draw(p, seed)] for seed in seeds])
-    target, start = drawn.transpose(1, 2, 0, 3)  # shape (a or b, seed, n), (x or y, seed, n)
+    seeds = (Seed(root, number) for number in range(block * size, (block + 1) * size))
+    drawn = np.array([[[f.T for f in pair] for pair in draw(p, seed)] for seed in seeds])
+    target, start = drawn.transpose(
+        1, 2, 0, 3, 4
+    )  # shape (a or b, seed, r, n), (x or y, seed, r, n)
     stored = {"steps": p.steps, "every": p.observe_every, "tolerance": p.loss_tolerance}
-    return rank_one_losses(p.optimizer, target, start, p.learning_rate, decay(p), **stored)
+    return factorization_losses(p.optimizer, target, start, p.learning_rate, decay(p), **stored)

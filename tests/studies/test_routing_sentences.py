@@ -248,27 +248,27 @@ def test_mutations_are_noticed(mutated, noticed):
         assert found[id][0].verdict == FAILS, (id, found[id][0])
 
 
-def _gap(**values):
-    p = dataclasses.replace(P, domains=3, trained_outputs=2, hidden_width=8, **values)
-    fed = {**catalogue.load("routing").inputs(p, Seed(0, 1)), "root_seed": 0, "seed": 1}
-    init = jax.jit(lambda arrays: training.program(p).init(arrays)[2])
-    return float(init({name: np.asarray(value) for name, value in fed.items()}))
-
-
 def test_a_gradient_from_untrained_routes_shows(monkeypatch):
     from foretrain.networks import routing as network
 
-    assert _gap() < 1e-5
-    right = network.negative_gradient
-    for wrong in (lambda pairs: 0 * pairs + 1, lambda pairs: pairs.T):
-        monkeypatch.setattr(
-            network,
-            "negative_gradient",
-            lambda weights, x, y, pairs, maps, wrong=wrong: right(
-                weights, x, y, wrong(pairs), maps
-            ),
-        )
-        assert _gap() > 0.03
+    p = dataclasses.replace(P, domains=3, trained_outputs=2, hidden_width=8)
+    fed = {**catalogue.load("routing").inputs(p, Seed(0, 1)), "root_seed": 0, "seed": 1}
+    right, chosen = network.negative_gradient, []
+
+    def of_routes(weights, inputs, targets, pairs, maps):
+        """Descent on the trained routes (0), on all of them (1), or on those of the mask transposed (2)."""
+        kinds = jax.numpy.stack([pairs, 0 * pairs + 1, pairs.T])
+        return right(weights, inputs, targets, kinds[chosen[-1]], maps)
+
+    def gap(arrays, kind):
+        chosen.append(kind)
+        return training.program(p).init(arrays)[2]
+
+    monkeypatch.setattr(network, "negative_gradient", of_routes)
+    once, fed = jax.jit(gap), {name: np.asarray(value) for name, value in fed.items()}
+    gaps = [float(once(fed, kind)) for kind in range(3)]
+    assert gaps[0] < 1e-5
+    assert min(gaps[1:]) > 0.03
 
 
 def test_what_was_fed_is_what_was_drawn(monkeypatch):

@@ -38,6 +38,12 @@ def train(p, seed=0):
     return run
 
 
+@pytest.fixture(scope="module")
+def decayed():
+    """A run of rank one with decay, trained once."""
+    return train(DECAYED)
+
+
 def allowed(id):
     (said,) = [said for said in catalogue.load("s-curves").sentences if said.id == id]
     return said.allowed
@@ -60,9 +66,11 @@ def test_a_network_without_its_decay_term_is_told_from_one_with_it(monkeypatch):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9, 1.1])
-def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeypatch, share):
+def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(
+    monkeypatch, share, decayed
+):
     step = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every)
-    measured = train(DECAYED).curves["loss"]
+    measured = decayed.curves["loss"]
     deviation = lambda loss: np.abs(measured - loss).max() / measured[0]  # noqa: E731
     room = 1e3 * np.finfo("float64").eps
     sound = theory.predict(DECAYED, step, Seed(0, 0))
@@ -79,6 +87,26 @@ def test_theory_with_another_decay_or_rate_is_outside_of_what_is_allowed(monkeyp
         rate = factorization.learning_rate(DECAYED)
         monkeypatch.setattr(factorization, "learning_rate", lambda p: share * rate)
         assert deviation(theory.predict(DECAYED, step, Seed(0, 0))["loss"]) > room
+
+
+def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predicts(decayed):
+    step, curves = np.arange(0, DECAYED.steps + 1, DECAYED.observe_every), decayed.curves
+    found = theory.predict(DECAYED, step, Seed(0, 0))
+    for name in ("inside", "outside"):
+        # First order in the step, .05.
+        np.testing.assert_allclose(curves[name], found[f"flow_{name}"], atol=0.06)
+    # |C| = 1 and Z = X Y^T; of rank one the mode is the target itself, and ends at 1 - lambda/2.
+    assert curves["mode_strengths"].shape == (step.size, 1)
+    assert curves["mode_strengths"][-1, 0] == pytest.approx(0.8, abs=1e-4)
+    target, start = factorization.draw(DECAYED, Seed(0, 0))
+    first = (target.left.T @ start.left) * (target.right.T @ start.right)
+    assert curves["mode_strengths"][0, 0] == pytest.approx(first[0, 0], rel=1e-9)
+    lengths = sum(np.sum(own**2) for own in start)
+    assert curves["inside"][0] + curves["outside"][0] == pytest.approx(lengths / 2, rel=1e-9)
+    assert np.isnan(found["flow_half_step"][1:]).all()
+    assert found["flow_half_step"][0] < found["typical_half_step"][0] * 3
+    adam = theory.predict(dataclasses.replace(DECAYED, optimizer="adam"), step, Seed(0, 0))
+    assert np.isnan(adam["flow_loss"]).all()
 
 
 def test_a_target_that_decay_reaches_ends_where_the_threshold_says():

@@ -25,23 +25,52 @@ TWO = falls((0, 60), (0.2, 10), (0, 60))
 LEFT = falls(floor=0.1)
 
 
-def made(curve=ONE, *, by=None, large=None, direct=SMOOTH, decay=1.0, reduced=1.0, end=1.0):
-    """A grid in which every cell has this curve, or that of `by` where it names a value of a cell."""
+TIME = 0.05 * STEP
+DECAYS = 1 / (1 + 4 * TIME)  # outside of the target's span
+HALVES = 20 + 10 * np.arange(10.0)  # steps at which ten modes are half learned
+LEARNED = np.where(STEP[:, None] >= HALVES, 1.0, 0.0)
+
+
+def made(
+    curve=ONE,
+    *,
+    by=None,
+    large=None,
+    direct=SMOOTH,
+    decay=1.0,
+    reduced=1.0,
+    end=1.0,
+    flow=lambda loss: loss,
+    outside=DECAYS,
+    modes=LEARNED,
+    order=HALVES,
+    typical=HALVES,
+):
+    """A grid in which every cell has this curve, or that of `by` where it names a value of a cell.
+
+    What is predicted is made of what was trained: `flow` of the loss, `order` and `typical` for the modes.
+    """
     named = by or {}
     shape = tuple(len(values) for values in AXES.values())
     loss = np.empty((*shape, SEEDS, STEP.size))
-    scale = 1 + 0.002 * np.arange(SEEDS)[:, None]  # no two seeds alike
+    # Neighbours are never alike, and the first twenty seeds, for which the flow is known, close to a circle.
+    scale = 1 + 0.02 * np.sin(np.pi * np.arange(SEEDS) / 10)[:, None]
     for index in np.ndindex(*shape):
         values = [values[i] for values, i in zip(AXES.values(), index, strict=True)]
         chosen = next((named[value] for value in values if value in named), curve)
         loss[index] = scale * chosen
     data = {"loss": loss, "relative_loss": loss, "start_decay": decay, "final_decay": 1.0}
+    data |= {"inside": np.linspace(0.1, 1, STEP.size), "mode_strengths": modes}
+    data["outside"] = scale * outside
     other = np.broadcast_to(scale * (curve if large is None else large), loss.shape)
     known = np.zeros(shape, bool)
     known[0, 0, :2] = True
     theory = {
         "loss": np.where(known[..., None, None], reduced * loss, np.nan),
         "decayed_loss": end * loss[..., -1],
+        "flow_loss": flow(loss),
+        "flow_half_step": order,
+        "typical_half_step": typical * (1 + 0.01 * np.sin(np.arange(SEEDS)))[:, None],
         "direct_loss": np.broadcast_to(direct, loss.shape),
         "direct_loss_large": np.broadcast_to(direct, loss.shape),
     }
@@ -66,7 +95,7 @@ def made(curve=ONE, *, by=None, large=None, direct=SMOOTH, decay=1.0, reduced=1.
 CASES = {
     "rank-one-reduction": ({}, {"reduced": 1.001}),
     "low-rank-plateau": ({}, {"curve": SMOOTH}),
-    "low-rank-plateau.corrected": ({}, {"curve": SMOOTH}),
+    "low-rank-plateau.corrected": ({"curve": SMOOTH}, {}),
     "full-rank-no-plateau": ({"curve": SMOOTH}, {}),
     "adam-full-rank-plateau": ({}, {"curve": SMOOTH}),
     "adam-full-rank-plateau.corrected": ({"curve": SMOOTH}, {}),
@@ -89,6 +118,13 @@ CASES = {
     "large-logits-full-rank.corrected": ({}, {"large": SMOOTH}),
     "cross-entropy-no-decay": ({"decay": 0.0}, {}),
     "cross-entropy-no-decay.corrected": ({}, {"decay": 0.0}),
+    "flow-loss": ({}, {"flow": lambda loss: loss + 0.5}),
+    "flow-start": ({}, {"flow": lambda loss: np.roll(loss, -1, axis=-2)}),
+    "mode-order": ({}, {"order": HALVES[::-1]}),
+    "mode-order-by-strength": ({}, {"modes": LEARNED[:, ::-1]}),
+    "typical-times": ({}, {"typical": 1.5 * HALVES}),
+    "irrelevant-decays": ({}, {"outside": np.ones(STEP.size)}),
+    "outside-decays": ({}, {"outside": DECAYS**2}),
     "softmax-alone": ({"direct": ONE}, {}),
     "softmax-alone.corrected": ({}, {"direct": ONE}),
 }
@@ -113,7 +149,7 @@ def spoil(grid, *, outcome, seeds=slice(None), kept=STEP.size):
     def ended(data):
         data = data.copy(deep=True)
         data["outcome"][{"seed": seeds}] = outcome
-        for name in ("loss", "relative_loss"):
+        for name in ("loss", "relative_loss", "inside", "outside", "mode_strengths"):
             data[name][{"seed": seeds, "step": slice(kept, None)}] = np.nan
         if not kept:
             for name in ("start_decay", "final_decay"):

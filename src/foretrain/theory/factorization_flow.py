@@ -197,7 +197,7 @@ def _coordinates(target, own):
     both = np.concatenate([target, own], 1).astype(float)
     if both.shape[1] >= len(both):
         return np.asarray(target, float), np.asarray(own, float)
-    both = np.linalg.qr(both, mode="r")
+    both = np.asarray(np.linalg.qr(both, mode="r"))
     return both[:, : target.shape[1]], both[:, target.shape[1] :]
 
 

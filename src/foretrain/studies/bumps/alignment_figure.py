@@ -34,12 +34,7 @@ def draw(part: Grid, words: str) -> dict[str, Drawing]:
 
 
 def _alignments(p, root_seed, words):
-    for number in range(TRIES if p.rank < p.dimension else 1):
-        seed = Seed(root_seed, number)
-        found = record(p, seed)
-        given_up = bumps(found, prominence=p.prominence)
-        if given_up:
-            break
+    seed, found, given_up = _first_with_a_bump(p, root_seed)
     step = p.observe_every * np.arange(len(found))
     # At full rank the imbalance is as large as all else, and alignments drift once the loss is gone.
     known = p.optimizer == "sgd" and p.rank < p.dimension
@@ -88,3 +83,17 @@ def _alignments(p, root_seed, words):
         f"recomputed in double precision; at a triangle the component begins to give the target up.{theory}{words}",
         4,
     )
+
+
+def _first_with_a_bump(p, root_seed):
+    """Seed, alignments and bumps of the first run that has one; of the last looked at where none has."""
+    last = TRIES - 1 if p.rank < p.dimension else 0
+    for number in range(last):
+        seed = Seed(root_seed, number)
+        found = record(p, seed)
+        given_up = bumps(found, prominence=p.prominence)
+        if given_up:
+            return seed, found, given_up
+    seed = Seed(root_seed, last)
+    found = record(p, seed)
+    return seed, found, bumps(found, prominence=p.prominence)

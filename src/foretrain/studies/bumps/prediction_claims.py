@@ -1,6 +1,7 @@
 """Bumps predicted run by run from the start, against chance, and what contests a target against what contests nothing."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
 ours = partial(sentence, source=cells.OURS)
-RATES = {"over": ("relative_rate",), **STABLE}
+RATES: dict[str, Any] = {"over": ("relative_rate",), **STABLE}
 HIT = "Fraction of components of which it is rightly said whether they have a bump"
 
 
@@ -46,6 +47,11 @@ def _beyond(one) -> np.ndarray:
     every = (predicted[None] == bumped[:, None]).mean(2)
     others = (every.sum(1) - np.diag(every)) / max(seeds - 1, 1)
     return np.diag(every) - others if seeds > 1 else np.full(seeds, np.nan)
+
+
+def _on_first(one) -> tuple:
+    """First targets, and bumps on these."""
+    return first_and_bumps(one, bumps="first_target_bumps")
 
 
 @sentence(
@@ -106,19 +112,12 @@ def sharing_predicts_bumps(cell):
 )
 def contest_beyond_chance(cell):
     of = of_rank(cell, 2, 10)
-    if of is None:
-        return None
-    counts = [competition.pairs(*first_and_bumps(one, bumps="first_target_bumps")) for one in of]
-    number, bumped = (
-        (sum(part[kind].sum(0) for part in counts) for kind in (0, 1)) if of else (0, 0)
-    )
-    found = mean(
-        of,
-        lambda one: competition.excess_of_contested(
-            *first_and_bumps(one, bumps="first_target_bumps")
-        ),
-    )
-    if not of or not np.all(number):
+    found = mean(of, lambda one: competition.excess_of_contested(*_on_first(one)))
+    if found is None or not of:
+        return found
+    counts = np.array([[part.sum(0) for part in competition.pairs(*_on_first(one))] for one in of])
+    number, bumped = counts.sum(0)
+    if not number.all():
         return found
     contested, alone = bumped / number
     return PerSeed(found, f"Of those that contest {contested:.2f} do, of the others {alone:.2f}.")

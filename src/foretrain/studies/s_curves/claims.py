@@ -7,16 +7,24 @@ import numpy as np
 
 from foretrain.claims.allowed import MOST, NEVER, NO_PLATEAU, PLATEAU, by_strength
 from foretrain.claims.sentence import Exact, sentence
-from foretrain.measures.plateaus import plateau_strengths
+from foretrain.measures.steps import plateau_strengths
 from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import at_end, curves
+from foretrain.studies.s_curves.prediction_claims import (  # noqa: F401
+    flow_loss,
+    flow_start,
+    irrelevant_decays,
+    mode_order,
+    mode_order_by_strength,
+    outside_decays,
+    typical_times,
+)
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import DIRECT_SEEDS
 from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/s-curves.md"
-FLOOR = 1e-5  # of the first loss: below it single precision rules
 theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
@@ -39,7 +47,7 @@ def strengths(data: Any, nth: int = 1) -> Any:
     if data is None:
         return None
     losses = data["loss"].transpose("seed", "step").values
-    return plateau_strengths(data["step"].values, losses, nth, floor=FLOOR)
+    return plateau_strengths(data["step"].values, losses, nth)
 
 
 def full(cell) -> bool:
@@ -73,10 +81,9 @@ def low_rank_plateau(cell):
 
 
 low_rank_plateau_corrected = low_rank_plateau.corrected(
-    "From a tenth of the full rank on a plateau is left on which the loss falls half as fast as beside it or slower.",
+    "From a tenth of the full rank on a bend of the loss is left, and no plateau.",
     source=OURS,
-    allowed=(2, np.inf),
-    why="Half as fast is seen by eye; it is not found at every setting of a counter.",
+    allowed=NO_PLATEAU,
     where=lambda cell: 10 * cell.parameters.rank >= cell.parameters.dimension,
 )
 

@@ -1,17 +1,25 @@
-"""Figures of the study ``s-curves``: a grid of loss curves for each loss."""
+"""Figures of the study ``s-curves``: a grid of loss curves for each loss, and what lies inside and outside of the target."""
 
 import numpy as np
 
-from foretrain.figures import Drawing
-from foretrain.figures.style import OPTIMISER_NAMES, PALETTE, panels, simulation_line, theory_line
+from foretrain.figures import Drawing, finished
+from foretrain.figures.style import (
+    OPTIMISER_NAMES,
+    PALETTE,
+    panels,
+    simulation_line,
+    theory_line,
+    titled_panels,
+)
 from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves.study import AXES
+from foretrain.studies.s_curves.theory import FLOW_SEEDS
 
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
-    """One grid of panels per loss, and one for cross-entropy of large logits."""
+    """One grid of panels per loss, one for cross-entropy of large logits, and the split along the target's span."""
     part, words = grid.first(tuple(AXES))
     drawings = {}
     for kind in part.values("loss_function"):
@@ -21,7 +29,42 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         large = part.variants["large_logits"].isel(loss_function=-1)
         title = "Cross-entropy of logits of order one"
         drawings["large-logits"] = _grid(large, None, title, words)
+    if "mse" in part.values("loss_function") and "sgd" in part.values("optimizer"):
+        drawings["split"] = _split(part, words)
     return drawings
+
+
+def _split(part, words):
+    chosen = {"loss_function": "mse", "optimizer": "sgd"}
+    data, predicted = part.simulation.sel(chosen), part.theory.sel(chosen)
+    ranks = [rank for rank in data["rank"].values if rank < part.parameters.dimension]
+    figure, axes = titled_panels([f"rank {rank}" for rank in ranks], 4.0, "Squared length")
+    for ax, rank in zip(axes, ranks, strict=True):
+        for name, label in (("inside", "in the target's span"), ("outside", "outside of it")):
+            colour = PALETTE["blue" if name == "inside" else "vermillion"]
+            curves, known = (
+                source[variable].sel(rank=rank).transpose("seed", "step").values[:FLOW_SEEDS]
+                for source, variable in ((data, name), (predicted, f"flow_{name}"))
+            )
+            ax.plot(data["step"], _mean(curves), **simulation_line(colour, label=label))
+            ax.plot(data["step"], known.mean(0), **theory_line(colour))
+        loss = data["relative_loss"].sel(rank=rank).transpose("seed", "step").values
+        ax.set(xlim=(0, _end(data["step"].values, loss)), ylim=(0, None))
+        ax.locator_params(axis="x", nbins=3)
+    axes[len(ranks) // 2].set_xlabel("Step")
+    return finished(
+        figure,
+        "Inside and outside of the target's span",
+        f"Descent of the squared error: squared length of both factors in the target's span and outside of it, over twice "
+        f"the sum of its singular values, mean of {min(data.sizes['seed'], FLOW_SEEDS)} seeds; dashed, the flow from their "
+        f"starts.{words}",
+    )
+
+
+def _mean(curves):
+    """Mean over seeds of what is known, nan where nothing is."""
+    known = np.isfinite(curves)
+    return np.where(known, curves, 0).sum(0) / np.where(known.any(0), known.sum(0), np.nan)
 
 
 def _grid(data, theory, title, words):
@@ -34,13 +77,16 @@ def _grid(data, theory, title, words):
             ax, cell = axes[row, column], data.sel(rank=rank, optimizer=name)
             curves = cell["relative_loss"].transpose("seed", "step").values
             step = cell["step"].values
-            ax.plot(step, curves[:20].T, **simulation_line(colour, linewidth=0.9, alpha=0.35))
-            known = np.isfinite(curves).any(0)
-            mean = np.nanmean(curves[:, known], 0) if known.any() else []
-            ax.plot(step[known], mean, color=colour, linewidth=2, zorder=5)
+            shown = curves[:FLOW_SEEDS]
+            ax.plot(step, shown.T, **simulation_line(colour, linewidth=0.9, alpha=0.35))
+            ax.plot(step, _mean(shown), color=colour, linewidth=2, zorder=5)
             if theory is not None:
-                exact = theory["loss"].sel(rank=rank, optimizer=name).mean("seed", skipna=False)
-                ax.plot(theory["step"], exact, **theory_line(colour, zorder=6))
+                known = theory.sel(rank=rank, optimizer=name).isel(seed=slice(FLOW_SEEDS))
+                exact, flow = (
+                    known[each].mean("seed", skipna=False) for each in ("loss", "flow_loss")
+                )
+                drawn = exact if exact.notnull().any() else flow
+                ax.plot(theory["step"], drawn, **theory_line(colour, zorder=6))
             ax.set(xlim=(0, _end(step, curves)), ylim=(0, None))
             ax.locator_params(axis="x", nbins=3)
             if row == 0:
@@ -53,8 +99,10 @@ def _grid(data, theory, title, words):
     figure.supxlabel("Step", fontsize=13)
     figure.supylabel("Loss over that of the zero matrix", fontsize=13)
     seeds = data.sizes["seed"]
-    drawn = f"{seeds} seeds" if seeds <= 20 else f"20 of {seeds} seeds"
-    exact = "; dashed, the exact reduction where there is one" if theory is not None else ""
+    drawn = f"{seeds} seeds" if seeds <= FLOW_SEEDS else f"{FLOW_SEEDS} of {seeds} seeds"
+    exact = (
+        "; dashed, for descent, the mean of what their starts predict" if theory is not None else ""
+    )
     return Drawing(
         figure,
         f"{title}: loss while learning",

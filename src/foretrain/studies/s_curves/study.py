@@ -1,8 +1,13 @@
 """S-curves: a low-rank matrix learned by two factors, against rank, optimizer and loss."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from foretrain.dynamics.program import Program
 from foretrain.plans.parameters import default
+from foretrain.streams import Seed
 from foretrain.training import factorization
 from foretrain.vocabulary import Variable, declare
 
@@ -16,6 +21,7 @@ AXES = {
 }
 PRESETS = {"paper": {"seeds": 100}}
 LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
+MODES = 10  # of the target, largest first, that are followed
 
 declare(
     Variable("decayed_loss", meaning="Squared error at which descent with weight decay ends."),
@@ -29,6 +35,30 @@ declare(
         ("step",),
         meaning="The same for a target whose logits are of order one.",
     ),
+    Variable(
+        "flow_loss",
+        ("step",),
+        meaning="Squared error over that of the zero matrix, predicted from the start.",
+    ),
+    Variable(
+        "inside",
+        ("step",),
+        meaning="Squared length of both factors in the span of the target, over twice the sum of its singular values.",
+    ),
+    Variable("outside", ("step",), meaning="The same outside of the span."),
+    Variable(
+        "mode_strengths",
+        ("step", "mode"),
+        meaning="Strength of the first singular modes of the target in the learner, over its own.",
+    ),
+    Variable("flow_inside", ("step",), meaning="`inside` as predicted from the start."),
+    Variable("flow_outside", ("step",), meaning="`outside` as predicted from the start."),
+    Variable("flow_half_step", ("mode",), meaning="Step at which half of a mode is predicted."),
+    Variable(
+        "typical_half_step",
+        ("mode",),
+        meaning="The same from the law of the start alone.",
+    ),
 )
 
 
@@ -41,7 +71,41 @@ class Parameters(factorization.Factorization):
 
 
 check, time = factorization.check, factorization.time
-inputs, program = factorization.inputs, factorization.program
+
+
+def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
+    """What one run feeds to the program: as in the other studies, and singular vectors of the target."""
+    target, start = factorization.draw(p, seed)
+    rates = factorization.learning_rate(p), factorization.weight_decay(p)
+    left, values, right = np.linalg.svd(target.left @ target.right.T)
+    count = p.rank if p.rank < p.dimension else min(MODES, p.dimension)
+    spans = {"span_left": left[:, :count].T, "span_right": right[:count]}
+    spans |= {"span_values": values[:count], "span_unit": np.float64(2 * values.sum())}
+    return factorization.arrays(p.loss_function, target, start, *rates) | spans
+
+
+def program(p: Parameters) -> Program:
+    """The network of `foretrain.training.factorization`, observed along the singular modes of its target."""
+    import jax.numpy as jnp
+
+    base, followed = factorization.program(p), min(MODES, p.rank)
+
+    def observe(inputs, state):
+        x, y = state[0]
+        values = inputs["span_values"]
+        # Along (mode, component).
+        left, right = inputs["span_left"] @ x.T, inputs["span_right"] @ y.T
+        whole, inside = jnp.sum(x**2) + jnp.sum(y**2), jnp.sum(left**2) + jnp.sum(right**2)
+        if p.rank >= p.dimension:  # it spans everything
+            inside = whole
+        return {
+            **base.observe(inputs, state),
+            "inside": inside / inputs["span_unit"],
+            "outside": (whole - inside) / inputs["span_unit"],
+            "mode_strengths": (jnp.sum(left * right, 1) / values)[:followed],
+        }
+
+    return Program(base.init, base.step, observe, base.done, base.finish)
 
 
 def variants(p: Parameters) -> dict[str, dict]:

@@ -1,23 +1,26 @@
-"""What is known of an S-curve run without training it: the rank-one reduction, its end, and softmax without factors."""
+"""What is known of an S-curve run without training it: the flow from its start, its end, and softmax without factors."""
 
 import dataclasses
+from functools import lru_cache
 
 import numpy as np
 
 from foretrain.streams import Seed
-from foretrain.studies.s_curves.study import LARGE_SCALE, Parameters
+from foretrain.studies.s_curves.study import LARGE_SCALE, MODES, Parameters
 from foretrain.theory import factorization as known
-from foretrain.theory import rank_one
+from foretrain.theory import factorization_flow, rank_one
 from foretrain.training import factorization
 
 DIRECT_SEEDS = 100
+FLOW_SEEDS = 20  # those that figures draw
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
     """Loss of the exact reduction where it holds, the end under weight decay, and descent on the logits themselves.
 
-    Elsewhere nothing exact is known and the values are nan. For the logits only the first hundred seeds are computed,
-    beside cross-entropy at rank two, for a target as it is and for one of logits of order one.
+    Elsewhere nothing exact is known and the values are nan. The flow is followed for the first twenty seeds. For the logits
+    only the first hundred seeds are computed, beside cross-entropy at rank two, for a target as it is and for one of logits
+    of order one.
     """
     unknown = np.full(step.size, np.nan)
     squared = p.loss_function == "mse"
@@ -26,12 +29,56 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     ends = squared and p.optimizer == "sgd_decay"
     direct = not squared and (p.rank, p.optimizer) == (2, "sgd") and seed.number < DIRECT_SEEDS
     large = dataclasses.replace(p, target_scale=LARGE_SCALE)
+    follows = descends and p.target_scale < LARGE_SCALE and seed.number < FLOW_SEEDS
     return {
+        **(flow(p, step, seed) if follows else _unknown_flow(step)),
         "loss": rank_one_loss(p, seed) if squared and descends and one else unknown,
         "decayed_loss": np.asarray(decayed_loss(p, seed) if ends else np.nan),
         "direct_loss": direct_loss(p, seed) if direct else unknown,
         "direct_loss_large": direct_loss(large, seed) if direct else unknown,
     }
+
+
+def flow(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Loss, split and modes predicted from the run's start, and the modes' times from its law alone.
+
+    Cross-entropy of small logits is the squared error over 2 n^2, which its learning rate gives back.
+    """
+    squared = dataclasses.replace(p, loss_function="mse")
+    return _flow(squared, tuple(int(one) for one in step), seed)
+
+
+@lru_cache(maxsize=200)
+def _flow(p: Parameters, step: tuple[int, ...], seed: Seed) -> dict[str, np.ndarray]:
+    target, start = factorization.draw(p, seed)
+    rates = factorization.learning_rate(p), factorization.weight_decay(p)
+    found = factorization_flow.course(target, start, np.array(step), *rates)
+    values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
+    modes = slice(min(p.rank, MODES))
+    ends = np.maximum(values[modes] - rates[1] / 2, 1e-9)
+    halves = factorization_flow.half_steps(np.array(step), found.modes[:, modes], ends)
+    few = factorization.components(p) <= p.dimension / 5
+    typical = factorization_flow.typical_half_steps(
+        values[modes], p.dimension, factorization.components(p), p.init_scale, *rates
+    )
+    return {
+        "flow_loss": found.loss / np.sum(values**2),
+        "flow_inside": found.inside / (2 * values.sum()),
+        "flow_outside": found.outside / (2 * values.sum()),
+        "flow_half_step": _modes(halves),
+        "typical_half_step": _modes(typical if few else np.full(halves.shape, np.nan)),
+    }
+
+
+def _unknown_flow(step: np.ndarray) -> dict[str, np.ndarray]:
+    names = ("flow_loss", "flow_inside", "flow_outside")
+    curves = {name: np.full(step.size, np.nan) for name in names}
+    return curves | {name: _modes([]) for name in ("flow_half_step", "typical_half_step")}
+
+
+def _modes(values) -> np.ndarray:
+    """One value per mode, nan behind them, shape (ten modes,)."""
+    return np.pad(np.asarray(values, float), (0, MODES - len(values)), constant_values=np.nan)
 
 
 def rank_one_loss(p: Parameters, seed: Seed) -> np.ndarray:

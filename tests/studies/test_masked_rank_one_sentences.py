@@ -93,7 +93,7 @@ def good(predicted=None, fitted=None, outcome=None, variants=None, **changed):
     curve = 4 * np.exp(-np.arange(30)) + 1e-6 * random.random((len(SCALES), SEEDS, 30))
     values = {
         "loss": curve,
-        **{name: np.ones((1, 1, 30)) for name in ("solver_time", "progress")},
+        **{name: np.linspace(1, 30, 30)[None, None] for name in ("solver_time", "progress")},
         "shared_scale": scales[..., None] * np.geomspace(1, 100, 30),
         "mode_amplitude": np.ones((1, 1, 30, SIZE)),
         "stage_time": at_stages(known["blow_up_time"]),

@@ -101,7 +101,7 @@ def _stuck(part, where):
         if anchor.size:
             law = share[place][anchor[-1]] * (sigma / sigma[anchor[-1]]) ** exponents[place]
             drawn = (law > 0.5 / seeds) & (sigma <= SMALL)
-            label = "sigma^(1 - s_2/s_1)" if place == shown[-1] else None
+            label = "sigma^(1 - s_2/s_1)" if place == shown[0] else None
             ax.plot(sigma[drawn], law[drawn], **theory_line(PALETTE[colour], label=label))
     ax.set(xlabel="init_scale sigma", ylabel="Fraction of seeds that are stuck", xscale="log")
     if shown:  # a logarithmic axis of nothing cannot be drawn

@@ -1,6 +1,7 @@
 """Every sentence on connectivity holds on a made-up grid and fails on another, and none raises whatever became of the runs."""
 
-from functools import cache
+import dataclasses
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.connectivity import study
 from foretrain.tasks.masks import components
+from foretrain.theory.connectivity import predicted_pair_error
 from foretrain.vocabulary import (
     CONVERGED,
     OUT_OF_STEPS,
@@ -43,10 +45,47 @@ def labelled():
     return tuple(np.array([[pair[side] for pair in row] for row in found]) for side in (0, 1))
 
 
-def made(*, outcome=None, curves=None, theory=None, spread=1.0, **changes):
+BESIDE = {"sparse": 4, "rectangular": 4}  # seeds
+
+
+@cache
+def beside(name):
+    """Masks of a network beside and the errors that the graph predicts, shape (1, 1, count, seed, ...)."""
+    found = []
+    for count in AXES["trained_count"]:
+        p = study.Parameters(hidden_width=8, init_scale=0.003, trained_count=count)
+        changes = {key: value for key, value in study.variants(p)[name].items() if key != "seeds"}
+        cell = dataclasses.replace(p, **changes)
+        found.append([study.mask(cell, Seed(0, number)) for number in range(BESIDE[name])])
+    expected = [[predicted_pair_error(mask) for mask in row] for row in found]
+    return np.array(found)[None, None], np.array(expected)[None, None]
+
+
+def by_exponent(share, scales):
+    """True for so many runs of each scale, those of the smallest exponents first; shape (scale, count, seed)."""
+    exponent = drawn()[1]["frame_exponent"][0, 0]
+    order = (exponent.argsort(1).argsort(1) + 0.5) / SEEDS
+    law = np.array([(scale**exponent).mean() for scale in scales])
+    return order[None] < share * law[:, None, None]
+
+
+def made(
+    *,
+    outcome=None,
+    curves=None,
+    theory=None,
+    spread=1.0,
+    scales=None,
+    share=0.15,
+    shapes=None,
+    **changes,
+):
     """A grid that follows the graph; at H = D a tenth of the runs at the largest scale are stuck.
 
     Args:
+        scales: Scales that stand in the law of stuck runs and of missed pairs, where these follow it.
+        share: What the law of stuck runs is multiplied by.
+        shapes: Function of the errors of networks beside, where these are there.
         outcome: Outcomes of all runs, where given.
         curves: Losses of all runs, where given.
         theory: Functions of predicted variables, by name.
@@ -67,6 +106,14 @@ def made(*, outcome=None, curves=None, theory=None, spread=1.0, **changes):
     error = np.where(expected == 1, across, np.where(expected == 0, 1e-6, 0.5))
     stuck = np.zeros(SHAPE, bool)
     stuck[0, 0] = random.random(SHAPE[2:]) < 0.1
+    if scales is not None:
+        stuck[0] = by_exponent(share, scales)
+        # A joined pair of H = 2D is missed whenever the sum of the law passes a whole number.
+        law = np.power(np.array(scales)[:, None, None], predicted["frame_exponent"][0])
+        untrained = (expected[1] == 0) & (masks[1] == 0)
+        part = np.cumsum((0.3 * law[..., None, None] * untrained).reshape(2, -1), 1)
+        missed = np.diff(np.floor(part), axis=1, prepend=0).reshape(untrained.shape) > 0
+        error[1] = np.where(missed, 0.6, error[1])
     curve = np.exp(-STEP / 20) * random.uniform(0.9, 1, (*SHAPE, 1)) + 1e-6
     simulation = {
         "loss": curve if curves is None else np.broadcast_to(curves, curve.shape),
@@ -84,9 +131,16 @@ def made(*, outcome=None, curves=None, theory=None, spread=1.0, **changes):
         SEEDS,
         0,
         runs(AXES, SEEDS, simulation, step=STEP, outcome=outcomes),
-        {},
+        {} if shapes is None else {name: made_beside(name, shapes) for name in BESIDE},
         runs(AXES, SEEDS, foretold, outcome=None),
     )
+
+
+def made_beside(name, change):
+    masks, errors = beside(name)
+    curves = np.exp(-STEP / 20) * np.linspace(0.9, 1, BESIDE[name])[:, None]
+    simulation = {"loss": curves, "pair_error": change(errors), "trained_pairs": masks}
+    return runs(AXES, BESIDE[name], simulation, step=STEP)
 
 
 def expected():
@@ -98,6 +152,7 @@ def where(value, error):
     return lambda values: np.where(expected() == value, error, values)
 
 
+LAW, STAYS = AXES["init_scale"], (0.3, 0.3)
 STUCK_SMALL = np.where(np.arange(2)[:, None, None] == 1, OUT_OF_STEPS, CONVERGED)
 SPOILT = {
     "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
@@ -114,12 +169,27 @@ SPOILT = {
     "across-reverse": lambda: made(theory={"across_scale": np.ones_like}),
     "silent": lambda: made(pair_error=where(0.5, 0.6)),
     "square-exact": lambda: made(pair_error=where(0, 0.01)),
+    "better-than-degrees": lambda: made(pair_error=lambda v: v * 0),
+    "stuck-rate": lambda: made(scales=STAYS),
+    "stuck-limit": lambda: made(scales=STAYS),
+    "missed-rate": lambda: made(scales=STAYS),
+    "missed-limit": lambda: made(scales=STAYS),
+    "stuck-told": lambda: made(scales=LAW, theory={"frame_exponent": np.negative}),
+    "rectangular": lambda: made(shapes=lambda v: v + 0.2),
+    "sparse": lambda: made(shapes=lambda v: v + 0.2),
 }
+SHARES = {
+    "stuck-rate": 0.9,
+    "stuck-limit": 0.02,
+}  # seeds tell a rate of many runs, and a limit of few
+BY_LAW = ("stuck-rate", "stuck-limit", "missed-rate", "missed-limit", "stuck-told")
 
 
 def test_every_sentence_can_hold_and_fail():
     ids = {said.id for said in catalogue.load("connectivity").sentences}
     good = dict.fromkeys(ids, lambda: made(spread=0.2))
+    good |= {id: partial(made, scales=LAW, share=SHARES.get(id, 0.15)) for id in BY_LAW}
+    good |= dict.fromkeys(BESIDE, lambda: made(shapes=lambda v: v))
     good["across-spread"] = lambda: made(pair_error=where(1, 1 + (-1.0) ** np.arange(L) / D))
     check("connectivity", good, SPOILT)
 
@@ -133,6 +203,12 @@ def worst(id, grid):
 
 def transposed(values):
     return np.swapaxes(values, -1, -2)
+
+
+def by_degrees(values):
+    pairs = drawn()[0]
+    product = pairs.sum(-1)[..., :, None] * pairs.sum(-2)[..., None, :]
+    return np.where(np.broadcast_to(product, values.shape) >= 2, 1e-6, 1.0)
 
 
 # What of the theory or the network is off, and which sentence notices.
@@ -173,6 +249,10 @@ MUTATIONS = {
         "trained-pairs-alone",
         lambda: made(spread=0.2, trained_pairs=transposed),
     ),
+    "pairs generalise where both languages have several pairs": (
+        "better-than-degrees",
+        lambda: made(spread=0.2, pair_error=by_degrees),
+    ),
     # Of training on the transposed mask the loss of the stored pairs says that it is never learned.
     "hardly a run reaches the loss": (
         "few-stuck",
@@ -188,6 +268,23 @@ def test_a_mutation_is_noticed(what):
     id, spoilt = MUTATIONS[what]
     assert worst(id, made(spread=0.2)) == HOLDS
     assert worst(id, spoilt()) != HOLDS
+
+
+# What of the law is off, and which sentence notices.
+OFF_THE_LAW = {
+    "one exponent twice as large": ("stuck-rate", lambda v: 2 * v),
+    "the third singular value for the second": ("missed-rate", lambda v: v + 0.4),
+    "no exponent": ("missed-limit", lambda v: 0.05 * v),
+    "exponents of other masks": ("stuck-told", lambda v: np.roll(v, 7, -1)),
+}
+
+
+@pytest.mark.parametrize("what", OFF_THE_LAW)
+def test_another_law_is_noticed(what):
+    id, change = OFF_THE_LAW[what]
+    law = partial(made, scales=LAW, share=SHARES.get(id, 0.15))
+    assert worst(id, law()) == HOLDS
+    assert worst(id, law(theory={"frame_exponent": change})) != HOLDS
 
 
 def test_runs_cut_off_while_they_learn_refute_nothing():
@@ -207,6 +304,6 @@ def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
     if gone.all():
         assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
     drawings = catalogue.load("connectivity").draw(grid)
-    assert set(drawings) == {"threshold", "pair-errors", "precision-recall"}
+    assert set(drawings) == {"threshold", "pair-errors", "precision-recall", "limits"}
     if how == "some of everything":
         assert set(save(drawings, tmp_path)) == set(drawings)

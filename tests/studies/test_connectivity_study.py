@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,11 +65,34 @@ def test_masks_too_large_for_the_exact_count_are_estimated():
         ({"trained_count": 37}, "`trained_count` must be between 1 and 36, but is 37"),
         ({"trained_count": 5, "diagonal": True}, "`trained_count` must be between 6 and 36"),
         ({"hidden_width": 3}, "`hidden_width` must be at least `words` = 4"),
+        ({"output_languages": 7}, "`output_languages` must be 0 or at most 6, the number of"),
+        (
+            {"output_languages": 2},
+            "`trained_count` must be between 1 and 12, but is 14",
+        ),
     ],
 )
 def test_bad_input_is_refused(given, message):
     with pytest.raises(ArgumentError, match=message):
         make_plan("connectivity", given)
+
+
+def test_masks_of_other_shapes():
+    p = study.Parameters(hidden_width=8, init_scale=0.01, trained_count=10)
+    for name, outputs in (("sparse", 24), ("rectangular", 4)):
+        changes = dict(study.variants(p)[name])
+        assert changes.pop("seeds") == 5
+        cell = replace(p, **changes)
+        trained = study.mask(cell, Seed(0, 1))
+        assert trained.sum() == cell.trained_count
+        assert (trained.any(0) <= (np.arange(cell.languages) < outputs)).all()
+        assert cell.init_scale == pytest.approx(1e-3)
+    assert study.variants(replace(p, hidden_width=4)) == {}
+    assert np.isnan(
+        study.predict(replace(p, output_languages=4), np.zeros(1), Seed(0, 0))[
+            "connection_probability"
+        ]
+    )
 
 
 @pytest.mark.slow

@@ -177,7 +177,15 @@ def swapped(values):
     return values[:, ::-1]
 
 
+def apart(sign):
+    """Exponents by which of two seeds the first is the one that gets stuck, or with the other sign the second."""
+    return lambda values: np.broadcast_to(
+        0.5 - 0.1 * sign * (np.arange(SEEDS) % 2 == 0), values.shape
+    )
+
+
 GOOD = {
+    "stuck-told": lambda: made(theory={"frame_exponent": apart(1)}),
     "threshold": lambda: made(wide_from=(0.35, 0.3, 0.25)),
     "threshold-zero": lambda: made(pair_error=times(0.01)),
     "spikes-numerical": lambda: made(again=False),
@@ -185,6 +193,7 @@ GOOD = {
     "departure-time": lambda: made(departure_final_time=as_logarithm),
 }
 SPOILT = {
+    "stuck-told": lambda: made(theory={"frame_exponent": apart(-1)}),
     "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
     "threshold": lambda: made(wide_from=(0.6, 0.6, 0.6)),
     "threshold.corrected": lambda: made(wide_from=(0.6, 0.6, 0.6)),

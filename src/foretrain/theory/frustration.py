@@ -15,11 +15,21 @@ run never reaches a loss below F/(2 D |T|).
 
 The reverse is not claimed: signs may stay at higher losses too, and a factor all of whose pairs are negative (U = 0) may
 turn at no cost, which is how most starts lose their negative determinants.
+
+Which masks lead there is told by their singular values. From small weights W_o W_h W_i departs as
+sum_k u_k v_k^T (x) O_k, with independent O_k and an amplitude of the k-th term that is of the order of
+sigma^(1 - s_k/s_1) of the first (docs/theory/masked-rank-one.md). The first term gives all domains of a component one
+frame; the second, which changes its sign over the thinnest cut, gives the two sides frames of their own. For a small
+amplitude r a random O_1 + r O_2 and O_1 - r O_2 differ in the sign of their determinants with a probability
+proportional to r: O_1^-1 O_2 needs a real eigenvalue beyond 1/r, and these have the density of Cauchy's law
+(docs/theory/connectivity.md).
 """
 
 from collections.abc import Callable
 
 import numpy as np
+
+from foretrain.tasks.masks import components
 
 
 def frustration(trained_pairs, inputs, outputs, smaller: Callable = np.minimum):
@@ -42,3 +52,24 @@ def frustration(trained_pairs, inputs, outputs, smaller: Callable = np.minimum):
         (upright.sum(dim) + most * (trained_pairs.sum(dim) == 0)).min() for dim in (1, 0)
     )
     return (trained_pairs * (signs < 0)).sum(), smaller(of_inputs, of_outputs)
+
+
+def frame_exponent(trained_pairs: np.ndarray) -> float:
+    """1 - s_2/s_1 of the trained pairs, smallest over their components: how fast frames agree as weights get smaller.
+
+    The share of runs in which two groups of one component learn mirrored frames goes as sigma to this power.
+
+    Args:
+        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
+
+    Returns:
+        0 to 1: 1 where every component is of rank one, near 0 where a thin cut parts two groups of equal strength.
+    """
+    inputs, outputs = components(trained_pairs)
+    found = [1.0]
+    for part in range(1 + max(inputs.max(), outputs.max())):
+        block = trained_pairs[np.ix_(inputs == part, outputs == part)]
+        if min(block.shape) > 1:
+            first, second = np.linalg.svd(block.astype(float), compute_uv=False)[:2]
+            found.append(1 - second / first)
+    return float(min(found))

@@ -20,7 +20,7 @@ from foretrain.study import (
     parameter,
 )
 from foretrain.theory.connectivity import predict_masks
-from foretrain.theory.frustration import frustration
+from foretrain.theory.frustration import frame_exponent, frustration
 from foretrain.vocabulary import TIME_UNIT
 
 STEP, PAIR = ("step",), ("input_domain", "output_domain")
@@ -92,6 +92,11 @@ declare(
         source=GRAPH,
     ),
     Variable(
+        "frame_exponent",
+        meaning="1 - s_2/s_1 of the trained pairs, smallest over components: power of sigma at which mirrored frames vanish.",
+        source=GRAPH,
+    ),
+    Variable(
         "component_count",
         kind="int",
         meaning="Connected components of the graph whose edges are the trained pairs of domains.",
@@ -145,12 +150,13 @@ def estimate(p: Any) -> float:
 
 
 def predicted(trained: np.ndarray) -> dict[str, np.ndarray]:
-    """Error of every pair, its mean over untrained pairs, and the number of components, from the mask alone."""
+    """Error of every pair, its mean over untrained pairs, number of components and `frame_exponent`, from the mask alone."""
     found = predict_masks([trained])
     return {
         "predicted_pair_error": found.pair_error[0],
         "predicted_untrained_error": found.untrained_error[0],
         "component_count": found.component_count[0],
+        "frame_exponent": np.float64(frame_exponent(trained)),
     }
 
 

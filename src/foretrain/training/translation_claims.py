@@ -69,6 +69,34 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
     return trained_pairs_alone
 
 
+def stuck_told(along: str) -> Sentence:
+    """The sentence that trained pairs tell which runs get stuck, where ``along`` is the axis of the number of these pairs."""
+
+    @sentence(
+        "Which runs get stuck is told by the trained pairs: those whose second singular value is closer to the first (H = D).",
+        source="docs/studies/connectivity.md",
+        allowed=(0.6, 1),
+        why="By chance it is a half. A tenth more is asked for.",
+        over=("init_scale", along),
+        among="seeds with a stuck run",
+        note="Of the converged runs of the same scale and number of pairs, the fraction with a larger 1 - s_2/s_1 of the "
+        "trained pairs than a stuck run; mean over a seed's stuck runs.",
+        where=is_square,
+    )
+    def stuck_told(cell):
+        held = stuck(cell.simulation).transpose("init_scale", along, "seed").values
+        exponent = cell.theory["frame_exponent"].transpose("init_scale", along, "seed").values
+        one, other = exponent[..., :, None], exponent[..., None, :]
+        larger = np.where(one < other, 1.0, np.where(one == other, 0.5, 0.0))
+        met = (held[..., :, None] == 1) & (held[..., None, :] == 0)
+        count = met.sum(-1)
+        part = (larger * met).sum(-1) / np.where(count > 0, count, np.nan)
+        known = np.isfinite(part).sum((0, 1))
+        return np.nansum(part, (0, 1)) / np.where(known > 0, known, np.nan)
+
+    return stuck_told
+
+
 def rounding(cell) -> tuple[float, float]:
     """How far two ways to one gradient may be apart, relative to its length."""
     return 0, 1e-4 if cell.parameters.precision == "float32" else 1e-10

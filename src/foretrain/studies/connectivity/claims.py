@@ -7,37 +7,35 @@ import numpy as np
 import xarray as xr
 
 from foretrain.claims.allowed import POSITIVE
+from foretrain.studies.connectivity.counts import (
+    IF_AND_ONLY_IF,
+    LIMIT,
+    MASKS,
+    OURS,
+    at_smallest,
+    outcomes,
+)
+from foretrain.studies.connectivity.limits import (  # noqa: F401  sentences of this study
+    better_than_degrees,
+    missed_limit,
+    missed_rate,
+    rectangular,
+    sparse,
+    stuck_limit,
+    stuck_rate,
+    stuck_told,
+)
+from foretrain.studies.connectivity.study import is_square as is_square_mask
 from foretrain.studies.connectivity.study import mask
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck, within
-
-OURS = "docs/studies/connectivity.md"
-MASKS = ("trained_count",)
-LIMIT = ("init_scale", "trained_count")  # of small weights: the smallest scale is looked at
+from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck
 
 # Of runs that converge: over all masks of a scale, or at the smallest one.
 over_masks = partial(sentence, over=MASKS, source=GRAPH, among=CONVERGE)
 smallest = partial(over_masks, over=LIMIT)
 ours = partial(sentence, source=OURS, over=LIMIT)
-
-
-def outcomes(cell) -> xr.Dataset:
-    """Counts of untrained pairs by what was predicted and what came, per run; nan for runs that did not converge.
-
-    Returns:
-        ``predicted`` and ``came`` to generalise, ``hits``, which are both, ``apart``, those across components whose
-        languages both are trained, ``false``, which of them came, and ``all_came``, whether every untrained pair did.
-    """
-    data, theory = cell.simulation, cell.theory
-    untrained, joined = data["trained_pairs"] == 0, within(data, theory)
-    came = untrained & (data["pair_error"] < cell.parameters.generalises_below)
-    apart = untrained & (theory["predicted_pair_error"] == 1)
-    kinds = {"predicted": joined, "came": came, "hits": joined & came}
-    kinds |= {"apart": apart, "false": apart & came}
-    found = xr.Dataset({name: pairs.sum(PAIR) for name, pairs in kinds.items()})
-    return found.assign(all_came=(came | ~untrained).all(PAIR)).where(converged(data))
 
 
 def share(cell, of: str, among: str) -> PerSeed:
@@ -47,19 +45,7 @@ def share(cell, of: str, among: str) -> PerSeed:
     return PerSeed((counts[of] / counts[among].where(counts[among] > 0)).values, text)
 
 
-def at_smallest(cell):
-    """The runs at the smallest scale, what was predicted of them, and what came of their pairs."""
-    place = {"init_scale": 0}
-    data, theory = cell.simulation.isel(place), cell.theory.isel(place)
-    return data, theory, outcomes(cell).isel(place)
-
-
 trained_pairs_alone = common.trained_pairs_alone(mask, LIMIT)
-IF_AND_ONLY_IF = {
-    "predicted": 1,
-    "allowed": (0.95, 1),
-    "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",
-}
 
 
 @over_masks(
@@ -113,6 +99,11 @@ def better_than_occurrence(cell):
     return (gain / untrained.where(untrained > 0)).values
 
 
+def of_square_masks(cell) -> bool:
+    """Whether its masks have as many inputs as outputs, of which the probability of being connected is known."""
+    return is_square_mask(cell.parameters)
+
+
 @smallest(
     "The generalisation threshold is the connectivity threshold of the graph of trained pairs.",
     predicted=0,
@@ -120,6 +111,7 @@ def better_than_occurrence(cell):
     why="A twentieth in probability, about the standard error of one point of the curve with a hundred masks.",
     note="Fraction of runs in which all untrained pairs generalise minus the exact probability that the mask is connected, "
     "mean over numbers of pairs, smallest scale.",
+    where=of_square_masks,
 )
 def threshold(cell):
     _, theory, counts = at_smallest(cell)
@@ -129,6 +121,7 @@ def threshold(cell):
 @smallest(
     "All untrained pairs of a run generalise if and only if its graph is connected.",
     note="Fraction of runs for which the two agree, smallest scale.",
+    where=of_square_masks,
     **IF_AND_ONLY_IF,
 )
 def connected_iff_all(cell):

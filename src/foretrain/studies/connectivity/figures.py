@@ -1,4 +1,6 @@
-"""Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall."""
+"""Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall, limits."""
+
+from itertools import pairwise
 
 import numpy as np
 
@@ -6,8 +8,9 @@ from foretrain.claims.interval import Interval, interval
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
-from foretrain.studies.connectivity.claims import outcomes
-from foretrain.training.translation_claims import converged, stuck
+from foretrain.studies.connectivity.counts import LIMIT, outcomes
+from foretrain.studies.connectivity.limits import is_wide
+from foretrain.training.translation_claims import converged, is_square, stuck
 
 _AXES = ("hidden_width", "init_scale", "trained_count")
 _KINDS = (
@@ -25,6 +28,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         "threshold": _threshold(part, counts, words),
         "pair-errors": _errors(part, words),
         "precision-recall": _precision(part, counts, words),
+        "limits": _limits(part, words),
     }
 
 
@@ -116,3 +120,53 @@ def _precision(part, counts, words):
         "generalise, the fraction that was predicted. Of the pairs across components, with both languages trained, none "
         f"should generalise. Runs that did not converge are left out of these three.{words}",
     )
+
+
+def _limits(part, words):
+    """Shares of stuck runs and of missed pairs against the scale, for masks parted by the exponent of their frames."""
+    labels = {"xlabel": r"Initial scale $\sigma$", "xscale": "log", "yscale": "log"}
+    titles = ["Stuck runs, H = D", "Missed pairs, H = 2D"]
+    figure, (left, right) = titled_panels(titles, 4.4, "Share", **labels)
+    for cell in part.cells(keep=LIMIT):
+        laid = cell.along(*LIMIT)
+        exponent = laid.by_seed("frame_exponent").isel(init_scale=0).transpose(*LIMIT[1:], "seed")
+        if is_square(laid):
+            _by_exponent(left, laid, exponent, stuck(laid.simulation), None)
+        elif is_wide(laid):
+            counts = outcomes(laid)
+            missed = counts["predicted"] - counts["hits"]
+            _by_exponent(right, laid, exponent, missed, counts["predicted"])
+    return finished(
+        figure,
+        "How limits of small weights are reached",
+        "Left, runs that get stuck where all factors are square; right, untrained pairs within components that do not "
+        "generalise where hidden layers are twice as wide. Masks are parted into thirds by 1 - s_2/s_1 of their singular "
+        "values, smallest over components; a share of none is not drawn. Dashed, the law: the mean of "
+        f"sigma^(1 - s_2/s_1) over all masks, times one factor that lets it meet the smallest scale.{words}",
+        4,
+    )
+
+
+def _by_exponent(ax, cell, exponent, count, among):
+    """One line for each third of the masks, one for all of them, and the law."""
+    scales, found = np.array(cell.values("init_scale")), count.transpose(*LIMIT, "seed").values
+    all_of = np.isfinite(found) if among is None else among.transpose(*LIMIT, "seed").values
+    ends = np.quantile(exponent.values, [0, 1 / 3, 2 / 3, 1])
+    ends[-1] += 1e-9
+    thirds = list(pairwise(ends))
+    parts = [(exponent.values >= low) & (exponent.values < high) for low, high in thirds]
+    everything = np.ones(exponent.shape, bool)
+    colours, share = [*shades(len(parts)), INK], np.full(len(scales), np.nan)
+    texts = [f"{low:.2f} to {high:.2f}" for low, high in thirds]
+    for kept, colour, text in zip(
+        [*parts, everything], colours, [*texts, "all masks"], strict=True
+    ):
+        total = np.nansum(all_of[:, kept], 1)
+        share = np.nansum(found[:, kept], 1) / np.where(total > 0, total, np.nan)
+        share[share == 0] = np.nan
+        ax.plot(scales, share, "o-", color=colour, label=text)
+    weight = np.nansum(all_of, 0) if among is not None else everything
+    law = np.array([np.average(scale**exponent.values, weights=weight + 1e-12) for scale in scales])
+    known = np.flatnonzero(np.isfinite(share))
+    if known.size:
+        ax.plot(scales, law * share[known[0]] / law[known[0]], **theory_line(label="law"))

@@ -20,6 +20,7 @@ AXES = {
     "init_scale": (0.3, 0.1, 0.03, 0.01, 0.003),
     "trained_count": (8, 10, 12, 14, 16, 18, 20, 23, 26),
 }
+BESIDE = 0.01  # largest scale beside which masks of other shapes are trained
 PRESETS = {
     "paper": {
         "languages": 10,
@@ -53,6 +54,9 @@ class Parameters(translation.Languages):
     words: int = default(4)
     diagonal: bool = default(False)
     trained_count: int = parameter(16, "number of trained pairs", minimum=1)
+    output_languages: int = parameter(
+        0, "languages that are translated into, of all that are read; 0 for all of them", minimum=0
+    )
     generalises_below: float = parameter(
         0.1, "a pair generalises if its error is below this; answering nothing costs 1/2", above=0
     )
@@ -61,9 +65,40 @@ class Parameters(translation.Languages):
 program, estimate = translation.program, translation.estimate
 
 
+def variants(p: Parameters) -> dict[str, dict]:
+    """Masks that are not square, and sparse ones of many languages, at H = 2D and from the scale to the power 3/2.
+
+    ``rectangular``: three times as many languages are read as are written into. ``sparse``: four times as many languages
+    and pairs, so that each language still has as many. Their frames agree slowly, which asks for smaller weights.
+    """
+    if p.hidden_width != 2 * p.words or p.init_scale > BESIDE or p.diagonal or p.output_languages:
+        return {}
+    small = {"init_scale": p.init_scale**1.5, "seeds": 5}
+    more = {"languages": 4 * p.languages, "trained_count": 4 * p.trained_count}
+    found = {"sparse": small | more}
+    if p.trained_count <= 2 * p.languages * written_into(p):
+        other = {"languages": 2 * p.languages, "output_languages": written_into(p)}
+        found["rectangular"] = small | other
+    return found
+
+
+def is_square(p: Parameters) -> bool:
+    """Whether as many languages are translated into as are read."""
+    return p.output_languages in (0, p.languages)
+
+
+def written_into(p: Parameters) -> int:
+    """Output languages of the variant ``rectangular``: a third of its input languages."""
+    return max(1, 2 * p.languages // 3)
+
+
 def check(p: Parameters) -> None:
     """Refuse masks that do not exist and networks that are too narrow."""
-    fewest, most = p.languages if p.diagonal else 1, p.languages**2
+    outputs = p.output_languages or p.languages
+    if outputs > p.languages or (p.diagonal and outputs < p.languages):
+        rule = f"be 0 or {'' if p.diagonal else 'at most '}{p.languages}, the number of `languages`"
+        raise argument_error("output_languages", rule, f"is {outputs}")
+    fewest, most = p.languages if p.diagonal else 1, p.languages * outputs
     if not fewest <= p.trained_count <= most:
         rule = f"be between {fewest} and {most}"
         raise argument_error("trained_count", rule, f"is {p.trained_count}")
@@ -73,7 +108,13 @@ def check(p: Parameters) -> None:
 def mask(p: Parameters, seed: Seed) -> np.ndarray:
     """Trained pairs T of one run: drawn anew for every seed and number of pairs, the same for all scales and widths."""
     random = generator(seed, f"mask {p.trained_count}")
-    return nested(p.languages, p.trained_count, random, diagonal=p.diagonal)
+    if is_square(p):
+        return nested(p.languages, p.trained_count, random, diagonal=p.diagonal)
+    # Languages that nothing is translated into are outputs that no pair trains.
+    drawn = random.permutation(p.languages * p.output_languages)[: p.trained_count]
+    trained = np.zeros((p.languages, p.languages), np.int8)
+    trained[drawn // p.output_languages, drawn % p.output_languages] = 1
+    return trained
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
@@ -92,7 +133,9 @@ def _predicted(p, seed):
     found = translation.predicted(trained)
     exact = p.languages <= connectivity.LARGEST_EXACT[p.diagonal]
     chance = connectivity.connection_probability if exact else connectivity.isolation_estimate
-    probability = chance(p.languages, p.trained_count, diagonal=p.diagonal)
+    probability = np.nan
+    if is_square(p):
+        probability = chance(p.languages, p.trained_count, diagonal=p.diagonal)
     return {
         **found,
         "across_scale": connectivity.across_scale(trained),

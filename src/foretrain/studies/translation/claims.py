@@ -85,6 +85,7 @@ def bounds(data: xr.Dataset, words: int) -> xr.DataArray:
 
 
 trained_pairs_alone = common.trained_pairs_alone(mask, OVER)
+stuck_told = common.stuck_told(OVER[1])
 
 
 @theirs(

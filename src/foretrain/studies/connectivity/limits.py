@@ -1,0 +1,253 @@
+"""Sentences on the limit of small weights, on who gets stuck, and on what else could tell which pairs generalise."""
+
+from functools import partial
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.allowed import POSITIVE
+from foretrain.studies.connectivity.counts import (
+    IF_AND_ONLY_IF,
+    LIMIT,
+    MASKS,
+    OURS,
+    at_smallest,
+    outcomes,
+)
+from foretrain.studies.connectivity.study import variants
+from foretrain.study import PerSeed, sentence
+from foretrain.theory.connectivity import predicted_pair_error
+from foretrain.training import translation_claims as common
+from foretrain.training.translation import GRAPH, PAIR
+from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck
+
+DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
+NEAR = 0.02  # of a limit
+said = partial(sentence, over=LIMIT, source=OURS)
+
+
+def is_wide(cell) -> bool:
+    """Whether hidden layers have directions to spare, H >= 2 D."""
+    return cell.parameters.hidden_width >= 2 * cell.parameters.words
+
+
+def scales_apart(cell) -> tuple[int, float, float]:
+    """Place of the larger of two scales, and both: the smallest, and the first a decade above it or the largest."""
+    scales = cell.values("init_scale")
+    far = [place for place, scale in enumerate(scales) if scale >= DECADE * scales[0]]
+    place = far[0] if far else len(scales) - 1
+    return place, scales[0], scales[place]
+
+
+def law(cell) -> np.ndarray:
+    """Mean of sigma^(1 - s_2/s_1) over masks, of the smaller and of the larger of `scales_apart`.
+
+    At H = D every mask counts as one run, at H = 2D with as many pairs as it joins and does not train.
+    """
+    exponent = cell.theory["frame_exponent"].isel(init_scale=0).transpose(*MASKS, "seed").values
+    weight = np.ones(exponent.shape)
+    if not is_square(cell):
+        joined = cell.theory["predicted_pair_error"].isel(init_scale=0) == 0
+        count = joined.sum(PAIR).transpose(*MASKS, "seed").values
+        weight = count - np.array(cell.values("trained_count"))[:, None]
+    return np.array(
+        [(weight * scale**exponent).sum() / weight.sum() for scale in scales_apart(cell)[1:]]
+    )
+
+
+def shares(cell) -> tuple[np.ndarray, np.ndarray] | None:
+    """What a seed contributes to the share of stuck runs (H = D), or of joined pairs that are missed, at both scales.
+
+    Shape (seed,) each; their means are the shares. Nan for seeds with a run that is not done; None with one scale.
+    """
+    if (apart := scales_apart(cell))[0] == 0:
+        return None
+    if is_square(cell):
+        found = stuck(cell.simulation).mean(MASKS)
+        found = found.where(common.all_done(cell.simulation, LIMIT))
+    else:
+        counts = outcomes(cell).sum(MASKS)
+        joined = counts["predicted"]
+        found = (joined - counts["hits"]) / joined.mean("seed").where(joined.mean("seed") > 0)
+    found = found.transpose("init_scale", "seed").values
+    return found[0], found[apart[0]]
+
+
+def rate(cell) -> PerSeed | None:
+    """Slope of the logarithm of a share against that of sigma; a seed's value is its part in it, to first order."""
+    if (found := shares(cell)) is None:
+        return None
+    _, small, large = scales_apart(cell)
+    means = [np.nanmean(one) if np.isfinite(one).any() else np.nan for one in found]
+    words = f"From {means[1]:.3g} at sigma = {large:g} to {means[0]:.3g} at {small:g}."
+    if not min(means) > 0:
+        return PerSeed(np.full(found[0].shape, np.nan), words)
+    parts = [one / mean - 1 for one, mean in zip(found, means, strict=True)]
+    values = (np.log(means[0] / means[1]) + parts[0] - parts[1]) / np.log(small / large)
+    return PerSeed(values, words)
+
+
+def limit(cell) -> np.ndarray | None:
+    """A share in the limit of small weights, by a straight line in `law` through both scales, a value for every seed."""
+    if (found := shares(cell)) is None:
+        return None
+    ratio = float(np.divide(*law(cell)))
+    return (found[0] - ratio * found[1]) / (1 - ratio)
+
+
+def slope_of_law(cell) -> float:
+    """Slope of the logarithm of the law between both scales; nan with one scale."""
+    place, small, large = scales_apart(cell)
+    return float(np.log(np.divide(*law(cell))) / np.log(small / large)) if place else np.nan
+
+
+def half_to_either_side(cell) -> tuple[float, float]:
+    """The law's slope, a half of it less or more."""
+    slope = slope_of_law(cell)
+    return (0.0, 1.0) if np.isnan(slope) else (0.5 * slope, 1.5 * slope)
+
+
+BY_LAW = {
+    "predicted": slope_of_law,
+    "allowed": half_to_either_side,
+    "why": "The law holds to leading order, with a factor that the mask may change. A share that stays, of slope 0, and one "
+    "that falls with the scale itself, of slope 1, lie outside where the law's slope is below 2/3.",
+    "note": "Slope of log share against log sigma, from the smallest scale over a decade; predicted from the masks alone.",
+}
+BY_LINE = {
+    "allowed": (-NEAR, NEAR),
+    "predicted": 0,
+    "why": "One in fifty.",
+    "note": "By a straight line in the law's mean of sigma^(1 - s_2/s_1), from the smallest scale over a decade.",
+}
+
+
+@said(
+    "The share of stuck runs falls with the scale as sigma^(1 - s_2/s_1) of the trained pairs (H = D).",
+    among="seeds whose runs all are done",
+    where=is_square,
+    **BY_LAW,
+)
+def stuck_rate(cell):
+    return rate(cell)
+
+
+@said(
+    "In the limit of small weights no run gets stuck (H = D).",
+    among="seeds whose runs all are done",
+    where=is_square,
+    **BY_LINE,
+)
+def stuck_limit(cell):
+    return limit(cell)
+
+
+@said(
+    "At H = 2D the pairs that are missed within components become fewer as sigma^(1 - s_2/s_1) of the trained pairs.",
+    among=CONVERGE,
+    where=is_wide,
+    **BY_LAW,
+)
+def missed_rate(cell):
+    return rate(cell)
+
+
+@said(
+    "In the limit of small weights no pair within a component is missed (H = 2D).",
+    among=CONVERGE,
+    where=is_wide,
+    **BY_LINE,
+)
+def missed_limit(cell):
+    return limit(cell)
+
+
+stuck_told = common.stuck_told(MASKS[0])
+
+
+def right(cell) -> xr.Dataset:
+    """Untrained pairs of every run at the smallest scale, and how many of them rules tell right; nan if it did not converge.
+
+    Returns:
+        ``untrained``, ``graph``, and ``degrees`` with a dim ``least``: a pair generalises if the product of the numbers of
+        pairs that train its languages is at least so much.
+    """
+    data, theory, _ = at_smallest(cell)
+    untrained = data["trained_pairs"] == 0
+    came = data["pair_error"] < cell.parameters.generalises_below
+    pairs = data["trained_pairs"]
+    product = pairs.sum(PAIR[1]) * pairs.sum(PAIR[0])
+    least = xr.DataArray(np.arange(1, cell.parameters.languages**2 + 1), dims="least")
+    found = {
+        "untrained": untrained,
+        "graph": untrained & (came == (theory["predicted_pair_error"] == 0)),
+        "degrees": untrained & (came == (product >= least)),
+    }
+    return xr.Dataset({name: pairs.sum(PAIR) for name, pairs in found.items()}).where(
+        converged(data)
+    )
+
+
+@said(
+    "From small weights the graph says more than how many pairs train each language.",
+    allowed=POSITIVE,
+    why="More pairs are told right than by the best rule of its kind, which is chosen with the runs known.",
+    among=CONVERGE,
+    note="Fraction of all untrained pairs that the graph tells right, less that of the best of all rules by which a pair "
+    "generalises if the product of its languages' numbers of trained pairs is at least so much; smallest scale.",
+)
+def better_than_degrees(cell):
+    found = right(cell).sum(MASKS)
+    some = found["untrained"].where(found["untrained"] > 0)
+    best = int(found["degrees"].sum("seed").argmax("least"))
+    rule = found["degrees"].isel(least=best)
+    share = float(rule.where(some.notnull()).sum()) / max(float(some.sum()), 1)
+    text = f"The best rule asks for {best + 1}, and tells {share:.1%}."
+    return PerSeed(((found["graph"] - rule) / some).values, text)
+
+
+def told_beside(cell, name: str) -> PerSeed | None:
+    """Fraction of untrained pairs of trained languages that the graph tells right, of a network beside."""
+    if name not in cell.variants:
+        return None
+    runs = cell.variants[name].transpose(*MASKS, "seed", ...)
+    kept, masks = converged(runs).values, runs["trained_pairs"].transpose(..., *PAIR).values
+    came = runs["pair_error"].transpose(..., *PAIR).values < cell.parameters.generalises_below
+    told, asked = np.zeros((2, kept.shape[-1]))
+    for place in np.argwhere(kept):
+        trained = masks[tuple(place)]
+        expected = predicted_pair_error(trained)
+        both = (trained == 0) & (expected != 0.5)
+        told[place[-1]] += (both & (came[tuple(place)] == (expected == 0))).sum()
+        asked[place[-1]] += both.sum()
+    text = f"Of {asked.sum():.0f} pairs; {1 - kept.mean():.1%} of the runs did not converge."
+    return PerSeed(told / np.where(asked > 0, asked, np.nan), text)
+
+
+def has_beside(cell) -> bool:
+    """Whether networks on masks of other shapes are trained beside it: at small scales, each judged for itself."""
+    return bool(variants(cell.parameters))
+
+
+beside = partial(
+    sentence, over=MASKS, source=GRAPH, among=CONVERGE, where=has_beside, **IF_AND_ONLY_IF
+)
+
+
+@beside(
+    "The graph tells which pairs generalise where three times as many languages are read as are written into.",
+    of="rectangular",
+    note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2.",
+)
+def rectangular(cell):
+    return told_beside(cell, "rectangular")
+
+
+@beside(
+    "The graph tells which pairs generalise of sparse masks of many languages.",
+    of="sparse",
+    note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2. "
+    "Four times as many languages with as many trained pairs each.",
+)
+def sparse(cell):
+    return told_beside(cell, "sparse")

@@ -75,21 +75,34 @@ def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
     return Factors(jnp.einsum("jm,nm->jn", y, excess), x @ excess)
 
 
+def split(kind: str, factors: Factors, goal: Goal) -> dict[str, Any]:
+    """What the gradient that trains the first factor consists of, each of shape (component, n).
+
+    Returns:
+        ``signal``, what -`gradient` holds of the target: 2 (B^T Y) A for the squared error, (P - u) Y for cross-entropy, u
+        the uniform distribution. ``decay``, all that it holds beside: -`gradient` is the signal less the decay.
+    """
+    y = factors.right
+    if kind == "mse":
+        signal = 2 * _along(y, goal.right, goal.left)
+    else:
+        signal = jnp.einsum("jm,nm->jn", y, goal.product - 1 / goal.product.size)
+    return {"signal": signal, "decay": gradient(kind, factors, goal).left + signal}
+
+
 def decay_ratio(kind: str, factors: Factors, goal: Goal):
     """Length of the decay part of the gradient, over that of the squared error: 1 for the squared error itself.
 
-    The decay is what is left of -`gradient` without its signal, (P - u) Y for cross-entropy. It is compared with 2 X Y^T Y,
-    for cross-entropy of small logits with that of centred matrices divided by 2 n^2. See docs/theory/s-curves.md.
+    The decay of `split`, (Q - u) Y for cross-entropy, is compared with 2 X Y^T Y, for cross-entropy of small logits with
+    that of centred matrices divided by 2 n^2. See docs/theory/s-curves.md.
     """
     x, y = factors
-    slope, own = gradient(kind, factors, goal), x.T @ y
     if kind == "mse":
-        signal, expected = _along(y, goal.right, goal.left), _along(y, y, x)
+        expected = 2 * _along(y, y, x)
     else:
-        signal = jnp.einsum("jm,nm->jn", y, goal.product - 1 / own.size)
+        own = x.T @ y
         expected = jnp.einsum("jm,nm->jn", y, (own - own.mean()) / own.size)
-    slope = slope.left / 2 if kind == "mse" else slope.left
-    return jnp.linalg.norm(slope + signal) / jnp.linalg.norm(expected)
+    return jnp.linalg.norm(split(kind, factors, goal)["decay"]) / jnp.linalg.norm(expected)
 
 
 def goal_loss(kind: str, factors: Factors, goal: Goal):

@@ -1,0 +1,1 @@
+"""The study ``cross-entropy``; see ``study.py``."""

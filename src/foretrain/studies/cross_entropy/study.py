@@ -1,0 +1,86 @@
+"""Cross-entropy: signal and decay along training, probability and accuracy beside the loss, and what is slow but not stuck."""
+
+from dataclasses import dataclass
+
+from foretrain.study import Program, Variable, declare, default
+from foretrain.training import factorization
+
+SOURCE = "Jermyn & Shlegeris (2022), comments on cross-entropy and softmax"
+COST = "2 min"
+REFERENCES = ("jermyn2022",)
+SEEDS = 20
+AXES = {"rank": (2, 10), "target_scale": (1.0, 100.0)}
+PRESETS = {"paper": {"seeds": 20, "rank": (2, 10, 100), "steps": 12000, "observe_every": 40}}
+LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
+
+_PART = "part of the gradient that trains the first factor, over all components"
+declare(
+    Variable("signal_length", ("step",), meaning=f"Length of the signal, (P - u) Y, {_PART}."),
+    Variable(
+        "decay_length", ("step",), meaning=f"Length of the decay, all but the signal, {_PART}."
+    ),
+    Variable(
+        "decay_ratio",
+        ("step",),
+        meaning="Length of the decay over that of the squared error's, (Z - mean) Y / n^2.",
+    ),
+    Variable(
+        "probability_share",
+        ("step",),
+        meaning="Probability, given its row, of the target's likeliest entry, mean over rows: its rise from 1/n over that to "
+        "the target's own.",
+    ),
+    Variable(
+        "row_accuracy",
+        ("step",),
+        meaning="Share of the rows whose likeliest entry is that of the target.",
+    ),
+    Variable(
+        "direct_probability",
+        ("step",),
+        meaning="Probability of the target's likeliest entry where the logits themselves are trained to it, at even times.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Parameters(factorization.Factorization):
+    """Parameters of the cross-entropy study."""
+
+    loss_function: str = default("cross_entropy")
+    steps: int = default(3000)
+    observe_every: int = default(10)
+
+
+check, time, inputs = factorization.check, factorization.time, factorization.inputs
+
+
+def program(p: Parameters) -> Program:
+    """The network of the S-curves, its gradient's two parts, and what its softmax says of every row."""
+    import jax
+    import jax.numpy as jnp
+
+    from foretrain.networks import factorization_rows as network
+
+    base = factorization.program(p)
+
+    def observe(inputs, state):
+        factors = state[0]
+        goal = network.Goal(*(inputs[f"goal_{name}"] for name in network.Goal._fields))
+        parts = network.split(p.loss_function, factors, goal)
+        wanted, own = goal.left.T @ goal.right, factors.left.T @ factors.right
+        likeliest = wanted.argmax(1)[:, None]
+        given, learned = (
+            jnp.take_along_axis(jax.nn.softmax(logits, axis=1), likeliest, 1).mean()
+            for logits in (wanted, own)
+        )
+        chance = 1 / own.shape[1]
+        return {
+            **base.observe(inputs, state),
+            **{f"{name}_length": jnp.linalg.norm(part) for name, part in parts.items()},
+            "decay_ratio": network.decay_ratio(p.loss_function, factors, goal),
+            "probability_share": (learned - chance) / (given - chance),
+            "row_accuracy": (own.argmax(1)[:, None] == likeliest).mean(dtype=own.dtype),
+        }
+
+    return Program(base.init, base.step, observe, base.done, base.finish)

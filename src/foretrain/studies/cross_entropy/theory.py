@@ -1,0 +1,21 @@
+"""Softmax without factors: logits that are trained themselves, from the run's own start, to its likeliest entry."""
+
+import numpy as np
+
+from foretrain.streams import Seed
+from foretrain.studies.cross_entropy.study import LARGE_SCALE, Parameters
+from foretrain.theory.softmax_curve import train_logits
+from foretrain.training import factorization
+
+SEEDS, END, SUBSTEPS = 20, 60.0, 4
+
+
+def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+    """Probability of the likeliest entry of the target, stored at even times up to `END`, of the first twenty seeds."""
+    if p.target_scale < LARGE_SCALE or seed.number >= SEEDS or step.size < 2:
+        return {"direct_probability": np.full(step.size, np.nan)}
+    target, start = (f.left @ f.right.T for f in factorization.draw(p, seed))
+    times = np.linspace(0, END, step.size)
+    return {
+        "direct_probability": train_logits(start.ravel(), int(target.argmax()), times, SUBSTEPS)
+    }

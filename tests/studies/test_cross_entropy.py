@@ -1,0 +1,168 @@
+"""The cross-entropy study: its network's two parts of the gradient, and sentences on made-up grids."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from made_up import check, runs, verdicts
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.dynamics.program import completed
+from foretrain.engine.lanes import Passenger, ride
+from foretrain.networks import factorization_rows as rows
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.cross_entropy import study, theory
+from foretrain.theory.softmax_curve import time_of_probability
+from foretrain.training import factorization
+from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS
+
+SMALL = study.Parameters(dimension=30, rank=2, steps=40, observe_every=20, precision="float64")
+
+
+def train(p):
+    numbers = {name: getattr(p, name) for name in ("prominence", "aligned_at", "loss_tolerance")}
+    extra = {"root_seed": 0, "seed": 0, "max_steps": p.steps, **numbers}
+    passenger = Passenger("0", {**study.inputs(p, Seed(0, 0)), **extra})
+    (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
+    return run.curves
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return train(SMALL)
+
+
+def test_what_is_stored_is_what_the_matrices_say(trained):
+    target, start = factorization.draw(SMALL, Seed(0, 0))
+    wanted, own = (f.left @ f.right.T for f in (target, start))
+    p, q = (np.exp(logits) / np.exp(logits).sum() for logits in (wanted, own))
+    signal, decay = ((part - 1 / own.size) @ start.right for part in (p, q))
+    centred = (own - own.mean()) / own.size @ start.right
+    likeliest = wanted.argmax(1)[:, None]
+    given, learned = (
+        np.take_along_axis(one / one.sum(1, keepdims=True), likeliest, 1).mean() for one in (p, q)
+    )
+    for name, value in {
+        "signal_length": np.linalg.norm(signal),
+        "decay_length": np.linalg.norm(decay),
+        "decay_ratio": np.linalg.norm(decay) / np.linalg.norm(centred),
+        "probability_share": (learned - 1 / 30) / (given - 1 / 30),
+        "row_accuracy": (own.argmax(1) == wanted.argmax(1)).mean(),
+    }.items():
+        assert trained[name][0] == pytest.approx(value, rel=1e-9), name
+
+
+def test_a_network_without_its_decay_is_told_from_one_with_it_all_along_training(
+    monkeypatch, trained
+):
+    (said,) = (one for one in catalogue.load("cross-entropy").sentences if one.id == "decay-absent")
+    assert (trained["decay_ratio"] > 0.9).all()
+
+    def without(kind, factors, goal):
+        x, y = factors
+        excess = 1 / goal.product.size - goal.product
+        return rows.Factors(y @ excess.T, x @ excess)
+
+    monkeypatch.setattr(rows, "gradient", without)
+    assert (train(SMALL)["decay_ratio"] < said.allowed[1]).all()
+
+
+SEEDS, STEP = 6, np.arange(0, 3001, 10)
+AXES = {"rank": (2, 10), "target_scale": (1.0, 100.0)}
+SPREAD = np.linspace(0.98, 1.02, SEEDS)[:, None]
+
+
+def rise(late, steep=8.0):
+    """A share that rises from zero to one after so many steps."""
+    return 1 / (1 + (late / np.maximum(STEP, 1e-9)) ** steep)
+
+
+SLOW = 300 / (300 + STEP)  # like 1/t
+CURVES = {
+    "loss": SLOW,
+    "relative_loss": SLOW,
+    "decay_ratio": 1 + 0.02 * np.sin(STEP / 300),
+    "signal_length": 1 - np.exp(-STEP / 200),
+    "decay_length": np.ones(STEP.size),
+    "probability_share": rise(600),
+    "row_accuracy": rise(500),
+}
+
+
+def grid(outcome=OUT_OF_STEPS, kept=STEP.size, spread=SPREAD, alone=None, **changed):
+    """Runs as the sentences that are right have them, some curves replaced."""
+    curves = {name: spread * changed.get(name, curve) for name, curve in CURVES.items()}
+    for name in ("probability_share", "row_accuracy"):
+        curves[name] = changed.get(name, CURVES[name]) ** spread
+    ended = {
+        name: np.where(np.arange(STEP.size) < kept, curve, np.nan) for name, curve in curves.items()
+    }
+    ran = runs(AXES, SEEDS, ended, step=STEP, outcome=outcome)
+    foretold = {"direct_probability": direct(**(alone or {}))}
+    foretold = runs(AXES, SEEDS, foretold, step=STEP, outcome=None)
+    return Grid(study.Parameters(dimension=100, rank=2), AXES, SEEDS, 0, ran, {}, foretold)
+
+
+@cache
+def direct(faster=1.0, bent=False):
+    """The closed form of softmax alone, at another pace or as an exponential, from starts that differ."""
+    grown = np.geomspace(1e-4, 1 - 1e-4, 4000)
+    times = np.linspace(0, theory.END, STEP.size)
+    found = [
+        np.interp(times * faster, time_of_probability(grown, 10**4, first), grown)
+        for first in 1e-4 * SPREAD[:, 0]
+    ]
+    return 1 - np.exp(-times / 10) * SPREAD if bent else np.array(found)
+
+
+GONE = np.where(STEP > 1500, 0.05, CURVES["decay_ratio"])  # a decay that vanishes late in training
+STUCK = 0.3 + 0.7 * np.exp(-STEP / 100)
+BENT = np.exp(-STEP / 500)
+SPOILT = {
+    "decay-absent": grid,
+    "decay-absent.corrected": lambda: grid(decay_ratio=GONE),
+    "decay-of-large-logits": lambda: grid(decay_ratio=GONE),
+    "decay-first": lambda: grid(signal_length=np.full(STEP.size, 2.0)),
+    "decay-balances": lambda: grid(signal_length=np.full(STEP.size, 0.5)),
+    "probability-curve": lambda: grid(probability_share=1 - BENT),
+    "accuracy-curve": lambda: grid(row_accuracy=1 - BENT),
+    "probability-beyond-loss": lambda: grid(probability_share=1 - BENT, loss=1 - rise(600)),
+    "softmax-alone": lambda: grid(alone={"bent": True}),
+    "softmax-alone-time": lambda: grid(alone={"faster": 1.05}),
+    "rank-ten-stuck": grid,
+    "rank-ten-stuck.corrected": lambda: grid(relative_loss=STUCK),
+    "rank-ten-tail": lambda: grid(relative_loss=STUCK),
+}
+GOOD = {
+    "decay-absent": lambda: grid(decay_ratio=GONE),
+    "rank-ten-stuck": lambda: grid(relative_loss=STUCK),
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    check("cross-entropy", {id: GOOD.get(id, grid) for id in SPOILT}, SPOILT)
+
+
+@pytest.mark.parametrize(
+    ("curve", "verdict"), [(SLOW**2, FAILS), (SLOW**0.3, FAILS), (SLOW, HOLDS), (BENT, FAILS)]
+)
+def test_another_power_of_time_is_noticed(curve, verdict):
+    found = verdicts("cross-entropy", grid(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
+    assert {claim.verdict for claim in found} == {verdict}
+
+
+def test_equal_seeds_carry_no_verdict():
+    found = verdicts("cross-entropy", grid(spread=np.ones((SEEDS, 1))))
+    found = {id: claims for id, claims in found.items() if not id.startswith("softmax-alone")}
+    assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "kept"), [(CONVERGED, 30), (DIVERGED, 2), (OUT_OF_STEPS, 1), (MISSING, 0)]
+)
+def test_nothing_raises_where_runs_end_early(outcome, kept):
+    made = grid(outcome, kept)
+    verdicts("cross-entropy", made)
+    catalogue.load("cross-entropy").draw(made)

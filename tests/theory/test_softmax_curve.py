@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from foretrain.theory.softmax_curve import time_of_probability, train_logits
+
+
+@pytest.mark.parametrize("classes", [2, 10, 300])
+def test_logits_trained_from_equal_ones_follow_the_closed_form(classes):
+    times = np.linspace(0, 12, 61)
+    found = train_logits(np.zeros(classes), 1, times, 200)
+    assert found[0] == pytest.approx(1 / classes)
+    np.testing.assert_allclose(time_of_probability(found[1:], classes), times[1:], rtol=3e-3)
+
+
+def test_the_probability_bends_at_a_third_and_the_loss_nowhere():
+    times = np.linspace(0, 20, 401)
+    found = train_logits(np.zeros(100), 0, times, 20)
+    steepest = found[np.diff(found).argmax()]
+    assert steepest == pytest.approx(1 / 3, abs=0.03)
+    assert (np.diff(-np.log(found), 2) > 0).all()
+    # Late, 1 - p falls as 1/t.
+    late = time_of_probability(1 - np.array([1e-4, 5e-5]), 100)
+    assert late[1] / late[0] == pytest.approx(2, rel=1e-2)
+
+
+def test_a_first_probability_shifts_the_clock_only():
+    later = time_of_probability(0.5, 100, np.array([0.01, 0.1]))
+    assert later[0] - later[1] == pytest.approx(time_of_probability(0.1, 100))

@@ -11,7 +11,7 @@ from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.representation import cross_domain_similarity
 from foretrain.measures.trajectory import at_end
 from foretrain.studies.routing import theory
-from foretrain.studies.routing.study import SMALLER, task, variants
+from foretrain.studies.routing.study import SMALLER, task
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
 from foretrain.training.routing import ITEMS
 
@@ -285,19 +285,18 @@ def shared_xavier_corrected(cell):
     return _exponents(cell, "xavier", "xavier-small") if compared(cell) else None
 
 
-def _split(time, between) -> tuple[float, float, float]:
-    """How alike the halves of the domains become at most, in the end, and when half of the difference is lost."""
+def _split(step, between) -> tuple[float, float, float]:
+    """How alike the halves of the domains become at most, in the end, and at which step half of the difference is lost."""
     peak = int(np.argmax(between))
     top, end = between[peak], between[-1]
-    lost = crossing_time(time[peak:], -between[peak:], -(top + end) / 2)
+    lost = crossing_time(step[peak:], -between[peak:], -(top + end) / 2)
     return float(top), float(end), float(lost)
 
 
 def _foreseen_split(cell) -> tuple[float, float, float]:
     p, found = cell.parameters, cell.theory["split_between"]
     found = found.isel(seed=0, missing_dims="ignore").values
-    rate = variants(p)["disagreeing"]["learning_rate"]
-    return _split(np.arange(found.size) * p.observe_every * rate, found)
+    return _split(np.arange(found.size) * p.observe_every, found)
 
 
 def _splits(cell) -> np.ndarray | None:
@@ -308,7 +307,7 @@ def _splits(cell) -> np.ndarray | None:
     rows = data["alike_between"].transpose("seed", "step").values
     unknown = (np.nan,) * 3
     return np.array(
-        [_split(data["time"].values, row) if np.isfinite(row).all() else unknown for row in rows]
+        [_split(data["step"].values, row) if np.isfinite(row).all() else unknown for row in rows]
     )
 
 

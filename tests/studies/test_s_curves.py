@@ -166,7 +166,7 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert len(verdicts) == len(result.claims)
     assert "large-logits-two-plateaus" in verdicts
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
-    assert drawn == {"mse", "cross-entropy", "large-logits"}
+    assert drawn == {"mse", "cross-entropy", "large-logits", "split"}
 
 
 def test_bad_input_names_the_argument():

@@ -190,4 +190,4 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         # Deviations are looked at as far as runs went; lost runs are told beside it.
         assert all(one.verdict != "holds" for one in found.get("rank-one-reduction", []))
     drawn = catalogue.load("s-curves").draw(whole) or {}
-    assert set(drawn) == {"mse", "cross-entropy", "large-logits"}
+    assert set(drawn) == {"mse", "cross-entropy", "large-logits", "split"}

@@ -19,10 +19,10 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.signal import find_peaks
 
-WINDOWS = np.geomspace(0.02, 0.5, 20)  # below the first, noise of two percent makes what there is
+WINDOWS = np.geomspace(0.02, 0.5, 24)  # below the first, noise of two percent makes what there is
 FACTORS = np.geomspace(1.1, 64, 32)
 CLEAR = 2.0  # half as fast as beside it is seen by eye
-_LEVELS = 250
+_LEVELS = 400
 
 
 @dataclass(frozen=True)

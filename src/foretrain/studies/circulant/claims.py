@@ -87,9 +87,10 @@ def generalises(cell):
 )
 def generalises_corrected(cell):
     wide = np.array(cell.values("width")) > 1
-    if drawn_runs(cell) is None or not wide.any():
+    drawn_at_limit = drawn_runs(cell)
+    if drawn_at_limit is None or not wide.any():
         return None
-    connected = drawn_runs(cell)["connected"].values == 1
+    connected = drawn_at_limit["connected"].values == 1
     shares = {}
     drawn = [np.where(connected, generalised(drawn_runs(cell, name)), 1.0) for name in DRAWN]
     for scale, done in zip((LIMIT, ABOVE), drawn, strict=True):

@@ -1,7 +1,7 @@
 """What is said of sparse, rectangular masks, most of which fall into components: the connectivity law of this model."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Pairs(NamedTuple):
 
     place: int
     seed: int
-    told: object
+    told: Any
     product: np.ndarray
 
 

@@ -156,7 +156,7 @@ def _outcomes(runs, sigma, where):
 def _components(part, sigma, where):
     """Untrained pairs outside components of sparse masks: their size against what was told, and how near to the limit."""
     figure, axes = panels(1, 2, height=4)
-    found = converged(part, "sparse")
+    found = converged(part, "sparse") or []
     for scale, colour in _SHOWN_ENDS.items():
         runs = [run for run in found if sigma[run.place] == scale]
         if runs:

@@ -61,18 +61,17 @@ class Told(NamedTuple):
 @lru_cache(maxsize=10_000)
 def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
     """What is known before training of a sparse mask and the start of one seed."""
-    drawn = sample_sparse(domains, seed)
-    trained, *start = drawn
-    end = end_of_training(trained, *(init_scale * weights for weights in start))
+    trained, left, right, scale = sample_sparse(domains, seed)
+    end = end_of_training(trained, init_scale * left, init_scale * right, init_scale * scale)
     inputs, outputs = components(trained)
-    idle = ~(trained.any(1)[:, None] & trained.any(0)[None, :])
+    idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
     return Told(
         trained=trained == 1,
         within=(inputs[:, None] == outputs[None, :]) & ~idle,
         idle=idle,
         size=end.products,
         limit=np.where(idle, 0.0, across_scale(trained)),
-        sign=np.outer(*component_signs(trained, *start)),
+        sign=np.outer(*component_signs(trained, left, right, scale)),
     )
 
 

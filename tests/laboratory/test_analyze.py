@@ -187,7 +187,9 @@ def test_a_divergence_of_one_output_is_refused():
 
 @pytest.mark.parametrize("wrong", [{"modules": 0}, {"points": 0}, {"draws": 3}, {"chains": 0}])
 def test_arguments_are_refused_before_any_work(wrong, monkeypatch):
-    monkeypatch.delattr("foretrain.degeneracy.analysis._outputs")  # the first that is asked of a network
+    monkeypatch.delattr(
+        "foretrain.degeneracy.analysis._outputs"
+    )  # the first that is asked of a network
     with pytest.raises(ArgumentError, match=f"`{next(iter(wrong))}` must be"):
         analyze(perceptron(WEIGHTS), X, **wrong)
 

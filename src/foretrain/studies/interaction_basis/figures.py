@@ -1,6 +1,7 @@
 """Figures of ``interaction-basis``."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from .study import BASES, DRAWN
 WORDS: dict[str, str] = dict(
     zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True)
 )
-STYLES = {"local": (0, (2, 2))}  # both bases are nearly the same: the other must be seen beneath it
+STYLES: dict[str, Any] = {
+    "local": (0, (2, 2))
+}  # both bases are nearly the same: the other must be seen beneath it
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 
 

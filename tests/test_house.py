@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "foretrain"
 DOCS = Path(__file__).parents[1] / "docs"
 # From the top of the house to its ground; a room may import from its own line and later ones.
 FLOORS = [
-    {"__main__", "cli"},
+    {"__main__", "cli", "commands"},
     {"studies"},
     {"training"},
     {"study"},
@@ -174,7 +174,7 @@ def test_command_under_reproduce_says_values_that_equal_a_parameters_own_default
 
 def remade(words: list[str]):
     """The plan that the command line makes of these words, without running it."""
-    from foretrain import cli
+    from foretrain import cli, commands
     from foretrain.plans.config import read_config  # noqa: F401  # as the command does
 
     arguments = cli._parse(words[1:])
@@ -182,7 +182,7 @@ def remade(words: list[str]):
     values = {}
     for name, texts in vars(arguments).items():
         if name.startswith("parameter_") and texts is not None:
-            items = [cli._value(study, name.removeprefix("parameter_"), text) for text in texts]
+            items = [commands.value(study, name.removeprefix("parameter_"), text) for text in texts]
             values[name.removeprefix("parameter_")] = items if len(items) > 1 else items[0]
     return make_plan(study, values, seeds=arguments.seeds, root_seed=arguments.root_seed)
 

@@ -1,0 +1,364 @@
+"""What every command does, given its parsed arguments; each returns the exit code."""
+
+import dataclasses
+import json
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from foretrain.errors import argument_error
+from foretrain.words import encodable, outcome
+
+
+def load(study):
+    """The study of that name or path; a mistake in its file is one line that names the place."""
+    from foretrain.plans.author import loaded
+
+    return loaded(study)
+
+
+def _run(arguments):
+    from foretrain.laboratory.conduct import conduct, data_from
+    from foretrain.plans.config import read_config
+    from foretrain.plans.plan import make_plan
+
+    study = load(arguments.study)
+    values = read_config(arguments.config, study) if arguments.config else {}
+    seeds = values.pop("seeds", None) if arguments.seeds is None else arguments.seeds
+    values.pop("seeds", None)
+    for name, texts in vars(arguments).items():
+        if name.startswith("parameter_") and texts is not None:
+            name = name.removeprefix("parameter_")
+            items = [value(study, name, text) for text in texts]
+            values[name] = items if len(items) > 1 else items[0]
+    given = {"preset": arguments.preset, "seeds": seeds, "root_seed": arguments.root_seed}
+    with data_from(arguments.data_dir, arguments.out):
+        plan = make_plan(study, values, **given, yes=arguments.yes)
+    return _finish(conduct(plan, **_engine_options(arguments)), arguments)
+
+
+def _sweep(arguments):
+    from foretrain.laboratory.conduct import conduct, data_from, folder_of
+    from foretrain.plans.config import read_sweep
+
+    if arguments.explain:
+        from foretrain.laboratory.explain import explain
+
+        print(explain(arguments.config, arguments.out, yes=arguments.yes))
+        return 0
+    if arguments.emit_sbatch is not None:
+        from foretrain.engine.cluster import sbatch_script
+
+        plan, out = read_sweep(arguments.config, arguments.yes)
+        folder = folder_of(plan, arguments.out or out)
+        options = []
+        if arguments.keep_state != "no":
+            options += ["--keep-state", arguments.keep_state]
+        if arguments.checkpoint_every != 60.0:
+            options += ["--checkpoint-every", f"{arguments.checkpoint_every!r}"]
+        for flag in ("retry_failed", "retrain", "keep", "yes"):
+            options += [f"--{flag.replace('_', '-')}"] * getattr(arguments, flag)
+        if arguments.data_dir is not None:
+            options += ["--data-dir", str(arguments.data_dir.resolve())]
+        shards = arguments.emit_sbatch
+        print(
+            sbatch_script(plan.study.name, arguments.config, folder, shards, options=options),
+            end="",
+        )
+        return 0
+    with data_from(arguments.data_dir, arguments.out):
+        plan, out = read_sweep(arguments.config, arguments.yes)
+    options = {**_engine_options(arguments), "out": arguments.out or out}
+    return _finish(conduct(plan, **options), arguments)
+
+
+def _engine_options(arguments):
+    return {
+        "out": arguments.out,
+        "workers": arguments.workers,
+        "checkpoint_every": arguments.checkpoint_every,
+        "shard": arguments.shard,
+        "scheduler": arguments.scheduler,
+        "keep_state": arguments.keep_state,
+        "retry_failed": arguments.retry_failed,
+        "retrain": arguments.retrain,
+        "keep": arguments.keep,
+        "data_dir": arguments.data_dir,
+        "quiet": arguments.quiet,
+    }
+
+
+def value(study, name, text):
+    """One value of a parameter from its text, in the parameter's type."""
+    from foretrain.plans.parameters import types
+
+    kind = types(study.Parameters)[name]
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise argument_error(name, "be true or false", f"is `{text}`")
+        return text.lower() == "true"
+    if kind is str:
+        return text
+    try:
+        return int(text) if kind is int else float(text)
+    except ValueError:
+        if kind is int:
+            raise argument_error(name, "be a whole number", f"is `{text}`") from None
+        raise argument_error(name, "be a number", f"is `{text}`") from None
+
+
+def _finish(result, arguments):
+    from foretrain.results.summary import read_summary
+
+    if result is None:
+        if not arguments.quiet:
+            print("This part is done; the last part to finish judges the whole.")
+        return 0
+    if not arguments.quiet:
+        result.claims.show(details=arguments.verbose)
+        page = result.path / "report.html"
+        if page.exists():
+            print(f"\nPage: {page}")
+    _tell_troubles(result.path)
+    if read_summary(result.path).lost:
+        return 3
+    return _verdict(result.claims, arguments)
+
+
+def _tell_troubles(folder):
+    from foretrain.laboratory.conduct import troubles
+
+    for line in troubles(folder):
+        print(f"foretrain: {line}", file=sys.stderr)
+
+
+def _verdict(claims, arguments):
+    from foretrain.claims.claim import INCONCLUSIVE, unmet
+
+    if not arguments.check:
+        return 0
+    failing = unmet(claims)
+    still_open = sum(claim.verdict == INCONCLUSIVE for claim in claims)
+    told = f"foretrain: {len(failing)} claims fail, {still_open} are inconclusive."
+    print(told, file=sys.stderr)
+    return 1 if failing else 0
+
+
+def _list(arguments):
+    from foretrain.plans import catalogue
+
+    if arguments.study is not None:
+        return _list_study(arguments)
+    if arguments.claims:
+        raise argument_error(
+            "study", "be named with `--claims`", "is not", "Try foretrain list routing --claims."
+        )
+    cards = [catalogue.card(name) for name in catalogue.names()]
+    if arguments.json:
+        _print_json([dataclasses.asdict(card) for card in cards])
+        return 0
+    width = max(len(card.name) for card in cards)
+    for card in cards:
+        print(f"{card.name:<{width}}  {card.summary}")
+        print(f"{'':<{width}}  {card.source}" + (f"; about {card.cost}" if card.cost else ""))
+    return 0
+
+
+def _list_study(arguments):
+    from foretrain.words import interval
+
+    study = load(arguments.study)
+    if arguments.json:
+        from foretrain.laboratory.info import info
+
+        _print_json(info(study))
+        return 0
+    print(study.card.summary)
+    print(f"{study.card.source}; about {study.card.cost}; presets {', '.join(study.presets)}")
+    for said in study.sentences if arguments.claims else ():
+        allowed = "as the parameters say" if callable(said.allowed) else interval(*said.allowed)
+        print(f"\n{said.id}: {said.statement}")
+        print(f"    allowed {allowed}: {said.why}")
+        print(f"    {said.source}" + (f"; along {', '.join(said.over)}" if said.over else ""))
+    return 0
+
+
+def _info(arguments):
+    from foretrain.laboratory.info import info, told
+
+    found = info(arguments.study)
+    if arguments.json:
+        _print_json(found)
+    else:
+        columns = min(120, max(60, shutil.get_terminal_size().columns))
+        print(encodable(told(found, columns), sys.stdout.encoding))
+    return 0
+
+
+def _print_json(found):
+    print(json.dumps(found, indent=2, ensure_ascii=False))
+
+
+def _new(arguments):
+    from foretrain.laboratory.template import write_template
+
+    file = write_template(arguments.file)
+    print(f"Written: {file}. Try `foretrain run {shlex.quote(str(file))}`.")
+    return 0
+
+
+def _check(arguments):
+    from foretrain.laboratory.check import check
+
+    lines = check(arguments.study)
+    for line in lines:
+        print(line)
+    return 2 if lines else 0
+
+
+def _show(arguments):
+    """The claims as the summary holds them, without opening the store, which takes longer than reading them."""
+    from foretrain.claims.table import ClaimTable
+    from foretrain.errors import path_argument
+    from foretrain.results.summary import FILE, read_summary
+
+    folder = path_argument("folder", arguments.folder)
+    summary = read_summary(folder)
+    claims = ClaimTable(summary.claims)
+    if arguments.json:
+        print((folder / FILE).read_text(encoding="utf-8"))
+    elif arguments.markdown:
+        print(claims.to_markdown())
+    else:
+        axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
+        print(f"{summary.study}: {summary.summary}")
+        print(f"  folder  {folder}")
+        print(f"  seeds   {summary.seeds}{axes}; preset {summary.preset or 'unknown'}")
+        ended = (f"{count} {outcome(name)}" for name, count in summary.runs.items())
+        print(f"  runs    {', '.join(ended)}")
+        for line in (*summary.history, *summary.problems):
+            print(f"  note    {line}")
+        print()
+        claims.show(details=arguments.verbose)
+    return _verdict(claims, arguments)
+
+
+def _report(arguments):
+    from foretrain.laboratory.conduct import rebuild
+    from foretrain.laboratory.index import results_below, write_index
+    from foretrain.report.page import FILE_NAME
+
+    if not (arguments.folder / "manifest.json").exists() and results_below(arguments.folder):
+        print(f"Page: {write_index(arguments.folder)}")
+        return 0
+    rebuild(arguments.folder, arguments.study, quiet=False)
+    print(f"Page: {arguments.folder / FILE_NAME}")
+    _tell_troubles(arguments.folder)
+    return 0
+
+
+def _compare(arguments):
+    from foretrain.laboratory.compare import compare, write_comparison
+
+    found = compare(arguments.first, arguments.second)
+    if arguments.json:
+        _print_json(found.as_dict())
+    else:
+        print(encodable(str(found), sys.stdout.encoding))
+    if arguments.out is not None:
+        told = sys.stderr if arguments.json else sys.stdout
+        print(f"Page: {write_comparison(found, arguments.out)}", file=told)
+    return 0
+
+
+def _export(arguments):
+    from foretrain.results.export import export
+    from foretrain.results.result import open_result
+
+    endings = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
+    out = arguments.out or arguments.folder / endings.get(arguments.to, "export")
+    for path in export(open_result(arguments.folder), arguments.to, out):
+        print(f"Written: {path}")
+    return 0
+
+
+def _predict(arguments):
+    from foretrain.forecast import files as prediction_files
+    from foretrain.forecast import predict as prediction
+
+    names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
+    options = {name: getattr(arguments, name) for name in names}
+    options["tell"] = lambda line: print(line, file=sys.stderr, flush=True)
+    times = prediction_files.read_times(arguments.times, arguments.until)
+    candidates = prediction_files.read_candidates(arguments.files)
+    if len(candidates) > 1:
+        found = prediction.rank(candidates, times=times, **options)
+    else:
+        ((label, (graph, data)),) = candidates.items()
+        found = prediction.predict(graph, data, times=times, label=label, **options)
+    if arguments.json:
+        _print_json(found.as_dict())
+    else:
+        print(found)
+    if arguments.out is not None:
+        written = prediction_files.write(found, arguments.out)
+        told = "\n".join(f"Written: {path}" for path in written)
+        print(told, file=sys.stderr if arguments.json else sys.stdout)
+    return 0
+
+
+def _analyze(arguments):
+    from foretrain.laboratory.analyze import analyze_files, check_folder, write
+
+    out = arguments.out or Path("runs") / f"analyze-{Path(arguments.models[0]).stem}"
+    check_folder(out)
+    told = analyze_files(
+        arguments.models,
+        arguments.data,
+        activation=arguments.activation,
+        noise_scale=arguments.noise_scale,
+        loss=arguments.loss,
+        modules=arguments.modules,
+        points=arguments.points,
+        draws=arguments.draws,
+        tell=None if arguments.quiet else lambda line: print(line, file=sys.stderr),
+    )
+    print(told)
+    print(f"\nPage: {write(told, out)}")
+    return 0
+
+
+def _cite(arguments):
+    from foretrain.references import bibtex
+
+    print(bibtex(load(arguments.study).card.references))
+    return 0
+
+
+def version(arguments):
+    """Print the version."""
+    from foretrain import __version__
+
+    print(__version__)
+    return 0
+
+
+COMMANDS = {
+    "list": (_list, "every study: one line, its source, its cost"),
+    "info": (_info, "what a study asks, takes, claims and costs, before anything is run"),
+    "run": (_run, "run a study and judge its claims"),
+    "new": (_new, "write the smallest study that runs, to start from"),
+    "check": (_check, "what a study lacks, before anything is trained"),
+    "sweep": (_sweep, "run a study over the grid of a TOML file"),
+    "show": (_show, "print the claims of a folder of results"),
+    "report": (
+        _report,
+        "rebuild figures and page from stored results, or an index of a folder of them",
+    ),
+    "compare": (_compare, "two folders of results side by side"),
+    "export": (_export, "write results for other tools"),
+    "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
+    "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
+    "cite": (_cite, "BibTeX of what a study rests on"),
+}

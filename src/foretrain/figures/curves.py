@@ -19,6 +19,7 @@ from foretrain.figures.readings import (
     held_to_end,
     label_along,
     prediction,
+    predictions,
     some,
     thinned,
 )
@@ -188,13 +189,14 @@ def _close(grid, name, place, lines) -> bool:
 
 
 def _residual(ax, x, grid, name, place, colour) -> None:
-    """Simulation minus theory: the mean, in a band of its interval."""
+    """Simulation minus theory, each seed less its own where theory differs by seed: the mean, in a band of its interval."""
     theory, variable = grid.theory[name], grid.simulation[name]
-    predicted = prediction(theory, variable, place)
+    predicted = predictions(theory, variable, place)
     if predicted is None:
         return
     runs = by_seed(variable.isel(place, missing_dims="ignore"))
-    runs = held_to_end(runs, grid.simulation.get("outcome"), place) - predicted
+    runs = held_to_end(runs, grid.simulation.get("outcome"), place)
+    runs = runs - (predicted if len(predicted) in (1, len(runs)) else predicted[: len(runs)])
     kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
     if kept.size:
         seed_band(ax, x[kept], runs[:, kept], color=colour)
@@ -248,7 +250,7 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
     if theory is not None:
         by_seed = ", mean over seeds" if "seed" in theory.dims else ""
         sentences.append(
-            f"Dashed: theory{by_seed}. Where they lie on each other what is left is drawn below."
+            f"Dashed: theory{by_seed}. Where they lie on each other what is left of each run is drawn below."
         )
     if axes and len(grid.axes[axes[0]]) > _PANELS:
         sentences.append(f"Of {len(grid.axes[axes[0]])} values of {axes[0]} {_PANELS} are drawn.")

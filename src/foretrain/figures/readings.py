@@ -66,14 +66,21 @@ def held_to_end(runs, outcome, place) -> np.ndarray:
     return runs
 
 
-def prediction(theory, variable, place) -> np.ndarray | None:
-    """The prediction at the steps of the simulation, mean over seeds where it differs by seed; None if there is none."""
+def predictions(theory, variable, place) -> np.ndarray | None:
+    """The prediction at the steps of the simulation, shape (seed, step), one row where it is the same for all; or None."""
     array = theory.isel(place, missing_dims="ignore")
     if "step" in array.coords and "step" in variable.coords:
         array = array.reindex(step=variable["step"].values)
     if array.sizes["step"] != variable.sizes["step"] or set(array.dims) - {"seed", "step"}:
         return None
-    values = by_seed(array)
+    return by_seed(array)
+
+
+def prediction(theory, variable, place) -> np.ndarray | None:
+    """The prediction at the steps of the simulation, mean over seeds where it differs by seed; None if there is none."""
+    values = predictions(theory, variable, place)
+    if values is None:
+        return None
     known = np.isfinite(values)
     total = np.where(known, values, 0).sum(axis=0)
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)

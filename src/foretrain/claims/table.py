@@ -144,4 +144,4 @@ class ClaimTable(Sequence):
 
 
 def _width() -> int:
-    return min(120, max(80, shutil.get_terminal_size((120, 24)).columns))
+    return min(120, max(60, shutil.get_terminal_size((120, 24)).columns))

@@ -110,7 +110,7 @@ def every_figure_of_a_study_can_be_read(monkeypatch):
 
     def looked_at(study, grid):
         drawings = drawn(study, grid)
-        for name, drawing in (drawings or {}).items():
+        for name, drawing in drawings.items() if isinstance(drawings, dict) else ():
             if hasattr(drawing, "figure") and hasattr(drawing.figure, "draw_without_rendering"):
                 with style():
                     found.extend(f"{study.name}, {name}: {one}" for one in troubles(drawing.figure))

@@ -51,7 +51,8 @@ def test_the_template_runs_and_holds(mine, tmp_path):
         "closed-form": "holds",
         "larger-first": "holds",
     }
-    assert {path.suffix for path in (tmp_path / "out" / "figures").iterdir()} == {".png", ".svg"}
+    kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
+    assert kinds == {".csv", ".png", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
 
 

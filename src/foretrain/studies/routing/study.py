@@ -44,6 +44,7 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
         "items with hierarchical features, or scikit-learn's 1,797 digits",
         choices=("hierarchy", "digits"),
         static=True,
+        sweepable=False,
     )
     transform: str = default(
         "permutation",

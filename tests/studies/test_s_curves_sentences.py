@@ -1,11 +1,15 @@
 """Every sentence of the S-curves holds on a made-up grid and fails on another, and none raises whatever became of the runs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import xarray as xr
 from made_up import check, runs, verdicts
 
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.studies.s_curves import prediction_claims
 from foretrain.studies.s_curves.study import AXES, Parameters
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
@@ -191,3 +195,18 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         assert all(one.verdict != "holds" for one in found.get("rank-one-reduction", []))
     drawn = catalogue.load("s-curves").draw(whole) or {}
     assert set(drawn) == {"mse", "cross-entropy", "large-logits", "split"}
+
+
+def test_times_are_compared_in_cells_of_fewer_modes_than_are_followed():
+    """Of a target of rank two there are two modes, and room for ten in what is predicted."""
+    step = np.arange(0, 100, 10)
+    strengths = np.clip(step / 40, 0, 1)[None, :, None] * np.ones((3, 1, 2))
+    predicted = np.pad(np.full((3, 2), 20.0), ((0, 0), (0, 8)), constant_values=np.nan)
+    cell = SimpleNamespace(
+        simulation=xr.Dataset(
+            {"mode_strengths": (("seed", "step", "mode"), strengths)}, {"step": step}
+        ),
+        theory=xr.Dataset({"typical_half_step": (("seed", "mode"), predicted)}),
+    )
+    found = prediction_claims._log_ratio(cell, "typical_half_step")
+    np.testing.assert_allclose(found, 0, atol=1e-6)

@@ -133,8 +133,10 @@ def mode_order_by_strength(cell):
 
 def _log_ratio(cell, name):
     """Mean over modes of the log ratio of measured and predicted half steps, per seed; nan where none is known."""
+    measured = half_steps(cell)
+    predicted = known(cell, name, "mode")[:, : measured.shape[1]]  # a cell may have fewer modes
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.log(half_steps(cell) / known(cell, name, "mode"))
+        ratios = np.log(measured / predicted)
     kept = np.isfinite(ratios)
     total = np.where(kept, ratios, 0.0).sum(1)
     return np.where(kept.any(1), total / np.maximum(kept.sum(1), 1), np.nan)

@@ -169,7 +169,10 @@ def _through_grams(decoders, second, targets, share, maps):
 
 
 def pair_errors(weights: Weights, inputs, targets, maps=None) -> jax.Array:
-    """Error of every route without the residual, 1/2 |c_ij Y_i - W3_j W2 W1_i X_i|_F^2, shape (input_, output_domain)."""
+    """Error of every route without the residual, 1/2 |c_ij Y_i - W3_j W2 W1_i X_i|_F^2.
+
+    Shape (input_domain, output_domain).
+    """
     error = _targets(targets, maps) - outputs(weights, inputs)
     return 0.5 * jnp.einsum("ijoe,ijoe->ij", error, error)
 

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 import xarray as xr
 from matplotlib.colors import to_rgb
+from matplotlib.ticker import FixedLocator
 
 from foretrain.claims.interval import interval
 from foretrain.errors import ArgumentError
-from foretrain.figures import Drawing, save
+from foretrain.figures import Drawing, points, save
 from foretrain.figures.style import (
     PALETTE,
     WIDTH,
     axis_label,
     band_label,
+    few_log_ticks,
     legend_below,
     panel_letters,
     panels,
@@ -311,7 +313,7 @@ def test_the_page_needs_no_matplotlib():
 def test_a_backend_that_is_not_there_does_not_end_a_run(tmp_path, backend):
     code = f"""
 import os, sys
-from foretrain.figures import Drawing, save
+from foretrain.figures import Drawing, points, save
 from foretrain.figures.style import panels
 save({{"a": Drawing(panels()[0], "", "")}}, {str(tmp_path)!r})
 sys.exit(os.environ["MPLBACKEND"] != {backend!r} or "matplotlib.pyplot" in sys.modules)
@@ -319,3 +321,26 @@ sys.exit(os.environ["MPLBACKEND"] != {backend!r} or "matplotlib.pyplot" in sys.m
     environment = {**os.environ, "MPLBACKEND": backend}
     assert subprocess.run([sys.executable, "-c", code], env=environment, timeout=60).returncode == 0
     assert (tmp_path / "a.png").exists()
+
+
+def test_short_logarithmic_axes_have_few_labels_and_long_ones_keep_theirs():
+    _, ax = panels()
+    ax.set(xscale="log", xlim=(2.1e3, 6.4e3), yscale="log", ylim=(1, 1e6))
+    few_log_ticks(ax)
+    shown = [text.get_text() for text in ax.get_xticklabels() if text.get_text()]
+    assert shown == ["3000", "5000"]
+    assert not isinstance(ax.yaxis.get_major_locator(), FixedLocator)
+
+
+def test_the_numbers_of_a_figure_are_those_of_its_lines_and_points():
+    figure, ax = panels()
+    ax.plot([1, 2], [3.5, 4], label="line")
+    ax.scatter([7], [8])
+    ax.set_title("left one", loc="left")
+    rows = points(Drawing(figure, "", "")).splitlines()
+    assert rows == [
+        "panel,series,x,y",
+        "left one,line,1,3.5",
+        "left one,line,2,4",
+        "left one,,7,8",
+    ]

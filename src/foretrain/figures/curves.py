@@ -18,6 +18,7 @@ from foretrain.figures.readings import (
     curve_names,
     held_to_end,
     label_along,
+    mean_of_known,
     prediction,
     predictions,
     some,
@@ -162,10 +163,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
 def _mean(grid, name, place) -> np.ndarray:
     """The mean over the seeds that are there, shape (step,)."""
     runs = by_seed(grid.simulation[name].isel(place, missing_dims="ignore"))
-    runs = held_to_end(runs, grid.simulation.get("outcome"), place)
-    known = np.isfinite(runs)
-    total = np.where(known, runs, 0).sum(axis=0)
-    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+    return mean_of_known(held_to_end(runs, grid.simulation.get("outcome"), place))
 
 
 def _close(grid, name, place, lines) -> bool:

@@ -11,6 +11,7 @@ from foretrain.figures.readings import (
     curve_names,
     held_to_end,
     label_along,
+    mean_of_known,
     prediction,
     some,
     thinned,
@@ -110,10 +111,7 @@ def _cell(grid, variables, place, points) -> dict | None:
         theory, curves = grid.theory.get(name), []
         for words, spot in lines.items():
             one = runs[name, words][:, kept]
-            known = np.isfinite(one)
-            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-                mean = np.where(known, one, 0).sum(0) / known.sum(0)
-            curve: dict[str, Any] = {"mean": _numbers(mean)}
+            curve: dict[str, Any] = {"mean": _numbers(mean_of_known(one))}
             if len(one) > 1:
                 curve["seeds"] = [_numbers(run) for run in one[:_SEEDS]]
             if theory is not None:

@@ -79,10 +79,14 @@ def predictions(theory, variable, place) -> np.ndarray | None:
 def prediction(theory, variable, place) -> np.ndarray | None:
     """The prediction at the steps of the simulation, mean over seeds where it differs by seed; None if there is none."""
     values = predictions(theory, variable, place)
-    if values is None:
-        return None
+    return None if values is None else mean_of_known(values)
+
+
+def mean_of_known(values: np.ndarray) -> np.ndarray:
+    """The mean over the first dim of what is finite, nan where nothing is."""
     known = np.isfinite(values)
-    total = np.where(known, values, 0).sum(axis=0)
+    with np.errstate(over="ignore"):
+        total = np.where(known, values, 0).sum(axis=0)
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
 

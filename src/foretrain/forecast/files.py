@@ -111,17 +111,15 @@ def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Pat
 
 def _page(prediction: Prediction | Ranking, captions, pictures) -> bytes:
     from foretrain import __version__
-    from foretrain.claims import markup
     from foretrain.forecast.text import page_tables, start_words, trust_lines
+    from foretrain.report.document import document
 
     ranked = isinstance(prediction, Ranking)
     one = prediction.predictions[0] if ranked else prediction
-    told = markup.render(
+    told = document(
         "report/analysis.html",
         title="Candidate gatings" if ranked else f"Prediction of {one.label}",
         summary=f"Expected learning from {start_words(one)}.",
-        style=markup.source("report/page.css").strip(),
-        policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'",
         doubts=[("Trust", trust_lines(prediction))],
         tables=page_tables(prediction),
         figures=[

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.claims import markup
 from foretrain.degeneracy.adapters import load
 from foretrain.degeneracy.analysis import Analysis, analyze, variance_between
 from foretrain.degeneracy.network import examples
 from foretrain.degeneracy.transformer import is_transformer, one_hot
 from foretrain.degeneracy.transformer_freedom import SOURCES
 from foretrain.errors import argument_error, path_argument, real
+from foretrain.report.document import document
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npy
 from foretrain.words import duration, number
@@ -231,12 +231,10 @@ def write(told: Told, folder: str | Path) -> Path:
         pictures = save(drawn, folder)
     except OSError as error:
         raise refused(folder, error) from error
-    page = markup.render(
+    page = document(
         "report/analysis.html",
         title=told.title,
         summary="How much of the network is free, where, and the basis in which the rest is visible.",
-        style=markup.source("report/page.css").strip(),
-        policy="default-src 'none'; img-src data:; style-src 'unsafe-inline'",
         doubts=[("Trust", told.doubts)],
         tables=told.tables,
         figures=[

@@ -171,7 +171,7 @@ def write_comparison(found: Comparison, out: str | Path) -> Path:
     entries.sort(key=lambda entry: not entry.changed)
     names = [folder.resolve().name for folder in found.folders]
     names = names if names[0] != names[1] else [str(folder) for folder in found.folders]
-    curves = [live(opened(folder)._grid) for folder in found.folders]
+    curves = [live(opened(folder).grid) for folder in found.folders]
     return write(
         Path(out),
         names=(names[0], names[1]),

@@ -1,5 +1,6 @@
 """A page over all results in a folder of folders."""
 
+import os
 import re
 from pathlib import Path
 
@@ -19,16 +20,19 @@ def results_below(folder: str | Path) -> list[Path]:
     """The folders of results below a folder, at most three deep, in the order of their names; none within another."""
     found, level = [], [path_argument("folder", folder)]
     for _ in range(_DEPTH):
-        below = [
-            one
-            for parent in level
-            for one in (sorted(parent.iterdir()) if parent.is_dir() else [])
-            if one.is_dir() and not one.name.startswith(".")
-        ]
-        here = [one for one in below if (one / FILE).exists()]
+        below = [one for parent in level for one in _folders_in(parent)]
+        here = [one for one in below if os.path.exists(one / FILE)]
         found += here
         level = [one for one in below if one not in here]
     return found
+
+
+def _folders_in(parent: Path) -> list[Path]:
+    """The folders in a folder, none where it cannot be read."""
+    try:
+        return sorted(one for one in parent.iterdir() if os.path.isdir(one) and one.name[:1] != ".")
+    except OSError:
+        return []
 
 
 def write_index(folder: str | Path) -> Path:

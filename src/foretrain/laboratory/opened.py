@@ -42,7 +42,7 @@ class StudyResult(Result):
         chosen = name or next(iter(figures), "")
         if chosen in figures:
             return drawn_at(ax, self._drawn, chosen).figure
-        grid = self._grid
+        grid = self.grid
         over_steps = [str(one) for one, held in grid.simulation.items() if "step" in held.dims]
         if chosen not in over_steps:
             known = nearest(chosen, [*figures, *over_steps])
@@ -65,7 +65,7 @@ class StudyResult(Result):
         )
 
     @cached_property
-    def _grid(self) -> Grid:
+    def grid(self) -> Grid:
         """The result as the grid that figures are drawn from; axes and seeds alone where the study is not to be found."""
         networks = {name: self.variant(name) for name in self.variants}
         data = (self.simulation, networks, self.theory, self.fits)
@@ -86,22 +86,17 @@ class StudyResult(Result):
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        own = None if self._plan is None else self._plan.study.draw(self._grid)
-        return curves.draw(self._grid) if own is None else own
+        own = None if self._plan is None else self._plan.study.draw(self.grid)
+        return curves.draw(self.grid) if own is None else own
 
 
 def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:
-    """Open the results in a folder.
+    """Open the results in a folder; arguments and errors are those of `foretrain.results.result.open_result`.
 
     Args:
         path: The folder of results, or the ``results.zarr`` in it.
-        strict: If False, what is whole in a damaged store is read; what is not is listed by ``repr``.
-        lazy: If True, values are read when they are used, for results larger than memory.
-
-    Raises:
-        ArgumentError: `path` is no path.
-        FolderError: there are no results.
-        StoreError: the store is truncated, altered or not foretrain's.
+        strict: If False, what is whole in a damaged store is read.
+        lazy: If True, values are read when they are used.
     """
     found = open_result(path, strict=strict, lazy=lazy)
     return StudyResult(found.path, found.tree)

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from latex2mathml.converter import convert as to_mathml
 
 from foretrain.plans import catalogue
+from foretrain.report.derivation import mathml
 
 project = "foretrain"
 author = "The foretrain developers"
@@ -81,21 +81,16 @@ def gallery(app, docname, source):
     source[0] = source[0].replace("<!-- gallery -->", shown)
 
 
-def mathml(node, display):
-    """The MathML of a formula; brackets grow by themselves, so that what makes them larger is left out."""
-    return to_mathml(re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*", "", node.astext()), display=display)
-
-
 def inline_formula(self, node):
     """A formula in a line as MathML, which browsers set by themselves, offline too."""
-    self.body.append(mathml(node, "inline"))
+    self.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def block_formula(self, node):
     """A formula of its own as MathML."""
     self.body.append(self.starttag(node, "div", CLASS="math"))
-    self.body.append(mathml(node, "block") + "</div>")
+    self.body.append(mathml(node.astext(), "block") + "</div>")
     raise nodes.SkipNode
 
 

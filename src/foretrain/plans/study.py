@@ -27,6 +27,7 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``fit(cell) -> arrays``                theory.py    {}: constants fitted to the runs of a cell
 sentences                              claims.py    all that the file holds, those it imports included
 ``draw(grid) -> {name: Drawing}``      figures.py   None: the default figure
+``SHOWS``                              figures.py   {}: name of a figure to the ids of sentences judged by what it shows
 =====================================  ===========  ==============================================================
 """
 
@@ -337,6 +338,20 @@ class Study:
                 )
         return found
 
+    @cached_property
+    def shows(self) -> dict[str, tuple[str, ...]]:
+        """Name of each figure to the ids of the sentences that are judged by what is seen in it; `StudyError` for any other."""
+        given = _dictionary("SHOWS", self._find("figures", "SHOWS", {}))
+        known = {said.id for said in self.sentences}
+        for name, ids in given.items():
+            one = ids if isinstance(ids, tuple | list) else (ids,)
+            if unknown := [id for id in one if id not in known]:
+                raise StudyError(
+                    f"`SHOWS` must name sentences of the study, but under `{name}` has {unknown[0]!r}."
+                )
+            given[name] = tuple(one)
+        return given
+
     def draw(self, grid: Any) -> dict[str, Any] | None:
         """The figures of a grid, name to `foretrain.figures.Drawing`; None where the study leaves them to the default."""
         found = self._find("figures", "draw")
@@ -434,4 +449,5 @@ _PARTS = {
     "predict",
     "fit",
     "draw",
+    "SHOWS",
 }

@@ -37,6 +37,7 @@ is then left out.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from foretrain.report.derivation import Derivation
 from foretrain.report.document import document, write_document
 from foretrain.report.sections import PageFigure, picture, sections, verdicts
 
@@ -47,7 +48,10 @@ _SCRIPTS = ("save.js", "zoom.js")
 
 
 def render(
-    summary: Mapping, figures: Sequence[PageFigure] = (), live: Mapping | None = None
+    summary: Mapping,
+    figures: Sequence[PageFigure] = (),
+    live: Mapping | None = None,
+    derived: Sequence[Derivation] = (),
 ) -> str:
     """Compose the page.
 
@@ -56,10 +60,12 @@ def render(
             trusted as HTML.
         figures: In the order they are shown.
         live: The curves that can be looked into, see `foretrain.figures.live`.
+        derived: Sections that derive sentences, see `foretrain.report.derivation`.
 
     Returns:
         A whole HTML document. Equal arguments give equal text.
     """
+    said = verdicts(summary, figures, derived)
     return document(
         "report/page.html",
         scripts=_SCRIPTS if figures or live else (),
@@ -67,9 +73,9 @@ def render(
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
-        verdicts=verdicts(summary),
-        first=picture(figures[0]) if figures else None,
-        sections=sections(summary, figures, live),
+        verdicts=said,
+        first=picture(figures[0], said) if figures else None,
+        sections=sections(summary, said, figures, derived, live),
         version=(summary.get("versions") or {}).get("foretrain"),
     )
 
@@ -79,6 +85,7 @@ def write(
     summary: Mapping,
     figures: Sequence[PageFigure] = (),
     live: Mapping | None = None,
+    derived: Sequence[Derivation] = (),
 ) -> Path:
     """Write the page to ``<folder>/report.html`` and return that path.
 
@@ -87,4 +94,4 @@ def write(
     Raises:
         FolderError: the folder cannot be made or written.
     """
-    return write_document(Path(folder) / FILE_NAME, render(summary, figures, live))
+    return write_document(Path(folder) / FILE_NAME, render(summary, figures, live, derived))

@@ -3,13 +3,14 @@
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foretrain.claims.cells import gather
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim, claim_from_dict
 from foretrain.claims.rows import RULE, Row, rows, tally
+from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest, margin
 from foretrain.words import count, duration, number, outcome
 
@@ -34,6 +35,7 @@ class PageFigure:
         caption: What is drawn and what is seen in it, in sentences.
         svg: The picture, an SVG document that needs nothing outside itself.
         csv: What it shows as numbers; "" where there is nothing, or too much to stand on the page.
+        shows: Ids of the sentences that are judged by what is seen in it.
     """
 
     name: str
@@ -41,6 +43,7 @@ class PageFigure:
     caption: str
     svg: str
     csv: str = ""
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,11 @@ class Section:
 
 
 def sections(
-    summary: Mapping, figures: Sequence[PageFigure], live: Mapping | None = None
+    summary: Mapping,
+    said: "Verdicts | None",
+    figures: Sequence[PageFigure],
+    derived: Sequence[Derivation],
+    live: Mapping | None,
 ) -> list[Section]:
     """The sections that have content, in the order of the page; see `foretrain.report.page` for the summary.
 
@@ -67,9 +74,14 @@ def sections(
     """
     found = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
-        Section("claims", "Claims", _claims(summary)),
-        Section("figures", "Figures", [picture(figure) for figure in figures[1:]]),
+        Section("claims", "Claims", _claims(summary, said)),
+        Section("figures", "Figures", [picture(figure, said) for figure in figures[1:]]),
         Section("curves", "Curves", curves(live) if live else None),
+        Section(
+            "derivations",
+            "Derivations",
+            [(one, said.of(one.claims)) for one in derived] if said else [],
+        ),
         Section("runs", "Runs", _runs(summary)),
         Section("parameters", "Parameters", _parameters(summary)),
         Section("provenance", "Provenance", _provenance(summary)),
@@ -85,11 +97,25 @@ def sections(
 
 @dataclass(frozen=True)
 class Entry:
-    """A sentence on the page: its row in words, its forest plot, how far it is from a bound."""
+    """A sentence on the page.
 
+    Attributes:
+        id: Its id.
+        row: It in words.
+        forest: Its plot of what was measured against what is allowed; None where nothing finite was.
+        margin: How far it is from a bound, in words.
+        place: Its number on the page.
+        figure: Number and title of the first figure that shows it; None where none does.
+        derivation: Number and title of the first section that derives it; None where none does.
+    """
+
+    id: str
     row: Row
     forest: Forest | None
     margin: str
+    place: int
+    figure: tuple[int, str] | None = None
+    derivation: tuple[int, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,28 +125,65 @@ class Verdicts:
     tally: str
     entries: list[Entry]
 
+    @property
+    def places(self) -> dict[str, int]:
+        """Id of each sentence to its number on the page."""
+        return {entry.id: entry.place for entry in self.entries}
 
-def verdicts(summary: Mapping) -> Verdicts | None:
-    """The sentences of a summary, None where none was judged."""
+    def of(self, names: Sequence[str]) -> list[Entry]:
+        """The sentences of these ids and their corrected forms."""
+        return [one for one in self.entries if one.id in names or one.row.corrects in names]
+
+
+def verdicts(
+    summary: Mapping, figures: Sequence[PageFigure] = (), derived: Sequence[Derivation] = ()
+) -> Verdicts | None:
+    """The sentences of a summary, None where none was judged; with the first figure and the first section that are theirs."""
     if not summary.get("claims"):
         return None
     claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
-    found = [
-        Entry(row, forest(group.claims), margin(group.claims[0]) if len(group.claims) == 1 else "")
-        for row, group in zip(rows(claims), gather(claims), strict=True)
-    ]
     order = (FAILS, INCONCLUSIVE, HOLDS)
-    return Verdicts(tally(claims), sorted(found, key=lambda one: order.index(one.row.verdict)))
+    found = sorted(
+        zip(rows(claims), gather(claims), strict=True),
+        key=lambda one: order.index(one[0].verdict),
+    )
+    shown = _first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
+    told = _first((one.claims, place, one.title) for place, one in enumerate(derived, 1))
+    entries = [
+        Entry(
+            group.claims[0].id,
+            row,
+            forest(group.claims),
+            margin(group.claims[0]) if len(group.claims) == 1 else "",
+            place,
+            _of(shown, group.claims[0]),
+            _of(told, group.claims[0]),
+        )
+        for place, (row, group) in enumerate(found)
+    ]
+    return Verdicts(tally(claims), entries)
 
 
-def _claims(summary: Mapping) -> dict:
+def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
+    """Id of each sentence to number and title of the first that names it."""
+    found: dict[str, tuple[int, Any]] = {}
+    for names, place, title in lists:
+        for name in names:
+            found.setdefault(name, (place, title))
+    return found
+
+
+def _of(found: Mapping[str, tuple[int, Any]], claim: Claim) -> tuple[int, Any] | None:
+    """What belongs to a claim: its own, else that of the sentence of which it is the corrected form."""
+    return found.get(claim.id) or found.get(claim.corrects)
+
+
+def _claims(summary: Mapping, said: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
-    found = verdicts(summary)
-    entries = found.entries if found else []
     return {
-        "entries": entries,
-        "places": {entry.row.id: place for place, entry in enumerate(entries)},
+        "entries": said.entries if said else [],
+        "places": said.places if said else {},
         "heed": _heed(summary),
         "rule": RULE,
     }
@@ -150,9 +213,9 @@ def curves(live: Mapping) -> dict:
     return {"variables": live["variables"], "axes": live["axes"], "json": text}
 
 
-def picture(figure: PageFigure) -> tuple[PageFigure, str]:
-    """A figure with its SVG as the page embeds it."""
-    return figure, _bare(figure.svg)
+def picture(figure: PageFigure, said: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
+    """A figure with its SVG as the page embeds it, and the sentences that it shows."""
+    return figure, _bare(figure.svg), said.of(figure.shows) if said else []
 
 
 def _bare(svg: str) -> str:

@@ -31,6 +31,18 @@ _KINDS = {
     "heldout_error": ("trained routes, held-out digits", "sky"),
     "heldout_untrained_error": ("untrained routes, held-out digits", "vermillion"),
 }
+SHOWS = {
+    "learning-curve": (
+        *("decoupled", "random-start", "half-times", "half-times-whitened", "half-times-raw"),
+        "larger-first",
+    ),
+    "singular-values": ("end-point", "ratio", "ratio-always", "ratio-limit", "more-paths-faster"),
+    "errors": ("zero-shot", "zero-shot-needs-chains", "zero-shot-stops-at-islands"),
+    "sharing": ("split-first", "split-time", "split-alike"),
+    "similarity": ("shared", "shared-limit", "shared-structure", "shared-xavier"),
+    "accuracy": ("zero-shot",),
+    "task": ("same-mask",),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

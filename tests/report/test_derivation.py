@@ -1,0 +1,103 @@
+"""What derives a sentence stands on the page, once, and is linked from it."""
+
+import re
+
+import pytest
+
+from foretrain.plans import catalogue
+from foretrain.report.derivation import derivations, named, pages
+from foretrain.report.page import PageFigure, render
+
+PAGE = """---
+jupytext: {}
+---
+# A law of $x_1$
+
+Words before.
+
+Judged by `mine/first`, `other/second`.
+
+## The end
+
+It tends to $a < b$, see [there](there.md) and {mod}`foretrain.theory`:
+
+$$ \\frac12 \\big( x^2 \\big) $$
+
+![a picture](picture.png)
+
+```{code-cell} ipython3
+print("executed")
+```
+
+| a | b |
+|---|---|
+| 1 | <b> |
+
+Judged by `mine/second`,
+`mine/third`.
+
+### Further
+
+Nobody judges this.
+"""
+CLAIM = {
+    "id": "second", "statement": "It ends.", "source": "a paper", "predicted": 1.0, "measured": 1.0,
+    "uncertainty": [0.9, 1.1], "allowed": [0.8, 1.2], "verdict": "holds", "seeds": 3,
+}  # fmt: skip
+
+
+@pytest.fixture
+def found(tmp_path):
+    file = tmp_path / "theory.md"
+    file.write_text(PAGE, encoding="utf-8")
+    return derivations("mine", [file, tmp_path / "missing.md"])
+
+
+def test_a_section_derives_what_it_names(found):
+    assert [one.claims for one in found] == [("first",), ("second", "third")]
+    assert named(PAGE) == {"mine": ["first", "second", "third"], "other": ["second"]}
+
+
+def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_cannot_hold(found):
+    assert "<math" in found[0].title
+    first, second = (str(one.html) for one in found)
+    assert re.sub(r"\s", "", first) == "<p>Wordsbefore.</p>"
+    for kept in ("<mfrac>", "&lt;", "<table>", "see there and", "<code>foretrain.theory</code>"):
+        assert kept in second
+    for gone in ("Judged by", "executed", "href", "<img", "<b>", "Nobody", "\\big"):
+        assert gone not in second
+
+
+def test_a_claim_and_its_corrected_form_link_to_figure_and_derivation(found):
+    corrected = CLAIM | {"id": "second.corrected", "corrects": "second"}
+    lone = CLAIM | {"id": "lone"}
+    figures = [
+        PageFigure("a", "A", "", "<svg/>"),
+        PageFigure("b", "B", "", "<svg/>", "", ("second",)),
+    ]
+    page = render({"claims": [CLAIM, corrected, lone]}, figures, None, found)
+    rows = {
+        name: page[page.index(f'<tr role="row" id="claim-{place}"') :].split("</tr>")[0]
+        for place, name in enumerate(("second", "corrected", "lone"))
+    }
+    for name in ("second", "corrected"):
+        assert 'href="#figure-2"' in rows[name]
+        assert 'href="#derivation-2"' in rows[name]
+    assert "#figure" not in rows["lone"]
+    assert "#derivation" not in rows["lone"]
+    for target in re.findall(r'href="#([^"]+)"', page):
+        assert f'id="{target}"' in page
+    second = page[page.index('id="derivation-2"') :].split("</article>")[0]
+    assert re.findall('href="#(claim-.)"', second) == ["claim-0", "claim-1"]
+
+
+def test_sections_name_sentences_that_there_are():
+    for file in pages():
+        for study, ids in named(file.read_text(encoding="utf-8")).items():
+            known = {said.id for said in catalogue.load(study).sentences}
+            assert set(ids) <= known, f"{file.name} derives {set(ids) - known} of {study}"
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_figures_show_sentences_that_there_are(name):
+    assert isinstance(catalogue.load(name).shows, dict)

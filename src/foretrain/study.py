@@ -19,9 +19,10 @@ from foretrain.errors import argument_error
 from foretrain.measures.learning_time import crossing_time, half_learning_times
 from foretrain.measures.trajectory import at_end
 from foretrain.plans.blocks import Run, Training
+from foretrain.plans.define import define
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
-from foretrain.plans.study import Study, define
+from foretrain.plans.study import Study
 from foretrain.streams import Seed, generator, key, normals
 from foretrain.vocabulary import Variable, alike, declare
 

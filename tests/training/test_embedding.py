@@ -11,7 +11,7 @@ from small_toy import SEED, SMALL, given
 import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.networks import embedding as network
-from foretrain.plans.study import define
+from foretrain.plans.define import define
 from foretrain.streams import Seed
 from foretrain.theory import parallelograms
 from foretrain.training import embedding as toy

@@ -14,9 +14,9 @@ from foretrain.laboratory.conduct import conduct
 from foretrain.laboratory.judge import say
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
+from foretrain.plans.define import define
 from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import make_plan
-from foretrain.plans.study import define
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 

@@ -110,7 +110,7 @@ def refuse_borrowed_name(study: Study) -> None:
 def describe(study: Study) -> dict[str, str]:
     """What another process needs to load a study, as JSON-ready values; `restore` is the inverse.
 
-    One that was made from functions (`foretrain.plans.study.define`) travels as what cloudpickle makes of it.
+    One that was made from functions (`foretrain.plans.define.define`) travels as what cloudpickle makes of it.
     """
     if study.where or (study.files and study.name in names()):
         return {"study": study.where or study.name}

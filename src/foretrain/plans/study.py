@@ -33,7 +33,7 @@ sentences                              claims.py    all that the file holds, tho
 
 import contextlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -340,7 +340,7 @@ class Study:
 
     @cached_property
     def shows(self) -> dict[str, tuple[str, ...]]:
-        """Name of each figure to the ids of the sentences that are judged by what is seen in it; `StudyError` for any other."""
+        """Name of each figure to the ids of the sentences judged by what it shows; `StudyError` for any other."""
         given = _dictionary("SHOWS", self._find("figures", "SHOWS", {}))
         known = {said.id for said in self.sentences}
         for name, ids in given.items():
@@ -386,68 +386,3 @@ def traced(p: Any) -> dict[str, np.generic]:
 
 
 _SCALARS = {float: np.float64, int: np.int64, bool: np.bool_}
-
-
-def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> Study:
-    """A study from functions, for a notebook: ``foretrain.run(define("mine", Parameters=Parameters, program=program))``.
-
-    Args:
-        name: Its name.
-        Parameters: A frozen dataclass of `parameter` fields.
-        program: ``program(p) -> Program``.
-        **parts: Whatever else a study may define, under the same names; ``sentences`` is one of them or a list.
-
-    Raises:
-        StudyError: a part has a name that no study knows, or something else stands among the sentences.
-    """
-    if not isinstance(name, str) or not name or Path(name).name != name:
-        raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
-    sentences = _sentences(parts.pop("sentences", ()))
-    unknown = set(parts) - _PARTS
-    if unknown:
-        raise StudyError(
-            f"A study has no part `{sorted(unknown)[0]}`. It may have {', '.join(sorted(_PARTS))}."
-        )
-    names = {"Parameters": Parameters, "program": program, **parts}
-    names |= {f"sentence_{number}": said for number, said in enumerate(sentences)}
-    card = Card(
-        name.replace("_", "-"),
-        next(iter((Parameters.__doc__ or "").splitlines()), ""),
-        parts.get("SOURCE", ""),
-        parts.get("COST", ""),
-        tuple(parts.get("REFERENCES", ())),
-    )
-    return Study(card, lambda role: names if role == "study" else None)
-
-
-def _sentences(given: Any) -> list[Sentence]:
-    found = list(given) if isinstance(given, Iterable) else [given]
-    for one in found:
-        if not isinstance(one, Sentence):
-            got = "a function. Put @sentence(...) over it" if callable(one) else f"{one!r}"
-            raise StudyError(f"`sentences` must hold sentences only, but holds {got}.")
-    return found
-
-
-_PARTS = {
-    "SOURCE",
-    "COST",
-    "REFERENCES",
-    "AXES",
-    "PRESETS",
-    "CONDITIONAL_DEFAULTS",
-    "SEEDS",
-    "REVISION",
-} | {
-    "check",
-    "variants",
-    "estimate",
-    "labels",
-    "time",
-    "inputs",
-    "shared",
-    "predict",
-    "fit",
-    "draw",
-    "SHOWS",
-}

@@ -1,0 +1,73 @@
+"""A study from functions, as a notebook has them: ``define("mine", Parameters=Parameters, program=program)``."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from foretrain.claims.sentence import Sentence
+from foretrain.plans.study import Card, Study, StudyError
+
+
+def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> Study:
+    """A study of these parts.
+
+    Args:
+        name: Its name.
+        Parameters: A frozen dataclass of `parameter` fields.
+        program: ``program(p) -> Program``.
+        **parts: Whatever else a study may define, under the same names; ``sentences`` is one of them or a list.
+
+    Raises:
+        StudyError: a part has a name that no study knows, or something else stands among the sentences.
+    """
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
+    sentences = _sentences(parts.pop("sentences", ()))
+    unknown = set(parts) - _PARTS
+    if unknown:
+        raise StudyError(
+            f"A study has no part `{sorted(unknown)[0]}`. It may have {', '.join(sorted(_PARTS))}."
+        )
+    names = {"Parameters": Parameters, "program": program, **parts}
+    names |= {f"sentence_{number}": said for number, said in enumerate(sentences)}
+    card = Card(
+        name.replace("_", "-"),
+        next(iter((Parameters.__doc__ or "").splitlines()), ""),
+        parts.get("SOURCE", ""),
+        parts.get("COST", ""),
+        tuple(parts.get("REFERENCES", ())),
+    )
+    return Study(card, lambda role: names if role == "study" else None)
+
+
+def _sentences(given: Any) -> list[Sentence]:
+    found = list(given) if isinstance(given, Iterable) else [given]
+    for one in found:
+        if not isinstance(one, Sentence):
+            got = "a function. Put @sentence(...) over it" if callable(one) else f"{one!r}"
+            raise StudyError(f"`sentences` must hold sentences only, but holds {got}.")
+    return found
+
+
+_PARTS = {
+    "SOURCE",
+    "COST",
+    "REFERENCES",
+    "AXES",
+    "PRESETS",
+    "CONDITIONAL_DEFAULTS",
+    "SEEDS",
+    "REVISION",
+} | {
+    "check",
+    "variants",
+    "estimate",
+    "labels",
+    "time",
+    "inputs",
+    "shared",
+    "predict",
+    "fit",
+    "draw",
+    "SHOWS",
+}

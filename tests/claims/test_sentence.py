@@ -177,6 +177,19 @@ def test_exact_facts_hold_up_to_what_is_allowed_and_never_by_nan():
     assert judged(lambda cell: Exact(-0.1)).verdict == "fails", "both ends of what is allowed count"
 
 
+def test_two_bounds_are_judged_from_the_lower_end_of_one_to_the_upper_end_of_the_other():
+    def between(low, high):
+        return judged(lambda cell: PerSeed(spread(low), upto=spread(high)), allowed=(0, 1))
+
+    claim, alone = between(0.3, 0.6), judged(lambda cell: spread(0.6), allowed=(0, 1))
+    assert claim.verdict == "holds"
+    assert claim.measured == pytest.approx(0.45, abs=0.02)
+    assert claim.uncertainty[0] < 0.3
+    assert claim.uncertainty[1] == alone.uncertainty[1]
+    assert between(0.3, 1.5).verdict == "inconclusive", "however narrow either interval is"
+    assert between(1.3, 1.5).verdict == "fails"
+
+
 def test_booleans_are_judged_as_a_fraction():
     claim = judged(lambda cell: np.ones(10, bool), allowed=(0.5, 1))
     assert claim.method.startswith("Clopper")

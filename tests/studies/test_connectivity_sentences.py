@@ -13,7 +13,7 @@ from foretrain.figures import save
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.connectivity import study
+from foretrain.studies.connectivity import limits, study
 from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import predicted_pair_error
 from foretrain.vocabulary import (
@@ -153,6 +153,7 @@ def where(value, error):
 
 
 LAW, STAYS = AXES["init_scale"], (0.3, 0.3)
+FAST = (0.12, 0.0003)  # falls faster than the law of the scales that stand in the grid
 STUCK_SMALL = np.where(np.arange(2)[:, None, None] == 1, OUT_OF_STEPS, CONVERGED)
 SPOILT = {
     "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
@@ -189,6 +190,7 @@ def test_every_sentence_can_hold_and_fail():
     ids = {said.id for said in catalogue.load("connectivity").sentences}
     good = dict.fromkeys(ids, lambda: made(spread=0.2))
     good |= {id: partial(made, scales=LAW, share=SHARES.get(id, 0.15)) for id in BY_LAW}
+    good["missed-limit"] = partial(made, scales=FAST)
     good |= dict.fromkeys(BESIDE, lambda: made(shapes=lambda v: v))
     good["across-spread"] = lambda: made(pair_error=where(1, 1 + (-1.0) ** np.arange(L) / D))
     check("connectivity", good, SPOILT)
@@ -274,7 +276,7 @@ def test_a_mutation_is_noticed(what):
 OFF_THE_LAW = {
     "one exponent twice as large": ("stuck-rate", lambda v: 2 * v),
     "the third singular value for the second": ("missed-rate", lambda v: v + 0.4),
-    "no exponent": ("missed-limit", lambda v: 0.05 * v),
+    "no exponent": ("missed-rate", lambda v: 0.05 * v),
     "exponents of other masks": ("stuck-told", lambda v: np.roll(v, 7, -1)),
 }
 
@@ -285,6 +287,34 @@ def test_another_law_is_noticed(what):
     law = partial(made, scales=LAW, share=SHARES.get(id, 0.15))
     assert worst(id, law()) == HOLDS
     assert worst(id, law(theory={"frame_exponent": change})) != HOLDS
+
+
+def test_a_limit_is_told_between_two_lines():
+    """Nothing is missed in the limit, though one line ends below zero; a share that stays, under what falls, is told."""
+    fast = made(scales=FAST)
+    assert worst("missed-limit", fast) == HOLDS
+    cell = next(cell.along("init_scale", "trained_count") for cell in wide(fast))
+    lower, upper = limits.limit(cell).values, limits.limit(cell).upto
+    assert abs(lower.mean()) < 1e-12 < upper.mean() < limits.NEAR
+    assert float(limits.limit(cell).note.split()[4]) < -0.005
+
+    every_tenth = np.arange(L * L).reshape(L, L) % 10 == 0
+    stays = np.where(every_tenth & (expected() == 0), 0.6, 0)
+    grid = made(scales=LAW, pair_error=lambda v: np.maximum(v, stays))
+    assert worst("missed-limit", grid) == FAILS
+
+
+def wide(grid):
+    return (cell for cell in grid.cells(keep=limits.LIMIT) if cell.parameters.hidden_width == 2 * D)
+
+
+def test_a_missing_mode_is_missed_whatever_generalises():
+    """Of eight words one mode costs 1/16, less than the error of a pair that is said to generalise."""
+    cell = next(wide(made(pair_error=where(0, 1.01 / (4 * D)))))
+    counts = limits.missed(cell).sum()
+    assert counts["missed"] == counts["joined"] > 0
+    cell = next(wide(made(pair_error=where(0, 0.98 / (4 * D)))))
+    assert limits.missed(cell)["missed"].sum() == 0
 
 
 def test_runs_cut_off_while_they_learn_refute_nothing():

@@ -85,6 +85,15 @@ def interval(samples: np.ndarray, statistic: str = "mean") -> Interval:
     return _mean(values) if statistic == "mean" else _median(values)
 
 
+def between(lower: Interval, upper: Interval) -> Interval:
+    """What two bounds say of a quantity that theory leaves open between them: from the lowest to the highest of their ends.
+
+    It contains the quantity at least as often as the worse of the two contains its bound. Its measured value is the middle.
+    """
+    low, high = min(lower.low, upper.low), max(lower.high, upper.high)
+    return Interval(_midpoint(lower.measured, upper.measured), low, high, lower.method)
+
+
 def _mean(values: np.ndarray) -> Interval:
     scaled, exponent = _scaled(values)
     mean, error, skewness = _moments(scaled)

@@ -40,10 +40,14 @@ class PerSeed:
     Attributes:
         values: One value per seed, shape (seed,); nan where a seed has none. Booleans are judged as a fraction.
         note: Added to the note of the sentence.
+        upto: Where theory leaves a quantity open between two bounds, `values` are the lower and these the upper ones, of the
+            same shape. What is judged then reaches from the lower end of the interval of the former to the upper end of that
+            of the latter, so that bounds to either side of what is allowed are inconclusive, however many seeds there are.
     """
 
     values: Any
     note: str = ""
+    upto: Any = None
 
 
 @dataclass(frozen=True)
@@ -255,7 +259,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         Exception: whatever the measuring function raises.
     """
     # Its tables take longer to load than a list of sentences.
-    from foretrain.claims.interval import interval
+    from foretrain.claims.interval import between, interval
 
     found = said.measure(cell) if said.where is None or said.where(cell.blind()) else None
     if found is None:
@@ -300,6 +304,9 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         asked = min(number for number in known if number >= values.size)
         seeds, left_out = int(kept.size), int((asked if said.among else values.size) - kept.size)
         ends = interval(kept, said.statistic) if kept.size else None
+        if ends and isinstance(found, PerSeed) and found.upto is not None:
+            above = np.broadcast_to(found.upto, values.shape)[np.isfinite(values)]
+            ends = between(ends, interval(above, said.statistic))
         measured = ends.measured if ends else math.nan
         uncertainty = (ends.low, ends.high) if ends else (math.nan, math.nan)
         method = ends.method if ends else "none"

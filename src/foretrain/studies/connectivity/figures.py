@@ -9,7 +9,7 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.studies.connectivity.counts import LIMIT, outcomes
-from foretrain.studies.connectivity.limits import is_wide
+from foretrain.studies.connectivity.limits import is_wide, missed
 from foretrain.training.translation_claims import converged, is_square, stuck
 
 _AXES = ("hidden_width", "init_scale", "trained_count")
@@ -133,14 +133,13 @@ def _limits(part, words):
         if is_square(laid):
             _by_exponent(left, laid, exponent, stuck(laid.simulation), None)
         elif is_wide(laid):
-            counts = outcomes(laid)
-            missed = counts["predicted"] - counts["hits"]
-            _by_exponent(right, laid, exponent, missed, counts["predicted"])
+            counts = missed(laid)
+            _by_exponent(right, laid, exponent, counts["missed"], counts["joined"])
     return finished(
         figure,
         "How limits of small weights are reached",
-        "Left, runs that get stuck where all factors are square; right, untrained pairs within components that do not "
-        "generalise where hidden layers are twice as wide. Masks are parted into thirds by 1 - s_2/s_1 of their singular "
+        "Left, runs that get stuck where all factors are square; right, untrained pairs within components that lack half "
+        "a mode or more where hidden layers are twice as wide. Masks are parted into thirds by 1 - s_2/s_1 of their singular "
         "values, smallest over components; a share of none is not drawn. Dashed, the law: the mean of "
         f"sigma^(1 - s_2/s_1) over all masks, times one factor that lets it meet the smallest scale.{words}",
         4,

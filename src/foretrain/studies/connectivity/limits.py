@@ -12,14 +12,19 @@ from foretrain.studies.connectivity.counts import (
     MASKS,
     OURS,
     at_smallest,
-    outcomes,
 )
 from foretrain.studies.connectivity.study import variants
 from foretrain.study import PerSeed, sentence
 from foretrain.theory.connectivity import predicted_pair_error
 from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck
+from foretrain.training.translation_claims import (
+    CONVERGE,
+    converged,
+    is_square,
+    stuck,
+    within,
+)
 
 DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 NEAR = 0.02  # of a limit
@@ -55,6 +60,22 @@ def law(cell) -> np.ndarray:
     )
 
 
+def missed(cell) -> xr.Dataset:
+    """Untrained pairs within components that lack half a mode or more, per run; nan for runs that did not converge.
+
+    A pair across a reflection lacks one mode or has it reversed, at an error of 1/(2 D) or more, whatever error a pair that
+    is said to generalise may have.
+
+    Returns:
+        ``missed``, and ``joined``, of which they are a part.
+    """
+    data = cell.simulation
+    joined = within(data, cell.theory)
+    lacks = joined & (data["pair_error"] > 0.25 / cell.parameters.words)
+    counts = xr.Dataset({"missed": lacks.sum(PAIR), "joined": joined.sum(PAIR)})
+    return counts.where(converged(data))
+
+
 def shares(cell) -> tuple[np.ndarray, np.ndarray] | None:
     """What a seed contributes to the share of stuck runs (H = D), or of joined pairs that are missed, at both scales.
 
@@ -66,9 +87,9 @@ def shares(cell) -> tuple[np.ndarray, np.ndarray] | None:
         found = stuck(cell.simulation).mean(MASKS)
         found = found.where(common.all_done(cell.simulation, LIMIT))
     else:
-        counts = outcomes(cell).sum(MASKS)
-        joined = counts["predicted"]
-        found = (joined - counts["hits"]) / joined.mean("seed").where(joined.mean("seed") > 0)
+        counts = missed(cell).sum(MASKS)
+        joined = counts["joined"].mean("seed")
+        found = counts["missed"] / joined.where(joined > 0)
     found = found.transpose("init_scale", "seed").values
     return found[0], found[apart[0]]
 
@@ -87,12 +108,24 @@ def rate(cell) -> PerSeed | None:
     return PerSeed(values, words)
 
 
-def limit(cell) -> np.ndarray | None:
-    """A share in the limit of small weights, by a straight line in `law` through both scales, a value for every seed."""
+def limit(cell) -> PerSeed | None:
+    """Lower and upper bound of a share in the limit of small weights, a value of each for every seed.
+
+    Straight lines through both scales. What falls faster than the law makes the share convex in it, so that a line in the law
+    ends too low; no term of the law falls faster than sigma, nor does saturation, so that it is concave in sigma, where a line
+    ends too high. Either is raised to zero if it ends below, which no share can.
+    """
     if (found := shares(cell)) is None:
         return None
-    ratio = float(np.divide(*law(cell)))
-    return (found[0] - ratio * found[1]) / (1 - ratio)
+    _, small, large = scales_apart(cell)
+    lines = []
+    for ratio in (float(np.divide(*law(cell))), small / large):
+        ends = (found[0] - ratio * found[1]) / (1 - ratio)
+        mean = np.nanmean(ends) if np.isfinite(ends).any() else np.nan
+        lines.append((mean, ends + max(0.0, -mean)))
+    words = f"The lines end at {lines[0][0]:.2g} and {lines[1][0]:.2g}."
+    low, high = (line for _, line in lines)
+    return PerSeed(low, words, upto=high)
 
 
 def slope_of_law(cell) -> float:
@@ -115,10 +148,11 @@ BY_LAW = {
     "note": "Slope of log share against log sigma, from the smallest scale over a decade; predicted from the masks alone.",
 }
 BY_LINE = {
-    "allowed": (-NEAR, NEAR),
+    "allowed": (-np.inf, NEAR),
     "predicted": 0,
-    "why": "One in fifty.",
-    "note": "By a straight line in the law's mean of sigma^(1 - s_2/s_1), from the smallest scale over a decade.",
+    "why": "One in fifty, at the upper bound too. A share is not below zero.",
+    "note": "From the end of a straight line in the law's mean of sigma^(1 - s_2/s_1) to that of one in sigma, both from the "
+    "smallest scale over a decade, and zero where they end below it.",
 }
 
 

@@ -39,7 +39,8 @@ def main(argv: list[str] | None = None) -> int:
         print(f"foretrain: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("foretrain: interrupted; the same command goes on from here.", file=sys.stderr)
+        goes_on = "; the same command goes on from here" if argv[:1] in (["run"], ["sweep"]) else ""
+        print(f"foretrain: interrupted{goes_on}.", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

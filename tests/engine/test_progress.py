@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretrain.engine.progress import Forecast, Progress, describe, terminal_progress
+from foretrain.engine.progress import Forecast, Progress, describe, time_left
 
 sys.path.insert(0, str(Path(__file__).parent))
 import toy_sweep
@@ -15,28 +15,8 @@ def test_what_is_to_be_done_is_said_with_the_number_of_programs():
     assert describe(start) == (
         "100 runs, about 3.2e+06 steps, 3 programs to compile, 2 workers (20 runs were found done)."
     )
-    known = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0)
-    assert describe(known).endswith("1 program to compile, 1 worker; about 3 min 20 s.")
     bound = Progress("running", groups=1, workers=1, total=5, remaining_s=200.0, bound=True)
-    assert describe(bound).endswith("; at most 3 min 20 s.")
-
-
-def test_a_log_hears_what_is_to_be_done_and_of_long_sweeps_how_long_it_takes(capsys):
-    tell = terminal_progress()  # under pytest standard error is no terminal
-    tell(Progress("starting", 1, 1, 10, predicted_steps=1e7))
-    said = capsys.readouterr().err
-    assert said == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
-    tell(Progress("starting", 1, 1, 10, predicted_steps=1e4))
-    tell(Progress("running", 1, 1, 10, elapsed_s=2, remaining_s=3.0))
-    tell(Progress("done", 1, 1, 10))
-    assert capsys.readouterr().err == ""
-    tell(Progress("running", 1, 1, 10, elapsed_s=2, remaining_s=9000.0))  # too early to know
-    tell(Progress("running", 1, 1, 10, elapsed_s=40, remaining_s=3000.0))
-    tell(Progress("running", 1, 1, 10, elapsed_s=41, remaining_s=2999.0))
-    tell(Progress("running", 1, 1, 10, finished=4, elapsed_s=90, remaining_s=2300.0))
-    tell(Progress("running", 1, 1, 10, finished=4, elapsed_s=170, remaining_s=2200.0))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == ["0 of 10 runs done, 50 min left.", "4 of 10 runs done, 38 min 20 s left."]
+    assert time_left(bound) == "at most 3 min 20 s"
 
 
 @pytest.mark.parametrize("late", [0, 20, 60])

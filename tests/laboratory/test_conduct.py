@@ -1,21 +1,24 @@
 """What a command that is refused, stopped or repeated does to its folder."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from pseudo_terminal import in_terminal
 
 import foretrain
 from foretrain.engine import coordinator
 from foretrain.engine.processes import count_workers
 from foretrain.engine.sweep import execute
 from foretrain.errors import ArgumentError, FolderError, StoreError, TooLarge
+from foretrain.laboratory import conduct
 from foretrain.laboratory.conduct import rebuild
+from foretrain.laboratory.stages import Stage
 from foretrain.plans.plan import make_plan
 from foretrain.results.lock import LockedError, lock
 from foretrain.results.summary import read_summary
@@ -92,31 +95,70 @@ def test_there_are_no_more_workers_than_runs():
     assert [count_workers(asked, 2) for asked in (0, 1, 9)] == [0, 1, 2]
 
 
-def test_a_damaged_summary_is_written_anew(folder):
+def test_who_is_interrupted_after_training_is_not_done(folder, monkeypatch):
+    def interrupt(stage):
+        if stage.name == "Judging":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(conduct, "stages", lambda **_: contextlib.nullcontext(interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        rebuild(folder)
+    monkeypatch.setattr(conduct, "conclude", lambda *_, **__: "judged again")
+    plan = make_plan("one-mode", {"steps": 40, "observe_every": 20}, seeds=2)
+    assert conduct.conduct(plan, folder, workers=1) == "judged again"
+
+
+def test_a_damaged_summary_is_written_anew_and_every_stage_of_it_is_told(folder, monkeypatch):
     (folder / "summary.json").write_text("{")
     with pytest.raises(StoreError):
         read_summary(folder)
+    told: list[Stage] = []
+    monkeypatch.setattr(conduct, "stages", lambda **_: contextlib.nullcontext(told.append))
     rebuild(folder)
     assert (folder / "summary.json").read_text().startswith("{\n")
+    names = list(dict.fromkeys(stage.name for stage in told))
+    assert names == ["Reading", "Predicting", "Judging", "Drawing"]
+    assert [(stage.done, stage.total) for stage in told if stage.name == "Judging"] == [(0, 1)]
+    assert {"loss", "strength"} <= {stage.note for stage in told}
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_a_stopped_job_releases_its_lock_and_goes_on_later(tmp_path):
+@pytest.mark.skipif(os.name == "nt", reason="signals and terminals of POSIX")
+def test_a_stopped_job_leaves_lock_and_terminal_as_they_were_and_goes_on_later(tmp_path):
     out = tmp_path / "a"
-    command = [sys.executable, "-m", "foretrain", "run", "one-mode", "--seeds", "3", "--quiet"]
-    command += ["--workers", "1", "--steps", "500000000", "--out", str(out)]
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while not (out / "sweep.lock").exists() or not (out / "manifest.json").exists():
-        assert job.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    time.sleep(1.0)
-    job.send_signal(signal.SIGTERM)
-    _, err = job.communicate(timeout=60)
-    assert job.returncode == 130
-    assert "goes on from here" in err
+    command = ["-m", "foretrain", "run", "one-mode", "--seeds", "3", "--workers", "1"]
+    command += ["--steps", "500000000", "--out", str(out)]
+
+    def stop(screen, job):
+        if shown := screen.lines[screen.row].startswith("Training "):
+            assert (out / "sweep.lock").exists()
+            job.send_signal(signal.SIGTERM)
+        return shown
+
+    code, screen, _ = in_terminal(command, then=stop)
+    assert code == 130
+    (first, second) = screen.left
+    assert first.startswith("6 runs, about ")
+    assert second == "foretrain: interrupted; the same command goes on from here."
     assert not (out / "sweep.lock").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_at_any_stage_leaves_nothing_of_the_bar(tmp_path):
+    command = ["-m", "foretrain", "run", "one-mode", "--workers", "1", "--out", str(tmp_path / "a")]
+    for stage in ("Training", "Predicting", "Judging", "Drawing"):
+
+        def interrupt(screen, job, stage=stage):
+            return screen.lines[screen.row].startswith(stage) and b"\x03"
+
+        code, screen, _ = in_terminal(command, 60, then=interrupt)
+        assert code == 130, stage
+        assert screen.left[-1] == "foretrain: interrupted; the same command goes on from here."
+        assert len(screen.left) == 2, "beside what was to be done, or was found done"
+    code, screen, whole = in_terminal(command, 60)
+    assert code == 0
+    assert "Drawing" in whole
+    assert screen.left[0] == "20 runs were found done, nothing was trained."
+    assert screen.left[1].startswith("verdict")
 
 
 @pytest.mark.parametrize("out", [b"bytes", "a\0b", "a" * 300, 3])

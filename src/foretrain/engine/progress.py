@@ -1,20 +1,12 @@
-"""How far a sweep is, as numbers, and as a line on a terminal."""
+"""How far a sweep is, as numbers and in words."""
 
-import sys
-import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
-from foretrain.words import duration, outcome
+from foretrain.words import duration
 
-PATIENCE_S = 2.0
-_SETTLED_S = 30.0  # before that compiling distorts the speed, and with it the time left
-_LOG_EVERY_S = 600.0
 # By so much foreseen ends may differ: in seconds, and as a share of the time so far.
 _SLACK_S, _SLACK = 2.0, 0.05
-_MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
 
 
 @dataclass(frozen=True)
@@ -79,7 +71,8 @@ class Forecast:
         return estimate_s if seen and close else None
 
 
-def _time_left(now: Progress) -> str:
+def time_left(now: Progress) -> str:
+    """The time left, in words; it must be known."""
     assert now.remaining_s is not None, "asked where it is known"
     return f"{'at most ' if now.bound else ''}{duration(round(now.remaining_s))}"
 
@@ -92,82 +85,4 @@ def describe(now: Progress) -> str:
     text += "1 worker" if now.workers == 1 else f"{now.workers} workers"
     if now.found:
         text += f" ({now.found} runs were found done)"
-    if now.remaining_s is not None:
-        text += f"; {'' if now.bound else 'about '}{_time_left(now)}"
     return text + "."
-
-
-def terminal_progress() -> Callable[[Progress], None]:
-    """A callback that says what is to be done and draws a bar once that takes over two seconds.
-
-    Where standard error is no terminal (a log, a notebook) it writes what is to be done if that is over a million steps,
-    how long it takes after half a minute, when that can be known, and then after twice the time each, every ten minutes
-    at last.
-    """
-    return _Bar() if sys.stderr.isatty() else _Log()
-
-
-class _Log:
-    """Lines for a file."""
-
-    def __init__(self):
-        self._next_s = _SETTLED_S
-
-    def __call__(self, now: Progress) -> None:
-        if now.phase == "starting" and now.predicted_steps > _MANY_STEPS:
-            print(describe(now), file=sys.stderr, flush=True)
-        if now.phase != "running" or now.remaining_s is None:
-            return
-        if now.elapsed_s > self._next_s:
-            self._next_s = now.elapsed_s + min(now.elapsed_s, _LOG_EVERY_S)
-            line = f"{now.found + now.finished} of {now.total} runs done"
-            print(f"{line}, {_time_left(now)} left.", file=sys.stderr, flush=True)
-
-
-class _Bar:
-    """A rich progress bar that appears late; what is to be done is said first, and again with its time."""
-
-    def __init__(self):
-        self._began, self._told = time.monotonic(), False
-        self._bar: Any = None  # a bar of rich, and its task, once there is one
-        self._task: Any = None
-
-    def __call__(self, now: Progress) -> None:
-        if now.phase == "starting" and now.total > now.found:
-            print(describe(now), file=sys.stderr)
-        if now.phase in ("done", "stopped"):
-            if self._bar is not None:
-                self._update(now)
-                self._bar.stop()
-            return
-        if self._bar is None and time.monotonic() - self._began > PATIENCE_S:
-            self._open(now)
-        if self._bar is not None:
-            if not self._told and now.remaining_s is not None and now.elapsed_s > _SETTLED_S:
-                self._bar.console.print(describe(now), highlight=False)
-                self._told = True
-            self._update(now)
-
-    def _open(self, now):
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.description}"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._bar.add_task("", total=now.total)
-        self._bar.start()
-
-    def _update(self, now):
-        parts = [f"{count} {outcome(name)}" for name, count in now.outcomes.items()]
-        if now.remaining_s is not None:
-            parts.append(f"{_time_left(now)} left")
-        elif not now.steps:
-            parts.append("compiling")
-        completed = now.found + now.finished
-        self._bar.update(self._task, completed=completed, description=", ".join(parts))

@@ -2,9 +2,8 @@
 
 import os
 import shlex
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,14 @@ import xarray as xr
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.laboratory import folder as home
-from foretrain.laboratory.judge import Problem, judged, say
+from foretrain.laboratory.judge import Problem, judged
 from foretrain.laboratory.labelled import labelled
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
+from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan, command, grid
+from foretrain.report.page import FILE_NAME
 from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.log import append_log
@@ -35,11 +36,9 @@ from foretrain.results.summary import (
 )
 from foretrain.vocabulary import MISSING
 
-_ANNOUNCED_S = 10.0
-
 
 def conclude(
-    folder: Path, plan: Plan, device: str, wall_time_s: float, *, quiet: bool = True
+    folder: Path, plan: Plan, device: str, wall_time_s: float, *, tell: Tell = silent
 ) -> Result:
     """Fold what was run, predict, judge, and write store, summary, figures and page.
 
@@ -50,18 +49,21 @@ def conclude(
         FolderError: the journal holds none of the plan's runs, while the store that would be replaced holds some.
     """
     problems: list[Problem] = []
+    tell(Stage("Reading", of="runs"))
     held = scan(folder)
-    whole = labelled(folder, plan, problems, held)
+    whole = labelled(folder, plan, problems, held, tell=tell)
     _refuse_to_lose(folder, whole)
     _protect(whole)
+    # Who is interrupted from here on finds no page, and so nothing that looks done.
+    (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
-    claims, raised = judged(plan.study, whole, plan.preset, tell=None if quiet else _tell)
+    claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
     looks = home.look(folder, plan)
     problems += raised
     done.write(claims, problems, looks=looks)
     result = opened(folder)
-    write_page(result, plan, whole, problems, tell=None if quiet else _announce())
+    write_page(result, plan, whole, problems, tell=tell)
     if problems:
         done.write(claims, problems, looks=looks, store=False)
         for one in problems:
@@ -94,20 +96,6 @@ def _protect(whole: Grid) -> None:
     for data in (whole.simulation, *whole.variants.values(), whole.theory, whole.fits):
         for variable in data.data_vars.values():
             variable.values.flags.writeable = False
-
-
-def _tell(done: int, total: int) -> None:
-    say(f"Judging: {done} of {total} cells.")
-
-
-def _announce() -> Callable[[str], None]:
-    began = time.monotonic()
-
-    def tell(name: str) -> None:
-        if time.monotonic() - began > _ANNOUNCED_S:
-            say(f"Drawing: {name}.")
-
-    return tell
 
 
 class _Writing:

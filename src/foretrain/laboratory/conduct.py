@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from foretrain.engine.cluster import connected, execute_on
-from foretrain.engine.progress import terminal_progress
 from foretrain.engine.sweep import check_options, check_shard, execute
 from foretrain.errors import (
     FolderError,
@@ -25,6 +24,7 @@ from foretrain.laboratory.conclude import conclude, summary_of
 from foretrain.laboratory.judge import say
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
+from foretrain.laboratory.stages import on_cluster, stages, training
 from foretrain.plans.author import loaded
 from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
@@ -35,6 +35,7 @@ from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
 from foretrain.results.summary import read_summary
 from foretrain.vocabulary import FAILED
+from foretrain.words import count
 
 DATA_DIR = "FORETRAIN_DATA_DIR"
 
@@ -170,7 +171,7 @@ def conduct(
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
     folder = claim_folder(folder_of(plan, out))
     plan = home.joined(folder, plan)
-    with data_from(data_dir, folder):
+    with data_from(data_dir, folder), stages(quiet=quiet) as tell:
         held = scan(folder)
         again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
         if retry_failed:
@@ -198,9 +199,9 @@ def conduct(
             began = time.monotonic()
             with connected(scheduler) as client:
                 claimed()
-                shards = execute_on(client, plan, folder, **options)
+                shards = execute_on(client, plan, folder, tell=on_cluster(tell), **options)
             device = next((shard["device"] for shard in shards if shard["device"]), "")
-            return conclude(folder, plan, device, time.monotonic() - began, quiet=quiet)
+            return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
             execution = execute(
                 plan,
@@ -209,16 +210,17 @@ def conduct(
                 shard=part,
                 **options,
                 claimed=claimed,
-                progress=None if quiet else terminal_progress(),
+                progress=None if quiet else training(tell),
             )
         except TooLarge:
             home.take_back(folder, plan, before[0])
             raise
         if not quiet and execution.found:
-            say(f"{execution.found} runs were found done, {execution.ran} were added.")
+            added = f"{execution.ran} were added" if execution.ran else "nothing was trained"
+            say(f"{count(execution.found, 'run was', 'runs were')} found done, {added}.")
         if part[1] > 1 and _missing(plan, scan(folder)):
             return None
-        return conclude(folder, plan, execution.device, execution.wall_time_s, quiet=quiet)
+        return conclude(folder, plan, execution.device, execution.wall_time_s, tell=tell)
 
 
 @contextlib.contextmanager
@@ -335,8 +337,8 @@ def rebuild(
     held = scan(folder)
     if held.identities:
         refuse_other_runs(stored, plan.study, folder)
-    with data_from(None, folder):
-        result = conclude(folder, plan, "", 0.0, quiet=quiet)
+    with data_from(None, folder), stages(quiet=quiet) as tell:
+        result = conclude(folder, plan, "", 0.0, tell=tell)
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
         others = sorted(held.codes.keys() - {code := code_of(plan.study), ""})

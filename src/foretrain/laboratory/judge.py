@@ -1,21 +1,19 @@
 """Judging a grid: every sentence in every cell, whatever becomes of one of them."""
 
 import sys
-import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foretrain.claims.claim import Claim
 from foretrain.claims.sentence import Sentence, judge
+from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
 from foretrain.plans.study import Study
 from foretrain.vocabulary import FAILED, MISSING
-
-_TELL_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Problem:
 
 
 def judged(
-    study: Study, grid: Grid, scale: str = "", *, tell: Callable[[int, int], None] | None = None
+    study: Study, grid: Grid, scale: str = "", *, tell: Tell = silent
 ) -> tuple[list[Claim], list[Problem]]:
     """The claims of a grid, sentence by sentence, and what raised on the way.
 
@@ -42,7 +40,7 @@ def judged(
         study: The study.
         grid: All that was run and predicted.
         scale: The preset, as claims carry it.
-        tell: Called every ten seconds with the number of cells done and of all cells.
+        tell: Told how many cells are done.
 
     Cost: some milliseconds per cell.
     """
@@ -55,9 +53,10 @@ def judged(
     total = sum(_number(grid, over) for over in groups)
     claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
     problems: dict[str, Problem] = {}
-    done, told = 0, time.monotonic()
+    done = 0
     for over, sentences in groups.items():
         for cell in grid.cells(keep=over):
+            tell(Stage("Judging", done, total, "cells"))
             laid = cell.along(*over)
             for said in sentences:
                 try:
@@ -69,9 +68,6 @@ def judged(
                 if claim is not None:
                     claims[said.id].append(replace(claim, scale=scale))
             done += 1
-            if tell is not None and time.monotonic() - told > _TELL_S:
-                tell(done, total)
-                told = time.monotonic()
     return [claim for found in claims.values() for claim in found], list(problems.values())
 
 

@@ -1,5 +1,6 @@
 """The runs of a folder as a labelled grid, with theory and fits beside them."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import xarray as xr
 
 from foretrain.dynamics.program import OUTCOMES
 from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import cells
 from foretrain.plans.plan import Plan, grid, variant_seeds, variants
@@ -21,7 +23,12 @@ from foretrain.vocabulary import VocabularyError, annotate, lookup, own_words
 
 
 def labelled(
-    folder: Path, plan: Plan, problems: list[Problem] | None = None, held: Scan | None = None
+    folder: Path,
+    plan: Plan,
+    problems: list[Problem] | None = None,
+    held: Scan | None = None,
+    *,
+    tell: Tell = silent,
 ) -> Grid:
     """Fold the journal of a folder into labelled runs and put theory and fits beside them.
 
@@ -30,6 +37,7 @@ def labelled(
         plan: Its plan.
         problems: Takes what the theory raises; without it the exception comes through.
         held: What the journal holds, if it has been read before.
+        tell: Told of how many cells there is theory.
     """
     cell_list = dict(cells(plan.parameters, plan.axes))
     study = plan.study
@@ -56,23 +64,25 @@ def labelled(
         for variant in variants(plan)
     }
     with own_words(study.is_own):
-        return _beside_theory(plan, fold_all(folder, layouts, held=held), problems)
+        return _beside_theory(plan, fold_all(folder, layouts, held=held), problems, tell)
 
 
 def _beside_theory(
-    plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None
+    plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None, tell: Tell
 ) -> Grid:
     """The folded runs of a plan with theory and fits."""
     study = plan.study
     simulation = folded.pop("")
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
-    whole = replace(whole, theory=_guarded(_theory, study, whole, problems))
-    return replace(whole, fits=_guarded(_fits, study, whole, problems))
+    whole = replace(whole, theory=_guarded(_theory, study, whole, problems, tell))
+    return replace(whole, fits=_guarded(_fits, study, whole, problems, tell))
 
 
-def _guarded(function, study: Study, whole: Grid, problems: list[Problem] | None) -> xr.Dataset:
+def _guarded(
+    function, study: Study, whole: Grid, problems: list[Problem] | None, tell: Tell
+) -> xr.Dataset:
     try:
-        return function(study, whole)
+        return function(study, whole, tell)
     except (Exception, SystemExit) as error:
         if problems is None:
             raise
@@ -80,11 +90,11 @@ def _guarded(function, study: Study, whole: Grid, problems: list[Problem] | None
         return xr.Dataset()
 
 
-def _theory(study: Study, whole: Grid) -> xr.Dataset:
+def _theory(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
     """The theory of every cell of a grid, along its axes; empty if the study predicts nothing."""
     if not study.predicts:
         return xr.Dataset()
-    return _over_cells(whole, lambda cell: theory_of(study, cell))
+    return _over_cells(whole, lambda cell: theory_of(study, cell), "Predicting", tell)
 
 
 def theory_of(study: Study, cell: Grid) -> xr.Dataset:
@@ -108,7 +118,7 @@ def _by_seed(name: str, found: list[Any]) -> np.ndarray:
     return np.stack([np.asarray(one) for one in found])
 
 
-def _fits(study: Study, whole: Grid) -> xr.Dataset:
+def _fits(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
     """What is fitted to the runs of every cell, along the axes; empty if the study fits nothing."""
     if not study.fits:
         return xr.Dataset()
@@ -123,7 +133,7 @@ def _fits(study: Study, whole: Grid) -> xr.Dataset:
         )
         return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
 
-    return _over_cells(whole, of)
+    return _over_cells(whole, of, "Fitting", tell)
 
 
 def dataset(
@@ -180,12 +190,15 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     return array
 
 
-def _over_cells(whole: Grid, of: Callable[[Grid], xr.Dataset]) -> xr.Dataset:
+def _over_cells(
+    whole: Grid, of: Callable[[Grid], xr.Dataset], stage: str, tell: Tell
+) -> xr.Dataset:
     """What `of` gives for every cell, along the axes of the grid; but for ``step`` by position, as runs are laid."""
-    parts = {
-        tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes): of(cell)
-        for cell in whole.cells()
-    }
+    parts: dict[tuple[int, ...], xr.Dataset] = {}
+    total = math.prod(len(values) for values in whole.axes.values())
+    for cell in whole.cells():
+        tell(Stage(stage, len(parts), total, "cells"))
+        parts[tuple(whole.axes[name].index(cell.cell[name]) for name in whole.axes)] = of(cell)
     shape = tuple(len(values) for values in whole.axes.values())
     dims = {str(dim) for part in parts.values() for dim in part.dims} - {"seed"}
     sizes = {dim: [part.sizes.get(dim, 0) for part in parts.values()] for dim in sorted(dims)}

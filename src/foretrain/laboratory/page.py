@@ -10,10 +10,12 @@ from foretrain.figures import curves
 from foretrain.figures.live import live
 from foretrain.figures.style import style
 from foretrain.laboratory.judge import Problem, any_run, problem
+from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan
 from foretrain.plans.study import StudyError
+from foretrain.report.derivation import derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
@@ -27,7 +29,7 @@ def write_page(
     whole: Grid | None,
     problems: list[Problem],
     *,
-    tell: Callable[[str], None] | None = None,
+    tell: Tell = silent,
 ) -> Path:
     """Draw the figures of a result into ``figures/`` and write ``report.html``.
 
@@ -36,10 +38,11 @@ def write_page(
         plan: Its plan; None where it was made by another schema, of which only the claims are drawn.
         whole: Its runs and theory.
         problems: Takes the figures that raise; each costs itself only.
-        tell: Called with the name of every figure before it is written.
+        tell: Told which figure is drawn.
     """
     assert result.path is not None, "a page is written into the folder of a result"
     summary = read_summary(result.path)
+    tell(Stage("Drawing"))
     drawings: dict[str, figures.Drawing] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
         drawings = _guarded("figures", problems, lambda: _drawn(plan, whole))
@@ -49,10 +52,12 @@ def write_page(
     numbers: dict[str, Any] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
         numbers = _guarded("curves", problems, lambda: live(whole) or {})
+    shows: dict[str, tuple[str, ...]] = {}
+    if plan is not None:
+        shows = _guarded("SHOWS", problems, lambda: plan.study.shows)
     shown, room = [], _MOST_CSV
     for name, drawing in drawings.items():
-        if tell is not None:
-            tell(name)
+        tell(Stage("Drawing", len(shown), len(drawings), "figures", name))
         paths = _guarded(
             f"figure `{name}`",
             problems,
@@ -63,8 +68,19 @@ def write_page(
             text = table.read_text(encoding="utf-8") if table.exists() else ""
             text = text if len(text) <= room else ""
             room -= len(text)
-            shown.append(PageFigure(name, drawing.title, drawing.caption, svg, text))
-    return write(result.path, _fields(summary, plan, problems), shown, numbers or None)
+            shown.append(
+                PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
+            )
+    derived = derivations(summary.study, _derived_in(plan)) if plan is not None else []
+    return write(result.path, _fields(summary, plan, problems), shown, numbers or None, derived)
+
+
+def _derived_in(plan: Plan) -> list[Path]:
+    """The pages that derive sentences of a study: those of foretrain, or ``theory.md`` beside a study of one's own."""
+    if not plan.study.is_own:
+        return pages()
+    folders = dict.fromkeys(Path(file).parent for file in plan.study.files.values())
+    return [folder / "theory.md" for folder in folders]
 
 
 def _folder(result: Result) -> Path:

@@ -1,0 +1,238 @@
+"""How far a run is, from training to its last figure: one bar on a terminal, a few lines in a log or a notebook."""
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from foretrain.engine.progress import Progress, describe, time_left
+from foretrain.words import count, duration, encodable, outcome
+
+_PATIENCE_S = 2.0  # a run that is over by then shows no bar
+_FIRST_S, _EVERY_S = 10.0, 600.0
+_MANY_STEPS = 1e6  # from here on a sweep may be long, whatever a step takes
+_NAMES = 10  # columns of the longest name of a stage
+_SPARE = 4  # columns left free: what a terminal echoes of Ctrl-C must not break the line
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where a run is.
+
+    Attributes:
+        name: What is being done, such as "Training" or "Judging".
+        done, total: How many of how many; 0 of 0 where that is not known.
+        of: What is counted, such as "runs".
+        note: What else there is to say.
+        left: The time left, in words, where it is known.
+    """
+
+    name: str
+    done: int = 0
+    total: int = 0
+    of: str = ""
+    note: str = ""
+    left: str = ""
+
+
+Tell = Callable[[Stage], None]
+
+
+def silent(stage: Stage) -> None:
+    """Tell nobody."""
+
+
+@contextlib.contextmanager
+def stages(*, quiet: bool = False) -> Iterator[Tell]:
+    """What takes the stages of a run and shows them on standard error until it is left, by whatever exception.
+
+    A terminal gets a bar after two seconds; afterwards it is as it was. Anything else (a log, a notebook) gets lines: after
+    ten seconds, then after twice the time each, every ten minutes at last, and one of each stage that takes ten seconds.
+    """
+    if quiet:
+        yield silent
+        return
+    shown = _Bar() if _animated() else _Lines()
+    try:
+        yield shown
+    finally:
+        shown.close()
+
+
+def _animated() -> bool:
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def training(tell: Tell) -> Callable[[Progress], None]:
+    """What takes the progress of a sweep: it says what is to be done, and then tells how far it is.
+
+    To a log what is to be done is said only of more than a million steps.
+    """
+
+    def hear(now: Progress) -> None:
+        if now.phase == "starting" and now.total > now.found:
+            if _animated() or now.predicted_steps > _MANY_STEPS:
+                print(describe(now), file=sys.stderr, flush=True)
+        parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
+        if now.phase == "stopped":
+            parts = ["stopping, what is done is kept"]
+        elif not now.steps and now.phase == "running":
+            parts.append("compiling")
+        left = "" if now.remaining_s is None or now.phase != "running" else time_left(now)
+        done = now.found + now.finished
+        tell(Stage("Training", done, now.total, "runs", ", ".join(parts), left))
+
+    return hear
+
+
+def on_cluster(tell: Tell) -> Callable[[int, int], None]:
+    """What takes how many parts of a grid a cluster has done."""
+    tell(Stage("Training", note="on the cluster"))
+    return lambda done, total: tell(Stage("Training", done, total, "parts", "on the cluster"))
+
+
+def sentence(stage: Stage) -> str:
+    """A stage as a line of a log."""
+    text = f"{stage.name}: {_counted(stage)}" if stage.total else stage.name
+    text += f", {stage.note}" if stage.note else ""
+    return text + (f", {stage.left} left." if stage.left else ".")
+
+
+def _counted(stage):
+    return f"{stage.done} of {count(stage.total, stage.of.removesuffix('s'))}"
+
+
+def line(stage: Stage, columns: int, lasted_s: float, encoding: str = "utf-8") -> tuple[str, ...]:
+    """A stage as a line of a terminal: its name, the part of the bar that is done, the rest of it, and a text.
+
+    Args:
+        stage: The stage.
+        columns: Width of the terminal; the line is shorter.
+        lasted_s: Seconds that the stage has taken so far, told where nobody knows the time left.
+        encoding: Encoding of the terminal.
+    """
+    full, empty = ("━", "─") if encodable("━", encoding) == "━" else ("#", "-")
+    name = f"{stage.name:<{_NAMES}}  "[: max(0, columns - _SPARE)]
+    size = min(30, columns // 5, columns - _SPARE - len(name) - 2) if stage.total else 0
+    size = max(0, size)
+    part = size * min(stage.done, stage.total) // stage.total if stage.total else 0
+    bar = (full * part, empty * (size - part) + ("  " if size else ""))
+    room = max(0, columns - _SPARE - len(name) - sum(map(len, bar)))
+    said = [_counted(stage) if stage.total else "", f"{stage.left} left" if stage.left else ""]
+    text = ", ".join(one for one in (*said, encodable(stage.note, encoding)) if one)
+    lasted = f"{', ' if text else ''}for {duration(int(lasted_s))}"
+    if not stage.left and len(text + lasted) <= room:
+        text += lasted
+    return name, *bar, text if len(text) <= room else f"{text[: max(0, room - 3)]}..."[:room]
+
+
+class Pace:
+    """When a log hears of a stage."""
+
+    def __init__(self):
+        self._next_s, self._told = _FIRST_S, ""
+
+    def due(self, elapsed_s: float, name: str, lasted_s: float) -> bool:
+        """Whether a stage is to be told now.
+
+        Args:
+            elapsed_s: Seconds since the start.
+            name: The stage.
+            lasted_s: Seconds since the stage began.
+        """
+        if elapsed_s < self._next_s and (name == self._told or lasted_s < _FIRST_S):
+            return False
+        self._next_s, self._told = elapsed_s + min(elapsed_s, _EVERY_S), name
+        return True
+
+
+class _Shown:
+    """What is shown of the last stage that was told."""
+
+    def __init__(self):
+        self._began = self._since = time.monotonic()
+        self._now: Stage | None = None
+
+    def __call__(self, now: Stage) -> None:
+        if self._now is None or self._now.name != now.name:
+            self._since = time.monotonic()
+        self._now = now
+
+    def close(self) -> None:
+        """Show no more."""
+
+
+class _Lines(_Shown):
+    """Lines for a log; written beside the work, so that a long cell or figure is told too."""
+
+    def __init__(self):
+        super().__init__()
+        self._pace, self._closed = Pace(), threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, now: Stage) -> None:
+        super().__call__(now)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._thread.start()
+
+    def _watch(self):
+        while not self._closed.wait(0.5):
+            now, at = self._now, time.monotonic()
+            if now and self._pace.due(at - self._began, now.name, at - self._since):
+                print(sentence(now), file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join()
+
+
+class _Bar(_Shown):
+    """A line at the foot of a terminal, above which everything else is printed."""
+
+    def __init__(self):
+        super().__init__()
+        self._live: Any = None
+
+    def __call__(self, now: Stage) -> None:
+        super().__call__(now)
+        if self._live is None:
+            self._live = _live(self._drawn)
+            self._live.start()
+
+    def _drawn(self, console):
+        from rich.text import Text
+
+        now, at = self._now, time.monotonic()
+        if now is None or at - self._began < _PATIENCE_S:
+            return Text()
+        parts = line(now, console.width, at - self._since, console.encoding)
+        styles = ("bold", "green", "dim", "")
+        return Text.assemble(*zip(parts, styles, strict=True), no_wrap=True)
+
+    def close(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+
+def _live(draw: Callable[[Any], Any]) -> Any:
+    """What draws a line again and again; it leaves the cursor as it is, so that no end of this process can hide it."""
+    from rich.console import Console
+    from rich.live import Live
+
+    class Kept(Console):
+        def show_cursor(self, show: bool = True) -> bool:
+            return False
+
+    console = Kept(stderr=True, highlight=False)
+    return Live(
+        console=console,
+        get_renderable=lambda: draw(console),
+        transient=True,
+        redirect_stdout=sys.stdout.isatty(),
+    )

@@ -1,0 +1,122 @@
+"""How far a run is: the bar of a terminal, and the lines of a log."""
+
+import os
+import time
+
+import pytest
+from pseudo_terminal import in_terminal
+
+from foretrain.engine.progress import Progress
+from foretrain.laboratory import stages
+from foretrain.laboratory.stages import Pace, Stage, line, sentence, training
+
+JUDGING = Stage("Judging", 12, 36, "cells")
+RUNNING = Stage("Training", 12, 40, "runs", "9 converged, 3 took all steps", "at most 2 h 5 min")
+
+
+@pytest.mark.parametrize("columns", [10, 20, 40, 60, 80, 140])
+@pytest.mark.parametrize("stage", [JUDGING, RUNNING, Stage("Drawing", note="a" * 200)])
+def test_a_bar_leaves_room_for_what_a_terminal_echoes(columns, stage):
+    text = "".join(line(stage, columns, 4000.0))
+    assert len(text) <= columns - len("^C")
+    assert "\n" not in text
+
+
+def test_a_bar_tells_what_is_known_of_a_stage():
+    assert "".join(line(JUDGING, 60, 42.3)) == "Judging     ━━━━────────  12 of 36 cells, for 42 s"
+    assert "".join(line(JUDGING, 60, 42.3, "ascii")).startswith("Judging     ####--------  12 of")
+    assert "".join(line(Stage("Drawing"), 80, 3.0)) == "Drawing     for 3 s"
+    told = line(RUNNING, 140, 60.0)[-1]
+    assert told == "12 of 40 runs, at most 2 h 5 min left, 9 converged, 3 took all steps"
+    assert line(RUNNING, 80, 60.0)[-1].startswith("12 of 40 runs, at most 2 h 5 min left, 9 c")
+
+
+def test_a_line_of_a_log_tells_what_is_known_of_a_stage():
+    assert sentence(JUDGING) == "Judging: 12 of 36 cells."
+    assert sentence(Stage("Drawing", 0, 1, "figures", "loss")) == "Drawing: 0 of 1 figure, loss."
+    assert sentence(Stage("Reading", of="runs")) == "Reading."
+    assert sentence(RUNNING).endswith("3 took all steps, at most 2 h 5 min left.")
+
+
+def told(*lasting: float) -> list[tuple[float, int]]:
+    """When a log hears of which of some stages, told every half second; each lasts so many seconds."""
+    pace, now, heard = Pace(), 0.0, []
+    for number, length in enumerate(lasting):
+        began = now
+        while now < began + length:
+            now += 0.5
+            if pace.due(now, str(number), now - began):
+                heard.append((now, number))
+    return heard
+
+
+def test_a_log_hears_little_of_a_run_and_something_of_every_long_stage():
+    assert told(3, 2, 4) == []
+    assert told(100) == [(10.0, 0), (20.0, 0), (40.0, 0), (80.0, 0)]
+    assert told(100, 1, 5, 30, 3)[4:] == [(116.0, 3)]  # the short ones say nothing
+    hours = told(36_000, 3600, 600)
+    assert len(hours) < 85
+    assert {number for _, number in hours} == {0, 1, 2}
+
+
+def test_a_log_hears_what_is_to_be_done_of_a_long_sweep_alone(capsys):
+    heard = []
+    hear = training(heard.append)
+    hear(Progress("starting", 1, 1, 10, predicted_steps=1e7))
+    said = capsys.readouterr().err
+    assert said == "10 runs, about 1e+07 steps, 1 program to compile, 1 worker.\n"
+    hear(Progress("starting", 1, 1, 10, predicted_steps=1e4))
+    hear(Progress("running", 1, 1, 10))
+    ended = {"out_of_steps": 3, "stalled": 1}
+    hear(Progress("running", 1, 1, 10, 2, 4, outcomes=ended, steps=9, remaining_s=70, bound=True))
+    hear(Progress("stopped", 1, 1, 10, 2, 4, outcomes=ended, steps=9))
+    assert capsys.readouterr().err == ""
+    assert [sentence(stage) for stage in heard[2:]] == [
+        "Training: 0 of 10 runs, compiling.",
+        "Training: 6 of 10 runs, 3 took all steps, 1 stalled, at most 1 min 10 s left.",
+        "Training: 6 of 10 runs, stopping, what is done is kept.",
+    ]
+
+
+def test_what_is_no_terminal_gets_lines_and_nobody_is_told_what_is_quiet(capsys, monkeypatch):
+    monkeypatch.setattr(stages, "_FIRST_S", 0.0)
+    for quiet in (True, False):
+        with stages.stages(quiet=quiet) as tell:
+            tell(JUDGING)
+            time.sleep(0.0 if quiet else 0.8)
+        assert capsys.readouterr().err == ("" if quiet else "Judging: 12 of 36 cells.\n")
+
+
+HELD_UP = """
+import sys, time
+from foretrain.laboratory import stages
+stages._PATIENCE_S = 0.0
+try:
+    with stages.stages() as tell:
+        for name in ("Training", "Judging", "Drawing"):
+            tell(stages.Stage(name, 1, 3, "cells", "\\xe9" * 300))
+            print("heard", name, file=sys.stderr)
+            time.sleep(0.2)
+        time.sleep(60 if len(sys.argv) > 1 else 0)
+except KeyboardInterrupt:
+    print("ended")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="terminals of POSIX")
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_a_terminal_is_left_as_it_was(locale):
+    """The lines printed meanwhile stand above the bar, of which nothing is left, not even a hidden cursor."""
+    heard = [f"heard {name}" for name in ("Training", "Judging", "Drawing")]
+    given = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for columns, more in ((60, []), (140, ["wait"]))[: 1 if locale == "C" else 2]:
+
+        def interrupt(screen, job, more=more):
+            return bool(more) and screen.lines[screen.row].startswith("Drawing") and b"\x03"
+
+        command = ["-c", HELD_UP, *more]
+        code, screen, whole = in_terminal(command, columns, then=interrupt, environment=given)
+        assert code == 0, whole
+        assert screen.left == heard + ["ended"] * len(more)
+        assert ("━" in whole, "#" in whole) == (locale != "C", locale == "C")
+        assert "\x1b[?25l" not in whole

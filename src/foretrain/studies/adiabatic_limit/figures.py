@@ -14,6 +14,10 @@ from foretrain.figures.style import (
 
 from .claims import deviation_error
 
+SHOWS = {
+    "ratio": ("frozen", "isotropic"),
+}
+
 
 def draw(grid):
     """Energy of pairs over time, beside that of the effective loss; the frozen map's error against the ratio."""

@@ -13,6 +13,14 @@ from foretrain.training.masked_rank_one import ESCAPE
 from foretrain.training.masked_rank_one_claims import generalised
 
 _COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
+SHOWS = {
+    "misalignment": ("alignment-exponent", "gap-grows"),
+    "generalisation": ("generalises", "signs-decide", "not-always", "only-wide"),
+    "stuck": ("stuck-rate",),
+    "alignment-and-generalisation": (
+        *("aligned-generalises", "zero-loss-generalises", "stuck-training"),
+    ),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -8,6 +8,10 @@ from foretrain.study import at_end
 
 from .study import CLASSES
 
+SHOWS = {
+    "points": ("same-class", "different-classes", "control"),
+}
+
 
 def draw(grid):
     """Points of the first seed before and after, and after the flow of the loss that is not normalised."""

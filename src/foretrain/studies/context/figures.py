@@ -11,6 +11,14 @@ from foretrain.plans.grid import Grid
 from foretrain.training.pathways import SOLVED
 
 _GATINGS = {"always-on": "vermillion", "per-context": "blue"}
+SHOWS = {
+    "learning-curve": (
+        *("loss-always-on", "loss-per-context", "curve-per-context", "curve-always-on"),
+        *("curve-per-context-samples", "curve-always-on-samples"),
+    ),
+    "relu-gates": ("gates-per-context",),
+    "gatings": ("gates-per-context", "gates-fastest"),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -11,6 +11,12 @@ from foretrain.training.embedding_claims import by_size
 from .claims import measured
 from .theory import critical_sizes
 
+SHOWS = {
+    "steps": ("half-unique", "learned-from", "never-below", "always-above", "rate-grows", "trend"),
+    "predictions": ("theory-steps", "ranking", "better"),
+    "paths": ("direction",),
+}
+
 
 def draw(grid):
     """Probabilities, rates and steps against the training size, predicted against measured steps, and one pair of paths."""

@@ -11,6 +11,12 @@ _CURVES = {
     "row_accuracy": ("accuracy", "orange"),
 }
 _PARTS = {"signal_length": ("signal", "vermillion"), "decay_length": ("decay", "purple")}
+SHOWS = {
+    "course": (
+        *("decay-absent", "decay-first", "decay-balances", "probability-curve", "accuracy-curve"),
+        *("probability-beyond-loss", "rank-ten-stuck"),
+    ),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -7,6 +7,10 @@ from foretrain.figures.style import PALETTE, panels
 
 from .claims import exact, sampled
 
+SHOWS = {
+    "coefficients": ("closed-form", "from-below", "multiplicity", "at-larger-beta"),
+}
+
 
 def draw(grid):
     """Sampled against exact coefficients, and what is missing by multiplicity."""

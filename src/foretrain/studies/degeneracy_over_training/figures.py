@@ -13,6 +13,20 @@ BLUE, RED, GREEN = PALETTE["blue"], PALETTE["vermillion"], PALETTE["green"]
 GREY = "#c5c9cd"
 TRAINED = ("routing", "s-curve", "grokking")
 RIVALS = {"routing": "separate pathways win", "grokking": "drawn answers"}
+SHOWS = {
+    "training": (
+        *("falls", "fastest", "not-by-decay", "rise", "winner", "separate-winner"),
+        "fewer-generalise",
+    ),
+    "grokking": (
+        *("rank-falls", "synchronise", "synchronised", "similar-then", "lower-together"),
+        "lower-then",
+    ),
+    "selection": (
+        *("linear-closed-form", "linear-measured", "rectified-measured", "rectified-warm"),
+        *("linear-not-loss", "rectified-not-loss"),
+    ),
+}
 
 
 def draw(grid):

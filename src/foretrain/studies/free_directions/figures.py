@@ -15,6 +15,15 @@ _CURVES = {
     "edges_at_scale": "edges of the interaction basis",
     "weights_at_scale": "weights between neurons",
 }
+SHOWS = {
+    "counts": (
+        *("accounted", "accounted-deep", "counted-is-free", "rise-power", "rise-size", "off-data"),
+    ),
+    "scale": (
+        *("by-roots", "enough-at-scale", "needed-at-scale", "edges-needed-at-scale"),
+        *("weights-at-scale", "by-volume"),
+    ),
+}
 
 
 def draw(grid):

@@ -26,6 +26,10 @@ _NAMES = {
     "batch_size": "Batch size (0: all)",
     "init_scale": "Scale of the initial embeddings",
 }
+SHOWS = {
+    "phases": ("one-dimensional", "one-seed", "boundary"),
+    "times": ("delay-ratio", "delay-order", "both-causes", "memorization-is-of-representation"),
+}
 
 
 def draw(grid):

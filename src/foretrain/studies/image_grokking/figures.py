@@ -11,6 +11,11 @@ from foretrain.training.image_perceptron import first_steps
 from .claims import MAP, generalised, phases
 from .study import SIZES, compared
 
+SHOWS = {
+    "phases": ("four-phases", "memorises"),
+    "delay": ("forgotten", "inverse-decay", "more-images"),
+}
+
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """The map, and what the step of generalisation depends on."""

@@ -11,6 +11,16 @@ from foretrain.plans.grid import Grid
 from foretrain.training.routing_claims import AXES
 
 _KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
+SHOWS = {
+    "fraction": (
+        *("trained-high", "least-squares", "forty-percent", "small-start", "connected"),
+        "disconnected",
+    ),
+    "fraction-1": ("trained-high", "least-squares", "forty-percent", "small-start"),
+    "fraction-2": ("twenty-five-percent",),
+    "scale": ("trained-high", "small-start", "large-start"),
+    "routes": ("same-mask",),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

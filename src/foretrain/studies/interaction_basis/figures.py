@@ -18,6 +18,15 @@ STYLES: dict[str, Any] = {
     "local": (0, (2, 2))
 }  # both bases are nearly the same: the other must be seen beneath it
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
+SHOWS = {
+    "curves": (
+        *("fewer-directions", "fewer-edges", "modular-directions", "modular-edges"),
+        *("transformer-directions", "transformer-edges", "local-edges"),
+    ),
+    "frequencies": (
+        *("frequencies-at-the-end", "frequencies-when-fitted", "frequencies-of-this-basis"),
+    ),
+}
 
 
 def draw(grid):

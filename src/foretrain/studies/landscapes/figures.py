@@ -17,6 +17,12 @@ TITLES = {
     "cross": "$w_1^2 w_2^2$",
     "partial": "$w_1^2 w_2^4$",
 }
+SHOWS = {
+    "curves": (
+        *("by-volume", "by-temperature", "crossover", "plane", "cross", "partial", "same-curve"),
+    ),
+    "surfaces": ("plane", "cross"),
+}
 
 
 def draw(grid):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _JUDGED = "Judged by "
-_NAMED = re.compile(r"`([\w-]+)/([\w.-]+)`")
+_NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
 _PACKAGE = Path(__file__).parents[1]
 
 

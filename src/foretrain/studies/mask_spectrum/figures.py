@@ -7,6 +7,12 @@ from foretrain.figures.style import PALETTE, panels, simulation_line, theory_lin
 from foretrain.plans.grid import Grid
 from foretrain.training.masked_rank_one_claims import flown
 
+SHOWS = {
+    "bulk": ("outlier-shift", "bulk-edge", "quarter-circle"),
+    "sizes": ("outlier", "dominates-by-a-lot", "second-value"),
+    "training": ("outlier-in-training",),
+}
+
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """The bulk with its law, both edges against size, and mode amplitudes while the rank-one model trains."""

@@ -14,6 +14,16 @@ _MODE_COLOURS = ("black", "green", "purple", "orange")
 _SHOWN_SCALE = 1e-4
 _SHOWN_ENDS = {0.3: "vermillion", 1e-2: "orange", 1e-4: "green", 1e-8: "blue"}
 _FLOOR = 1e-9  # smaller products are drawn there
+SHOWS = {
+    "escape": ("closed-forms", "sign-change", "S-to-infinity"),
+    "escape-time": ("escape-constant", "escape-time"),
+    "alignment": ("best-rank-one", "alignment-exponent"),
+    "outcomes": (
+        *("every-connected-mask", "stuck-rate", "stuck-training", "zero-loss-generalises"),
+        "agreeing-signs",
+    ),
+    "components": ("ends", "across-components"),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

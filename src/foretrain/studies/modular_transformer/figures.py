@@ -13,6 +13,12 @@ from .claims import MAP, snapshots
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LOOKS = {"final": "-", "current": ":", "random": (0, (1, 3))}
+SHOWS = {
+    "learning-curve": ("entropy-peaks", "entropy-falls"),
+    "circles": ("circle-at-the-end", "nothing-when-fitted", "structure-at-the-start"),
+    "projections": ("final-axes-are-better", "few-axes"),
+    "phases": ("borders", "forgetting", "decay-helps"),
+}
 
 
 def draw(grid):

@@ -9,6 +9,13 @@ from .sampled_claims import PAIRS, derived, more, planted, surplus
 from .study import ACTIVATIONS, UNITS
 
 EXCESS = {"relu": 2, "identity": 6, "tanh": 0}
+SHOWS = {
+    "modules": ("secant-slope", "logarithmic-count", "search"),
+    "entangled": (
+        *("modular-is-lower", "rotation", "cancelling", "cancelling-rectified", "shared-once"),
+        *("trained-apart", "sampled-constrained-sum", "sampled-linear-sum", "sampled-smooth-sum"),
+    ),
+}
 
 
 def draw(grid):

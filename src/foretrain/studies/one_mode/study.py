@@ -13,6 +13,7 @@ COST = "5 s"
 REFERENCES = ("saxe2014", "saxe2022")
 PRESETS = {"paper": {"learning_rate": 0.001, "steps": 20000, "observe_every": 100}}
 OPTIMIZERS = ("sgd", "momentum", "adam")
+SHOWS = {"strength": ("closed-form", "half-time")}
 lab.declare(
     Variable("strength", ("step",), meaning="Product of the two weights: what is learned."),
     Variable("imbalance", ("step",), meaning="Difference of the squared weights."),

@@ -23,6 +23,13 @@ _NODES = {  # places of the five representations of four numbers, by what they h
     (True, True, True): (1, 2),
 }
 _NAMES = ("none", "$E_0+E_2=2E_1$", "$E_0+E_3=E_1+E_2$", "$E_1+E_3=2E_2$", "all three")
+SHOWS = {
+    "accuracy": ("predicted-accuracy", "ideal-accuracy", "ideal-rqi", "grows"),
+    "lattice": ("on-lattice", "whole-lattice", "slow-is-better"),
+    "predictors": ("after-decoder",),
+    "plane": ("circle",),
+    "areas": ("circle",),
+}
 
 
 def draw(grid):

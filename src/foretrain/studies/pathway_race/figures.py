@@ -19,6 +19,13 @@ from foretrain.studies.pathway_race.theory import DUELS, half_times
 from foretrain.training.routing import items_task
 
 _TIME = "Time (step × learning rate)"
+SHOWS = {
+    "strengths": ("sharing-faster",),
+    "half-times": ("sharing-faster", "half-time", "speed-up"),
+    "mixed": ("full-sharing-wins", "head-start", "loser-mixed", "loser-handicapped"),
+    "losers": ("loser-mixed-of-start", "loser-handicapped-of-start"),
+    "starts": ("half-time-of-start", "loser-mixed-of-start", "loser-handicapped-of-start"),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -11,6 +11,10 @@ from .claims import deduction, plane
 
 _GREY = "#9aa0a6"
 _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
+SHOWS = {
+    "fractions": ("lower-bound", "deduced-only", "grows", "sooner", "transition", "after-decoder"),
+    "matrices": ("hexagon",),
+}
 
 
 def draw(grid):

@@ -13,6 +13,7 @@ REFERENCES = ("liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}
+SHOWS = {"grokking": ("predicted-steps", "law", "decay-slope", "samples-slope", "never")}
 lab.declare(
     lab.Variable("law", unit="step", meaning="What the null space forgets by, inf = never."),
     lab.Variable(

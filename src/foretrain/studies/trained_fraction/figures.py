@@ -22,6 +22,10 @@ _TITLES = {
     "biregular": "Random biregular",
     "islands": "Two islands",
 }
+SHOWS = {
+    "error-against-fraction": ("trained", "threshold", "generalises-at-40%", "few-outputs"),
+    "pairs": ("connectivity", "connectivity-small-init"),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

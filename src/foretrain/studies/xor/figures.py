@@ -13,6 +13,12 @@ from foretrain.measures.gates import angle_clusters
 from foretrain.plans.grid import Grid
 
 _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
+SHOWS = {
+    "cell-types": ("cell-types", "cell-directions"),
+    "learning-curve": ("relu-tracks-closed-form", "relu-unfitted", "gated-unfitted"),
+    "pathways": ("relu-start", "relu-start-derived"),
+    "gatings": ("gates-one-per-example", "gates-fastest"),
+}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

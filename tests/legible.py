@@ -1,4 +1,4 @@
-"""Whether a figure can be read: every text inside it, no text on another, no legend on a curve."""
+"""Whether a figure can be read: every text inside it, none on another, no legend on a curve, every axis and dash named."""
 
 import itertools
 
@@ -22,21 +22,48 @@ def troubles(figure) -> list[str]:
             continue
         box = text.get_window_extent(renderer)
         words = " ".join(text.get_text().split())[:40]
-        boxes.append((words, box))
+        boxes.append((words, box, _corners(text, renderer)))
     found = [
         f"`{words}` leaves the figure"
-        for words, box in boxes
+        for words, box, _ in boxes
         if box.x0 < whole.x0 - _SLACK
         or box.y0 < whole.y0 - _SLACK
         or box.x1 > whole.x1 + _SLACK
         or box.y1 > whole.y1 + _SLACK
     ]
-    for (first, one), (second, other) in itertools.combinations(boxes, 2):
+    for (first, one, these), (second, other, those) in itertools.combinations(boxes, 2):
         wide = min(one.x1, other.x1) - max(one.x0, other.x0)
         high = min(one.y1, other.y1) - max(one.y0, other.y0)
-        if wide > _SLACK and high > _SLACK:
+        if wide > _SLACK and high > _SLACK and _meet(these, those):
             found.append(f"`{first}` lies on `{second}`")
-    return found + _covered(figure, renderer)
+    return found + _covered(figure, renderer) + _unnamed(figure, hidden) + _unexplained(figure)
+
+
+def _corners(text, renderer) -> np.ndarray:
+    """Corners of a text, (4, 2), turned as it is."""
+    turn = text.get_rotation()
+    if turn % 90 == 0:
+        return text.get_window_extent(renderer).corners()[[0, 1, 3, 2]]
+    whole = text.get_window_extent(renderer)
+    text.set_rotation(0)
+    flat = text.get_window_extent(renderer)
+    text.set_rotation(turn)
+    angle = np.deg2rad(turn)
+    turned = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    middle = (whole.corners().min(0) + whole.corners().max(0)) / 2
+    half = np.array([[-1, -1], [-1, 1], [1, 1], [1, -1]]) * [flat.width / 2, flat.height / 2]
+    return middle + half @ turned.T
+
+
+def _meet(one, other) -> bool:
+    """Whether two rectangles, each (4, 2), overlap: no line along a side of either parts them."""
+    for corners in (one, other):
+        for side in np.diff(corners[:3], axis=0):
+            across = np.array([-side[1], side[0]]) / (np.hypot(*side) or 1)
+            these, those = one @ across, other @ across
+            if min(these.max(), those.max()) - max(these.min(), those.min()) <= _SLACK:
+                return False
+    return True
 
 
 def _hidden(figure) -> set[int]:
@@ -81,3 +108,58 @@ def _covered(figure, renderer) -> list[str]:
             if below.mean() > _COVERED:
                 found.append(f"a legend lies on the curve `{line.get_label()}`")
     return found
+
+
+def _unnamed(figure, hidden) -> list[str]:
+    """Axes with numbers at their ticks and no name, neither of their own nor of a panel in their row or column."""
+    found = []
+    for number, ax in enumerate(figure.axes):
+        if not ax.get_visible() or not ax.axison or hasattr(ax, "get_zlim"):
+            continue
+        for axis, whole in (
+            (ax.xaxis, figure.get_supxlabel()),
+            (ax.yaxis, figure.get_supylabel()),
+        ):
+            ticks = [text for text in axis.get_ticklabels(which="both") if id(text) not in hidden]
+            texts = [text.get_text().replace("mathdefault", "") for text in ticks]
+            if not any(texts) or any(map(str.isalpha, "".join(texts))):
+                continue  # words name themselves
+            named = [getattr(one, f"get_{axis.axis_name}label")() for one in _beside(figure, ax)]
+            if not whole and not any(named):
+                found.append(f"axis {axis.axis_name} of panel {number + 1} has no name")
+    return found
+
+
+def _beside(figure, ax) -> list:
+    """Some axes and those in their row or column."""
+    spec = ax.get_subplotspec()
+    places = [(other, other.get_subplotspec()) for other in figure.axes]
+    return [ax] + [
+        other
+        for other, place in places
+        if spec is not None and place is not None
+        if place.get_gridspec() is spec.get_gridspec()
+        if place.colspan == spec.colspan or place.rowspan == spec.rowspan
+    ]
+
+
+def _unexplained(figure) -> list[str]:
+    """Dashes that no legend shows, in panels that say nothing themselves."""
+    legends = [*figure.legends, *(ax.get_legend() for ax in figure.axes)]
+    told = {
+        _dashes(line) for legend in legends if legend is not None for line in legend.get_lines()
+    }
+    return [
+        f"nothing says what is drawn {line.get_linestyle()} in panel {number + 1}"
+        for number, ax in enumerate(figure.axes)
+        for line in ax.get_lines()
+        if line.get_visible()
+        and len(line.get_xdata())
+        and line.get_linestyle() in ("--", ":", "-.")
+        and _dashes(line) not in told
+        and not ax.texts
+    ]
+
+
+def _dashes(line) -> str:
+    return str(line._unscaled_dash_pattern)

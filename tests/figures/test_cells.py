@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from legible import troubles
 from made_claims import made
 
 from foretrain.figures import draw_cells
@@ -89,7 +90,7 @@ def test_what_holds_everywhere_gives_way_to_what_does_not():
         for scale in SCALES
     ]
     drawing = draw_cells([*sound, *claims(axes, ("broken",))], axes)["cells"]
-    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes]
+    titles = [ax.get_title(loc="left").splitlines()[0] for ax in drawing.figure.axes]
     assert titles == [f"sound-{n}" for n in range(5)] + ["broken"]
     assert "Of 7 such claims 6 are drawn" in drawing.caption
 
@@ -101,6 +102,21 @@ def test_nothing_is_drawn_without_an_axis_of_several_numbers(axes):
     assert draw_cells(claims(axes) if axes else [], axes) == {}
 
 
-def test_a_claim_with_one_cell_on_an_axis_is_not_drawn():
-    (one, *_) = claims({"init_scale": SCALES})
-    assert draw_cells([one], {"init_scale": SCALES}) == {}
+def test_a_claim_with_one_cell_or_one_value_on_an_axis_is_not_drawn():
+    axes = {"init_scale": SCALES}
+    (one, *_) = claims(axes)
+    assert draw_cells([one], axes) == {}
+    lost = [made("a", [np.nan, np.nan], (0, 1), cell={"init_scale": one}) for one in SCALES[1:]]
+    assert draw_cells([one, *lost], axes) == {}
+
+
+def test_a_line_parts_cells_whose_value_is_allowed_from_the_others():
+    axes = {"init_scale": SCALES, "rank": [1, 2, 3, 4]}
+    figure = draw_cells(claims(axes), axes)["cells"].figure
+    (edge,) = [line for line in figure.axes[0].get_lines() if line.get_label().startswith("edge")]
+    # At the first rank every value lies beyond what is allowed, at all others inside.
+    places = edge.get_ydata()
+    assert set(places[np.isfinite(places)]) == {1.5}
+    assert edge.get_xdata()[np.isfinite(places)].size == 2 * len(SCALES)
+    assert figure.axes[0].get_title(loc="left").startswith("a\n")
+    assert troubles(figure) == []

@@ -6,6 +6,7 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 import xarray as xr
+from legible import troubles
 from matplotlib.colors import to_rgb
 
 from foretrain.figures import save
@@ -202,7 +203,8 @@ def test_runs_that_ended_early_or_blew_up_are_left_out_and_an_empty_panel_says_s
     expected = whole.simulation.loss[0, 1:, 25].mean()
     assert lines(first, False)[-1].get_ydata()[25] == pytest.approx(float(expected))
     assert "over 6 to 7 seeds" in " ".join(" ".join(labels(drawing.figure)).split())
-    save({"loss": drawing}, tmp_path)
+    if lost == np.inf:
+        save({"loss": drawing}, tmp_path)
 
 
 def test_runs_that_converged_keep_their_last_value():
@@ -334,3 +336,25 @@ def test_ordered_values_have_colours_in_their_order():
     ]
     brightness = [sum(to_rgb(colour)) for colour in colours]
     assert brightness == sorted(brightness)
+
+
+@pytest.mark.parametrize(
+    ("axes", "options"),
+    [
+        ({}, {"seeds": 1, "with_time": False}),
+        (AXES, {"seeds": 2}),
+        ({"rank": (1, 2)}, {"modes": 3}),
+    ],
+)
+def test_the_default_figures_can_be_read_at_their_smallest_and_over_axes(axes, options):
+    for drawing in draw(grid(axes, **options)).values():
+        assert troubles(drawing.figure) == []
+
+
+def test_a_dim_of_one_value_leaves_ordered_colours_to_the_axis():
+    drawing = draw(grid({"rank": (1, 2), "init_scale": (0.1, 0.2)}, modes=1))["mode_strength"]
+    one, other = (
+        line.get_color() for line in drawn(drawing.figure.axes[0]) if line.get_linewidth() > 2
+    )
+    assert sum(to_rgb(one)) < sum(to_rgb(other))
+    assert sum(to_rgb(one)) < 0.8  # the dark end of the sequence, no colour of the palette

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import NullLocator
 
 from foretrain.claims.cells import gather, over_axes
@@ -18,6 +19,8 @@ _FEWEST = 4  # values of an axis from which a claim is drawn over it
 _PANELS = 6
 _TICKS = {"x": 5, "y": 8}  # at most, where their labels do not meet
 _WIDE = 30.0  # from this ratio of its ends on a measured value is drawn on a logarithmic scale
+_LINES = 3  # at most, of the sentence above a panel
+_HALO = withStroke(linewidth=3.2, foreground="white")  # a cross is seen on every colour
 _MARKS = {FAILS: ("x", PALETTE["vermillion"]), INCONCLUSIVE: (".", "#ffffff")}
 
 
@@ -60,16 +63,22 @@ def draw(claims: list[Claim], axes: dict[str, list]) -> dict[str, Drawing]:
     drawn = [shown[n] for n in sorted(chosen)]
     columns = min(2, len(drawn))
     rows = -(-len(drawn) // columns)
-    figure, grid = panels(rows, columns, squeeze=False, height=3.3 * rows + 0.4)
+    figure, grid = panels(rows, columns, squeeze=False, height=3.7 * rows + 0.4)
     for ax in grid.ravel()[len(drawn) :]:
         ax.set_visible(False)
     for ax, panel in zip(grid.ravel(), drawn, strict=False):
         (_map if len(panel.along) == 2 else _curve)(ax, panel)
-        title = textwrap.wrap(panel.id, 26 if columns == 2 else 60)
-        ax.set_title("\n".join(title), loc="left", fontsize=12)
+        ax.set_title(_title(panel, 33 if columns == 2 else 66), loc="left", fontsize=10.5, pad=9)
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
         legend_below(figure)
     return {"cells": Drawing(figure, "Claims over the grid", _caption(drawn, len(shown)))}
+
+
+def _title(panel, wide) -> str:
+    """The id of a claim and its sentence, in lines of so many letters."""
+    said = next(iter(panel.claims.values())).statement
+    lines = textwrap.wrap(said, wide, max_lines=_LINES, placeholder=" ...")
+    return "\n".join([*textwrap.wrap(panel.id, wide), *lines]).replace("$", r"\$")
 
 
 def _panel(group, axes):
@@ -89,8 +98,8 @@ def _panel(group, axes):
         for index, claim in places.items()
         if tuple(index[position] for position in fixed) == held
     }
-    if len(found) < 2:
-        return None
+    if sum(np.isfinite(claim.measured) for claim in found.values()) == 1 or len(found) < 2:
+        return None  # a panel with one dot says nothing
     return _Panel(
         group.id, {n: list(along[n]) for n in names}, found, tuple(order[n] for n in fixed)
     )
@@ -142,9 +151,29 @@ def _map(ax, panel):
     _scale(ax.yaxis, ax.set_yscale, y)
     ax.figure.colorbar(mesh, ax=ax, label=_measured(next(iter(panel.claims.values()))))
     at = np.array([(x[column], y[row]) for column, row in panel.claims], float)
+    _edge(ax, panel, _edges(x), _edges(y), np.argsort(x), np.argsort(y))
     size = float(np.clip(60.0 / max(len(x), len(y)), 2.0, 7.0))
     _mark(ax, at[:, 0], at[:, 1], list(panel.claims.values()), size)
     ax.set(xlabel=across, ylabel=up)
+
+
+def _edge(ax, panel, x, y, columns, rows) -> None:
+    """The line between cells whose measured value is allowed and those whose is not."""
+    inside = np.full((len(rows), len(columns)), np.nan)
+    for (column, row), claim in panel.claims.items():
+        low, high = claim.allowed
+        if np.isfinite(claim.measured):
+            inside[row, column] = low <= claim.measured <= high
+    inside = inside[np.ix_(rows, columns)]
+    with np.errstate(invalid="ignore"):
+        beside, above = (np.abs(np.diff(inside, axis=axis)) == 1 for axis in (1, 0))
+    pieces = [([x[j + 1]] * 2, y[i : i + 2]) for i, j in np.argwhere(beside)]
+    pieces += [(x[j : j + 2], [y[i + 1]] * 2) for i, j in np.argwhere(above)]
+    if pieces:
+        points = np.array([[*zip(*ends, strict=True), (np.nan, np.nan)] for ends in pieces])
+        halo = withStroke(linewidth=4.5, foreground=INK)
+        line = {"color": "white", "linewidth": 2, "path_effects": [halo]}
+        ax.plot(*points.reshape(-1, 2).T, label="edge of what is allowed", zorder=4, **line)
 
 
 def _mark(ax, x, y, claims, size=7.0):
@@ -154,6 +183,7 @@ def _mark(ax, x, y, claims, size=7.0):
         if not here.any():
             continue
         edge = {"markeredgecolor": INK, "markeredgewidth": 0.6} if marker == "." else {}
+        edge = edge or {"markeredgewidth": 1.8, "path_effects": [_HALO]}
         options = {"linestyle": "", "color": colour, "marker": marker, "markersize": size, **edge}
         seen = np.isfinite(y)
         ax.plot(x[here & seen], y[here & seen], zorder=5, **options)
@@ -171,8 +201,22 @@ def _scale(axis, set_scale, values):
     if _is_geometric(values):
         set_scale("log")
     some = values[:: max(1, -(-(len(values) - 1) // (most - 1)))]
+    if axis.axis_name == "x":
+        some = _apart(some, np.log if _is_geometric(values) else np.asarray)
     axis.set_ticks(some, [f"{value:.3g}" for value in some])
     axis.set_minor_locator(NullLocator())
+
+
+def _apart(values, scale) -> list[float]:
+    """Every so many of some ascending values, so that their labels do not meet side by side."""
+    places = scale(values)
+    places = (places - places[0]) / (places[-1] - places[0])
+    wide = np.array([0.027 * len(f"{value:.3g}") for value in values])
+    for every in range(1, len(values)):
+        gaps = np.diff(places[::every]) - wide[::every][1:] - wide[::every][:-1]
+        if (gaps > 0).all():
+            return list(values[::every])
+    return [values[0]]
 
 
 def _edges(values) -> np.ndarray:
@@ -209,7 +253,7 @@ def _caption(drawn, number) -> str:
         text += " Dotted lines bound what is allowed; the bands are 95% intervals over seeds."
         text += " Marks at the lower edge stand where nothing was measured."
     if 2 in kinds:
-        text += " Colour is the measured value; grey cells have none."
+        text += " Colour is the measured value; grey cells have none. White lines part what is allowed from what is not."
     text += " Crosses mark cells in which the claim fails, dots those in which it is inconclusive."
     fixed = dict.fromkeys(name for panel in drawn for name in panel.fixed)
     if fixed:

@@ -80,7 +80,8 @@ def _figure(grid, name: str) -> Drawing:
         figure, board = panels(rows, columns, squeeze=False, height=3.2 * rows + 0.5)
     for ax in board.ravel()[len(along) :]:
         ax.set_visible(False)
-    ordered = not any(dim in own for spot in lines.values() for dim in spot) and len(lines) > 1
+    long = [dim for dim in own if variable.sizes[dim] > 1]
+    ordered = not long and len(lines) > 1
     ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
     colours = [to_hex(one) for one in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, (place, value) in zip(board.ravel(), along.items(), strict=False):

@@ -10,28 +10,29 @@ def draw(grid):
         grid: With axes ``weight_decay`` and ``samples``; runs with ``loss``, ``validation_error`` and
             ``generalisation_step``, theory with ``validation_error`` and ``law``, by seed.
     """
-    from foretrain.figures import Drawing
+    from foretrain.figures import finished
     from foretrain.figures.style import (
-        PALETTE,
-        legend_below,
         panels,
+        shades,
         simulation_line,
         theory_line,
     )
 
     cell, words = grid.first(keep=("weight_decay",))
     figure, (left, right) = panels(1, 2, height=4.2)
-    colours = dict(zip(cell.values("weight_decay"), PALETTE.values(), strict=False))
+    decays = cell.values("weight_decay")
+    colours = dict(zip(decays, shades(len(decays)), strict=True))
     faint = simulation_line("#9aa0a6")
     for number, (decay, colour) in enumerate(colours.items()):
         runs, theory = (x.isel(seed=0, weight_decay=number) for x in (cell.simulation, cell.theory))
         left.loglog(runs["step"], runs["loss"], **faint)
         left.loglog(runs["step"], runs["validation_error"], **simulation_line(colour))
         left.loglog(runs["step"], theory["validation_error"].where(runs["loss"] > 0), **theory_line())  # fmt: skip
-        right.plot([], [], **simulation_line(colour, label=f"decay {decay:g}"))
+        right.plot([], [], **simulation_line(colour, label=rf"decay $\lambda$ = {decay:g}"))
     left.plot([], [], **faint, label="training error")
-    left.plot([], [], **theory_line(label="theory"))
-    left.axhline(cell.parameters.threshold, color="#c5c9cd", linewidth=1)
+    left.plot([], [], **theory_line(label="closed form, own data"))
+    line = {"color": "#9aa0a6", "linewidth": 1, "label": "generalises below"}
+    left.axhline(cell.parameters.threshold, **line)
     left.set(xlabel="Step", ylabel="Error", ylim=(1e-3, None))
     left.set_title("One run", loc="left")
     for one in grid.cells(keep=("samples",)):
@@ -49,9 +50,8 @@ def draw(grid):
         right.plot(counts, np.where(np.isfinite(middle), middle, np.nan), **theory_line())
     right.set(xlabel="Samples n", ylabel="Step of generalisation", yscale="log")
     right.set_title("Every run", loc="left")
-    legend_below(figure)
     caption = (
         "Left: errors of the first seed. Right: points are runs, those that never generalise are left out; theory is the "
         f"median of what the null space of each run forgets by.{words}"
     )
-    return {"grokking": Drawing(figure, "Errors and steps of generalisation", caption)}
+    return {"grokking": finished(figure, "Errors and steps of generalisation", caption)}

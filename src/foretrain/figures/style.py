@@ -4,6 +4,7 @@ Theory is thin, dashed and dark, drawn over simulation, which is thick, solid an
 Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as outlines: a figure looks the same everywhere.
 """
 
+import io
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -42,10 +43,14 @@ OPTIMISER_COLOURS = {
     "adam": PALETTE["orange"],
     "adamw": PALETTE["vermillion"],
 }
+SECOND_DASHES = (
+    0,
+    (6, 1.8, 1.2, 1.8),
+)  # of a second theory in one panel, told apart without colour, too
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half
-_DARK = 0.75  # sum of red, green and blue
+_DARK = 0.32  # luma, from 0 to 1
 _ROW = 3.4  # inches, height of one row of panels
 
 _SETTINGS = {
@@ -95,6 +100,16 @@ def style() -> AbstractContextManager:
     return mpl.rc_context(settings)
 
 
+class _ShownFigure(Figure):
+    """A figure that a notebook shows by itself, whether or not pyplot has been imported."""
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        with style():
+            self.savefig(picture, format="png")
+        return picture.getvalue()
+
+
 def panels(
     rows: int = 1, columns: int = 1, *, height: float | None = None, **options
 ) -> tuple[Any, Any]:
@@ -114,7 +129,7 @@ def panels(
     if record is not None and record.ax is not None and len(record.figures) == record.number:
         figure = _part_of(record.ax)
     else:
-        figure = Figure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
+        figure = _ShownFigure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
     if record is not None:
         record.figures.append(figure)
     return figure, figure.subplots(rows, columns, **options)
@@ -199,8 +214,8 @@ def theory_line(color=None, **overrides) -> dict:
     `color` is that of its simulation, drawn darker here; lighter where it is so dark that darker could not be seen on it.
     """
     shade = INK if color is None else tuple(0.45 * channel for channel in to_rgb(color))
-    if color is not None and sum(to_rgb(color)) < _DARK:
-        shade = tuple(0.6 + 0.4 * channel for channel in to_rgb(color))
+    if color is not None and np.dot((0.299, 0.587, 0.114), to_rgb(color)) < _DARK:
+        shade = tuple(0.5 + 0.5 * channel for channel in to_rgb(color))
     dashes = (0, (4, 2.2))
     return {"color": shade, "linestyle": dashes, "linewidth": 1.5, "zorder": 4, **overrides}
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing
+from foretrain.figures import finished
 from foretrain.figures.style import (
-    legend_below,
     panels,
     seed_band,
     shades,
@@ -28,22 +27,28 @@ def draw(grid):
     ratios = np.array(cell.values("rate_ratio"))
     for number, colour in enumerate(shades(len(ratios))):
         energy = cell.simulation["pair_energy"].isel(rate_ratio=number, seed=0)
-        words_of = f"ratio {ratios[number]:g}"
+        words_of = rf"$\eta_A/\eta_x$ = {ratios[number]:g}"
         left.semilogy(energy["time"], energy / energy[0], **simulation_line(colour, label=words_of))
     effective = cell.theory["pair_energy"].isel(rate_ratio=0, seed=0)
     left.semilogy(
         effective["time"], effective / effective[0], **theory_line(label="effective loss")
     )
-    left.set(xlabel=r"Time ($1/\eta_x$)", ylabel="Energy of pairs")
+    left.set(xlabel=r"Time ($1/\eta_x$)", ylabel="Energy of pairs / first")
     if len(ratios) > 1 and ratios[0] > 0:
-        for part in grid.cells(keep=kept):
+        parts = list(grid.cells(keep=kept))
+        parts.sort(key=lambda part: part.parameters.output_dim)
+        for part, colour in zip(parts, shades(len(parts)), strict=True):
             error = deviation_error(part.along(*kept))
             name = ", ".join(f"{axis} {value}" for axis, value in part.cell.items())
-            seed_band(right, ratios, error.T, name.replace("output_dim", "k ="))
-        right.set(xlabel=r"$\eta_A/\eta_x$", ylabel="Error, map frozen", xscale="log", yscale="log")
-    legend_below(figure)
+            seed_band(right, ratios, error.T, name.replace("output_dim", "k ="), color=colour)
+        right.set(
+            xlabel=r"$\eta_A/\eta_x$",
+            ylabel="Error with the map frozen",
+            xscale="log",
+            yscale="log",
+        )
     caption = (
         "Left: one seed, and exp(-2 t), what the effective loss of pairs says. Right: largest distance over time between "
         "deviations and those under the map of the start, relative to the start." + words
     )
-    return {"ratio": Drawing(figure, "Effective and real", caption)}
+    return {"ratio": finished(figure, "Effective and real", caption)}

@@ -69,6 +69,8 @@ def _alignments(p, root_seed, words):
     axes[0, 0].plot([], [], color=PALETTE["vermillion"], linewidth=2, label="target it gives up")
     axes[0, 0].plot([], [], "v", color=INK, label="gives way")
     axes[0, 0].plot([], [], color="0.75", label="all other targets")
+    if predicted is not None:
+        axes[0, 0].plot([], [], **theory_line(label="flow from the same start"))
     for ax in axes[-1]:
         ax.set_xlabel("Step")
     for row in axes:

@@ -12,6 +12,7 @@ from foretrain.figures.style import (
     OPTIMISER_NAMES,
     PALETTE,
     panels,
+    shades,
     simulation_line,
     titled_panels,
 )
@@ -62,7 +63,7 @@ def _bumps(part, words):
         style["color"] = OPTIMISER_COLOURS[p.optimizer]
         _point(axes[ranks.index(p.rank)], np.log10(p.relative_rate) + shift, bumps(cell), **style)
     for ax in axes:
-        ax.set_ylim(0, None)
+        ax.set_ylim(-0.04, None)
         ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
     for name in names:
         style = {"color": OPTIMISER_COLOURS[name], "linewidth": 4}
@@ -108,7 +109,7 @@ def _full_rank(part, words):
     rates, scales = part.values("relative_rate"), part.values("init_scale")
     names = [name for name in part.values("optimizer") if name in ("sgd", "adam")] or ["sgd"]
     figure, axes = panels(len(scales), len(names), squeeze=False, height=2.9 * len(scales))
-    colours = [PALETTE[name] for name in ("sky", "blue", "green", "orange", "vermillion", "purple")]
+    colours = shades(len(rates))
     for cell in part.cells():
         p = cell.parameters
         if p.rank != p.dimension or p.optimizer not in names:
@@ -116,7 +117,7 @@ def _full_rank(part, words):
         ax = axes[scales.index(p.init_scale), names.index(p.optimizer)]
         data, number = cell.simulation["relative_loss"], rates.index(p.relative_rate)
         label = f"relative rate {p.relative_rate:g}"
-        line = simulation_line(colours[number % 6], linewidth=1.1, alpha=0.7, label=label)
+        line = simulation_line(colours[number], linewidth=1.1, alpha=0.8, label=label)
         late = data.transpose("step", "seed")[1:, :6]
         ax.plot(late["step"] * p.relative_rate, late, **line)
     for row, scale in enumerate(scales):

@@ -1,18 +1,17 @@
 """Figures of the study ``circulant``: alignment and generalisation of bands of growing width."""
 
-import itertools
-
 import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.masked_rank_one import outcome_scatter
-from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+from foretrain.figures.style import panels, seed_band, shades, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.studies.circulant.claims import SMALL
 from foretrain.training.masked_rank_one import ESCAPE
 from foretrain.training.masked_rank_one_claims import generalised
 
-_COLOURS = ("vermillion", "orange", "green", "sky", "blue", "purple", "black")
+_SCALE = r"Initial scale $\sigma$"
+_LAW = r"$\sigma^{1 - s_2/s_1}$"
 SHOWS = {
     "misalignment": ("alignment-exponent", "gap-grows"),
     "generalisation": ("generalises", "signs-decide", "not-always", "only-wide"),
@@ -37,13 +36,13 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 def _draw_widths(ax, part, x, measured, predicted, law, **options):
     """Draw what was measured, shape (width, x, seed), and predicted, shape (width, x), in one colour for each width."""
     widths = part.values("width")
-    for place, (width, colour) in enumerate(zip(widths, itertools.cycle(_COLOURS), strict=False)):
-        look = {"color": PALETTE[colour], **options}
+    for place, (width, colour) in enumerate(zip(widths, shades(len(widths)), strict=True)):
+        look = {"color": colour, **options}
         _, band = seed_band(ax, x, measured[place].T, f"w = {width}", **look)
         last = place == len(widths) - 1
         if band is not None and not last:  # what a band is, is said once
             band.set_label("_nolegend_")
-        ax.plot(x, predicted[place], **theory_line(PALETTE[colour], label=law if last else None))
+        ax.plot(x, predicted[place], **theory_line(colour, label=law if last else None))
 
 
 def _misalignment(part, where):
@@ -57,8 +56,8 @@ def _misalignment(part, where):
         median[anchor] * (sigma / sigma[anchor]) ** exponent
         for median, anchor, exponent in zip(medians, anchors, exponents, strict=True)
     ]
-    _draw_widths(ax, part, sigma, left.values, laws, "sigma^(1 - s_2/s_1)", statistic=np.median)
-    ax.set(xlabel="init_scale sigma", ylabel="Misalignment at escape")
+    _draw_widths(ax, part, sigma, left.values, laws, _LAW, statistic=np.median)
+    ax.set(xlabel=_SCALE, ylabel="Misalignment at escape")
     ax.set(xscale="log", yscale="log", ylim=(1e-11, 1.5))
     return finished(
         figure,
@@ -83,7 +82,7 @@ def _generalisation(part, where):
     ticks = [decade for decade in decades if decade >= 1 and np.log2(decade) % 1 == 0]
     ax.set_xticks(ticks, [f"$10^{{-{decade:.0f}}}$" for decade in ticks])
     ax.minorticks_off()
-    ax.set_xlabel("init_scale sigma (its number of decades on a logarithmic axis)")
+    ax.set_xlabel(f"{_SCALE} (its number of decades on a logarithmic axis)")
     return finished(
         figure,
         "Which bands generalise, and from what scale on",
@@ -101,17 +100,18 @@ def _stuck(part, where):
     share = stuck.mean(-1)
     exponents = part.theory["alignment_exponent"].median(("init_scale", "seed")).values
     shown = [place for place in range(len(share)) if (share[place] > 0).any()]
-    for place, colour in zip(shown, itertools.cycle(_COLOURS)):
-        width, look = part.values("width")[place], {"color": PALETTE[colour]}
+    colours = shades(len(share))
+    for place in shown:
+        width, look = part.values("width")[place], {"color": colours[place]}
         there = share[place] > 0
         ax.plot(sigma[there], share[place][there], "o", **look, label=f"w = {width}")
         anchor = np.flatnonzero(there & (sigma <= SMALL))
         if anchor.size:
             law = share[place][anchor[-1]] * (sigma / sigma[anchor[-1]]) ** exponents[place]
             drawn = (law > 0.5 / seeds) & (sigma <= SMALL)
-            label = "sigma^(1 - s_2/s_1)" if place == shown[0] else None
-            ax.plot(sigma[drawn], law[drawn], **theory_line(PALETTE[colour], label=label))
-    ax.set(xlabel="init_scale sigma", ylabel="Fraction of seeds that are stuck", xscale="log")
+            label = _LAW if place == shown[0] else None
+            ax.plot(sigma[drawn], law[drawn], **theory_line(label=label))
+    ax.set(xlabel=_SCALE, ylabel="Fraction of seeds that are stuck", xscale="log")
     if shown:  # a logarithmic axis of nothing cannot be drawn
         ax.set(yscale="log")
     return finished(
@@ -126,7 +126,7 @@ def _against(part, where):
     figure, ax = panels(height=4.2)
     left = part.simulation["stage_misalignment"].isel(stage=ESCAPE).rename("Misalignment at escape")
     bound = 1 / np.sqrt(part.parameters.domains + 1)
-    label = "1/sqrt(n + 1): below, all signs agree"
+    label = r"$1/\sqrt{n + 1}$: below, all signs agree"
     outcome_scatter(ax, part.simulation, left, bound, label)
     return finished(
         figure,

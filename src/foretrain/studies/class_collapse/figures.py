@@ -2,7 +2,7 @@
 
 import matplotlib as mpl
 
-from foretrain.figures import Drawing
+from foretrain.figures import finished
 from foretrain.figures.style import titled_panels
 from foretrain.study import at_end
 
@@ -34,4 +34,4 @@ def draw(grid):
         "Images of ten classes (colours) as points of the plane, first seed: as a random encoder puts them, after Adam on the "
         "normalised loss, and after the flow of the loss that is not normalised." + words
     )
-    return {"points": Drawing(figure, "Points of images", caption)}
+    return {"points": finished(figure, "Points of images", caption)}

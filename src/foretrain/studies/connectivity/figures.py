@@ -91,7 +91,8 @@ def _errors(part, words):
                 share = np.full(errors.size, 1 / errors.size)
                 ax.hist(errors, edges, weights=share, color=PALETTE[colour], alpha=0.7, label=text)
         below = part.parameters.generalises_below
-        ax.axvline(below, color=INK, linestyle=(0, (4, 2.2)), linewidth=1.3)
+        line = {"color": INK, "linestyle": (0, (4, 2.2)), "linewidth": 1.3}
+        ax.axvline(below, **line, label="generalises below")
     return finished(
         figure,
         "Errors of untrained pairs by their place in the graph",
@@ -148,7 +149,7 @@ def _limits(part, words):
         "a mode or more where hidden layers are twice as wide. Masks are parted into thirds by 1 - s_2/s_1 of their singular "
         "values, smallest over components; a share of none is not drawn. Dashed, the law: the mean of "
         f"sigma^(1 - s_2/s_1) over all masks, times one factor that lets it meet the smallest scale.{words}",
-        4,
+        2,
     )
 
 
@@ -162,7 +163,7 @@ def _by_exponent(ax, cell, exponent, count, among):
     parts = [(exponent.values >= low) & (exponent.values < high) for low, high in thirds]
     everything = np.ones(exponent.shape, bool)
     colours, share = [*shades(len(parts)), INK], np.full(len(scales), np.nan)
-    texts = [f"{low:.2f} to {high:.2f}" for low, high in thirds]
+    texts = [rf"$1 - s_2/s_1$ in {low:.2f} .. {high:.2f}" for low, high in thirds]
     for kept, colour, text in zip(
         [*parts, everything], colours, [*texts, "all masks"], strict=True
     ):
@@ -174,4 +175,8 @@ def _by_exponent(ax, cell, exponent, count, among):
     law = np.array([np.average(scale**exponent.values, weights=weight + 1e-12) for scale in scales])
     known = np.flatnonzero(np.isfinite(share))
     if known.size:
-        ax.plot(scales, law * share[known[0]] / law[known[0]], **theory_line(label="law"))
+        ax.plot(
+            scales,
+            law * share[known[0]] / law[known[0]],
+            **theory_line(label=r"law $\sigma^{1 - s_2/s_1}$"),
+        )

@@ -83,7 +83,7 @@ def _predictions(cell, where):
         x, y, colour = (one[known] for one in (predicted, shown, _spread(share, found)))
         ax.scatter(x, y, c=colour, s=14)
         ends = np.array([100, never])
-        ax.plot(ends, ends, **theory_line())
+        ax.plot(ends, ends, **theory_line(label="measured as predicted"))
         ax.axhline(1.2 * cell.parameters.steps, color="#c5c9cd", linewidth=1)
         ax.set(xscale="log", yscale="log", xlabel=words)
         ax.xaxis.label.set_size(10.5)

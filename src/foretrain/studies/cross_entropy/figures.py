@@ -10,7 +10,8 @@ _CURVES = {
     "probability_share": ("probability of the likeliest", "green"),
     "row_accuracy": ("accuracy", "orange"),
 }
-_PARTS = {"signal_length": ("signal", "vermillion"), "decay_length": ("decay", "purple")}
+_PARTS = {"signal_length": ("signal", "vermillion"), "decay_length": ("decay", "sky")}
+_WIDTHS = {"signal_length": 4.5, "decay_length": 1.8}  # both are seen where they are one
 SHOWS = {
     "course": (
         *("decay-absent", "decay-first", "decay-balances", "probability-curve", "accuracy-curve"),
@@ -43,12 +44,14 @@ def _course(cells, words):
                         seed,
                         **simulation_line(PALETTE[colour], linewidth=0.7, alpha=0.4),
                     )
-                line = simulation_line(PALETTE[colour], label=label)
+                wide = _WIDTHS.get(name, 3.2)
+                line = simulation_line(PALETTE[colour], label=label, linewidth=wide)
                 ax.plot(runs["step"], values.mean("seed"), **line)
             steps = runs["step"].values
             if runs["relative_loss"].notnull().any("seed").sum() > 2:
                 ax.set(xscale="log", xlim=(steps[1], steps[-1]))
-        row[0].set(ylabel=f"r = {rank}, s = {scale:g}", ylim=(0, 1.1))
+        row[0].set(ylabel="Share", ylim=(0, 1.1))
+        row[0].set_title(f"r = {rank}, s = {scale:g}", loc="left")
         row[1].set(ylabel="Length in -gradient", ylim=(0, None))
     for ax in axes[-1]:
         ax.set_xlabel("Step")

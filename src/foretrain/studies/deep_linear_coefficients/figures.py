@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels
+from foretrain.figures.style import INK, PALETTE, panels
 
 from .claims import exact, sampled
 
@@ -29,12 +29,14 @@ def draw(grid):
         right.plot(m[:, 0] + shift, missing, "o", color=colour, markersize=4, alpha=0.6)
         steps = np.unique(m)
         seen |= {int(step) for step in steps}
-        right.plot(steps + shift, (steps - 1) / np.log(beta), "_", color=colour, markersize=14)
+        look = {"color": colour, "markersize": 14, "markeredgewidth": 2}
+        right.plot(steps + shift, (steps - 1) / np.log(beta), "_", **look)
+    right.plot([], [], "_", color=INK, markersize=14, label=r"$(m - 1)/\ln\beta$")
     top = left.get_xlim()[1]
-    left.plot([0, top], [0, top], color="#c5c9cd", linewidth=1, zorder=0)
-    left.set(xlabel="closed form", ylabel="sampled")
+    left.plot([0, top], [0, top], color="#c5c9cd", linewidth=1, zorder=0, label="equal")
+    left.set(xlabel=r"Coefficient $\lambda$, closed form", ylabel=r"Coefficient $\lambda$, sampled")
     right.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
-    right.set(xlabel="multiplicity m", ylabel="closed form - sampled", xticks=sorted(seen))
+    right.set(xlabel="Multiplicity m", ylabel="Closed form − sampled", xticks=sorted(seen))
     caption = (
         "Left: every network, mean and deviation of its chains. Right: what is missing at finite beta; dashes are "
         "(m - 1)/ln(beta), which leaves out terms that are constant in the logarithm."

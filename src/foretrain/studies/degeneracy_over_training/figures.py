@@ -59,9 +59,9 @@ def over_training(cells):
         for ax in (above, below):
             ax.axvline(moment[middle(cell)], color=GREY, linewidth=1, zorder=0)
         above.set_title(name, loc="left")
-        below.set(xlabel="updates")
-    axes[0, 0].set_ylabel("parameters")
-    axes[1, 0].set_ylabel("error")
+        below.set(xlabel="Updates")
+    axes[0, 0].set_ylabel("Effective parameters")
+    axes[1, 0].set_ylabel("Error")
     caption = (
         "Above: sum of h/(h + eps) over the curvatures h of the behavioural loss. Below: error on what was not trained. The "
         "grey upright is the median moment of generalisation. Dashed: the reduction from decoupled weights, which learn "
@@ -91,9 +91,9 @@ def inside(cell):
     x, y = (curve(cell.simulation, name) for name in names)
     for at, words, colour in ((middle(cell), "half way", "orange"), (-1, "at the end", "purple")):
         axes[2].plot(x[:, at], y[:, at], "o", color=PALETTE[colour], label=f"seeds {words}")
-    axes[0].set(xlabel="updates", ylabel="number")
-    axes[1].set(xlabel="updates", ylabel="share", ylim=(0, 1))
-    axes[2].set(xlabel="parameters", ylabel="test error", yscale="log")
+    axes[0].set(xlabel="Updates", ylabel="Number of neurons")
+    axes[1].set(xlabel="Updates", ylabel="Share of activity", ylim=(0, 1))
+    axes[2].set(xlabel="Effective parameters", ylabel="Test error", yscale="log")
     caption = (
         "The perceptron on parity. Left and middle over training, right each seed at two moments."
     )
@@ -116,7 +116,7 @@ def selection(cell):
                 at = place + 0.2 * (k - 0.5)
                 right.plot([at, at], [found.low, found.high], color=colour)
                 right.plot(at, values.mean(), "o", color=colour)
-    left.set(xscale="log", xlabel="effective parameters", ylabel="loss on fresh data / noise")
+    left.set(xscale="log", xlabel="Effective parameters", ylabel="Loss on fresh data / noise")
     right.axhline(0, color=GREY, linewidth=1, zorder=0)
     right.set(ylabel="Kendall's tau", ylim=(-1, 1))
     right.set_xticks(range(len(CRITERIA)), CRITERIA, rotation=35, ha="right")

@@ -42,8 +42,8 @@ def draw(grid):
             [], [], "o", color=colour, label=one.parameters.kind
         )  # as strong as a legend must be
     top = max(left.get_xlim()[1], 2)
-    left.plot([1, top], [1, top], color="0.5", linewidth=0.8, zorder=0)
-    left.set(xscale="log", yscale="log", xlabel="free directions", ylabel="counted")
+    left.plot([1, top], [1, top], color="0.5", linewidth=0.8, zorder=0, label="equal")
+    left.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")
     near = cell.variants.get("approximate")
     if near is not None:
         x, y = near["disagreement"].values.ravel(), near["mixing_loss"].values.ravel()
@@ -51,13 +51,13 @@ def draw(grid):
         middle.plot(x, y, "o", color=colours[0], alpha=0.25, markersize=3)
         ends = np.array([x.min(initial=1), x.max(initial=0)])
         middle.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
-    middle.set(xscale="log", yscale="log", xlabel="disagreement", ylabel="loss")
+    middle.set(xscale="log", yscale="log", xlabel="Disagreement", ylabel="Loss")
     trained = cell.variants.get("decay")
     if trained is not None:
         for name, colour in zip(TRAININGS, colours, strict=False):
             found = trained["off_distribution"].sel(decayed=name)
             seed_band(right, found["update"], found, f"{name} decay", color=colour)
-    right.set(yscale="log", xlabel="updates", ylabel="change off data")
+    right.set(yscale="log", xlabel="Updates", ylabel="Change off the data")
     caption = (
         "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
@@ -92,11 +92,12 @@ def _over_scale(grid):
         axes[5].set(title="sampled")
     for place, axis in enumerate(axes):
         axis.set(xscale="log", ylim=(0, 1.15))
-        axis.set(xlabel="scale" if place > 2 else "", ylabel="share" if place % 3 == 0 else "")
+        axis.set_xlabel("Noise scale" if place > 2 else "")
+        axis.set_ylabel("Share of parameters" if place % 3 == 0 else "")
     caption = (
         "Means over networks, over the mean number of parameters; scales over the variance of outputs. "
         "Effective parameters: squared singular values of the "
         "Jacobian above the scale. What is left, edges and weights: the fewest that keep the loss below it. Last: 2 lambda_Z "
         "by Hamiltonian paths against what it would be were the loss quadratic."
     )
-    return finished(figure, "Effective parameters over scale", caption + words, columns=3)
+    return finished(figure, "Effective parameters over scale", caption + words, columns=2)

@@ -1,6 +1,7 @@
 """Figures of ``grokking-phases``, after Liu et al. (2022), Figs 6 and 13-15."""
 
 import numpy as np
+from matplotlib.patheffects import withStroke
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
@@ -123,7 +124,8 @@ def _write_medians(ax, kinds, bits):
 def _boundaries(cell, axes, ax):
     """Where representation and decoder take equally long, a line for each seed whose training set tells enough."""
     gaps = np.moveaxis(head_start(cell, "rqi_step", axes)[..., learners(cell)], 2, 0)
-    look = {**theory_line(linewidth=1), "marker": "|", "markersize": 9}
+    halo = [withStroke(linewidth=2.6, foreground="white")]  # seen on black, too
+    look = {**theory_line(linewidth=1.2), "path_effects": halo}
     for gap in gaps:
         if np.isfinite(places := crossings(gap)).any():
             ax.plot(places, np.arange(len(places)), **look)

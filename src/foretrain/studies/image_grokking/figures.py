@@ -58,11 +58,11 @@ def _delay(grid, cell, words):
         left.plot(curve["step"], curve, **simulation_line(colour, label=name))
     left.axvline(float(one.theory["lazy_step"][0]), color=INK, linestyle=":", label="kernel's law")
     left.set(xlabel="Step", ylabel="Accuracy", ylim=(0, 1.02))
-    left.set_title(f"alpha = {p.init_scale:g}", loc="left")
+    left.set_title(rf"$\alpha$ = {p.init_scale:g}", loc="left")
     steps = first_steps(cell.simulation, p)[1].ravel()
     for name, colour, text in (
-        ("forgetting_step", PALETTE["sky"], "ln(alpha) / (rate x decay)"),
-        ("lazy_step", PALETTE["vermillion"], "tangent kernel and decay"),
+        ("forgetting_step", PALETTE["sky"], r"law of decay, $\ln\alpha/(\eta\lambda)$"),
+        ("lazy_step", PALETTE["vermillion"], "law of the tangent kernel"),
     ):
         told = cell.theory[name].transpose(*MAP, "seed").values.ravel()
         kept = np.isfinite(told) & (told > p.delay / 5)
@@ -71,7 +71,7 @@ def _delay(grid, cell, words):
             alpha=0.6, label=text,
         )  # fmt: skip
     ends = p.delay / 5, 1.15 * p.steps
-    middle.plot(ends, ends, color=INK, linewidth=1)
+    middle.plot(ends, ends, color=INK, linewidth=1, label="equal")
     middle.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Measured step")
     middle.set_title("All runs", loc="left")
     sized = ("fewer", "", "more") if "fewer" in one.variants else ("",)

@@ -92,9 +92,10 @@ def _errors(cells, scale, where):
     first = runs["converged_untrained_error"].median("seed").values[0]
     power = {"color": PALETTE["black"], "linewidth": 1.2, "label": r"$\propto \sigma_0^6$"}
     axes[0].plot(scale, first * (scale / scale[0]) ** 6, ":", **power)
-    axes[0].axhline(cells.parameters.loss_tolerance, color=_BLUE, linewidth=0.8, alpha=0.6)
+    line = {"color": "#9aa0a6", "linewidth": 1}
+    axes[0].axhline(cells.parameters.loss_tolerance, **line, label="training stops; 5%")
     axes[0].set(xscale="log", yscale="log", ylabel="Error at the end", ylim=(None, 300))
-    axes[1].axhline(0.05, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
+    axes[1].axhline(0.05, **line)
     axes[1].set(xscale="log", yscale="log", ylabel="Deviation or change")
     for ax in axes:
         ax.set_xlabel(r"Initial scale $\sigma_0$")

@@ -62,8 +62,8 @@ def _curves(rows, words):
             ax.set(xscale="log", yscale="log", ylim=(1e-4, 20))
             ax.set_title(f"{name}, {what}", loc="left")
             if name == list(rows)[-1]:
-                ax.set_xlabel(f"{what} kept")
-        row[0].set_ylabel("behavioural loss (KL)")
+                ax.set_xlabel(f"{what.capitalize()} kept")
+        row[0].set_ylabel("Behavioural loss (KL, nats)")
     caption = (
         "Divergence of what the cut network answers from what the whole one does, against what is kept of each layer."
         + words
@@ -106,8 +106,8 @@ def _frequencies(data, words):
         when = "when fitted" if moment == "fitted" else "at the end"
         ax.set_title(f"{WORDS[basis].removeprefix('interaction ')}, {when}", loc="left")
         ticks = np.arange(1, power.shape[1] + 1)
-        ax.set(xlabel="direction of the input", ylabel="frequency", yticks=ticks)
-        figure.colorbar(picture, ax=ax, label="share of power")
+        ax.set(xlabel="Direction of the input", ylabel="Frequency", yticks=ticks)
+        figure.colorbar(picture, ax=ax, label="Share of power")
     ax, found = axes[1, 1], data["frequency_share"].sel(moment="end")
     place = np.arange(found.sizes["node_layer"])
     for basis, colour in zip(BASES, PALETTE.values(), strict=False):
@@ -117,7 +117,7 @@ def _frequencies(data, words):
     ax.plot(place, chance, ":", color="black", label="symbols shuffled")
     names = LAYERS if len(place) == len(LAYERS) else [str(at) for at in place]
     ax.set_xticks(place, names, rotation=30, ha="right")
-    ax.set(ylim=(0, 1.02), ylabel="share of power")
+    ax.set(ylim=(0, 1.02), ylabel="Share of power")
     ax.set_title("best frequency, at the end", loc="left")
     caption = (
         "Power of the most important directions of the input at each frequency of the symbols, in the interaction basis and "

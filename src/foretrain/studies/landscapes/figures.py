@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels, theory_line
+from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, panels, theory_line
 from foretrain.measures.trajectory import at_end
 
 from .claims import slopes
@@ -46,7 +46,9 @@ def _curves(grid):
             eps, 2 * landscape.by_volume(eps), **theory_line(PALETTE["blue"], label="volume, exact")
         )
         ax.semilogx(
-            said / fine, 2 * said, **theory_line(PALETTE["orange"], label="temperature, exact")
+            said / fine,
+            2 * said,
+            **theory_line(PALETTE["orange"], label="temperature, exact", linestyle=SECOND_DASHES),
         )
         found, error, told = slopes(next(cell.cells()))
         ax.errorbar(
@@ -65,9 +67,9 @@ def _curves(grid):
         ax.set_title(TITLES[name], loc="left")
         ax.set(ylim=(0, 1.2), xlim=(SCALES[0], 1))
     for ax in axes[-1]:
-        ax.set(xlabel="scale of the loss")
+        ax.set(xlabel="Scale of the loss")
     for ax in axes[:, 0]:
-        ax.set(ylabel="effective parameters")
+        ax.set(ylabel="Effective parameters")
     caption = (
         "Twice the slope of the volume over the cut eps, and twice beta E[L] over the mean loss that the walkers have: two "
         "quantities, which agree where both are level. Bars: standard errors of counts, deviations of runs."
@@ -78,16 +80,19 @@ def _curves(grid):
 def _surfaces():
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.2, 4.2), layout="constrained")
+    from foretrain.figures.style import WIDTH
+
+    figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     w = np.linspace(-1, 1, 61)
     first, second = np.meshgrid(w, w, indexing="ij")
     for number, (name, loss) in enumerate(
         {"$L = w_1^2$": first**2, "$L = w_1^2 w_2^2$": first**2 * second**2}.items()
     ):
         ax = figure.add_subplot(1, 2, number + 1, projection="3d")
-        ax.plot_surface(first, second, loss, cmap="viridis", linewidth=0, rcount=61, ccount=61)
+        ax.plot_surface(first, second, loss, cmap=SEQUENTIAL, linewidth=0, rcount=61, ccount=61)
         ax.contour(first, second, loss, levels=[0.01], offset=-0.5, colors=PALETTE["orange"])
-        ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1), zticks=[0, 0.5, 1])
+        ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1))
+        ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], zticks=[0, 0.5, 1])
         ax.set_title(name)
     return finished(
         figure,

@@ -39,11 +39,11 @@ def _bulk(part, where):
     axes[0].plot(law["bulk_place"], law["predicted_density"], **line)
     note = {"color": PALETTE["orange"], "linestyle": ":", "linewidth": 2.5}
     axes[0].axvline(float(law["note_edge"]) / edge, label="the note's edge", **note)
-    axes[0].set(xlabel="Singular value / 2 sqrt(n p (1 - p))", ylabel="Density", xlim=(0, 1.1))
+    axes[0].set(xlabel=r"Singular value $/\,2\sqrt{n p (1 - p)}$", ylabel="Density", xlim=(0, 1.1))
     bars["color"] = PALETTE["vermillion"]
     axes[1].hist(spectrum[:, 0] - outlier, bins=9, label="largest", **bars)
-    axes[1].axvline(0, **theory_line(PALETTE["vermillion"], label="np + 1 - p"))
-    axes[1].set(xlabel="Largest - (np + 1 - p)", ylabel="Density")
+    axes[1].axvline(0, **theory_line(PALETTE["vermillion"], label="$np + 1 - p$"))
+    axes[1].set(xlabel="Largest $- (np + 1 - p)$", ylabel="Density")
     return finished(
         figure,
         "Outlier and bulk of a random mask",
@@ -58,7 +58,7 @@ def _sizes(part, where):
     figure, ax = panels()
     sizes, values = np.array(part.values("mask_size")), part.simulation["mask_singular_values"]
     for mode, name, colour, law in (
-        (0, "largest", "vermillion", ("predicted_outlier", "np + 1 - p")),
+        (0, "largest", "vermillion", ("predicted_outlier", "$np + 1 - p$")),
         (1, "second", "blue", ("predicted_second", "edge with Tracy-Widom correction")),
     ):
         points = values.isel(mode=mode)

@@ -1,18 +1,27 @@
 """Figures of the study ``masked-rank-one``: escape from small weights, in closed form and simulated."""
 
 import numpy as np
+from matplotlib.ticker import FixedLocator
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.masked_rank_one import outcome_scatter
-from foretrain.figures.style import INK, PALETTE, panels, seed_band, simulation_line, theory_line
+from foretrain.figures.style import (
+    INK,
+    PALETTE,
+    panels,
+    seed_band,
+    shades,
+    simulation_line,
+    theory_line,
+)
 from foretrain.plans.grid import Grid
 from foretrain.studies.masked_rank_one.any_mask import across, converged
 from foretrain.vocabulary import CONVERGED
 
-_STAGE_COLOURS = ("sky", "blue", "vermillion")
+_SCALE = r"Initial scale $\sigma$"
 _MODE_COLOURS = ("black", "green", "purple", "orange")
 _SHOWN_SCALE = 1e-4
-_SHOWN_ENDS = {0.3: "vermillion", 1e-2: "orange", 1e-4: "green", 1e-8: "blue"}
+_SHOWN_ENDS = dict(zip((1e-8, 1e-4, 1e-2, 0.3), shades(4), strict=True))
 _FLOOR = 1e-9  # smaller products are drawn there
 SHOWS = {
     "escape": ("closed-forms", "sign-change", "S-to-infinity"),
@@ -67,8 +76,9 @@ def _escape(part, sigma, where):
             _both(axes[1], progress, *curves, colour, f"mode {mode + 1}", label)
         axes[1].set_yscale("log")
     axes[0].axhline(0, color=INK, linewidth=0.6)
-    axes[0].set(xlabel="Time × init_scale", ylabel="Shared scale s / init_scale", yscale="symlog")
-    axes[1].set(xlabel="|S|, integral of s over time", ylabel="Mode amplitude / init_scale")
+    axes[0].set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
+    axes[0].yaxis.set_major_locator(FixedLocator([-1e4, -1e2, 0, 1e2, 1e4]))
+    axes[1].set(xlabel="|S|, integral of s over time", ylabel=r"Mode amplitude $/\,\sigma$")
     return finished(
         figure,
         "Escape from small weights",
@@ -93,15 +103,15 @@ def _escape_time(runs, theory, sigma, where):
     times = runs["stage_time"].isel(stage=-1)
     seed_band(ax, sigma, times, name, color=PALETTE["blue"], statistic=np.median)
     predicted = theory["blow_up_time"].median("seed").values
-    label = "c / sigma, linearised flow (median)"
+    label = r"$c/\sigma$, linearised flow (median)"
     ax.plot(sigma, predicted, **theory_line(PALETTE["blue"], label=label))
     small = sigma < 0.2
     if small.any():
         logs = np.log(1 / sigma[small])
         law = predicted[small][-1] / logs[-1] * logs
-        look = {"color": PALETTE["vermillion"], "label": "log(1/sigma), as in the note"}
+        look = {"color": PALETTE["vermillion"], "label": r"$\log(1/\sigma)$, as in the note"}
         ax.plot(sigma[small], law, ":", **look)
-    ax.set(xlabel="init_scale sigma", ylabel="Escape time", xscale="log", yscale="log")
+    ax.set(xlabel=_SCALE, ylabel="Escape time", xscale="log", yscale="log")
     return finished(
         figure,
         "Escape takes a time of order 1/sigma",
@@ -114,20 +124,19 @@ def _escape_time(runs, theory, sigma, where):
 def _alignment(runs, theory, sigma, where):
     figure, ax = panels(height=4.4)
     exponent = float(theory["alignment_exponent"].median())
-    for stage, level in enumerate(runs["stage"].values):
+    stages = runs["stage"].values
+    for stage, (level, colour) in enumerate(zip(stages, shades(len(stages)), strict=True)):
         values, name = (
             runs["stage_misalignment"].isel(stage=stage),
             f"{100 * level:g}% of the loss gone",
         )
-        seed_band(
-            ax, sigma, values, name, color=PALETTE[_STAGE_COLOURS[stage]], statistic=np.median
-        )
+        seed_band(ax, sigma, values, name, color=colour, statistic=np.median)
     first = runs["stage_misalignment"].isel(stage=0).median("seed").values
     middle = len(sigma) // 2
     law = first[middle] * (sigma / sigma[middle]) ** exponent
-    name = f"sigma^(1 - s_2/s_1), exponent {exponent:.2f} (median mask)"
+    name = rf"$\sigma^{{1 - s_2/s_1}}$, exponent {exponent:.2f} (median mask)"
     ax.plot(sigma, law, **theory_line(label=name))
-    ax.set(xlabel="init_scale sigma", ylabel="Misalignment", xscale="log")
+    ax.set(xlabel=_SCALE, ylabel="Misalignment", xscale="log")
     if np.isfinite(first).any():  # a logarithmic axis of nothing cannot be drawn
         ax.set(yscale="log", ylim=(None, 1.5))
     return finished(
@@ -150,7 +159,7 @@ def _outcomes(runs, sigma, where):
         (agrees, "all signs agree when 1% of the loss is gone", "orange"),
     ):
         seed_band(axes[0], sigma, values, name, color=PALETTE[colour], fraction=True)
-    axes[0].set(xlabel="init_scale sigma", ylabel="Fraction of seeds")
+    axes[0].set(xlabel=_SCALE, ylabel="Fraction of seeds")
     axes[0].set(xscale="log", ylim=(-0.03, 1.03))
     abscissa = runs["final_loss"].rename("Training loss at the end")
     outcome_scatter(axes[1], runs, abscissa, 0.5, "loss 1/2")
@@ -172,25 +181,28 @@ def _components(part, sigma, where):
         if runs:
             told = np.concatenate([run.told.size[~run.told.within] for run in runs])
             seen = np.concatenate([np.abs(run.product)[~run.told.within] for run in runs])
-            look = {"color": PALETTE[colour], "markersize": 3, "label": f"sigma = {scale:g}"}
-            axes[0].plot(np.maximum(told, _FLOOR), np.maximum(seen, _FLOOR), ".", **look)
+            told, seen = np.maximum(told, _FLOOR), np.maximum(seen, _FLOOR)
+            axes[0].plot(told, seen, ".", color=colour, markersize=3)
+            axes[0].plot(
+                [], [], "o", color=colour, label=rf"$\sigma$ = {scale:g}"
+            )  # as large as is seen
     axes[0].axline((1, 1), slope=1, **theory_line(label="as told"))
-    axes[0].set(xlabel="|s u v| told before training", ylabel="|s u v| at the end")
+    axes[0].set(xlabel="$|s u v|$ told before training", ylabel="$|s u v|$ at the end")
     axes[0].set(xscale="log", yscale="log")
     gaps = np.full((len(sigma), part.variants["sparse"].sizes["seed"]), np.nan)
     for place, seed, told, product in found:
         if (apart := across(told)).any():
             ratio = np.abs(product) / np.where(apart, told.limit, 1)
             gaps[place, seed] = np.abs(ratio - 1)[apart].max()
-    name = "largest distance from rho"
+    name = r"largest distance from $\rho$"
     seed_band(axes[1], sigma, gaps.T, name, color=PALETTE["blue"], statistic=np.median)
     near = np.flatnonzero((sigma <= 0.1) & np.isfinite(gaps).any(1))
     if near.size:
         law = np.nanmedian(gaps[near[-1]]) * (sigma / sigma[near[-1]]) ** 2
         shown = law > 1e-8
-        axes[1].plot(sigma[shown], law[shown], **theory_line(label="sigma^2"))
+        axes[1].plot(sigma[shown], law[shown], **theory_line(label=r"$\sigma^2$"))
         axes[1].set(yscale="log")
-    axes[1].set(xlabel="init_scale sigma", ylabel="Relative distance", xscale="log")
+    axes[1].set(xlabel=_SCALE, ylabel="Relative distance", xscale="log")
     return finished(
         figure,
         "Pairs across components end where the start says",

@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
-from foretrain.figures import Drawing
+from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, legend_below, panels, simulation_line
 from foretrain.measures.frequency import frequency_shares, principal_axes
 from foretrain.training.embedding import PHASES
@@ -46,9 +46,13 @@ def _late(data):
 
 
 def _marks(ax, run):
-    for name, style in (("train_step", ":"), ("validation_step", "--")):
+    for name, style, words in (
+        ("train_step", ":", "fitted"),
+        ("validation_step", "--", "generalised"),
+    ):
         if np.isfinite(run[name]):
-            ax.axvline(max(1, float(run[name])), color="#9aa0a6", linestyle=style, linewidth=1)
+            line = {"color": "#9aa0a6", "linestyle": style, "linewidth": 1.2, "label": words}
+            ax.axvline(max(1, float(run[name])), **line)
 
 
 def _curves(run, words):
@@ -61,10 +65,9 @@ def _curves(run, words):
     for ax, label in ((left, "Accuracy"), (right, "Effective dimension")):
         ax.set(xscale="log", xlabel="Step", ylabel=label)
         _marks(ax, run)
-    legend_below(figure)
     caption = "Accuracies, and exponential of the entropy of the embeddings' principal variances. Vertical lines: first steps "
     caption += "with the accuracy wanted in training (dotted) and in validation (dashed)."
-    return Drawing(figure, "Learning curves", caption + words)
+    return finished(figure, "Learning curves", caption + words)
 
 
 def _circles(data, seed, words):
@@ -91,17 +94,27 @@ def _circles(data, seed, words):
         plane = (values - values.mean(0)) @ of.T
         ax.plot(*plane[order].T, color="#c5c9cd", linewidth=0.8)
         ax.scatter(*plane.T, c=np.arange(symbols), cmap="cividis", s=4)
-        for number, place in enumerate(plane):
-            ax.annotate(str(number), place, fontsize=8)
+        for number in _apart(plane):
+            ax.annotate(str(number), plane[number], fontsize=8)
         ax.set(xticks=[], yticks=[])
         ax.set_aspect("equal", adjustable="datalim")
         ax.set_title(name, loc="left")
     caption = (
         "Embeddings on their first two principal axes, at the last snapshot not after each step; those of the end on the axes "
         f"of frequency {frequency}, the strongest there; those of the start on the principal axes of the end. Lines join "
-        "symbols in the order of that frequency."
+        "symbols in the order of that frequency; numbers that would meet are left out."
     )
     return Drawing(figure, "Circles", caption + words)
+
+
+def _apart(plane) -> list[int]:
+    """Points, of (point, 2), of which none lies so near to another that their numbers would meet."""
+    least = np.array([0.075, 0.05]) * np.ptp(plane, axis=0).max()
+    found: list[int] = []
+    for number, place in enumerate(plane):
+        if (np.abs(plane[found] - place) > least).any(1).all():
+            found.append(number)
+    return found
 
 
 def _projections(run, words):

@@ -43,8 +43,9 @@ def costs(grid):
         seed_band(left, strengths, found.transpose("seed", "strength"), words, color=colour)
         said = cell.simulation[law].isel(strength=order).mean("seed")
         left.plot(strengths, said, **theory_line(colour, label="its formula"))
-    left.set(xscale="log", xlabel="strength w", ylabel="parameters that it costs")
-    left.set_title("A mediating variable", loc="left")
+    left.set(xscale="log", xlabel="Strength w", ylabel="Effective parameters")
+    left.set_title("Cost of a variable", loc="left")
+    cells.sort(key=lambda one: one.parameters.mediators)
     for one, colour in zip(cells, shades(len(cells)), strict=True):
         along = one.along("strength")
         m = along.parameters.mediators
@@ -54,13 +55,14 @@ def costs(grid):
     right.plot(
         strengths, plain, color="#9aa0a6", label=f"plain cut, m = {cell.parameters.mediators}"
     )
-    right.axvline(cell.parameters.cutoff**0.5, color="#c5c9cd", linewidth=1)
-    right.set(xscale="log", xlabel="strength w", ylabel="adjusted Rand index")
+    line = {"color": "#9aa0a6", "linewidth": 1, "linestyle": ":", "label": r"$\epsilon^{1/2}$"}
+    right.axvline(cell.parameters.cutoff**0.5, **line)
+    right.set(xscale="log", xlabel="Strength w", ylabel="Adjusted Rand index")
     right.set_title("Modules found", loc="left")
     caption = (
         f"Left: effective parameters that a constraint of strength w adds at the cutoff {cell.parameters.cutoff:g}, by both "
-        "readings. Right: agreement of the modules found with those planted, by the normalised cut; the grey line is "
-        "eps^(1/2)."
+        "readings. Right: agreement of the modules found with those planted, by the normalised cut; dotted, the root of "
+        "the cutoff."
     )
     return finished(figure, "Costs of interaction, and modules", caption, columns=3)
 
@@ -77,7 +79,7 @@ def coefficients(grid):
             said = derived(entangled) - derived(modular)
             left.plot(units, said, **theory_line(colour, label="derived"))
     left.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
-    left.set(xticks=units, xlabel="neurons of a module", ylabel="effective parameters")
+    left.set(xticks=units, xlabel="Neurons of a module", ylabel="Effective parameters")
     left.set_title("Entangled less modular", loc="left")
     for place, activation in enumerate(ACTIVATIONS):
         values = surplus(grid, activation)

@@ -10,13 +10,14 @@ from foretrain.figures.style import (
     OPTIMISER_NAMES,
     PALETTE,
     panels,
+    shades,
     simulation_line,
     theory_line,
 )
 from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.trajectory import curves
 from foretrain.plans.grid import Grid
-from foretrain.studies.optimizers.study import STRONG, forgotten
+from foretrain.studies.optimizers.study import STRONG, forgotten, relative
 from foretrain.theory.published_rules import forgetting
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
@@ -76,10 +77,11 @@ def _forgotten(cells, words):
     p, beside = cells.parameters, cells.variants["strong_decay"].sel(optimizer="adamw")
     scale = cells.values("init_scale")[0]
     first, last = forgotten(p)
-    for colour, rank in zip(cycle(_COLOURS), cells.values("rank"), strict=False):
+    ranks = cells.values("rank")
+    for colour, rank in zip(shades(len(ranks)), ranks, strict=True):
         runs = beside.sel(rank=rank, init_scale=scale)
         style = simulation_line(colour, linewidth=0.9, alpha=0.5)
-        shown = [run for run in curves(runs, "relative_loss") if run[0].size][:_MOST]
+        shown = [run for run in curves(relative(runs), "relative_loss") if run[0].size][:_MOST]
         for step, curve in shown:
             ax.plot(step, curve, **style)
         ax.plot([], [], **{**style, "alpha": 1, "linewidth": 1.6}, label=f"rank {rank}")
@@ -88,7 +90,8 @@ def _forgotten(cells, words):
             steps = np.linspace(first, last, 50).astype(int).tolist()
             slowed = 1 - 5 * STRONG**2 / p.dimension
             law = [(forgetting(step) / forgetting(first)) ** slowed for step in steps]
-            ax.plot(steps, np.median(at_first) * np.array(law), **theory_line("black"))
+            line = theory_line(label="what is left of v, no gradient")
+            ax.plot(steps, np.median(at_first) * np.array(law), **line)
     ax.set(yscale="log", ylabel="Loss, 1 at zero weights", xlabel="Step")
     return finished(
         figure,
@@ -115,7 +118,7 @@ def _rates(cells, words):
         scale = "linear" if name == "speed_spread" else "log"  # times are often close
         ax.set(xlabel="Under descent", ylabel="Under Adam", xscale=scale, yscale=scale)
         both = [max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])]
-        ax.plot(both, both, color="black", linewidth=0.8, linestyle=":")
+        ax.plot(both, both, color="black", linewidth=1.2, linestyle=":", label="equal")
     axes[0].set_title("Spread of speeds", fontsize="medium")
     axes[1].set_title("Spread of log learning times", fontsize="medium")
     return finished(

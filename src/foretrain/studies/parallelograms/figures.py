@@ -176,6 +176,8 @@ def _plane(cell, where):
                 ax.text(x, y, symbol, ha="center", va="center", fontsize=9, zorder=4)
             ax.set_title(f"{name}\n{title}", loc="left")
             ax.set_aspect("equal", "datalim")
+    figure.supxlabel("First coordinate of the embedding", fontsize=13)
+    figure.supylabel("Second coordinate of the embedding", fontsize=13)
     return finished(
         figure,
         "Embeddings in the plane, before and after generalisation",

@@ -6,6 +6,7 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import (
     PALETTE,
+    SECOND_DASHES,
     panels,
     seed_band,
     shades,
@@ -19,6 +20,8 @@ from foretrain.studies.pathway_race.theory import DUELS, half_times
 from foretrain.training.routing import items_task
 
 _TIME = "Time (step × learning rate)"
+_RED, _BLUE = PALETTE["vermillion"], PALETTE["blue"]
+_OTHER = {"linestyle": SECOND_DASHES}
 SHOWS = {
     "strengths": ("sharing-faster",),
     "half-times": ("sharing-faster", "half-time", "speed-up"),
@@ -113,12 +116,11 @@ def _half_times(cells, where):
     ):
         x, style = np.broadcast_to(paths[:, None], times.shape), {"color": PALETTE[colour]}
         ax.plot(x.ravel(), times.ravel(), mark, alpha=0.7, markersize=6, label=text, **style)
-    for name, text, colour in (
-        ("half_learning_time", "closed form, wide random weights", "vermillion"),
-        ("equal_start_half_time", "reduction from equal starts", "blue"),
+    for name, text, look in (
+        ("half_learning_time", "closed form, wide random weights", theory_line(_RED)),
+        ("equal_start_half_time", "reduction, equal starts", theory_line(_BLUE) | _OTHER),
     ):
-        values = cells.theory[name].isel(mode=0)
-        ax.plot(paths, values, **theory_line(PALETTE[colour], label=text))
+        ax.plot(paths, cells.theory[name].isel(mode=0), **look, label=text)
     label = f"Half-learning {_TIME.lower()}"
     ax.set(xscale="log", yscale="log", xlabel="Routes per module, P", ylabel=label)
     ax.set_xticks(paths, paths)

@@ -68,12 +68,12 @@ def _fractions(cell, end, where):
         ax.axhline(1.4 * p.steps, color=_GREY, linewidth=0.8)
         ax.set(ylabel=words, xlabel="Share of samples trained", yscale="log")
         if np.isfinite(deduction(cell)):
-            ax.axvline(deduction(cell), **theory_line())
+            ax.axvline(deduction(cell), **theory_line(label="all can be deduced", linestyle=":"))
     board[1, 0].plot([], [], "x", color=PALETTE["vermillion"], label="never")
     return finished(
         figure,
         "Matrices of a group against the number of training samples",
-        f"Every run after at most {p.steps:,} steps. Dashed, below: the share of samples from which on all parallelograms can "
+        f"Every run after at most {p.steps:,} steps. Dotted, below: the share of samples from which on all parallelograms can "
         "be deduced, the median of random training sets. Crosses: runs that never get there."
         + where,
         3,

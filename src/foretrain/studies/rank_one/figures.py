@@ -73,14 +73,15 @@ def _weight_decay(cells, words):
     for colour, decay in zip(cycle(_COLOURS), cells.values("weight_decay"), strict=False):
         for data, look in (
             (cells.simulation, simulation_line(colour, label=f"λ = {decay:g}")),
-            (cells.theory, theory_line(colour)),
+            (cells.theory, theory_line(colour, label="reduction to four numbers")),
         ):
             for ax, name in zip(axes, ("loss", "irrelevant_x"), strict=True):
                 if name in data:
                     mean = data[name].sel(weight_decay=decay).mean("seed")
                     ax.plot(data["time"], mean, **look)
         if decay > 0:
-            axes[0].axhline(decay**2 / 4, color=colour, linewidth=0.9, linestyle=":")
+            line = {"color": colour, "linewidth": 1.4, "linestyle": ":", "label": "λ²/4"}
+            axes[0].axhline(decay**2 / 4, **line)
     axes[0].set(ylabel="Loss, mean over seeds", yscale="log")
     axes[1].set(ylabel="Irrelevant part of x, |x⊥|²", yscale="log")
     until = 1.6 * _end(cells.simulation.isel(weight_decay=0))

@@ -7,7 +7,9 @@ from foretrain.figures.routes import block_map, draw_accuracy, output_map
 from foretrain.figures.routing_task import task_drawing
 from foretrain.figures.style import (
     DIVERGING,
+    INK,
     PALETTE,
+    SECOND_DASHES,
     SEQUENTIAL,
     axis_label,
     panels,
@@ -18,9 +20,10 @@ from foretrain.figures.style import (
 )
 from foretrain.plans.grid import Grid
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
-from foretrain.training.routing import mask
+from foretrain.training.routing import LAYERS, mask
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+_ROWS = 3  # runs drawn by themselves
 _HALVES = (
     ("within", "domains of one half", "blue"),
     ("between", "domains of different halves", "vermillion"),
@@ -37,6 +40,7 @@ SHOWS = {
         "larger-first",
     ),
     "singular-values": ("end-point", "ratio", "ratio-always", "ratio-limit", "more-paths-faster"),
+    "own-start": ("own-start",),
     "errors": ("zero-shot", "zero-shot-needs-chains", "zero-shot-stops-at-islands"),
     "sharing": ("split-first", "split-time", "split-alike"),
     "similarity": ("shared", "shared-limit", "shared-structure", "shared-xavier"),
@@ -55,6 +59,9 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         drawings["task"] = task_drawing(features, mask(p, seed), where)
     drawings["learning-curve"] = _learning_curve(cell, where)
     drawings["singular-values"] = _singular_values(cell, where)
+    own = cell.theory.get("start_singular_values")
+    if own is not None and np.isfinite(own).all():
+        drawings["own-start"] = _own_start(cell, where)
     drawings["errors"] = _errors(cell, where)
     if "similarity" in cell.simulation:
         if cell.parameters.domains > 1:
@@ -77,12 +84,14 @@ def _learning_curve(cell, where):
     name = f"random weights, {cell.seeds} seeds"
     line = simulation_line(PALETTE["vermillion"], label=name, linewidth=1.2, alpha=0.5)
     ax.plot(time, runs["loss"].transpose("step", "seed"), **line)
-    ax.plot(theory["time"], theory, **theory_line(PALETTE["vermillion"], label="race, closed form"))
+    line = theory_line(PALETTE["vermillion"], label="race from wide random weights")
+    ax.plot(theory["time"], theory, **line)
     decoupled = cell.variants["decoupled"].isel(seed=0)
     line = simulation_line(PALETTE["green"], label="decoupled weights")
     ax.plot(decoupled["time"], decoupled["loss"], **line)
     reduction = cell.by_seed("reduction_loss").mean("seed")
-    ax.plot(reduction["time"], reduction, **theory_line(PALETTE["green"], label="reduction"))
+    line = theory_line(PALETTE["green"], label="reduction, decoupled start")
+    ax.plot(reduction["time"], reduction, **line | {"linestyle": SECOND_DASHES})
     ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, time[-1]))
     return finished(
         figure,
@@ -105,7 +114,8 @@ def _singular_values(cell, where):
             values = runs["singular_values"].sel(layer=layer).isel(mode=mode)
             seed_band(ax, time, values, f"mode {mode + 1}", color=_COLOURS[mode])
             predicted = theory.sel(layer=layer).isel(mode=mode)
-            ax.plot(theory["time"], predicted, **theory_line(_COLOURS[mode]))
+            line = theory_line(_COLOURS[mode], label="race from wide random weights")
+            ax.plot(theory["time"], predicted, **line)
     axes[1].set_xlabel(label)
     return finished(
         figure,
@@ -113,6 +123,41 @@ def _singular_values(cell, where):
         f"The {modes} largest singular values of each layer: solid, mean over seeds from random weights (encoders and "
         "decoders: mean over domains), in a band of its 95% interval; dashed, the race from wide random weights in closed "
         "form, nothing fitted." + where,
+        4,
+    )
+
+
+def _own_start(cell, where):
+    found = (
+        cell.simulation["singular_values"],
+        cell.by_seed("start_singular_values"),
+        cell.by_seed("singular_values"),
+    )
+    dims = ("seed", "layer", "mode", "step")
+    run, own, wide = (data.transpose(*dims).values[:_ROWS] for data in found)
+    time, label = _time(cell.simulation)
+    figure, axes = panels(
+        len(run), 3, height=1.4 + 1.9 * len(run), sharex=True, sharey=True, squeeze=False
+    )
+    for place, ax in np.ndenumerate(axes):
+        for mode in range(min(run.shape[2], len(_COLOURS))):
+            at, colour = (*place, mode), _COLOURS[mode]
+            ax.plot(time, run[at], **simulation_line(colour, label=f"mode {mode + 1}"))
+            line = theory_line(INK, label="race from wide random weights", linewidth=0.9)
+            ax.plot(time, wide[at], **line | {"linestyle": ":"})
+            ax.plot(time, own[at], **theory_line(colour, label="race from the run's own start"))
+        ax.set(xlim=(0, time[-1]), ylim=(0, None))
+    for ax, layer in zip(axes[0], LAYERS, strict=True):
+        ax.set_title(layer, loc="left")
+    for ax, seed in zip(axes[:, 0], cell.simulation["seed"].values, strict=False):
+        ax.set_ylabel(f"Singular value, seed {seed}")
+    axes[-1, 1].set_xlabel(label)
+    return finished(
+        figure,
+        "Layers of single runs, each from its own start",
+        f"Largest singular values of each layer of the first {len(run)} runs (encoders and decoders: mean over domains). "
+        "Dashed, the race of the modes from the run's own initial weights; dotted, that from wide random weights, which is "
+        "the same for all runs. Nothing is fitted." + where,
         4,
     )
 
@@ -146,7 +191,8 @@ def _sharing(cell, where):
         for name, text, colour in _HALVES:
             seed_band(ax, time, data[f"alike_{name}"], text, color=PALETTE[colour])
             predicted = cell.by_seed(f"{kind}_{name}").mean("seed").values[: time.size]
-            ax.plot(time, predicted, **theory_line(PALETTE[colour]))
+            line = theory_line(PALETTE[colour], label="closed form, wide random weights")
+            ax.plot(time, predicted, **line)
         ax.set(xlim=(0, time[-1]), ylim=(None, 1.02), xlabel=label)
         ax.set_title(title, loc="left")
     axes[0].set_ylabel("Cosine across domains")

@@ -6,6 +6,7 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.style import (
     OPTIMISER_NAMES,
     PALETTE,
+    legend_below,
     panels,
     simulation_line,
     theory_line,
@@ -59,7 +60,9 @@ def _split(part, words):
                 for source, variable in ((data, name), (predicted, f"flow_{name}"))
             )
             ax.plot(data["step"], _mean(curves), **simulation_line(colour, label=label))
-            ax.plot(data["step"], known.mean(0), **theory_line(colour))
+            ax.plot(
+                data["step"], known.mean(0), **theory_line(colour, label="flow from their starts")
+            )
         loss = data["relative_loss"].sel(rank=rank).transpose("seed", "step").values
         ax.set(xlim=(0, _end(data["step"].values, loss)), ylim=(0, None))
         ax.locator_params(axis="x", nbins=3)
@@ -90,15 +93,19 @@ def _grid(data, theory, title, words):
             curves = cell["relative_loss"].transpose("seed", "step").values
             step = cell["step"].values
             shown = curves[:FLOW_SEEDS]
-            ax.plot(step, shown.T, **simulation_line(colour, linewidth=0.9, alpha=0.35))
-            ax.plot(step, _mean(shown), color=colour, linewidth=2, zorder=5)
+            look = {"linewidth": 0.9, "alpha": 0.35, "label": "every seed"}
+            ax.plot(step, shown.T, **simulation_line(colour, **look))
+            ax.plot(
+                step, _mean(shown), color=colour, linewidth=2, zorder=5, label="mean over seeds"
+            )
             if theory is not None:
                 known = theory.sel(rank=rank, optimizer=name).isel(seed=slice(FLOW_SEEDS))
                 exact, flow = (
                     known[each].mean("seed", skipna=False) for each in ("loss", "flow_loss")
                 )
                 drawn = exact if exact.notnull().any() else flow
-                ax.plot(theory["step"], drawn, **theory_line(colour, zorder=6))
+                line = theory_line(colour, zorder=6, label="what their starts predict")
+                ax.plot(theory["step"], drawn, **line)
             ax.set(xlim=(0, _end(step, curves)), ylim=(0, None))
             ax.locator_params(axis="x", nbins=3)
             if row == 0:
@@ -108,8 +115,10 @@ def _grid(data, theory, title, words):
     first = data["relative_loss"].isel(step=0).values
     first = first[np.isfinite(first)]
     axes[0, 0].set_ylim(0, 1.05 * max(np.quantile(first, 0.99) if first.size else 0, 1.05))
-    figure.supxlabel("Step", fontsize=13)
+    for ax in axes[-1]:
+        ax.set_xlabel("Step")
     figure.supylabel("Loss over that of the zero matrix", fontsize=13)
+    legend_below(figure)
     seeds = data.sizes["seed"]
     drawn = f"{seeds} seeds" if seeds <= FLOW_SEEDS else f"{FLOW_SEEDS} of {seeds} seeds"
     exact = (

@@ -46,7 +46,7 @@ def _scale(cells, smaller=1):
 
 def _errors(cells, x, where):
     masks, runs = cells.values("mask"), cells.simulation
-    labels = {"ylabel": "Error at the end", "xlabel": "K/M", "yscale": "log"}
+    labels = {"ylabel": "Error at the end", "xlabel": "Trained fraction K/M", "yscale": "log"}
     titles = [_TITLES[mask] for mask in masks]
     figure, axes = titled_panels(titles, 3.9, **labels, xlim=(0, 1), ylim=(1e-9, 300))
     untrained, small = "converged_untrained_error", cells.variants["small-init"]
@@ -63,7 +63,7 @@ def _errors(cells, x, where):
             ax.plot(x, error.T, ".", **style, alpha=0.5, markersize=4)
         predicted = _rows(cells.theory[untrained].sel(mask=mask)).mean(0)
         ax.plot(x, np.maximum(predicted, 1e-12), **theory_line(label="untrained, graph alone"))
-        ax.axvline(0.4, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
+        ax.axvline(0.4, color="#9aa0a6", linewidth=1, zorder=0, label="40%")
     return finished(
         figure,
         "Error against the fraction of trained outputs",
@@ -84,7 +84,9 @@ def _components(cells, x, where):
         count = _rows(cells.theory["component_count"].sel(mask=mask))
         seed_band(ax, x, count, _TITLES[mask], color=colour)
     ax.axhline(1, color=PALETTE["black"], linewidth=0.8, alpha=0.4)
-    ax.set(xlabel="K/M", ylabel="Connected components", ylim=(0, None), xlim=(0, 1))
+    ax.set(
+        xlabel="Trained fraction K/M", ylabel="Connected components", ylim=(0, None), xlim=(0, 1)
+    )
     return finished(
         figure,
         "Connected components of the trained pairs",

@@ -3,7 +3,15 @@
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, shades, theory_line, titled_panels
+from foretrain.figures.style import (
+    PALETTE,
+    SECOND_DASHES,
+    SEQUENTIAL,
+    panels,
+    shades,
+    theory_line,
+    titled_panels,
+)
 from foretrain.plans.grid import Grid
 from foretrain.studies.translation.claims import bounds
 from foretrain.studies.translation.departure import departures, exponents
@@ -177,14 +185,16 @@ def _departure(runs, scales, words):
         left.plot(scales, np.nanmean(time[:, place], 1), color=colour, linewidth=1, label=label)
     first = np.nanmean(time[0])
     fine = np.geomspace(scales.min(), min(scales.max(), 0.5))
-    left.plot(fine, first * scales[0] / fine, **theory_line(label="1 / sigma"))
-    log = {"color": "#8a9096", "linewidth": 1.2, "label": "-log(sigma), the note"}
+    left.plot(fine, first * scales[0] / fine, **theory_line(label=r"$1/\sigma$"))
+    log = {"color": "#8a9096", "linewidth": 1.2, "label": r"$-\log\sigma$, the note"}
     left.plot(fine, first * np.log(fine) / np.log(scales[0]), **log)
-    left.set(xscale="log", yscale="log", xlabel="sigma", ylabel=f"Time ({TIME_UNIT})")
+    left.set(
+        xscale="log", yscale="log", xlabel=r"Initial scale $\sigma$", ylabel=f"Time ({TIME_UNIT})"
+    )
     measured, law = exponents(runs, scales)
     for place, colour in enumerate(shades(len(fractions))):
         right.plot(law[place], measured[place], "o", color=colour, markersize=4, alpha=0.8)
-    right.plot([0, 1], [0, 1], **theory_line(label="law"))
+    right.plot([0, 1], [0, 1], **theory_line(label="law", linestyle=SECOND_DASHES))
     right.set(xlabel="Exponent of the law", ylabel="Measured exponent", xlim=(0, 1), ylim=(0, 1))
     return finished(
         figure,

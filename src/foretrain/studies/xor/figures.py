@@ -70,6 +70,7 @@ def _network(cell):
 
 def _cell_types(run, where):
     figure, ax = panels(height=5.6)
+    ax.set(xlabel="Weight from x1", ylabel="Weight from x2")
     weights = run["input_weights"].transpose("seed", "unit", "input").values
     weights = weights[np.isfinite(weights).all((1, 2))].reshape(-1, 2)
     if not len(weights):
@@ -93,7 +94,6 @@ def _cell_types(run, where):
         line(0, color="#c9ced3", linewidth=0.8, zorder=0)
     limit = 1.55 * reach
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
-    ax.set(xlabel="Weight from x1", ylabel="Weight from x2")
     return finished(
         figure,
         "Functional cell types",
@@ -155,7 +155,7 @@ def _pathways(cell, where):
     ends = (
         np.array([0.92 * known.min(), 1.08 * known.max()] if known.size else (0, 1)) / 10.0**power
     )
-    starts.plot(ends, ends, color=INK, linewidth=0.9, linestyle=":")
+    starts.plot(ends, ends, color=INK, linewidth=1.2, linestyle=":", label="equal")
     starts.plot(*both / 10.0**power, "o", color=PALETTE["vermillion"], markersize=7)
     unit = rf"$\times 10^{{{power}}}$"
     starts.set(xlim=ends, ylim=ends)

@@ -287,6 +287,20 @@ def test_equal_figures_give_equal_svgs_that_need_no_font(tmp_path):
     assert first == second
     assert "<text" not in first
     assert "font-family" not in first
+    assert "<image" not in first
+
+
+def test_what_has_thousands_of_marks_is_a_picture_in_the_svg_and_the_rest_stays_lines(tmp_path):
+    figure, axes = panels(1, 2, height=2)
+    x = np.linspace(0, 1, 2000)
+    axes[0].scatter(x, x**2)
+    axes[0].plot(x, x**3, ".")
+    axes[1].plot(x, x)
+    path = save({"cloud": Drawing(figure, "Cloud", "As drawn.")}, tmp_path)["cloud"]
+    text = path.read_text()
+    assert "<image" in text
+    assert len(text) < 120_000
+    assert len(path.with_suffix(".csv").read_text().splitlines()) == 1 + 3 * 2000
 
 
 def test_a_figure_that_cannot_be_drawn_leaves_the_old_file(tmp_path):

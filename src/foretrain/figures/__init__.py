@@ -17,8 +17,19 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.figures.headless import FigureCanvasAgg, PathCollection
+from foretrain.figures.headless import (
+    Collection,
+    FigureCanvasAgg,
+    Line2D,
+    PathCollection,
+    QuadMesh,
+)
 from foretrain.figures.style import legend_below, panel_letters, style
+
+_MOST_MARKS = (
+    2000  # of a figure that is drawn of lines alone; each takes a hundred characters of the SVG
+)
+_FEW = 50  # marks of one series that stay lines even then
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,8 @@ def points(drawing: Drawing) -> str:
 def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]:
     """Write every drawing as ``<name>.png`` (150 dots an inch) and ``.svg``, its points as ``.csv``, and clear its figure.
 
-    Equal drawings give equal SVG files: they hold neither a date nor random ids.
+    What has thousands of marks, a cloud of runs or a surface, stands in the SVG as a picture of 300 dots an inch. Equal
+    drawings give equal SVG files: they hold neither a date nor random ids.
 
     Returns:
         Name to the path of the SVG.
@@ -89,16 +101,41 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
         FigureCanvasAgg(drawing.figure)
         with style():
             drawing.figure.draw_without_rendering()
+        _lighten(drawing.figure)
         drawing.figure.set_layout_engine(
             "none"
         )  # laid out once, not in every drawing of both files
-        for ending, metadata in (("png", None), ("svg", {"Date": None})):
+        for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
             data = io.BytesIO()  # drawn whole before the file is touched
             with style():
-                drawing.figure.savefig(data, format=ending, dpi=150, metadata=metadata)
+                drawing.figure.savefig(data, format=ending, dpi=dots, metadata=metadata)
             (folder / f"{name}.{ending}").write_bytes(data.getvalue())
         if table := points(drawing):
             (folder / f"{name}.csv").write_text(table, encoding="utf-8")
         paths[name] = folder / f"{name}.svg"
         drawing.figure.clear()
     return paths
+
+
+def _lighten(figure: Any) -> None:
+    """Let what has very many marks be a picture in the SVG, among texts and lines that stay as they are."""
+    marks = {artist: _marks(artist) for artist in figure.findobj(_has_marks)}
+    if sum(marks.values()) > _MOST_MARKS:
+        for artist, number in marks.items():
+            if number > _FEW:
+                artist.set_rasterized(True)
+
+
+def _has_marks(artist: Any) -> bool:
+    return isinstance(artist, Line2D | Collection)
+
+
+def _marks(artist: Any) -> int:
+    if isinstance(artist, Line2D):
+        return (
+            len(artist.get_xydata()) if artist.get_marker() not in ("None", "none", None, "") else 0
+        )
+    if isinstance(artist, QuadMesh):
+        return np.size(artist.get_array())
+    offsets = len(artist.get_offsets()) if isinstance(artist, PathCollection) else 0
+    return max(offsets, len(artist.get_paths()))

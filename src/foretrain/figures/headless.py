@@ -20,7 +20,8 @@ def _import() -> None:
 _import()
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
-from matplotlib.collections import PathCollection  # noqa: E402
+from matplotlib.collections import Collection, PathCollection, QuadMesh  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
 
-__all__ = ["Figure", "FigureCanvasAgg", "PathCollection"]
+__all__ = ["Collection", "Figure", "FigureCanvasAgg", "Line2D", "PathCollection", "QuadMesh"]

@@ -31,11 +31,14 @@ def formulas(text: str) -> Any:
     """
     from markupsafe import Markup, escape
 
-    html = str(escape(text))
+    return Markup(_set(str(escape(text))))
+
+
+def _set(html: str) -> str:
     html = re.sub(r"\bsqrt\((\w+)\)", r"√\1", html).replace("sqrt(", "√(")
     symbol = rf"(?:{'|'.join(_GREEK)}|[A-Za-z])"
-    index = r"(?:_(?:\{(\w+)\}|(\d+|[a-z])(?![A-Za-z0-9])))?"
-    power = r"(?:\^(?:\(([^()]+)\)|(-?\d+(?:\.\d+)?|[a-zT])(?![A-Za-z0-9])))?"
+    index = r"(?:_(?:\{(\w+)\}|(\d+|[A-Za-z])(?![A-Za-z0-9])))?"
+    power = r"(?:\^(?:\(([^()]+)\)|(-?\d+(?:\.\d+)?|[A-Za-z])(?![A-Za-z0-9])))?"
 
     def shown(found):
         name, in_braces, low, in_brackets, high = found.groups()
@@ -46,11 +49,11 @@ def formulas(text: str) -> Any:
             (
                 _GREEK.get(name, f"<i>{name}</i>"),
                 f"<sub>{index}</sub>" if index else "",
-                f"<sup>{power}</sup>" if power else "",
+                f"<sup>{_set(power).replace('-', '−')}</sup>" if power else "",
             )
         )
 
-    return Markup(re.sub(rf"(?<![\w&#;]){'('}{symbol}{')'}{index}{power}(?![\w(])", shown, html))
+    return re.sub(rf"(?<![\w&#;])({symbol}){index}{power}(?![\w(])", shown, html)
 
 
 _GREEK = dict(

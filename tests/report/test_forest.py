@@ -31,11 +31,28 @@ def test_a_deviation_far_below_its_bound_is_drawn_in_decades():
     assert not linear.logarithmic
 
 
-def test_every_cell_has_its_mark_and_bounds_that_differ_are_not_drawn():
+def test_every_cell_has_its_mark_and_what_differs_from_cell_to_cell_stands_beside_it():
     cells = [made("a", float(rank), (0.0, 9.0), cell={"rank": rank}) for rank in (1, 2)]
-    assert len(forest(cells).marks) == 2
-    differ = [made("a", 1.0, (0.0, float(rank)), cell={"rank": rank}) for rank in (1, 2)]
-    assert forest(differ).allowed is None
+    assert [mark.allowed for mark in forest(cells).marks] == [None, None]
+    differ = [
+        made("a", float(rank), (rank / 2, 2.0 * rank), predicted=1.2 * rank, cell={"rank": rank})
+        for rank in (1, 2, 30)
+    ]
+    plot = forest(differ)
+    assert plot.allowed is None
+    assert plot.ticks == ()
+    for mark in plot.marks:
+        assert mark.allowed[0] < mark.at < mark.predicted < mark.allowed[1]
+    first, second, third = (mark.allowed for mark in plot.marks)
+    assert first[0] < second[0] < first[1] < second[1] < third[0]
+    open_above = [made("a", 3.0, (float(rank), math.inf), cell={"rank": rank}) for rank in (1, 2)]
+    assert all(mark.allowed[1] == 100 for mark in forest(open_above).marks)
+
+
+def test_of_many_cells_none_has_a_line_of_its_own():
+    cells = [made("a", float(rank), (0.0, 99.0), cell={"rank": rank}) for rank in range(13)]
+    assert forest(cells[:12]).stacked
+    assert not forest(cells).stacked
 
 
 def test_nothing_finite_has_no_plot():

@@ -10,6 +10,7 @@ from foretrain.words import number
 _ROOM = 0.12  # share of the width left free on either side
 _APART = 20.0  # percent of the width that the text of a bound may need
 _DECADES = 2.0  # a positive range of more is drawn on a logarithmic scale
+_STACKED = 12  # so many cells have a line each
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,16 @@ class Mark:
         verdict: Its verdict.
         at: The measured value.
         low, high: Ends of its interval, both `at` where there is none.
+        allowed: What is allowed in this cell, where that differs from cell to cell; else None.
+        predicted: What is predicted in this cell, where that differs from cell to cell; else None.
     """
 
     verdict: str
     at: float
     low: float
     high: float
+    allowed: tuple[float, float] | None = None
+    predicted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,7 @@ class Forest:
         open: Whether what is allowed is open to the left and to the right.
         predicted: Places of the predicted values.
         marks: The cells.
+        stacked: Whether each cell has a line of its own, with what is allowed and predicted in it.
         ticks: Place to text of the ends of what is allowed.
         logarithmic: Whether the scale is.
     """
@@ -45,6 +51,7 @@ class Forest:
     open: tuple[bool, bool]
     predicted: tuple[float, ...]
     marks: tuple[Mark, ...]
+    stacked: bool
     ticks: tuple[tuple[float, str], ...]
     logarithmic: bool
 
@@ -63,10 +70,10 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
     predicted = sorted({claim.predicted for claim in found if math.isfinite(claim.predicted)})
     ends = [_ends(claim) for claim in found]
     values = [value for one in ends for value in one] + predicted
-    values += [end for end in bounds or () if math.isfinite(end)]
+    values += [end for claim in found for end in claim.allowed if math.isfinite(end)]
     # Zero as a bound of a deviation says nothing of the scale, and would keep a logarithmic one from it.
     lowest = min(value for one in ends for value in one)
-    deviation = bounds is not None and bounds[0] == 0 and lowest >= 0
+    deviation = lowest >= 0 and all(claim.allowed[0] == 0 for claim in found)
     positive = [value for value in values if value > 0]
     rest = [value for value in values if value <= 0]
     logarithmic = bool(
@@ -75,26 +82,40 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
         and math.log10(max(positive) / min(positive)) > _DECADES
     )
     place = _scale(positive if logarithmic else values, logarithmic)
-    left, right = (False, False) if bounds is None else tuple(not math.isfinite(b) for b in bounds)
-    if bounds is not None and logarithmic and bounds[0] <= 0:
-        left = True
-    allowed = None
-    if bounds is not None:
-        allowed = (0.0 if left else place(bounds[0]), 100.0 if right else place(bounds[1]))
+
+    def is_open(bounds):
+        left = not math.isfinite(bounds[0]) or (logarithmic and bounds[0] <= 0)
+        return left, not math.isfinite(bounds[1])
+
+    def band(bounds):
+        left, right = is_open(bounds)
+        return 0.0 if left else place(bounds[0]), 100.0 if right else place(bounds[1])
+
+    sides = (False, False) if bounds is None else is_open(bounds)
     ticks = [
         (place(end), number(end))
-        for end, is_open in zip(bounds or (), (left, right), strict=False)
-        if not is_open
+        for end, open_there in zip(bounds or (), sides, strict=False)
+        if not open_there
     ]
     marks = [
-        Mark(claim.verdict, place(claim.measured), place(low), place(high))
+        Mark(
+            claim.verdict,
+            place(claim.measured),
+            place(low),
+            place(high),
+            None if bounds is not None else band(claim.allowed),
+            place(claim.predicted)
+            if len(predicted) > 1 and math.isfinite(claim.predicted)
+            else None,
+        )
         for claim, (low, high) in zip(found, ends, strict=True)
     ]
     return Forest(
-        allowed,
-        (left, right),
+        None if bounds is None else band(bounds),
+        sides,
         tuple(place(value) for value in predicted),
         tuple(marks),
+        len(marks) <= _STACKED,
         _ticks(ticks),
         logarithmic,
     )

@@ -224,7 +224,7 @@ def test_a_claim_in_several_cells_is_one_row_that_names_those_where_it_does_not_
     assert "28 of 30 cells hold" in html
     assert "Fails in 2: rank=29; rank=30." in html
     assert "<code>rank=30</code>: fails, 1.071" in html
-    assert "30 claims: 28 hold, 2 fail" in html
+    assert "1 claim, judged 30 times: 28 hold, 2 fail" in html
     assert html.count('<li data-verdict="fails" title="rank=') == 2
     many = render({"claims": [made("a", 0.1, cell={"rank": rank}) for rank in range(60)]})
     assert "and 10 more, in the stored claims" in many

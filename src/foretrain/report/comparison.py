@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.rows import Row, tally
+from foretrain.claims.rows import Row
 from foretrain.report.document import document, write_document
 from foretrain.report.forest import Forest
 from foretrain.report.sections import curves, verdicts
@@ -59,7 +59,7 @@ def write(
         title=f"{names[0]} and {names[1]}",
         names=names,
         questions=list(dict.fromkeys(summary.summary for summary in summaries)),
-        tallies=[tally(summary.claims) for summary in summaries],
+        tallies=[strip.tally if strip else "No claims." for strip in strips],
         strips=strips,
         differences=list(differences),
         claims=list(claims),

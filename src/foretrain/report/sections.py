@@ -161,7 +161,16 @@ def verdicts(
         )
         for place, (row, group) in enumerate(found)
     ]
-    return Verdicts(tally(claims), entries)
+    return Verdicts(_tally(claims, entries), entries)
+
+
+def _tally(claims: Sequence[Claim], entries: Sequence[Entry]) -> str:
+    """Their count as the strip shows them, one mark each, though a sentence is judged in every cell of a grid."""
+    words = tally(claims)
+    if len(entries) == len(claims):
+        return words
+    _, ends = words.split(": ", 1)
+    return f"{count(len(entries), 'claim')}, judged {len(claims)} times: {ends}"
 
 
 def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:

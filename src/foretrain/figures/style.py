@@ -43,10 +43,8 @@ OPTIMISER_COLOURS = {
     "adam": PALETTE["orange"],
     "adamw": PALETTE["vermillion"],
 }
-SECOND_DASHES = (
-    0,
-    (6, 1.8, 1.2, 1.8),
-)  # of a second theory in one panel, told apart without colour, too
+# Of a second theory in one panel, told apart without colour, too.
+SECOND_DASHES = (0, (6, 1.8, 1.2, 1.8))
 SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half

@@ -245,11 +245,14 @@ def _starts(cells, where):
         ):
             label = f"P = {paths}" if mark == "o" and ax is axes[0] else None
             ax.plot(foretold, measured, mark, color=colour, alpha=0.85, markersize=6, label=label)
+    for mark, loser in (("o", "modules lose"), ("s", "full sharing loses")):
+        look = {"color": "white", "markeredgecolor": PALETTE["black"], "label": f"b: {loser}"}
+        axes[1].plot([], [], mark, markersize=6, **look)
     for ax, what in zip(axes, ("Half-learning time", "Share of the loser"), strict=True):
         seen = [line.get_xydata() for line in ax.lines]
         seen = np.concatenate(seen)[np.isfinite(np.concatenate(seen)).all(1)]
         ends = (0.97 * seen.min(), 1.03 * seen.max()) if seen.size else (0, 1)
-        ax.plot(ends, ends, ":", color=PALETTE["black"], linewidth=1, zorder=0)
+        ax.plot(ends, ends, ":", color=PALETTE["black"], linewidth=1.2, zorder=0, label="equal")
         ax.set(xlim=ends, ylim=ends, xlabel="From own initial weights", ylabel=f"{what}, measured")
     return finished(
         figure,

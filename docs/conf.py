@@ -1,10 +1,12 @@
 """Configuration of Sphinx."""
 
+import os
 import re
 from pathlib import Path
 
 from docutils import nodes
 
+from foretrain.engine.cores import pin_to_one_core
 from foretrain.plans import catalogue
 from foretrain.report.derivation import mathml
 
@@ -14,7 +16,17 @@ copyright = "2026, The foretrain developers"
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-nb_execution_mode = "off"
+
+# Cells of the tutorial and of theory run when the pages are built, once until they change. Kernels inherit the one core:
+# XLA on the CPU can deadlock on two.
+pin_to_one_core()
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300  # seconds a cell; the longest takes some five
+nb_execution_in_temp = True
+nb_output_stderr = "remove"  # progress
+
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "foretrain"

@@ -170,16 +170,6 @@ def test_what_a_few_seeds_can_show_is_as_the_page_says():
     assert agree[71] < 0.95 <= agree[72]
 
 
-def test_the_pieces_of_the_tutorial_agree(capsys):
-    text = (DOCS / "tutorial.md").read_text("utf-8")
-    (block,) = (b for _, b in BLOCK.findall(text) if "find_reduction" in b)
-    names: dict = {}
-    exec(compile(block, "docs/tutorial.md", "exec"), names)
-    loss = names["statistics_loss"](names["statistics"], names["weights"])
-    assert float(loss) < 1e-12
-    assert "residual" in capsys.readouterr().out
-
-
 def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
     page = (DOCS / "claims.md").read_text("utf-8")
     source = (Path(study.__file__).parents[1] / "claims" / "sentence.py").read_text("utf-8")
@@ -191,13 +181,27 @@ def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # kernels start and cells run, a minute and more on a free core
 def test_the_documentation_is_built_without_a_warning(tmp_path):
     for name in ("sphinx", "myst_nb", "furo", "latex2mathml"):
         pytest.importorskip(name, reason=f"{name} is not installed; it comes with foretrain[docs]")
-    command = [sys.executable, "-m", "sphinx", "-n", "-W", "-q", "-b", "html", DOCS, tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-n",
+        "-W",
+        "-q",
+        "-b",
+        "html",
+        DOCS,
+        tmp_path / "html",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1700)
     assert done.returncode == 0, done.stderr
-    page = (tmp_path / "theory" / "routing.html").read_text("utf-8")
+    page = (tmp_path / "html" / "theory" / "routing.html").read_text("utf-8")
     assert "<math" in page
     assert "\\frac" not in page
-    assert (tmp_path / "index.html").read_text("utf-8").count('class="card') >= 30
+    assert "cell_output" in page  # cells were run, and what they say and draw is there
+    assert 'src="../_images/' in page
+    assert (tmp_path / "html" / "index.html").read_text("utf-8").count('class="card') >= 30

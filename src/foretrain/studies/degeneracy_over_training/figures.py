@@ -57,7 +57,8 @@ def over_training(cells):
             told = cell.theory["effective_parameters"].isel(noise_scale=1)
             above.plot(moment, told, **theory_line(BLUE, label="reduction, decoupled start"))
         for ax in (above, below):
-            ax.axvline(moment[middle(cell)], color=GREY, linewidth=1, zorder=0)
+            words = "median moment of generalisation"
+            ax.axvline(moment[middle(cell)], color=GREY, linewidth=1.2, zorder=0, label=words)
         above.set_title(name, loc="left")
         below.set(xlabel="Updates")
     axes[0, 0].set_ylabel("Effective parameters")
@@ -93,7 +94,7 @@ def inside(cell):
         axes[2].plot(x[:, at], y[:, at], "o", color=PALETTE[colour], label=f"seeds {words}")
     axes[0].set(xlabel="Updates", ylabel="Number of neurons")
     axes[1].set(xlabel="Updates", ylabel="Share of activity", ylim=(0, 1))
-    axes[2].set(xlabel="Effective parameters", ylabel="Test error", yscale="log")
+    axes[2].set(xlabel="Eff. parameters", ylabel="Test error", yscale="log")
     caption = (
         "The perceptron on parity. Left and middle over training, right each seed at two moments."
     )

@@ -5,6 +5,7 @@ import numpy as np
 from foretrain.figures import Drawing, curves, finished
 from foretrain.figures.routes import block_map, draw_accuracy, output_map
 from foretrain.figures.routing_task import task_drawing
+from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import (
     DIVERGING,
     INK,
@@ -92,7 +93,8 @@ def _learning_curve(cell, where):
     reduction = cell.by_seed("reduction_loss").mean("seed")
     line = theory_line(PALETTE["green"], label="reduction, decoupled start")
     ax.plot(reduction["time"], reduction, **line | {"linestyle": SECOND_DASHES})
-    ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, time[-1]))
+    end = min(1.2 * learned_at(runs["loss"].assign_coords(time=("step", time)), 1e-3), time[-1])
+    ax.set(xlabel=label, ylabel="Training loss", ylim=(0, None), xlim=(0, end or time[-1]))
     return finished(
         figure,
         "Loss while learning",

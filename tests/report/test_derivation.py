@@ -5,7 +5,7 @@ import re
 import pytest
 
 from foretrain.plans import catalogue
-from foretrain.report.derivation import derivations, named, pages
+from foretrain.report.derivation import derivations, mathml, named, pages
 from foretrain.report.page import PageFigure, render
 
 PAGE = """---
@@ -25,12 +25,15 @@ $$ \\frac12 \\big( x^2 \\big) $$
 
 ![a picture](picture.png)
 
+*What is seen in it:
+two lines.*
+
 ```{code-cell} ipython3
 print("executed")
 ```
 
 | a | b |
-|---|---|
+|---|---:|
 | 1 | <b> |
 
 Judged by `mine/second`,
@@ -64,8 +67,28 @@ def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_
     assert re.sub(r"\s", "", first) == "<p>Wordsbefore.</p>"
     for kept in ("<mfrac>", "&lt;", "<table>", "see there and", "<code>foretrain.theory</code>"):
         assert kept in second
-    for gone in ("Judged by", "executed", "href", "<img", "<b>", "Nobody", "\\big"):
+    assert '<td class="number">' in second
+    for gone in (
+        "Judged by",
+        "executed",
+        "href",
+        "<img",
+        "<b>",
+        "Nobody",
+        "\\big",
+        "style=",
+        "What is seen",
+        "<p></p>",
+    ):
         assert gone not in second
+
+
+def test_letters_of_other_alphabets_are_characters_that_every_browser_sets():
+    found = mathml(r"\mathbb R \setminus \mathbb E\mathcal E", "inline")
+    for character in ("ℝ", "𝔼", "ℰ", "&#x02216;"):
+        assert character in found
+    for gone in ("double-struck", "script", "xmlns"):
+        assert gone not in found
 
 
 def test_a_claim_and_its_corrected_form_link_to_figure_and_derivation(found):

@@ -6,10 +6,11 @@ A section derives the sentences that a paragraph of it names, by study and id::
 
 For studies of the catalogue these are sections of the documentation, which the package carries; a study of one's own has
 them in ``theory.md`` beside its other files. Formulas between dollar signs become MathML, which browsers set by themselves;
-pictures, cells of code and links to other pages, which one file cannot hold, are left out.
+pictures with their captions, cells of code and links to other pages, which one file cannot hold, are left out.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,14 @@ from typing import Any
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
 _PACKAGE = Path(__file__).parents[1]
+_PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
+_ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
+# What HTML knows by itself, and characters that few fonts have.
+_COMMON = {
+    ' xmlns="http://www.w3.org/1998/Math/MathML"': "",
+    "&#x029F5;": "&#x02216;",
+    "&#x027C2;": "&#x022A5;",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,19 @@ def mathml(formula: str, display: str) -> str:
     from latex2mathml.converter import convert
 
     found = convert(re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*", "", formula), display=display)
-    return found.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")  # HTML knows it
+    for rare, common in _COMMON.items():
+        found = found.replace(rare, common)
+    return _ALPHABET.sub(_letter, found)
+
+
+def _letter(found: re.Match) -> str:
+    """A letter of an alphabet of its own, which browsers take as a character and not as a style."""
+    name = f"{found[1].upper()} CAPITAL {found[2]}"
+    try:
+        letter = unicodedata.lookup(name)
+    except KeyError:  # but for some letters, which were there before
+        letter = unicodedata.lookup(f"MATHEMATICAL {name}")
+    return f'<mi mathvariant="normal">{letter}</mi>'
 
 
 @cache
@@ -89,7 +110,16 @@ def _markdown():
     dollarmath_plugin(markdown, renderer=formula, allow_digits=False)
     for name in ("link_open", "link_close", "image", "front_matter"):
         markdown.add_render_rule(name, lambda *_: "")
+    for name in ("th_open", "td_open"):
+        markdown.add_render_rule(name, _cell)
     return markdown
+
+
+def _cell(renderer, tokens, at, options, _):
+    """A cell of a table; the page lets no style stand at an element, a class says that numbers are aligned."""
+    if tokens[at].attrs.pop("style", "") == "text-align:right":
+        tokens[at].attrSet("class", "number")
+    return renderer.renderToken(tokens, at, options, {})
 
 
 def _sections(study: str, text: str) -> list[Derivation]:
@@ -105,11 +135,15 @@ def _sections(study: str, text: str) -> list[Derivation]:
         if tokens[at].tag == "h1":
             title = heading
         claims: list[str] = []
-        shown = []
+        shown, pictured = [], False
         for block in _blocks(tokens[at + 3 : end]):
             words = next((token.content for token in block if token.type == "inline"), "")
+            captioned = pictured and re.fullmatch(r"\*[^*].*\*", words, re.DOTALL)
+            pictured = _PICTURES.fullmatch(words) is not None
             if block[0].level == 0 and words.startswith(_JUDGED):
                 claims += [claim for name, claim in _NAMED.findall(words) if name == study]
+            elif pictured or captioned:
+                continue
             elif not (block[0].type == "fence" and block[0].info.startswith("{")):
                 shown += block
         if claims:

@@ -9,6 +9,7 @@ import enum
 import functools
 import hashlib
 import inspect
+import io
 import sys
 import textwrap
 import types
@@ -189,10 +190,19 @@ def _source(function: types.FunctionType) -> str | None:
     """The source of a function, of a lambda the expression alone; None where there is none."""
     try:
         lines, first = inspect.findsource(function)
-        if function.__name__ != "<lambda>":
-            return textwrap.dedent("".join(inspect.getblock(lines[first:])))
-        return "\n".join(_lambdas("".join(lines)).get(function.__code__.co_firstlineno, ())) or None
-    except (OSError, TypeError, SyntaxError):
+    except (OSError, TypeError):
+        return None
+    return _part("".join(lines), first, function.__name__, function.__code__.co_firstlineno)
+
+
+@functools.lru_cache(maxsize=4096)
+def _part(text: str, first: int, name: str, line: int) -> str | None:
+    """The source of a function in that of its file, from a line on; of a lambda in a line the expression."""
+    try:
+        if name == "<lambda>":
+            return "\n".join(_lambdas(text).get(line, ())) or None
+        return textwrap.dedent("".join(inspect.getblock(io.StringIO(text).readlines()[first:])))
+    except SyntaxError:
         return None
 
 

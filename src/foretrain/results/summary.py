@@ -1,5 +1,6 @@
 """``summary.json``: a result in brief, for people, scripts and the page, with all that depends on when it was run."""
 
+import functools
 import importlib.metadata
 import platform
 from dataclasses import asdict, dataclass, field
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.errors import StoreError
+from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.files import read_file, unreadable, write_json
 
@@ -103,6 +104,9 @@ def read_summary(folder: Path) -> Summary:
     path = Path(folder) / FILE
     try:
         content = read_file(path)
+    except FileNotFoundError as error:
+        what = "holds none" if Path(folder).exists() else "does not exist"
+        raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error
     entries, claims = decode.summary(content, path)
@@ -113,13 +117,16 @@ def read_summary(folder: Path) -> Summary:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of what foretrain stands on, without importing any of it."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+@functools.cache
+def _version(package: str) -> str:
+    """Version of a package, looked up once: what is imported stays as it is when another is installed meanwhile."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def count_outcomes(dataset: "xr.Dataset") -> dict[str, int]:

@@ -21,7 +21,7 @@ from foretrain.figures.style import (
 )
 from foretrain.plans.grid import Grid
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
-from foretrain.training.routing import LAYERS, mask
+from foretrain.training.routing import LAYERS, maps, mask
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
 _ROWS = 3  # runs drawn by themselves
@@ -139,7 +139,7 @@ def _own_start(cell, where):
     run, own, wide = (data.transpose(*dims).values[:_ROWS] for data in found)
     time, label = _time(cell.simulation)
     figure, axes = panels(
-        len(run), 3, height=1.4 + 1.9 * len(run), sharex=True, sharey=True, squeeze=False
+        len(run), 3, height=1.4 + 1.9 * len(run), sharex=True, sharey="col", squeeze=False
     )
     for place, ax in np.ndenumerate(axes):
         for mode in range(min(run.shape[2], len(_COLOURS))):
@@ -148,11 +148,13 @@ def _own_start(cell, where):
             line = theory_line(INK, label="race from wide random weights", linewidth=0.9)
             ax.plot(time, wide[at], **line | {"linestyle": ":"})
             ax.plot(time, own[at], **theory_line(colour, label="race from the run's own start"))
-        ax.set(xlim=(0, time[-1]), ylim=(0, None))
+        ax.set(xlim=(0, time[-1]))
+    for ax in axes.ravel():
+        ax.set_ylim(0, None)
     for ax, layer in zip(axes[0], LAYERS, strict=True):
         ax.set_title(layer, loc="left")
     for ax, seed in zip(axes[:, 0], cell.simulation["seed"].values, strict=False):
-        ax.set_ylabel(f"Singular value, seed {seed}")
+        ax.set_ylabel(f"Singular value\nseed {seed}")
     axes[-1, 1].set_xlabel(label)
     return finished(
         figure,
@@ -236,16 +238,26 @@ def _similarity(cell, where):
 
 
 def _outputs(cell, where):
-    figure, ax = panels(height=6.4)
-    run = cell.simulation.isel(seed=0)
-    image = output_map(ax, run)
+    figure, axes = panels(1, 2, height=4.6, sharey=True)
+    p, run = cell.parameters, cell.simulation.isel(seed=0)
+    _, wanted = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
+    asked = np.kron(maps(p.domains, p.disagreement).T, wanted)
+    top = np.nanmax([float(np.abs(run["outputs"]).max()), asked.max()])
+    low = -top if float(run["outputs"].min()) < -0.05 * top else 0
+    look = {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top}
+    image = output_map(axes[0], run, **look)
+    trained = run["trained_pairs"].transpose("output_domain", "input_domain").values
+    block_map(axes[1], asked, p.domains, trained, aspect="auto", **look)
     items, features = (run["outputs"].sizes[name] for name in ("item", "feature"))
-    ax.set_xlabel(f"Input domain ({items} items each)")
-    ax.set_ylabel(f"Output domain ({features} features each)")
-    figure.colorbar(image, label="Output")
+    for ax, title in zip(axes, ("network", "asked for"), strict=True):
+        ax.set_title(title, loc="left")
+        ax.set_xlabel(f"Input domain ({items} items each)")
+    axes[0].set_ylabel(f"Output domain ({features} features each)")
+    figure.colorbar(image, ax=axes, label="Output", shrink=0.8)
     return finished(
         figure,
         "Output on every route",
-        "Answer of the network of the first seed for every item on every route at the end of training. Framed routes "
-        "were trained, the others never were." + where,
+        "Answer of the network of the first seed for every item on every route at the end of training, beside what is right, "
+        "which theory says of all routes that chains of trained ones join. Framed routes were trained, the others never "
+        "were." + where,
     )

@@ -1,26 +1,14 @@
-import time
-
 import pytest
+from visited import find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.report.document import document, write_document
 from foretrain.report.page import write
 
 
 @pytest.fixture
 def page(tmp_path, summary, page_figures):
     return write(tmp_path, summary, page_figures)
-
-
-def until(condition, seconds=5.0):
-    """Wait until `condition()` is true; its last value."""
-    end = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
-
-
-def find(browser, selector):
-    return browser.find_elements("css selector", selector)
 
 
 def image_width(browser):
@@ -130,16 +118,10 @@ def test_an_open_figure_zooms_by_pinching(open_page, page):
     assert until(lambda: image_width(browser) == pytest.approx(3 * fitted, rel=0.02))
 
 
-@pytest.mark.parametrize("width", [320, 375, 768, 1280])
-def test_the_page_never_overflows_sideways(open_page, page, width):
-    browser = open_page(page, width=width, height=812)
-    root = "document.documentElement"
-    assert browser.execute_script("return innerWidth") == width  # nothing made the phone zoom out
-    assert browser.execute_script(f"return {root}.scrollWidth") <= width
-    apart = ".scroll, pre, .hidden, .skip, dialog, thead"  # these scroll or are out of sight
-    inside = f"""return [...document.querySelectorAll("body *")].filter(e => !e.closest("{apart}")
-        && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"""
-    assert browser.execute_script(inside) == []
+@pytest.mark.parametrize("width", [320, 768])
+def test_the_page_never_overflows_sideways_nor_has_pale_or_small_words(open_page, page, width):
+    browser = open_page(page, width=width, height=812, dark=width == 768)
+    assert not troubles(browser, width)
     size = browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
     assert size >= 16
 
@@ -203,6 +185,32 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path, 
         assert find(browser, ".curves-plot canvas")
     root = "document.documentElement"
     assert browser.execute_script(f"return {root}.scrollWidth") <= 1280
+
+
+def test_a_switch_that_would_change_nothing_is_not_shown(open_page, tmp_path, summary):
+    bare = {"xlabel": "Step", "x": [0, 1], "curves": [[{"mean": [4, 3]}]]}
+    live = {"axes": [], "variables": LIVE["variables"][:1], "cells": {"": bare}}
+    browser = open_page(write(tmp_path, summary, (), live))
+    shown = [box.is_displayed() for box in find(browser, ".controls input")]
+    assert shown == [False, False, True, True]
+
+
+def test_a_table_of_many_columns_is_a_list_on_a_phone(open_page, tmp_path):
+    rows = [(f"path {n}", *range(5)) for n in range(2)]
+    table = ("Modes", ("path", "mode", "S", "D", "share", "outcome"), rows)
+    given = {"doubts": (), "figures": (), "tables": [table], "version": "0"}
+    text = document("report/analysis.html", title="Many", summary="Columns.", **given)
+    path = write_document(tmp_path / "many.html", text)
+    browser = open_page(path, width=390, height=812)
+    assert not troubles(browser, 390)
+    cells = find(browser, "tbody tr:first-child td")
+    tops = [cell.rect["y"] for cell in cells]
+    assert tops == sorted(set(tops))
+    label = "return getComputedStyle(arguments[0], '::before').content"
+    words = [browser.execute_script(label, cell) for cell in cells]
+    assert words == ['"mode"', '"S"', '"D"', '"share"', '"outcome"']
+    cells = find(open_page(path, width=1400), "tbody tr:first-child td")
+    assert len({cell.rect["y"] for cell in cells}) == 1
 
 
 def test_a_figure_and_its_numbers_can_be_saved(open_page, page):

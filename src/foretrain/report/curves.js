@@ -17,14 +17,17 @@
     if (!cell) return null;
     const variable = data.variables[chosen.variable];
     const found = [];
+    // Of two results the first is drawn wide and pale, to be seen where the second lies on it.
+    const half = data.joined ? variable.lines.length / 2 : 0;
     variable.lines.forEach((words, n) => {
-      const curve = cell.curves[chosen.variable][n], colour = COLOURS[n % COLOURS.length];
+      const curve = cell.curves[chosen.variable][n];
+      const colour = COLOURS[(half > 1 ? n % Math.ceil(half) : n) % COLOURS.length];
       const name = words || variable.name;
       if (chosen.seeds) {
         (curve.seeds || []).forEach((run, k) => found.push({ name: `${name}, seed ${k}`, values: run, colour, kind: "seed" }));
       }
       const many = curve.seeds ? ", mean" : "";
-      found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean" });
+      found.push({ name: `${name}${many}`, values: curve.mean, colour, kind: "mean", below: n < half });
       if (chosen.theory && curve.theory) found.push({ name: `${name}, theory`, values: curve.theory, colour, kind: "theory" });
     });
     return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };
@@ -54,9 +57,9 @@
         ...board.series.map((one) => ({
           label: one.name,
           stroke: one.kind === "theory" ? ink : one.colour,
-          width: { seed: 0.8, mean: 2.5, theory: 1.5 }[one.kind],
+          width: { seed: 0.8, mean: one.below ? 7 : 2.5, theory: 1.5 }[one.kind],
           dash: one.kind === "theory" ? [6, 4] : undefined,
-          alpha: one.kind === "seed" ? 0.5 : 1,
+          alpha: one.kind === "seed" || one.below ? 0.5 : 1,
           points: { show: false },
           spanGaps: Boolean(data.joined),
           value: (_, value) => text(value),
@@ -89,7 +92,9 @@
   }));
   find("csv").addEventListener("click", () => foretrainSave(`${data.variables[chosen.variable].name}.csv`, "text/csv", csv()));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  if (data.joined) find("seeds").parentElement.hidden = true;
+  const curves = Object.values(data.cells).flatMap((cell) => cell.curves.flat());
+  find("seeds").parentElement.hidden = Boolean(data.joined) || !curves.some((curve) => curve.seeds && curve.seeds.length);
+  find("theory").parentElement.hidden = !curves.some((curve) => curve.theory);
   let width = 0;
   new ResizeObserver(() => {
     if (Math.abs(plotArea.clientWidth - width) > 1) { width = plotArea.clientWidth; draw(); }

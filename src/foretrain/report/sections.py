@@ -219,7 +219,8 @@ def _heed(summary: Mapping) -> list[str]:
 def curves(live: Mapping) -> dict:
     """The curves with their data as JSON that no tag can end."""
     text = json.dumps(live, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    return {"variables": live["variables"], "axes": live["axes"], "json": text}
+    joined = bool(live.get("joined"))
+    return {"variables": live["variables"], "axes": live["axes"], "joined": joined, "json": text}
 
 
 def picture(figure: PageFigure, said: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:

@@ -51,6 +51,8 @@ def test_how_components_learn_is_followed_at_every_step():
     np.testing.assert_allclose(run.finals["speed_spread"], spread, rtol=1e-6)
     found = theory.predict(p, np.arange(0, 31, 10), Seed(0, 0))["loss"]
     np.testing.assert_allclose(run.curves["loss"], found, rtol=1e-6)
+    assert set(run.curves) == {"loss"}
+    assert run.finals["zero_loss"] == pytest.approx(((a @ b.T) ** 2).sum())
 
 
 @pytest.mark.slow

@@ -56,6 +56,9 @@ RATES = {
 }  # under descent, and under Adam
 
 
+ZERO = {"zero_loss": np.float64(1)}
+
+
 def _rates(exchanged=()):
     """Spreads of speeds, and logs of the steps at which three components learn; more alike under Adam but for `exchanged`."""
     apart = 1 + 0.1 * np.linspace(-1, 1, SEEDS)
@@ -87,15 +90,14 @@ def grid(
     ran = runs(
         axes,
         SEEDS,
-        {"loss": loss[rows], "relative_loss": loss[rows], **{n: v[rows] for n, v in more.items()}},
+        {"loss": loss[rows], **{n: v[rows] for n, v in more.items()}, **ZERO},
         step=STEP,
         outcome=outcome,
     )
-    beside = {"loss": followed[rows], "relative_loss": followed[rows]}
-    beside = runs(axes, SEEDS, beside, step=LATE, outcome=outcome)
+    beside = runs(axes, SEEDS, {"loss": followed[rows], **ZERO}, step=LATE, outcome=outcome)
     foretold = {"loss": predicted[rows]}
     if "adamw" in names:
-        foretold["strong_loss"] = np.where(STEP < 300, _losses(True), np.nan)[rows]
+        foretold["strong_loss"] = _losses(True)[rows][..., :300]
     foretold = runs(axes, SEEDS, foretold, step=STEP, outcome=None)
     p = study.Parameters(
         optimizer=names[0], init_scale=1.0, learning_rate=0.01, steps=2000, rank=rank

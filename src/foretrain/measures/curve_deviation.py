@@ -41,15 +41,17 @@ def largest_deviation(measured: xr.DataArray, predicted: xr.DataArray) -> float:
         which nothing is predicted (one may be where numbers overflow), nan if there is no observation at all.
     """
     predicted = predicted.transpose(*measured.dims)[..., : measured.sizes["step"]]
-    ran, foretold = np.isfinite(measured.values), np.isfinite(predicted.values)
-    if (ran & ~foretold).sum(-1).max(initial=0) > 1:
-        return math.inf
-    both = ran & foretold
-    if not both.any():
-        return math.nan
-    scale = np.maximum(1, np.abs(np.where(both, measured, 0)).max(-1, keepdims=True))
-    gap = np.where(both, measured.values, 0) - np.where(both, predicted.values, 0)
-    return float((np.abs(gap) / scale).max())
+    runs, foretold = measured.values, predicted.values
+    worst = math.nan
+    for place in np.ndindex(runs.shape[:-1]):  # one by one: no copy of many long curves
+        ran, known = np.isfinite(runs[place]), np.isfinite(foretold[place])
+        if (ran & ~known).sum() > 1:
+            return math.inf
+        if (both := ran & known).any():
+            run = runs[place][both]
+            gap = np.abs(run - foretold[place][both]).max() / max(1, np.abs(run).max())
+            worst = gap if math.isnan(worst) else max(worst, gap)
+    return float(worst)
 
 
 def closest(parameters: np.ndarray, curves: np.ndarray, measured: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from foretrain.measures.curve_deviation import largest_deviation, largest_differ
 from foretrain.measures.plateaus import plateau_share
 from foretrain.measures.time_rescaling import time_rescalings
 from foretrain.measures.trajectory import at_end, curves
-from foretrain.studies.optimizers.study import STRONG, forgotten
+from foretrain.studies.optimizers.study import STRONG, forgotten, relative
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.theory.published_rules import forgetting
 from foretrain.training.factorization import THREAD
@@ -36,15 +36,20 @@ def published_rules(cell):
     loss = cell.simulation["loss"]
     found = [_off(loss, cell.theory["loss"], cell.parameters.rank == 1)]
     if "strong_loss" in cell.theory:
+        told = cell.theory["strong_loss"].sel(optimizer="adamw").rename(first_step="step")
         strong = cell.variants["strong_decay"]["loss"].sel(optimizer="adamw")
-        found.append(_off(strong, cell.theory["strong_loss"].sel(optimizer="adamw"), False))
+        strong = strong.isel(step=slice(told.sizes["step"]))
+        told = told.isel(step=slice(strong.sizes["step"])).assign_coords(step=strong["step"])
+        found.append(_off(strong, told, False))
     return Exact(max(found), seeds=loss.isel(step=0).size)
 
 
 def _off(loss, predicted, whole: bool) -> float:
     """Largest deviation of losses; of what nothing is predicted only if that is to be the whole."""
     loss = loss.transpose(..., "step")
-    predicted = predicted.transpose(*loss.dims).reindex(step=loss["step"].values)
+    predicted = predicted.transpose(*loss.dims)
+    if not predicted.indexes["step"].equals(loss.indexes["step"]):
+        predicted = predicted.reindex(step=loss["step"].values)
     return largest_deviation(loss if whole else loss.where(predicted.notnull()), predicted)
 
 
@@ -56,7 +61,10 @@ def _runs(cell, *names) -> list[list[tuple[np.ndarray, np.ndarray]]] | None:
     """Steps and relative losses of every seed, optimizer by optimizer; None if the cell does not have them all."""
     if set(names) - set(cell.values("optimizer")):
         return None
-    return [list(curves(cell.simulation.sel(optimizer=name), "relative_loss")) for name in names]
+    return [
+        list(curves(relative(cell.simulation.sel(optimizer=name)), "relative_loss"))
+        for name in names
+    ]
 
 
 def _rescalings(cell):
@@ -136,7 +144,7 @@ def _differences(cell, variant: str = ""):
         return None
     if variant:
         beside = cell.variants[variant].sel(optimizer="adamw")
-        found[1] = list(curves(beside, "relative_loss"))
+        found[1] = list(curves(relative(beside), "relative_loss"))
     pairs = zip(*found, strict=True)
     return np.array([largest_difference(one, other) for (_, one), (_, other) in pairs])
 
@@ -199,7 +207,7 @@ def decay_forgotten(cell):
     if "adamw" not in cell.values("optimizer") or steps[1] > cell.parameters.steps:
         return None
     runs = cell.variants["strong_decay"].sel(optimizer="adamw")
-    first, last = (runs["relative_loss"].sel(step=step).values for step in steps)
+    first, last = (relative(runs.sel(step=step))["relative_loss"].values for step in steps)
     with np.errstate(divide="ignore", invalid="ignore"):
         fell = np.log(last / first)
     return fell / np.log(forgetting(steps[1]) / forgetting(steps[0]))
@@ -228,7 +236,7 @@ def _spreads(cell, spread) -> np.ndarray | None:
     found = []
     for name in ("adam", "sgd"):
         runs = cell.simulation.sel(optimizer=name)
-        learned = at_end(runs["relative_loss"]).values < 0.01
+        learned = at_end(relative(runs)["relative_loss"]).values < 0.01
         found.append(np.where(learned, spread(runs), np.nan))
     with np.errstate(divide="ignore", invalid="ignore"):
         return found[0] / found[1]

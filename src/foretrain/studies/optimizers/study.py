@@ -42,8 +42,11 @@ lab.declare(
         meaning="Standard deviation over components of how far a step moves them, over its mean, both summed over the run.",
     ),
     Variable(
-        "strong_loss", ("step",), meaning="Loss of AdamW with strong decay by the published rule."
+        "strong_loss",
+        ("first_step",),
+        meaning="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
     ),
+    Variable("zero_loss", meaning="Training loss of the zero matrix."),
 )
 
 
@@ -102,6 +105,11 @@ def draw(p: Parameters, seed: Seed):
     return target, draw_start(generator(seed, "weights"), p.dimension, p.rank, p.init_scale)
 
 
+def relative(runs):
+    """Runs with ``relative_loss``, their loss over that of the zero matrix, which would take as much memory again."""
+    return runs.assign(relative_loss=runs["loss"] / runs["zero_loss"])
+
+
 def decay(p: Parameters) -> float:
     """Lambda as the optimizer takes it."""
     return p.weight_decay if p.optimizer in ("sgd_decay", "adamw") else 0.0
@@ -114,7 +122,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def program(p: Parameters) -> Program:
-    """The network of the S-curves, and when and how fast its components learn."""
+    """The network of the S-curves, and when and how fast its components learn; of its curves the loss alone is stored."""
     import jax
     import jax.numpy as jnp
 
@@ -149,13 +157,13 @@ def program(p: Parameters) -> Program:
 
     def finish(inputs, state):
         inner, (_, changed, logs, (_, speeds, spreads)) = state
-        times = {"log_learning_step": logs / changed, "speed_spread": spreads / speeds}
-        return {**last(inputs, inner), **times}
+        found = {"log_learning_step": logs / changed, "speed_spread": spreads / speeds}
+        return {**last(inputs, inner), **found, "zero_loss": inner[-1]}
 
     return Program(
         init,
         step,
-        lambda inputs, state: network.observe(inputs, state[0]),
-        lambda inputs, state, observed: done(inputs, state[0], observed),
+        lambda inputs, state: {"loss": network.observe(inputs, state[0])["loss"]},
+        lambda inputs, state, _: done(inputs, state[0], network.observe(inputs, state[0])),
         finish,
     )

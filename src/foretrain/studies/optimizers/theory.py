@@ -20,16 +20,17 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     """The loss of a run's own target and start, and that of AdamW with strong decay.
 
     At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
-    steps of the first seeds, nan elsewhere.
+    steps of the first seeds, nan elsewhere. Computed in double precision, given in that of the runs.
     """
     found = {"loss": _curve(p, step, seed, p.rank == 1)}
     if p.optimizer == "adamw":
-        found["strong_loss"] = _curve(replace(p, **variants(p)["strong_decay"]), step, seed, False)
+        strong = replace(p, **variants(p)["strong_decay"])
+        found["strong_loss"] = _curve(strong, step[: _STEPS // p.observe_every + 1], seed, False)
     return found
 
 
 def _curve(p: Parameters, step: np.ndarray, seed: Seed, whole: bool) -> np.ndarray:
-    found = np.full(len(step), np.nan)
+    found = np.full(len(step), np.nan, p.precision)  # many long curves
     if whole or seed.number < _SEEDS:
         size = _BLOCK if whole else _SEEDS
         short = p if whole else replace(p, steps=min(p.steps, _STEPS))

@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from made_claims import made
 from markupsafe import escape
 from small_routing import SMALL_ROUTING as SMALL
 
 from foretrain.cli import main
+from foretrain.results.summary import Summary, write_summary
 
 
 @pytest.fixture
@@ -146,6 +148,29 @@ def test_show_and_report_agree_with_the_summary(capsys, folder):
     assert run(capsys, "report", folder)[0] == 0
     page = (folder / "report.html").read_text()
     assert all(str(escape(claim["statement"])) in page for claim in summary["claims"])
+
+
+def test_a_terminal_gets_lines_it_has_room_for_and_a_program_gets_whole_ones(
+    capsys, monkeypatch, tmp_path
+):
+    claims = (made("a-claim", 1.0, scale="paper"), made("another" * 3, 3.0, why="word " * 40))
+    write_summary(tmp_path, Summary("routing", "word " * 40, claims=claims, runs={"converged": 3}))
+    code, piped, _ = run(capsys, "list")
+    assert code == 0
+    assert any(len(line) > 120 for line in piped.splitlines())
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    asked = [["list"], ["list", "routing", "--claims"], ["info", "routing"], ["show", "."]]
+    monkeypatch.chdir(tmp_path)
+    told = {}
+    for command in [*asked, ["show", "-v", "."], ["run", "routing", "--mask", "circlant"]]:
+        code, out, err = run(capsys, *command)
+        assert code == (2 if command[0] == "run" else 0)
+        told[command[0]] = out + err
+        assert max(map(len, told[command[0]].splitlines())) <= 60, command
+    assert told["run"].startswith("foretrain: Argument `mask` must be one of")
 
 
 def test_check_exits_with_one_exactly_if_a_claim_fails(capsys, folder):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from foretrain.commands import COMMANDS, load, version
 from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.words import complain
 
 EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
 
@@ -36,11 +37,11 @@ def main(argv: list[str] | None = None) -> int:
         arguments = _parse(argv)
         return arguments.command(arguments)
     except ForetrainError as error:
-        print(f"foretrain: {error}", file=sys.stderr)
+        complain(str(error))
         return 2
     except KeyboardInterrupt:
         goes_on = "; the same command goes on from here" if argv[:1] in (["run"], ["sweep"]) else ""
-        print(f"foretrain: interrupted{goes_on}.", file=sys.stderr)
+        complain(f"interrupted{goes_on}.")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
@@ -48,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        print("foretrain: there is no space left where the output goes.", file=sys.stderr)
+        complain("there is no space left where the output goes.")
         return 2
 
 

@@ -3,12 +3,11 @@
 import dataclasses
 import json
 import shlex
-import shutil
 import sys
 from pathlib import Path
 
 from foretrain.errors import argument_error
-from foretrain.words import encodable, outcome
+from foretrain.words import columns, complain, encodable, fold, outcome
 
 
 def load(study):
@@ -130,7 +129,7 @@ def _tell_troubles(folder):
     from foretrain.laboratory.conduct import troubles
 
     for line in troubles(folder):
-        print(f"foretrain: {line}", file=sys.stderr)
+        complain(line)
 
 
 def _verdict(claims, arguments):
@@ -140,8 +139,7 @@ def _verdict(claims, arguments):
         return 0
     failing = unmet(claims)
     still_open = sum(claim.verdict == INCONCLUSIVE for claim in claims)
-    told = f"foretrain: {len(failing)} claims fail, {still_open} are inconclusive."
-    print(told, file=sys.stderr)
+    complain(f"{len(failing)} claims fail, {still_open} are inconclusive.")
     return 1 if failing else 0
 
 
@@ -158,11 +156,22 @@ def _list(arguments):
     if arguments.json:
         _print_json([dataclasses.asdict(card) for card in cards])
         return 0
-    width = max(len(card.name) for card in cards)
+    size = max(len(card.name) for card in cards) + 2
+    beside = columns() >= 100
     for card in cards:
-        print(f"{card.name:<{width}}  {card.summary}")
-        print(f"{'':<{width}}  {card.source}" + (f"; about {card.cost}" if card.cost else ""))
+        cost = f"; about {card.cost}" if card.cost else ""
+        if not beside:
+            print(card.name)
+        indent = " " * (size if beside else 4)
+        _print_folded(card.summary, f"{card.name:<{size}}" if beside else indent, indent)
+        _print_folded(f"{card.source}{cost}", indent, indent)
     return 0
+
+
+def _print_folded(text, first="", rest="  "):
+    """Print a text, in lines that a terminal has room for; a program that reads it gets one line."""
+    text = fold(text, columns(), first, rest) if sys.stdout.isatty() else first + text
+    print(encodable(text, sys.stdout.encoding))
 
 
 def _list_study(arguments):
@@ -174,13 +183,16 @@ def _list_study(arguments):
 
         _print_json(info(study))
         return 0
-    print(study.card.summary)
-    print(f"{study.card.source}; about {study.card.cost}; presets {', '.join(study.presets)}")
+    _print_folded(study.card.summary)
+    cost = f"about {study.card.cost}; " if study.card.cost else ""
+    _print_folded(f"{study.card.source}; {cost}presets {', '.join(study.presets)}")
     for said in study.sentences if arguments.claims else ():
         allowed = "as the parameters say" if callable(said.allowed) else interval(*said.allowed)
-        print(f"\n{said.id}: {said.statement}")
-        print(f"    allowed {allowed}: {said.why}")
-        print(f"    {said.source}" + (f"; along {', '.join(said.over)}" if said.over else ""))
+        along = f"; along {', '.join(said.over)}" if said.over else ""
+        print()
+        _print_folded(f"{said.id}: {said.statement}")
+        for line in (f"allowed {allowed}: {said.why}", f"{said.source}{along}"):
+            _print_folded(line, "    ", "    ")
     return 0
 
 
@@ -191,8 +203,7 @@ def _info(arguments):
     if arguments.json:
         _print_json(found)
     else:
-        columns = min(120, max(60, shutil.get_terminal_size().columns))
-        print(encodable(told(found, columns), sys.stdout.encoding))
+        print(encodable(told(found, columns()), sys.stdout.encoding))
     return 0
 
 
@@ -232,13 +243,17 @@ def _show(arguments):
         print(claims.to_markdown())
     else:
         axes = "".join(f", {name} of {len(values)} values" for name, values in summary.axes.items())
-        print(f"{summary.study}: {summary.summary}")
-        print(f"  folder  {folder}")
-        print(f"  seeds   {summary.seeds}{axes}; preset {summary.preset or 'unknown'}")
+        _print_folded(f"{summary.study}: {summary.summary}")
+        since = summary.created_at.partition("T")[0]
         ended = (f"{count} {outcome(name)}" for name, count in summary.runs.items())
-        print(f"  runs    {', '.join(ended)}")
-        for line in (*summary.history, *summary.problems):
-            print(f"  note    {line}")
+        facts = [
+            ("stored", f"{folder}, {since}" if since else str(folder)),
+            ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
+            ("runs", ", ".join(ended)),
+            *(("note", line) for line in (*summary.history, *summary.problems)),
+        ]
+        for name, text in facts:
+            _print_folded(text, f"  {name:<8}", " " * 10)
         print()
         claims.show(details=arguments.verbose)
     return _verdict(claims, arguments)
@@ -259,16 +274,16 @@ def _report(arguments):
 
 
 def _compare(arguments):
-    from foretrain.laboratory.compare import compare, write_comparison
+    from foretrain.laboratory.compare import compare, told, write_comparison
 
     found = compare(arguments.first, arguments.second)
     if arguments.json:
         _print_json(found.as_dict())
     else:
-        print(encodable(str(found), sys.stdout.encoding))
+        print(encodable(told(found, columns()), sys.stdout.encoding))
     if arguments.out is not None:
-        told = sys.stderr if arguments.json else sys.stdout
-        print(f"Page: {write_comparison(found, arguments.out)}", file=told)
+        where = sys.stderr if arguments.json else sys.stdout
+        print(f"Page: {write_comparison(found, arguments.out)}", file=where)
     return 0
 
 

@@ -1,6 +1,9 @@
 """How numbers, intervals and durations are written for a reader: one convention, for the terminal, the page and figures."""
 
 import math
+import shutil
+import sys
+import textwrap
 import unicodedata
 from functools import cache
 from itertools import pairwise
@@ -109,6 +112,32 @@ def duration(seconds) -> str:
             rest = whole % size // small_size
             return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
     return f"{whole} s"
+
+
+def columns() -> int:
+    """Width to write in: that of the terminal, from 40 to 120 columns; 120 where there is none."""
+    return min(120, max(40, shutil.get_terminal_size((120, 24)).columns))
+
+
+def fold(text: str, width: int, first: str = "", rest: str = "  ") -> str:
+    """A text in lines of at most so many columns, broken between words alone; `first` and `rest` stand before its lines.
+
+    A longer word, such as the path of a file, has a longer line.
+    """
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def complain(line: str) -> None:
+    """A line on standard error, which begins with the name of the program; folded where that is a terminal."""
+    text = f"foretrain: {line}"
+    print(fold(text, columns()) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
 _PLAIN = {

@@ -69,6 +69,16 @@ def test_a_claim_takes_one_line_those_that_fail_first_and_an_id_is_never_cut():
     assert (long[1].split(), long[2].split()) == (["holds", "a" * 70], ["1", "≤", "2"])
 
 
+def test_a_long_id_moves_its_values_before_it_takes_a_line_of_its_own():
+    short = [made(f"a{n}", 0.123456, (0, 1)) for n in range(3)]
+    moved = made("one-of-some-length", 2.0, (0, 1))
+    head, first, second, *_ = ClaimTable([*short, moved]).format(55).splitlines()
+    assert first.startswith("fails    one-of-some-length  2  ")
+    assert second.split() == ["holds", "a0", "0.1235", "≤", "1"]
+    assert first.index("≤") == second.index("≤") == head.index("allowed")
+    assert second.index("0.12") == head.index("measured") < first.index("  2  ")
+
+
 def test_values_stand_below_their_heads():
     head, values = ClaimTable(CLAIMS[:1]).format(120).splitlines()[:2]
     assert values[head.index("measured") :].startswith("2.65 (")
@@ -109,6 +119,11 @@ def test_details_are_shown_when_they_are_asked_for():
         assert text in long
     assert "95% interval -0.5" not in long  # digits as in the row
     assert "by skew-corrected t, over 2 seeds" in long
+    assert long.splitlines()[-1] == "Judged at the preset `paper`."
+    other = made("b", scale="own")
+    assert "    Scale: Judged at the preset `paper`." in ClaimTable([*table, other]).format(
+        120, details=True
+    )
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])

@@ -8,7 +8,7 @@ from made_claims import made
 
 from foretrain.cli import main
 from foretrain.errors import FolderError
-from foretrain.laboratory.compare import compare, overlaid, write_comparison
+from foretrain.laboratory.compare import compare, overlaid, told, write_comparison
 from foretrain.laboratory.index import results_below, write_index
 from foretrain.results.summary import Summary, write_summary
 
@@ -52,6 +52,9 @@ def test_verdicts_that_differ_come_first_and_are_counted(pair, capsys):
     assert lines[place + 2][:4] == ["*", "gone", "holds", "-"]
     assert lines[place + 3][:3] == ["x", "holds", "holds"]
     assert "2 verdicts of 3 differ." in str(found)
+    narrow = told(found, 40)
+    assert max(map(len, narrow.splitlines()[2:])) <= 40
+    assert "* y\n    first   holds  1\n    second  fails  3\n* gone\n" in narrow
     assert main(["compare", *map(str, pair), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["changed"] == ["y", "gone"]
 

@@ -171,8 +171,10 @@ def test_text_that_utf_8_cannot_hold_is_written_with_a_mark(tmp_path):
 
 
 def test_no_summary_is_named(tmp_path):
-    with pytest.raises(FolderError, match=r"Cannot read .*summary\.json: No such file"):
+    with pytest.raises(FolderError, match=r"`folder` must hold results, but .* holds none"):
         read_summary(tmp_path)
+    with pytest.raises(FolderError, match="does not exist"):
+        read_summary(tmp_path / "nothing")
 
 
 def test_versions_are_those_installed_and_import_nothing():

@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from foretrain.claims import markup, terminal
 from foretrain.claims.claim import Claim
 from foretrain.claims.rows import rows, tally
 from foretrain.errors import argument_error, nearest
-from foretrain.words import encodable
+from foretrain.words import columns, encodable
 
 
 class ClaimTable(Sequence):
@@ -57,7 +56,7 @@ class ClaimTable(Sequence):
         return str(self)
 
     def __str__(self) -> str:
-        return self.format(_width(), encoding=sys.stdout.encoding)
+        return self.format(columns(), encoding=sys.stdout.encoding)
 
     def format(self, width: int = 120, *, details: bool = False, encoding: str = "utf-8") -> str:
         """The table as text: a line per claim, those that fail first.
@@ -73,18 +72,19 @@ class ClaimTable(Sequence):
         """
         lines = io.StringIO()
         self._render(lines, width, details, encoding, color_system=None)
-        return "\n".join(line.rstrip() for line in lines.getvalue().splitlines())
+        return lines.getvalue().rstrip("\n")
 
     def show(self, *, details: bool = False) -> None:
         """Print the table to standard output, in colour where that is a terminal."""
-        self._render(sys.stdout, _width(), details, sys.stdout.encoding, color_system="auto")
+        self._render(sys.stdout, columns(), details, sys.stdout.encoding, color_system="auto")
 
     def _render(self, file, width: int, details: bool, encoding: str | None, color_system) -> None:
         from rich.console import Console
 
+        width = max(width, terminal.NARROWEST)
         console = Console(
             file=file,
-            width=max(width, terminal.NARROWEST),
+            width=width,
             color_system=color_system,
             highlight=False,
             markup=False,
@@ -92,8 +92,10 @@ class ClaimTable(Sequence):
             legacy_windows=False,
         )
         parts = terminal.details if details else terminal.lines
-        for part in parts(self._claims, console.width, lambda text: encodable(text, encoding)):
-            console.print(part)
+        with console.capture() as captured:
+            for part in parts(self._claims, width, lambda text: encodable(text, encoding)):
+                console.print(part, width=width)  # a dumb terminal has 80 columns to rich
+        file.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
     def tally(self) -> str:
         """How many claims hold, fail and are inconclusive, in one line."""
@@ -141,7 +143,3 @@ class ClaimTable(Sequence):
 
     def _repr_html_(self) -> str:
         return markup.render("claims/notebook.html", tally=self.tally(), rows=rows(self._claims))
-
-
-def _width() -> int:
-    return min(120, max(60, shutil.get_terminal_size((120, 24)).columns))

@@ -17,7 +17,7 @@ _GAP = 2
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """One line per claim: verdict, id, measured value with its interval, what is allowed. A star: see the details.
 
-    An id that leaves too little room stands on a line of its own, above its values.
+    Values that a long id leaves no room in their columns stand further to the right, or on a line of their own below it.
 
     Args:
         claims: The claims; those of one sentence in several cells are one line that counts them.
@@ -38,15 +38,17 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     widths = [max(line[n].cell_len for line in (heads, *table)) for n in range(len(heads))]
     room = width - _GAP * (len(widths) - 1) - sum(widths) + widths[1]
     widths[1] = min(widths[1], max(room, 0))
-    if room < len(_SHORT_HEADS[1]):
+    longest = max(line[1].cell_len for line in table)
+    if room < max(len(_SHORT_HEADS[1]), longest // 2):
         yield from _pairs(shown, table, width)
     else:
         for row, line in zip((None, *shown), (heads, *table), strict=True):
             style = "" if row is None else _STYLES[row.verdict]
-            if line[1].cell_len > widths[1]:
-                yield _joined(line[:2], widths[:2], style)
-                line, style = (Text(), Text(), *line[2:]), ""
-            yield _joined(line, widths, style)
+            whole = _joined(line, widths, style)
+            if whole.cell_len > width:
+                yield _joined(line[:2], widths, style)
+                whole = _joined((Text(), Text(), *line[2:]), widths, "")
+            yield whole
     yield Text("\n" + tally(claims))
     if any(row.remarks for row in shown):
         yield Text("* with a remark, which the details (show -v) tell", "dim")
@@ -72,14 +74,14 @@ def _bound(allowed: str) -> str:
 def _joined(line, widths, style):
     from rich.text import Text
 
-    whole = Text()
-    for n, (cell, column) in enumerate(zip(line, widths, strict=True)):
-        start = len(whole)
+    whole, start = Text(), 0
+    for n, (cell, column) in enumerate(zip(line, widths, strict=False)):
+        whole.append(" " * max(_GAP if n else 0, start - whole.cell_len))
+        begin = len(whole)
         whole.append_text(cell)
         if n == 0 and style:
-            whole.stylize(style, start)
-        if n < len(line) - 1:
-            whole.append(" " * (column - cell.cell_len + _GAP))
+            whole.stylize(style, begin)
+        start += column + _GAP
     return whole
 
 
@@ -114,16 +116,19 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
     ]
     table = [[Text(fit(cell)) for cell in line] for line in ([*_HEADS], *table)]
     widths = _widths(table, width)
+    scales = {row.details.get("Scale", "") for row in shown}
     yield _grid(table[0], widths)
-    yield Text(fit("─") * width)
     for row, line in zip(shown, table[1:], strict=True):
+        yield Text("" if row is not shown[0] else fit("─") * width)
         line[0].stylize(_STYLES[row.verdict])
         yield _grid(line, widths)
         statement = Text.assemble((fit(row.id), "bold"), ": ", fit(row.statement))
-        for text in (statement, *(Text(fit(part)) for part in _further(row))):
+        for text in (statement, *(Text(fit(part)) for part in _further(row, len(scales) > 1))):
             text.overflow = "fold"
             yield Padding(text, (0, 0, 0, 4))
     yield Text("\n" + tally(claims))
+    if len(scales) == 1:
+        yield Text("".join(scales), "dim")
 
 
 def _grid(line, widths):
@@ -144,14 +149,15 @@ def _widths(table, width) -> list[int]:
     return widths
 
 
-def _further(row: Row) -> Iterator[str]:
-    """The lines below a statement."""
+def _further(row: Row, scale: bool) -> Iterator[str]:
+    """The lines below a statement, with its scale or without."""
     yield from row.remarks
     if row.corrects and not row.id.startswith(f"{row.corrects}.corrected"):
         yield f"Corrected form of {row.corrects}."
     yield f"Measured: {', '.join(row.spread)}."
     for label, text in row.details.items():
-        yield f"{label}: {text}"
+        if scale or label != "Scale":
+            yield f"{label}: {text}"
 
 
 def measured(row: Row) -> str:

@@ -13,7 +13,7 @@ from foretrain.laboratory.opened import opened
 from foretrain.report.comparison import ComparedClaim, write
 from foretrain.report.forest import forest
 from foretrain.results.summary import Summary, read_summary
-from foretrain.words import count, number
+from foretrain.words import count, fold, number
 
 _ABSENT = "-"
 
@@ -60,7 +60,7 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        return _told(self)
+        return told(self)
 
 
 def compare(first: str | Path, second: str | Path) -> Comparison:
@@ -117,10 +117,11 @@ def _verdict(row: Row | None) -> str:
     return _ABSENT if row is None else row.holding.replace(" cells", "") or row.verdict
 
 
-def _told(found: Comparison) -> str:
+def told(found: Comparison, width: int = 120) -> str:
+    """A comparison in words, in so many columns: tables, or where they are too wide a few lines per row."""
     lines = [f"first   {found.folders[0]}", f"second  {found.folders[1]}", ""]
     if found.differences:
-        lines += _table([("differs", "first", "second"), *found.differences])
+        lines += _fitting([("differs", "first", "second"), *found.differences], width)
     else:
         lines.append("Nothing was asked differently.")
     shown = [
@@ -132,7 +133,9 @@ def _told(found: Comparison) -> str:
         for name, pair in sorted(found.claims.items(), key=lambda one: one[0] not in found.changed)
     ]
     if shown:
-        lines += ["", *_table([("  claim", "first", "second", "measured first", "second"), *shown])]
+        heads = ("  claim", "first", "second", "measured first", "second")
+        pairs = [(line[0], "  ".join(line[1::2]), "  ".join(line[2::2])) for line in shown]
+        lines += ["", *_fitting([heads, *shown], width, [heads[:3], *pairs])]
     changed = count(len(found.changed), "verdict")
     lines += [
         "",
@@ -141,7 +144,25 @@ def _told(found: Comparison) -> str:
     return "\n".join(lines)
 
 
-def _table(table) -> list[str]:
+def _fitting(table, width: int, narrow=None) -> list[str]:
+    """A table with its heads; where it is too wide the rows of `narrow`, by default its own, stacked."""
+    laid = _laid(table)
+    return laid if max(map(len, laid)) <= width else _stacked(narrow or table, width)
+
+
+def _stacked(table, width: int) -> list[str]:
+    """Rows of a table, each value in a line of its own behind its head."""
+    size = max(map(len, table[0][1:]))
+    heads = [f"    {head:<{size}}  " for head in table[0][1:]]
+    lines = []
+    for name, *values in table[1:]:
+        lines.append(name)
+        for head, value in zip(heads, values, strict=True):
+            lines.append(fold(value, width, head, " " * len(head)))
+    return lines
+
+
+def _laid(table) -> list[str]:
     widths = [max(len(line[n]) for line in table) for n in range(len(table[0]))]
     return [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()

@@ -1,7 +1,6 @@
 """What a study asks, takes, trains, claims and draws, told before anything is run."""
 
 import math
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
-from foretrain.words import count, interval, number
+from foretrain.words import count, fold, interval, number
 
 
 def info(study: str | Path | Study) -> dict[str, Any]:
@@ -78,9 +77,7 @@ def told(found: dict[str, Any], width: int = 80) -> str:
     """What `info` found, in words, in so many columns."""
 
     def wrapped(text, indent):
-        return textwrap.fill(
-            text, width, initial_indent=" " * indent, subsequent_indent=" " * indent
-        )
+        return fold(text, width, " " * indent, " " * indent)
 
     lines = [f"{found['study']}", wrapped(found["question"], 2), ""]
     of_axes = ", ".join(
@@ -99,11 +96,7 @@ def told(found: dict[str, Any], width: int = 80) -> str:
     }
     for name, text in facts.items():
         if text:
-            lines.append(
-                textwrap.fill(
-                    text, width, initial_indent=f"  {name:<10}", subsequent_indent=" " * 12
-                )
-            )
+            lines.append(fold(text, width, f"  {name:<10}", " " * 12))
     lines += ["", f"{count(len(found['claims']), 'claim')} (sentence, what is allowed)"]
     for said in found["claims"]:
         allowed = interval(*said["allowed"]) if said["allowed"] else "as the parameters say"

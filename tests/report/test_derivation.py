@@ -1,6 +1,7 @@
 """What derives a sentence stands on the page, once, and is linked from it."""
 
 import re
+from xml.etree import ElementTree
 
 import pytest
 
@@ -47,6 +48,8 @@ CLAIM = {
     "id": "second", "statement": "It ends.", "source": "a paper", "predicted": 1.0, "measured": 1.0,
     "uncertainty": [0.9, 1.1], "allowed": [0.8, 1.2], "verdict": "holds", "seeds": 3,
 }  # fmt: skip
+TWO, THREE = ("msup", "msub", "munder", "mover", "mfrac", "mroot"), ("msubsup", "munderover")
+PARTS = dict.fromkeys(TWO, 2) | dict.fromkeys(THREE, 3)
 
 
 @pytest.fixture
@@ -89,6 +92,23 @@ def test_letters_of_other_alphabets_are_characters_that_every_browser_sets():
         assert character in found
     for gone in ("double-struck", "script", "xmlns"):
         assert gone not in found
+
+
+def test_enlarged_brackets_grow_in_pairs():
+    found = mathml(r"\Big\langle \bigl( \tfrac12 x \bigr)^2 \Big| y \Big\rangle", "block")
+    assert found.count('stretchy="true"') == 2  # what encloses a bar without a partner has none
+    found = mathml(r"\Big\langle \big| \tfrac12 x \big|^2 \Big\rangle", "block")
+    assert found.count('stretchy="true"') == 4
+
+
+def test_formulas_of_the_documentation_are_whole():
+    formula = re.compile(r"\$\$(.+?)\$\$|\$([^$]+)\$", re.DOTALL)
+    for file in pages():
+        text = re.sub("^```.*?^```", "", file.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+        for found in formula.findall(text):
+            for element in ElementTree.fromstring(mathml("".join(found), "block")).iter():
+                parts = PARTS.get(element.tag, len(element))
+                assert len(element) == parts, f"{file.name}: {''.join(found)}"
 
 
 def test_a_claim_and_its_corrected_form_link_to_figure_and_derivation(found):

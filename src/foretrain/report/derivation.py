@@ -22,6 +22,8 @@ _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
 _PACKAGE = Path(__file__).parents[1]
 _PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
 _ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
+_ENLARGED = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*(\\[a-zA-Z]+|\\.|.)")
+_PARTNER = {"(": ")", "[": "]", r"\{": r"\}", r"\langle": r"\rangle", "|": "|", r"\|": r"\|"}
 # What HTML knows by itself, and characters that few fonts have.
 _COMMON = {
     ' xmlns="http://www.w3.org/1998/Math/MathML"': "",
@@ -76,13 +78,27 @@ def named(text: str) -> dict[str, list[str]]:
 
 
 def mathml(formula: str, display: str) -> str:
-    """The MathML of a formula in TeX, "inline" or "block"; brackets grow by themselves, what enlarges them is left out."""
+    """The MathML of a formula in TeX, "inline" or "block"; enlarged brackets grow with what they enclose."""
     from latex2mathml.converter import convert
 
-    found = convert(re.sub(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*", "", formula), display=display)
+    found = convert(_paired(formula), display=display)
     for rare, common in _COMMON.items():
         found = found.replace(rare, common)
     return _ALPHABET.sub(_letter, found)
+
+
+def _paired(formula: str) -> str:
+    """A formula in which enlarged brackets are a pair that grows, or plain where they have no partner."""
+    words = [found[1] for found in _ENLARGED.finditer(formula)]
+    opened: list[int] = []
+    for at, word in enumerate(words):
+        if opened and _PARTNER[words[opened[-1]]] == word:
+            first = opened.pop()
+            words[first], words[at] = rf"\left{words[first]} ", rf"\right{word} "
+        elif word in _PARTNER:
+            opened.append(at)
+    left = iter(words)
+    return _ENLARGED.sub(lambda _: next(left), formula)
 
 
 def _letter(found: re.Match) -> str:

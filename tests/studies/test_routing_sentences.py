@@ -176,6 +176,12 @@ def layer(name, factor):
     return change
 
 
+def from_own_starts(wide, share=0.9):
+    """Layers that depart from those of wide weights by a share of what the starts of their runs say."""
+    own = np.array([_predicted(P, seed)["start_singular_values"] for seed in range(SEEDS)])
+    return wide + share * (own - wide)
+
+
 def start_spread(values):
     values = values.copy()
     values[:, 0] *= 1 + 0.5 * np.linspace(-1, 1, values.shape[-1])
@@ -192,6 +198,7 @@ SPOILT = {
         outcome=CONVERGED, loss=lambda v: v[:, :1] * np.linspace(1, 0, v.shape[1])
     ),
     "half-times": lambda: made(mode_strength=slower),
+    "own-start": lambda: made(singular_values=lambda v: from_own_starts(v, 0.4)),
     "half-times-whitened": lambda: made(WHITE, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
     "half-times-raw": lambda: made(RAW, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
     "larger-first": lambda: made(mode_strength=lambda v: v[..., ::-1], mode_optimum=lambda v: v[..., ::-1]),
@@ -225,6 +232,7 @@ ALL_TRAINED = dataclasses.replace(P, trained_outputs=P.domains)
 
 def test_every_sentence_can_hold_and_fail():
     good = {"half-times-raw": lambda: made(RAW, 3), "half-times-whitened": lambda: made(WHITE, 3)}
+    good["own-start"] = lambda: made(singular_values=from_own_starts)
     check("routing", {id: good.get(id, made) for id in SPOILT}, SPOILT)
 
 
@@ -246,6 +254,15 @@ def test_mutations_are_noticed(mutated, noticed):
     found = verdicts("routing", made(**mutated))
     for id in noticed:
         assert found[id][0].verdict == FAILS, (id, found[id][0])
+
+
+def test_starts_of_other_runs_explain_nothing():
+    predicted = {"start_singular_values": lambda v: np.roll(v, 1, 0)}
+    found = verdicts(
+        "routing", made(singular_values=from_own_starts, predicted=predicted), "own-start"
+    )
+    assert found["own-start"][0].verdict != HOLDS
+    assert found["own-start"][0].measured < 0.5
 
 
 def test_a_gradient_from_untrained_routes_shows(monkeypatch):
@@ -329,7 +346,7 @@ def test_nothing_raises_where_runs_end_early(code, kept):
         assert HOLDS not in {
             found[id][0].verdict for id in found if id not in ("decoupled", "conserved")
         }
-    if code in (STALLED, DIVERGED, MISSING):
+    if code in (STALLED, MISSING):
         catalogue.load("routing").draw(grid)
 
 

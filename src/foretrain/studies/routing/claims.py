@@ -191,6 +191,31 @@ def larger_first(cell):
     return learning_time.larger_first(times, data["mode_singular_value"].values)
 
 
+@ours(
+    "How the layers of a run grow is told by what its own start overlaps with the modes.",
+    predicted=1,
+    allowed=(0.5, np.inf),
+    why="More than is left. Overlaps of 1/sqrt(N_h) part runs from wide ones at first order; those that are left out, with "
+    "the planes of other parts, act at second order, and by parts that grow at less than the pace.",
+    note="One less the squared deviation of singular values from the race of a run's own start, over steps and modes, over "
+    "that from wide weights, mean over runs, in the layer where it is least; 0 for wide weights, negative for other starts.",
+    at_end=True,
+)
+def own_start(cell):
+    if not items(cell) or not raced(cell):
+        return None
+    theory = (cell.theory[name] for name in ("singular_values", "start_singular_values"))
+    dims = ("seed", "layer", "step", "mode")
+    run, wide, own = (
+        one.transpose(*dims).values for one in (cell.simulation["singular_values"], *theory)
+    )
+    if np.isnan(own).any():
+        return None
+    left, parted = (((run - one) ** 2).sum((2, 3)) for one in (own, wide))
+    mean = np.nanmean(parted, 0) if np.isfinite(parted).any() else np.full(3, np.nan)
+    return (1 - left / np.where(mean > 0, mean, np.nan)).min(1)
+
+
 def _growth(data):
     """Growth of the first singular value of the hidden matrix over that of an encoder."""
     first = data["singular_values"].isel(mode=0)

@@ -54,11 +54,11 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     """Learning curves, singular values, errors, and what the network represents and answers at the end."""
     cell, where = grid.first()
     drawings = curves.draw(grid, _KINDS) if grid.axes else {}
+    drawings["learning-curve"] = _learning_curve(cell, where)
     if cell.parameters.data == "hierarchy":
         p, seed = cell.parameters, cell.seed(0)
         _, features = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
         drawings["task"] = task_drawing(features, mask(p, seed), where)
-    drawings["learning-curve"] = _learning_curve(cell, where)
     drawings["singular-values"] = _singular_values(cell, where)
     own = cell.theory.get("start_singular_values")
     if own is not None and np.isfinite(own).all():

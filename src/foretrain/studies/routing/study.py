@@ -15,6 +15,7 @@ SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "50 s"
 REFERENCES = ("saxe2022",)
 _PAPER = {"loss_function": "authors", "learning_rate": 0.02, "steps": 700, "observe_every": 4}
+REVISION = 2  # orthogonal starts are drawn on the host
 INIT_LAWS = ("orthogonal", "xavier", "gaussian", "decoupled")
 SMALLER = 4  # by how much the scale of `small-init` and `xavier-small` is smaller; they take as many times the steps
 PRESETS = {"paper": _PAPER, "digits": {"data": "digits"}}
@@ -108,6 +109,11 @@ declare(
         "reduction_singular_values",
         ("step", "layer", "mode"),
         meaning="Singular values of the reduction from decoupled weights of the same scale.",
+    ),
+    Variable(
+        "start_singular_values",
+        ("step", "layer", "mode"),
+        meaning="Singular values of each layer by the race from the run's own start.",
     ),
     Variable(
         "alike_within",

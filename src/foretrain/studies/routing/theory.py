@@ -7,6 +7,7 @@ import numpy as np
 
 from foretrain.streams import Seed
 from foretrain.studies.routing.study import Parameters, task, variants
+from foretrain.studies.routing.training import start
 from foretrain.tasks.masks import is_biregular, is_connected
 from foretrain.theory.routing_from_random import (
     FromRandom,
@@ -18,6 +19,7 @@ from foretrain.theory.routing_from_random import (
     parts_similarity,
     race_loss,
 )
+from foretrain.theory.routing_from_start import follow_layers, parted
 from foretrain.theory.routing_reduction import euler, similarity
 from foretrain.training.routing import first_half, maps, mask, paper_rate
 
@@ -26,10 +28,26 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     """What a run of this seed is to do, at these numbers of steps, and the reduction from the decoupled start beside it.
 
     The run itself is predicted from orthogonal weights and biregular masks, in closed form, and from decoupled weights, by
-    the reduction; for other starts there is no theory, and nan stands for it.
+    the reduction; for other starts there is no theory, and nan stands for it. Layers also follow the run's own start.
     """
-    split = _split(p, seed) if p.data == "hierarchy" else {}
-    return {**_of_run(p, seed, step), **split}
+    found = _of_run(p, seed, step)
+    if p.data == "hierarchy":
+        found = {**found, **_split(p, seed), "start_singular_values": own_layers(p, seed, step)}
+    return found
+
+
+def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
+    """Singular values by the race from a run's own start, shape (step, layer, mode); nan where it does not apply."""
+    data, pairs = task(p, seed), mask(p, seed)
+    modes = data.singular_values, data.variances
+    narrow = 2 * len(modes[0]) > p.hidden_width  # two planes of a mode need as many directions
+    if p.init_law != "orthogonal" or p.disagreement or narrow or not is_biregular(pairs):
+        return np.full((len(step), 3, len(modes[0])), np.nan)
+    drawn = start(p, seed)
+    first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
+    last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
+    own = parted(first, drawn.hidden, last, pairs)
+    return follow_layers(_time(p, data, step), own, *modes).singular_values
 
 
 def _of_run(p, seed, step):

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from foretrain.dynamics.program import Program
-from foretrain.streams import Seed, key
+from foretrain.networks.routing_start import Weights, orthogonal_start
+from foretrain.streams import Seed, generator, key
 from foretrain.studies.routing.study import INIT_LAWS, Parameters, task
 from foretrain.tasks.domains import Task
 from foretrain.training.routing import first_half, item_ends, maps, mask, paper_rate
@@ -19,8 +20,20 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
         "trained_pairs": mask(p, seed).astype(float),
         "maps": maps(p.domains, p.disagreement),
         "law": np.array([p.init_law == law for law in INIT_LAWS], float),
+        **{f"start_{name}": value for name, value in start(p, seed)._asdict().items()},
         "rate": np.float64(paper_rate(p, data.targets.shape[1])),
     }
+
+
+def start(p: Parameters, seed: Seed) -> Weights:
+    """The orthogonal start of one run, drawn here so that theory knows it; zeros for other laws."""
+    data = task(p, seed)
+    ends = data.inputs.shape[1], data.output_modes.shape[0]
+    if p.init_law != "orthogonal":
+        inner, outer = ((p.domains, p.hidden_width, ends[0]), (p.domains, ends[1], p.hidden_width))
+        return Weights(np.zeros(inner), np.zeros(2 * (p.hidden_width,)), np.zeros(outer))
+    drawn = orthogonal_start(generator(seed, "weights"), p.domains, p.hidden_width, *ends)
+    return Weights(*(p.init_scale * matrices for matrices in drawn))
 
 
 def program(p: Parameters) -> Program:
@@ -45,12 +58,13 @@ def program(p: Parameters) -> Program:
         decoupled = weights._replace(
             encoders=jnp.einsum("ihd,ide->ihe", weights.encoders, rotation)
         )
+        given = Weights(*(inputs[f"start_{name}"].astype(dtype) for name in Weights._fields))
         drawn = [
             network.random_weights(random, *size, *ends, scale, law=law, dtype=dtype)
-            for law in INIT_LAWS[:-1]
+            for law in INIT_LAWS[1:-1]
         ]
         choice = jnp.argmax(inputs["law"])
-        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], *drawn, decoupled)
+        weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], given, *drawn, decoupled)
         slope = jax.grad(trained_error)(weights, inputs)
         gap = gradient_gap(velocity(weights, inputs), jax.tree.map(jnp.negative, slope))
         return weights, network.conserved(weights), gap

@@ -30,8 +30,8 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         "Means over seeds."
     )
     return {
-        "task": _task(),
         "learning-curve": _learning_curve(cell, where),
+        "task": _task(),
         "relu-gates": _relu_gates(cell.variants["relu"], where),
         "gatings": draw_gatings(
             cell, lambda one: one["gating_final_loss"] < SOLVED, caption + where

@@ -35,7 +35,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     """The schemes, strengths while learning for every P, half-learning times, and who wins in one network."""
     cells, where = grid.first(("paths",))
     p = cells.parameters
-    drawings = {"schemes": _schemes(), "strengths": _strengths(cells, where)}
+    drawings = {"strengths": _strengths(cells, where), "schemes": _schemes()}
     if len(cells.values("paths")) > 1:
         drawings["half-times"] = _half_times(cells, where)
     if not (p.shared_encoders or p.against_full_sharing):

@@ -32,9 +32,9 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         "the trained ReLU networks with the gating, mean over seeds."
     )
     return {
+        "learning-curve": _learning_curve(cell, where),
         "network": _network(cell),
         **({"cell-types": _cell_types(cell.simulation, where)} if relu else {}),
-        "learning-curve": _learning_curve(cell, where),
         "pathways": _pathways(cell, where),
         "gatings": draw_gatings(cell, lambda one: one["gating_consistent"] > 0, caption + where),
     }

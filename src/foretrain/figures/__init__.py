@@ -23,6 +23,7 @@ from foretrain.figures.headless import (
     Line2D,
     PathCollection,
     QuadMesh,
+    rc_context,
 )
 from foretrain.figures.style import legend_below, panel_letters, style
 
@@ -102,14 +103,13 @@ def save(drawings: Mapping[str, Drawing], folder: str | Path) -> dict[str, Path]
         with style():
             drawing.figure.draw_without_rendering()
         _lighten(drawing.figure)
-        drawing.figure.set_layout_engine(
-            "none"
-        )  # laid out once, not in every drawing of both files
-        for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
-            data = io.BytesIO()  # drawn whole before the file is touched
-            with style():
+        with style(), rc_context({"figure.constrained_layout.use": False}):
+            # Laid out once: with an engine, be it one that does nothing, matplotlib draws every file twice.
+            drawing.figure.set_layout_engine(None)
+            for ending, dots, metadata in (("png", 150, None), ("svg", 300, {"Date": None})):
+                data = io.BytesIO()  # drawn whole before the file is touched
                 drawing.figure.savefig(data, format=ending, dpi=dots, metadata=metadata)
-            (folder / f"{name}.{ending}").write_bytes(data.getvalue())
+                (folder / f"{name}.{ending}").write_bytes(data.getvalue())
         if table := points(drawing):
             (folder / f"{name}.csv").write_text(table, encoding="utf-8")
         paths[name] = folder / f"{name}.svg"

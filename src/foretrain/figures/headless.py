@@ -19,9 +19,18 @@ def _import() -> None:
 
 _import()
 
+from matplotlib import rc_context  # noqa: E402
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
 from matplotlib.collections import Collection, PathCollection, QuadMesh  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 
-__all__ = ["Collection", "Figure", "FigureCanvasAgg", "Line2D", "PathCollection", "QuadMesh"]
+__all__ = [
+    "Collection",
+    "Figure",
+    "FigureCanvasAgg",
+    "Line2D",
+    "PathCollection",
+    "QuadMesh",
+    "rc_context",
+]

@@ -212,7 +212,10 @@ def _curves(browser):
             (box,) = board.find_elements("css selector", f"[data-act={act}]")
             for _ in range(2):
                 browser.execute_script("arguments[0].click()", box)
-                if not find(browser, ".curves-plot canvas"):
+                if (
+                    not find(browser, ".curves-plot canvas")
+                    and not find(browser, ".curves-plot")[0].text
+                ):
                     yield f"{act} takes the curves of variable {number} away"
     for slider in board.find_elements("css selector", "[data-axis]"):
         seen = set()

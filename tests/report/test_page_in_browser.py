@@ -187,6 +187,27 @@ def test_every_control_of_the_curves_changes_what_is_drawn(open_page, tmp_path, 
     assert browser.execute_script(f"return {root}.scrollWidth") <= 1280
 
 
+def test_curves_of_any_size_are_drawn_on_either_scale(open_page, tmp_path, summary):
+    sizes = {"tiny": [1e-64, 3e-40, 1e-20, 0], "huge": [1e30, None, 1e32, 3e33], "same": [2] * 4}
+    sizes |= {
+        "wide": [1e-300, 1e-9, 1, 1e9],
+        "none": [0, 0, -1, None],
+        "near": [1, 1.01, 1.02, 1.03],
+    }
+    curves = [[{"mean": values}] for values in sizes.values()]
+    variables = [{"name": name, "label": name, "lines": [""]} for name in sizes]
+    cell = {"xlabel": "Step", "x": [0, 1e-30, 1, 2], "curves": curves}
+    live = {"axes": [], "variables": variables, "cells": {"": cell}}
+    browser = open_page(write(tmp_path, summary, (), live))
+    script = """const [n] = arguments, select = document.querySelector("[data-act=variable]");
+        select.value = n; select.dispatchEvent(new Event("change"));
+        return ["logx", "logy", "logx", "logy"].map((act) => { document.querySelector(`[data-act=${act}]`).click();
+            return Boolean(document.querySelector(".curves-plot canvas")); });"""
+    for number, name in enumerate(sizes):
+        drawn = browser.execute_script(script, number)
+        assert drawn == ([True, False, False, True] if name == "none" else [True] * 4), name
+
+
 def test_a_switch_that_would_change_nothing_is_not_shown(open_page, tmp_path, summary):
     bare = {"xlabel": "Step", "x": [0, 1], "curves": [[{"mean": [4, 3]}]]}
     live = {"axes": [], "variables": LIVE["variables"][:1], "cells": {"": bare}}

@@ -33,8 +33,24 @@
     return { x: cell.x, xlabel: cell.xlabel, ylabel: variable.label, series: found };
   }
 
-  function drawn(values, log) {
-    return log ? values.map((value) => (value > 0 ? value : null)) : values;
+  // Logarithms are taken here: below 1e-16 the ticks of a logarithmic scale of uPlot come to no end.
+  const drawn = (values, log) => (log ? values.map((value) => (value > 0 ? Math.log10(value) : null)) : values);
+  const meant = (value, log) => (log && value != null ? 10 ** value : value);
+
+  function decades(low, high) {
+    // Places of the ticks between two exponents: of the powers of ten at most some nine, of few their doubles and fives, too.
+    const apart = Math.max(1, Math.ceil((high - low) / 8)), within = high - low < 2.5 ? [1, 2, 5] : [1], found = [];
+    for (let power = apart * Math.floor(low / apart); power <= high; power += apart) {
+      found.push(...within.map((times) => power + Math.log10(times)).filter((at) => at >= low && at <= high));
+    }
+    return found.length > 1 ? found : [low, high];
+  }
+
+  function ruled(label, log, more) {
+    const ink = dark() ? "#e6e8ea" : "#1b1f23", rule = dark() ? "#363c42" : "#e3e6e9";
+    const look = { stroke: ink, grid: { stroke: rule }, ticks: { stroke: rule }, font: "13px system-ui", labelFont: "14px system-ui" };
+    const ticks = { splits: (_, n, low, high) => decades(low, high), values: (_, all) => all.map((one) => text(meant(one, true))) };
+    return { ...look, label, ...(log ? ticks : {}), ...more };
   }
 
   function draw() {
@@ -43,29 +59,31 @@
     plot = null;
     plotArea.textContent = board ? "" : "No run is in this cell.";
     if (!board) return;
-    const ink = dark() ? "#e6e8ea" : "#1b1f23", rule = dark() ? "#363c42" : "#e3e6e9";
-    let first = board.x.findIndex((value) => !chosen.logx || value > 0);
-    first = first < 0 ? 0 : first;
-    const axis = { stroke: ink, grid: { stroke: rule }, ticks: { stroke: rule }, font: "13px system-ui", labelFont: "14px system-ui" };
+    const { logx, logy } = chosen;
+    const first = board.x.findIndex((value) => !logx || value > 0);
+    if (first < 0 || (logy && !board.series.some((one) => one.values.slice(first).some((value) => value > 0)))) {
+      plotArea.textContent = "Nothing here is positive, so that there is no logarithm to draw.";
+      return;
+    }
     plot = new uPlot({
       width: plotArea.clientWidth,
       height: Math.round(Math.min(420, Math.max(260, plotArea.clientWidth * 0.5))),
-      scales: { x: { time: false, distr: chosen.logx ? 3 : 1 }, y: { distr: chosen.logy ? 3 : 1 } },
-      axes: [{ ...axis, label: board.xlabel }, { ...axis, label: board.ylabel, size: 70 }],
+      scales: { x: { time: false } },
+      axes: [ruled(board.xlabel, logx), ruled(board.ylabel, logy, { size: 70 })],
       series: [
-        { label: board.xlabel, value: (_, value) => text(value) },
+        { label: board.xlabel, value: (_, value) => text(meant(value, logx)) },
         ...board.series.map((one) => ({
           label: one.name,
-          stroke: one.kind === "theory" ? ink : one.colour,
+          stroke: one.kind === "theory" ? (dark() ? "#e6e8ea" : "#1b1f23") : one.colour,
           width: { seed: 0.8, mean: one.below ? 7 : 2.5, theory: 1.5 }[one.kind],
           dash: one.kind === "theory" ? [6, 4] : undefined,
           alpha: one.kind === "seed" || one.below ? 0.5 : 1,
           points: { show: false },
           spanGaps: Boolean(data.joined),
-          value: (_, value) => text(value),
+          value: (_, value) => text(meant(value, logy)),
         })),
       ],
-    }, [board.x.slice(first), ...board.series.map((one) => drawn(one.values.slice(first), chosen.logy))], plotArea);
+    }, [drawn(board.x.slice(first), logx), ...board.series.map((one) => drawn(one.values.slice(first), logy))], plotArea);
     // A legend of single runs would be longer than the picture.
     plot.root.querySelectorAll(".u-series").forEach((row, n) => {
       if (n > 0 && board.series[n - 1].kind === "seed") row.hidden = true;

@@ -9,7 +9,11 @@
   let plot = null;
 
   const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-  const text = (value) => value == null ? "–" : Number(value.toPrecision(4)).toString();
+  function text(value, digits = 4) {
+    if (value == null) return "–";
+    const near = Number(value.toPrecision(digits)), size = Math.abs(near);
+    return near && (size < 1e-3 || size >= 1e6) ? near.toExponential().replace("e+", "e") : near.toString();
+  }
 
   function columns() {
     // Series of the cell and variable that are chosen: mean, seeds and theory of every line.
@@ -49,8 +53,8 @@
   function ruled(label, log, more) {
     const ink = dark() ? "#e6e8ea" : "#1b1f23", rule = dark() ? "#363c42" : "#e3e6e9";
     const look = { stroke: ink, grid: { stroke: rule }, ticks: { stroke: rule }, font: "13px system-ui", labelFont: "14px system-ui" };
-    const ticks = { splits: (_, n, low, high) => decades(low, high), values: (_, all) => all.map((one) => text(meant(one, true))) };
-    return { ...look, label, ...(log ? ticks : {}), ...more };
+    const values = (_, all) => all.map((one) => text(meant(one, log), 8));
+    return { ...look, label, values, ...(log ? { splits: (_, n, low, high) => decades(low, high) } : {}), ...more };
   }
 
   function draw() {
@@ -75,7 +79,7 @@
         ...board.series.map((one) => ({
           label: one.name,
           stroke: one.kind === "theory" ? (dark() ? "#e6e8ea" : "#1b1f23") : one.colour,
-          width: { seed: 0.8, mean: one.below ? 7 : 2.5, theory: 1.5 }[one.kind],
+          width: { seed: 1, mean: one.below ? 7 : 2.5, theory: 1.5 }[one.kind],
           dash: one.kind === "theory" ? [6, 4] : undefined,
           alpha: one.kind === "seed" || one.below ? 0.5 : 1,
           points: { show: false },

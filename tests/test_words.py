@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.words import count, digits_to_tell_apart, duration, encodable, interval, number
+from foretrain.words import (
+    count,
+    digits_to_tell_apart,
+    duration,
+    encodable,
+    interval,
+    laid,
+    number,
+)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +76,17 @@ def test_digits_grow_until_values_that_differ_look_different():
 def test_things_are_counted():
     assert [count(n, "seed") for n in (0, 1, 2)] == ["0 seeds", "1 seed", "2 seeds"]
     assert count(2, "axis", "axes") == "2 axes"
+
+
+def test_a_table_gets_narrow_gaps_and_then_a_line_per_row_where_it_is_too_wide():
+    rows = [("path", "mode", "outcome"), ("in>out", "1", "learned"), ("a", "12", "never")]
+    wide = ["path    mode  outcome", "in>out     1  learned", "a         12  never"]
+    assert laid(rows, (0, 2)) == laid(rows, (0, 2), 21) == wide
+    assert laid(rows, (0, 2), 20)[1] == "in>out    1 learned"
+    assert laid(rows, (0, 2), 10) == [
+        "in>out: mode 1, outcome learned",
+        "a: mode 12, outcome never",
+    ]
 
 
 @pytest.mark.parametrize(

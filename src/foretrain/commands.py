@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
+import math
 import shlex
 import sys
 from pathlib import Path
 
 from foretrain.errors import argument_error
-from foretrain.words import columns, complain, encodable, fold, outcome
+from foretrain.words import columns, complain, encodable, fold, outcome, say
 
 
 def load(study):
@@ -168,6 +169,11 @@ def _list(arguments):
     return 0
 
 
+def _room():
+    """Columns that a table may take: a program that reads it gets as many as there are."""
+    return columns() if sys.stdout.isatty() else math.inf
+
+
 def _print_folded(text, first="", rest="  "):
     """Print a text, in lines that a terminal has room for; a program that reads it gets one line."""
     text = fold(text, columns(), first, rest) if sys.stdout.isatty() else first + text
@@ -301,10 +307,11 @@ def _export(arguments):
 def _predict(arguments):
     from foretrain.forecast import files as prediction_files
     from foretrain.forecast import predict as prediction
+    from foretrain.forecast.text import told
 
     names = ("init_scale", "init_law", "approximate", "train", "seeds", "learning_rate")
     options = {name: getattr(arguments, name) for name in names}
-    options["tell"] = lambda line: print(line, file=sys.stderr, flush=True)
+    options["tell"] = say
     times = prediction_files.read_times(arguments.times, arguments.until)
     candidates = prediction_files.read_candidates(arguments.files)
     if len(candidates) > 1:
@@ -315,11 +322,11 @@ def _predict(arguments):
     if arguments.json:
         _print_json(found.as_dict())
     else:
-        print(found)
+        print(encodable(told(found, _room()), sys.stdout.encoding))
     if arguments.out is not None:
         written = prediction_files.write(found, arguments.out)
-        told = "\n".join(f"Written: {path}" for path in written)
-        print(told, file=sys.stderr if arguments.json else sys.stdout)
+        lines = "\n".join(f"Written: {path}" for path in written)
+        print(lines, file=sys.stderr if arguments.json else sys.stdout)
     return 0
 
 
@@ -337,9 +344,9 @@ def _analyze(arguments):
         modules=arguments.modules,
         points=arguments.points,
         draws=arguments.draws,
-        tell=None if arguments.quiet else lambda line: print(line, file=sys.stderr),
+        tell=None if arguments.quiet else say,
     )
-    print(told)
+    print(encodable(told.text(_room()), sys.stdout.encoding))
     print(f"\nPage: {write(told, out)}")
     return 0
 

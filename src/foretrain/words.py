@@ -5,6 +5,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
+from collections.abc import Container, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -134,10 +135,44 @@ def fold(text: str, width: int, first: str = "", rest: str = "  ") -> str:
     )
 
 
+def laid(
+    rows: Sequence[Sequence[str]], left: Container[int] = (0,), width: float = math.inf
+) -> list[str]:
+    """The lines of a table, a heading first.
+
+    Args:
+        rows: Cells, as many in each row.
+        left: Columns that stand flush left; others stand flush right.
+        width: Room; a table that is wider even with narrow gaps has a line per row, each value behind its heading.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for gap in ("  ", " "):
+        lines = [
+            gap.join(
+                cell.ljust(size) if at in left else cell.rjust(size)
+                for at, (cell, size) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+        if max(map(len, lines)) <= width:
+            return lines
+    head = rows[0]
+    return [
+        f"{row[0]}: "
+        + ", ".join(f"{a} {b}".strip() for a, b in zip(head[1:], row[1:], strict=True))
+        for row in rows[1:]
+    ]
+
+
+def say(line: str) -> None:
+    """A line on standard error, folded where that is a terminal."""
+    text = fold(line, columns()) if sys.stderr.isatty() else line
+    print(text, file=sys.stderr, flush=True)
+
+
 def complain(line: str) -> None:
-    """A line on standard error, which begins with the name of the program; folded where that is a terminal."""
-    text = f"foretrain: {line}"
-    print(fold(text, columns()) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
+    """A line on standard error that begins with the name of the program."""
+    say(f"foretrain: {line}")
 
 
 _PLAIN = {
@@ -146,6 +181,7 @@ _PLAIN = {
     "−": "-",
     "∞": "inf",
     "×": "x",
+    "±": "+-",
     "·": "*",
     "≤": "<=",
     "≥": ">=",

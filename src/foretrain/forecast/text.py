@@ -8,17 +8,19 @@ import numpy as np
 
 from foretrain.claims import markup
 from foretrain.forecast.laws import law_words
+from foretrain.words import fold, laid
 
 _ROWS, _CURVE_ROWS = 16, 11
 
 
-def prediction_text(prediction: Any) -> str:
-    """The tables of a `foretrain.forecast.prediction.Prediction`."""
+def prediction_text(prediction: Any, width: float = math.inf) -> str:
+    """The tables of a `foretrain.forecast.prediction.Prediction`, in lines of at most `width` columns."""
     lines = [_head(prediction), *_trust(prediction)]
-    lines += ["", *_mode_table(prediction.modes, prediction.horizon), "", *_loss_table(prediction)]
+    lines += ["", *_mode_table(prediction.modes, prediction.horizon, width), ""]
+    lines += _loss_table(prediction, width)
     if prediction.trained is not None:
-        lines += ["", *_judged(prediction)]
-    return "\n".join(lines)
+        lines += ["", *_judged(prediction, width)]
+    return _folded(lines, width)
 
 
 def prediction_summary(prediction: Any) -> str:
@@ -55,10 +57,10 @@ def ranking_rows(ranking: Any) -> list[tuple[str, ...]]:
     return rows
 
 
-def ranking_text(ranking: Any) -> str:
-    """The table of a `foretrain.forecast.prediction.Ranking`, the fastest candidate first."""
+def ranking_text(ranking: Any, width: float = math.inf) -> str:
+    """The table of a `foretrain.forecast.prediction.Ranking`, the fastest candidate first; as `prediction_text`."""
     rows = ranking_rows(ranking)
-    lines = _table(rows, left=(1, len(rows[0]) - 1))
+    lines = laid(rows, (1, len(rows[0]) - 1), width)
     first = ranking.predictions[0]
     if first.drawn is not None:
         draws = len(first.drawn.curves)
@@ -68,14 +70,25 @@ def ranking_text(ranking: Any) -> str:
         )
         if first.trained is not None:
             lines.append(f"trained: median of {len(first.trained.networks.curves)} networks each.")
-        return "\n".join(lines)
+        return _folded(lines, width)
     if any(one.stable is False for one in ranking.predictions):
         lines.append("saddle: small random weights leave the predicted end and learn more, later.")
     if any(one.stable is None for one in ranking.predictions):
         lines.append(
             "unknown: the statistics have no exact reduction; the final loss is not that of training."
         )
-    return "\n".join(lines)
+    return _folded(lines, width)
+
+
+def told(found: Any, width: float = math.inf) -> str:
+    """A prediction or a ranking in words, in lines of at most `width` columns."""
+    tell = ranking_text if hasattr(found, "predictions") else prediction_text
+    return tell(found, width)
+
+
+def _folded(lines: Sequence[str], width: float) -> str:
+    """Lines, of which those that are too long are folded; tables have been given room before."""
+    return "\n".join(fold(line, int(width)) if len(line) > width else line for line in lines)
 
 
 def ranking_summary(ranking: Any) -> str:
@@ -164,7 +177,7 @@ def judged_rows(prediction: Any) -> list[tuple[str, ...]]:
     return rows
 
 
-def _judged(prediction) -> list[str]:
+def _judged(prediction, width: float = math.inf) -> list[str]:
     if prediction.trained is None:
         return []
     trained = prediction.trained
@@ -176,7 +189,7 @@ def _judged(prediction) -> list[str]:
         f"Trained {networks} networks on the examples, other draws, {trained.steps} steps of descent at learning rate "
         f"{trained.learning_rate:.3g}: the prediction {counts}; the reduction agrees in {agreed} of {len(reduced)}."
     )
-    return [head, *_table(judged_rows(prediction), left=(0,))]
+    return [head, *laid(judged_rows(prediction), (0,), width)]
 
 
 def _signed(value: float) -> str:
@@ -219,11 +232,11 @@ def _ends(prediction) -> str:
     return f"{ends} (time: step x learning rate)"
 
 
-def _mode_table(modes, horizon: float) -> list[str]:
+def _mode_table(modes, horizon: float, width: float) -> list[str]:
     if not modes:
         return ["Nothing to learn: on no path do open examples correlate with their targets."]
     rows = _mode_rows(modes[:_ROWS])
-    lines = _table(rows, left=(0, len(rows[0]) - 1))
+    lines = laid(rows, (0, len(rows[0]) - 1), width)
     if len(modes) > _ROWS:
         lines.append(f"... and {len(modes) - _ROWS} more, learned later.")
     if any(math.isinf(mode.half_learning_time) for mode in modes):
@@ -252,9 +265,9 @@ def _mode_rows(modes) -> list[tuple[str, ...]]:
     return rows
 
 
-def _loss_table(prediction) -> list[str]:
+def _loss_table(prediction, width: float) -> list[str]:
     ends = _ends(prediction)
-    return [f"{ends[0].upper()}{ends[1:]}.", *_table(_loss_rows(prediction, _CURVE_ROWS))]
+    return [f"{ends[0].upper()}{ends[1:]}.", *laid(_loss_rows(prediction, _CURVE_ROWS), (), width)]
 
 
 def _loss_rows(prediction, most: int) -> list[tuple[str, ...]]:
@@ -305,14 +318,3 @@ def notebook_face(found: Any) -> str:
 
 def _split(rows):
     return rows[0], rows[1:]
-
-
-def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if column in left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -1,6 +1,7 @@
 """``foretrain analyze``: a network from files, analysed on data, as text and as a page with its pictures."""
 
 import base64
+import math
 import resource
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from foretrain.errors import argument_error, path_argument, real
 from foretrain.report.document import document
 from foretrain.results.files import refused, write_atomic
 from foretrain.tasks.array_files import read_npy
-from foretrain.words import duration, number
+from foretrain.words import duration, fold, laid, number
 
 FILE_NAME = "analysis.html"
 
@@ -44,16 +45,18 @@ class Told:
     doubts: list[str]
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: float = math.inf) -> str:
+        """The tables and what is doubted, in lines of at most `width` columns."""
         lines = [self.title]
         for heading, head, rows in self.tables:
-            table = [head, *rows] if any(head) else rows
-            wide = [max(len(row[at]) for row in table) for at in range(len(head))]
-            lines += ["", heading]
-            for row in table:
-                cells = (cell.ljust(width) for cell, width in zip(row, wide, strict=True))
-                lines.append("  " + "  ".join(cells).rstrip())
+            table = laid([head, *rows], range(len(head)), width - 2)
+            lines += ["", heading, *(f"  {line}" for line in table if line)]
         lines += ["", "Trust", *(f"  {line}" for line in self.doubts)]
-        return "\n".join(lines)
+        return "\n".join(
+            fold(line, int(width), "", "    ") if len(line) > width else line for line in lines
+        )
 
 
 def analyze_files(

@@ -21,7 +21,6 @@ from foretrain.errors import (
 )
 from foretrain.laboratory import folder as home
 from foretrain.laboratory.conclude import conclude, summary_of
-from foretrain.laboratory.judge import say
 from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import on_cluster, stages, training
@@ -35,7 +34,7 @@ from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
 from foretrain.results.summary import read_summary
 from foretrain.vocabulary import FAILED
-from foretrain.words import count
+from foretrain.words import count, say
 
 DATA_DIR = "FORETRAIN_DATA_DIR"
 

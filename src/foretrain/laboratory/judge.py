@@ -1,6 +1,5 @@
 """Judging a grid: every sentence in every cell, whatever becomes of one of them."""
 
-import sys
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -84,8 +83,3 @@ def problem(what: str, error: BaseException) -> Problem:
     """What raised, in a line that names the innermost place outside of libraries, and the traceback."""
     trace = "".join(traceback.format_exception(error))
     return Problem(f"{what}: {place(error).rstrip('.')}.", f"{what}:\n{trace}")
-
-
-def say(line: str) -> None:
-    """A line on standard error."""
-    print(line, file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretrain.engine.progress import Progress, describe, time_left
-from foretrain.words import count, duration, encodable, outcome
+from foretrain.words import count, duration, encodable, outcome, say
 
 _PATIENCE_S = 2.0  # a run that is over by then shows no bar
 _FIRST_S, _EVERY_S = 10.0, 600.0
@@ -76,7 +76,7 @@ def training(tell: Tell) -> Callable[[Progress], None]:
     def hear(now: Progress) -> None:
         if now.phase == "starting" and now.total > now.found:
             if _animated() or now.predicted_steps > _MANY_STEPS:
-                print(describe(now), file=sys.stderr, flush=True)
+                say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
         if now.phase == "stopped":
             parts = ["stopping, what is done is kept"]
@@ -184,7 +184,7 @@ class _Lines(_Shown):
         while not self._closed.wait(0.5):
             now, at = self._now, time.monotonic()
             if now and self._pace.due(at - self._began, now.name, at - self._since):
-                print(sentence(now), file=sys.stderr, flush=True)
+                say(sentence(now))
 
     def close(self) -> None:
         self._closed.set()

@@ -11,7 +11,6 @@ import xarray as xr
 from foretrain.dynamics.program import Program
 from foretrain.errors import ForetrainError, argument_error
 from foretrain.laboratory.conduct import conduct
-from foretrain.laboratory.judge import say
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
 from foretrain.plans.define import define
@@ -19,6 +18,7 @@ from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
+from foretrain.words import say
 
 _KINDS = (bool, int, float, str)
 

@@ -76,6 +76,11 @@ def with_single_names(app, what, name, obj, options, lines):
             lines[place] = f":{found.group(1)} {names}:" + line[found.end() :]
 
 
+def without_aliases(app, what, name, obj, skip, options):
+    """Leave out fields of named tuples that say nothing of themselves: the class names and explains them."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
+
+
 def gallery(app, docname, source):
     """Put every study with its question and its first picture where the first page asks for them."""
     if docname != "index":
@@ -95,7 +100,8 @@ def gallery(app, docname, source):
 
 def inline_formula(self, node):
     """A formula in a line as MathML, which browsers set by themselves, offline too."""
-    self.body.append(mathml(node.astext(), "inline"))
+    text, formula = node.astext(), mathml(node.astext(), "inline")
+    self.body.append(f'<span class="long-formula">{formula}</span>' if len(text) > 40 else formula)
     raise nodes.SkipNode
 
 
@@ -110,5 +116,6 @@ def setup(app):
     """Let docstrings pass `as_markup` before their sections are read, and formulas be MathML."""
     app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))
     app.connect("source-read", gallery)
+    app.connect("autodoc-skip-member", without_aliases)
     app.connect("autodoc-process-docstring", as_markup, priority=100)
     app.connect("autodoc-process-docstring", with_single_names, priority=900)

@@ -30,7 +30,7 @@ SAID = {
     "interaction-basis": [r"(\[[^]]*\])\n \1\n \1", "identity: .*e-1[1-5]", "1. .* 0.5"],
     "landscapes": [r"λ_Z (0.1552), mean of λ\(ε\) \1", r"λ_Z (0.2145), .* \1"],
     "lazy-perceptron": [r"alpha = 1: 8\d%", r"69\d\d steps later\nln\(2\).* 6931"],
-    "learning-coefficients": ["trustworthy", "exactly 4.95, .* 5 in the limit"],
+    "learning-coefficients": ["trustworthy", "exactly 4.95, and 5 in the limit"],
     "masked-rank-one": [r"is ([\d.]+)\n.*\1\n.*\1", "0.127", "0.353", "0.626", "told: .*e-1"],
     "ridge-grokking": [r"descent by .*e-1[2-5]", r"fitted at \d+, generalised at \d{5}\n"],
     "routing": [r"0.5 0.5 0.5 0.5", r"1.0006\n.*1.0005\n.*0.9965\n.*0.9916\n.*0.980.\n.*0.9497"],

@@ -1,6 +1,7 @@
 """The toy model: its loss, its gradient and its steps against direct formulas, and what must not change a run."""
 
 from dataclasses import replace
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -35,11 +36,33 @@ THRESHOLDS = ("train_accuracy", "validation_accuracy", "rqi")
 FIRST = ("train_step", "validation_step", "rqi_step")
 
 
+@cache
+def compiled(p, wide):
+    """The walk of so many steps, what is observed, and what is stored once, each compiled once."""
+    program = toy.program(p)
+    assert program.finish is not None
+
+    def walk(steps, inputs):
+        return jax.lax.fori_loop(
+            0, steps, lambda _, s: program.step(inputs, s), program.init(inputs)
+        )
+
+    return jax.jit(walk), jax.jit(program.observe), jax.jit(program.finish)
+
+
 def trained(p, steps, inputs):
     """State after so many steps."""
-    program = toy.program(p)
-    walk = jax.jit(lambda s: jax.lax.fori_loop(0, steps, lambda _, s: program.step(inputs, s), s))
-    return walk(program.init(inputs))
+    return compiled(p, toy.WIDE)[0](steps, inputs)
+
+
+def observed(p, inputs, state):
+    """What is observed of a run."""
+    return compiled(p, toy.WIDE)[1](inputs, state)
+
+
+def finals(p, inputs, state):
+    """What is stored once of a run that ends here."""
+    return compiled(p, toy.WIDE)[2](inputs, state)
 
 
 def direct_outputs(p, state):
@@ -88,10 +111,10 @@ def test_what_is_observed_is_what_its_definitions_say(name, x64):
     inputs = given(p)
     for steps in (0, 60):
         state = trained(p, steps, inputs)
-        observed = toy.program(p).observe(inputs, state)
+        found = observed(p, inputs, state)
         for variable, expected in direct(p, inputs, state).items():
-            assert float(observed[variable]) == pytest.approx(expected, rel=1e-12), variable
-        np.testing.assert_array_equal(observed["embedding"], state.embedding)
+            assert float(found[variable]) == pytest.approx(expected, rel=1e-12), variable
+        np.testing.assert_array_equal(found["embedding"], state.embedding)
 
 
 def test_parallelograms_that_the_decoder_closes_are_pairs_of_like_outputs(x64):
@@ -103,7 +126,7 @@ def test_parallelograms_that_the_decoder_closes_are_pairs_of_like_outputs(x64):
     gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
     expected = (gap < 0.25 * outputs.var(0).mean()).mean()
     assert 0.1 < expected < 0.9
-    found = toy.program(p).observe(inputs, state)["decoder_rqi"]
+    found = observed(p, inputs, state)["decoder_rqi"]
     assert float(found) == pytest.approx(expected, rel=1e-12)
 
 
@@ -111,7 +134,7 @@ def test_parallelograms_that_the_decoder_closes_are_pairs_of_like_outputs(x64):
 def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
     p = CASES[name]
     inputs = given(p)
-    state, moved = toy.program(p).init(inputs), trained(p, 1, inputs)
+    state, moved = trained(p, 0, inputs), trained(p, 1, inputs)
     random, size = np.random.default_rng(0), 1e-6
     for field in ("embedding", "decoder"):
         weights, memory = getattr(state, field), getattr(moved, f"{field}_memory")
@@ -160,8 +183,7 @@ def test_what_has_no_rate_never_moves(still):
 def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phase(name, x64):
     p = replace(CASES[name], decoder_learning_rate=0.01, embedding_learning_rate=0.01)
     inputs = given(p)
-    program = toy.program(p)
-    at_first = program.observe(inputs, program.init(inputs))
+    at_first = observed(p, inputs, trained(p, 0, inputs))
     # Thresholds that every case reaches on its way.
     inputs["accuracy_threshold"] = at_first["train_accuracy"] + 0.01
     inputs["rqi_threshold"] = at_first["rqi"]
@@ -175,7 +197,7 @@ def test_relabelled_symbols_make_the_relabelled_run_with_the_same_steps_and_phas
     }
     one, two = trained(p, 150, inputs), trained(p, 150, other)
     np.testing.assert_allclose(two.embedding[order], one.embedding, rtol=1e-8, atol=1e-10)
-    first, second = program.finish(inputs, one), program.finish(other, two)
+    first, second = finals(p, inputs, one), finals(p, other, two)
     for variable in (*FIRST, "phase"):
         np.testing.assert_array_equal(first[variable], second[variable])
     assert 0 < float(first["train_step"]) < 150, "it reached something on its way"
@@ -185,22 +207,21 @@ def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     p = replace(CASES["classification"], accuracy_threshold=0.5, rqi_threshold=0.4)
     p = replace(p, decoder_learning_rate=0.01, embedding_learning_rate=0.01)
     inputs = given(p)
-    program = toy.program(p)
-    step, observe = jax.jit(program.step), jax.jit(program.observe)
-    state, seen = program.init(inputs), []
+    step = jax.jit(toy.program(p).step)
+    state, seen = trained(p, 0, inputs), []
     for _ in range(120):
-        observed = observe(inputs, state)
-        train, validation, rqi = (float(observed[name]) for name in THRESHOLDS)
+        found = observed(p, inputs, state)
+        train, validation, rqi = (float(found[name]) for name in THRESHOLDS)
         seen.append([train >= 0.5, validation >= 0.5, rqi > 0.4])
         state = step(inputs, state)
     assert all(any(column) and not column[0] for column in zip(*seen, strict=True))
     expected = np.argmax(seen, axis=0)
-    final = program.finish(inputs, state)
+    final = finals(p, inputs, state)
     np.testing.assert_array_equal([final[name] for name in FIRST], expected)
     # A threshold that is reached by the last step counts, one reached by the next does not.
     reached = int(expected[0])
-    assert float(program.finish(inputs, trained(p, reached, inputs))["train_step"]) == reached
-    assert np.isnan(program.finish(inputs, trained(p, reached - 1, inputs))["train_step"])
+    assert float(finals(p, inputs, trained(p, reached, inputs))["train_step"]) == reached
+    assert np.isnan(finals(p, inputs, trained(p, reached - 1, inputs))["train_step"])
 
 
 @pytest.mark.parametrize(
@@ -214,9 +235,9 @@ def test_first_steps_are_those_of_every_single_step_whatever_is_observed(x64):
     ],
 )
 def test_the_phase_is_that_of_the_table(first, phase):
-    inputs, program = given(SINGLE), toy.program(SINGLE)
-    state = program.init(inputs)._replace(first=jnp.asarray(first, jnp.int32))
-    assert toy.PHASES[int(program.finish(inputs, state)["phase"])] == phase
+    inputs = given(SINGLE)
+    state = trained(SINGLE, 0, inputs)._replace(first=jnp.asarray(first, jnp.int32))
+    assert toy.PHASES[int(finals(SINGLE, inputs, state)["phase"])] == phase
 
 
 def test_a_batch_of_all_training_samples_is_the_full_batch_and_a_smaller_one_is_not():
@@ -317,11 +338,11 @@ def test_sizes_that_cannot_be_are_refused_by_name(values, match, tmp_path):
 
 def test_the_map_of_answers_is_of_the_plane_around_the_embeddings(x64):
     p = replace(SMALL, embedding_dim=2, symbols=4, training_size=10, answer_grid=8)
-    inputs, program = given(p), toy.program(p)
-    state = program.init(inputs)
+    inputs = given(p)
+    state = trained(p, 0, inputs)
     corners = np.array([[0.0, 0.0], [7.0, 0.0], [0.0, 7.0], [7.0, 7.0]])
     state = state._replace(embedding=jnp.asarray(corners))
-    found = jax.jit(program.finish)(inputs, state)["answer"]
+    found = finals(p, inputs, state)["answer"]
     places = toy.mapped_places(corners, 8).reshape(8, 8, 2)
     assert places[0, 0] == pytest.approx([-1.4, -1.4])
     assert places[7, 0] == pytest.approx([8.4, -1.4])  # columns first
@@ -339,10 +360,10 @@ def test_the_map_of_answers_is_of_the_plane_around_the_embeddings(x64):
 def test_without_validation_samples_or_parallelograms_all_of_them_are_right(values):
     p = replace(SINGLE, **values)
     inputs = given(p)
-    observed = toy.program(p).observe(inputs, trained(p, 3, inputs))
-    assert all(np.isfinite(value).all() for value in observed.values())
+    found = observed(p, inputs, trained(p, 3, inputs))
+    assert all(np.isfinite(value).all() for value in found.values())
     name = "validation_accuracy" if p.symbols == 10 else "rqi"
-    assert float(observed[name]) == 1
+    assert float(found[name]) == 1
 
 
 def test_a_tie_is_no_right_answer_and_the_nearest_target_need_not_be_the_longest(x64):

@@ -23,7 +23,7 @@ def test_the_closed_form_holds_at_small_steps_and_fails_at_large_ones(tmp_path):
         steps=1500,
         out=tmp_path / "a",
         quiet=True,
-        workers=1,
+        workers=0,
     )
     assert result.claims["closed-form[learning_rate=0.01]"].verdict == "holds"
     assert result.claims["half-time[learning_rate=0.01]"].verdict == "holds"
@@ -43,7 +43,7 @@ def test_a_step_too_large_is_recorded_as_diverged_and_the_rest_goes_on(tmp_path)
         steps=100,
         out=tmp_path / "a",
         quiet=True,
-        workers=1,
+        workers=0,
     )
     outcome = result.simulation["outcome"]
     names = outcome.attrs["flag_meanings"].split()
@@ -57,10 +57,10 @@ def test_a_step_too_large_is_recorded_as_diverged_and_the_rest_goes_on(tmp_path)
 
 def test_more_seeds_and_values_re_run_nothing(tmp_path):
     out = tmp_path / "a"
-    first = foretrain.run("one-mode", seeds=2, steps=100, out=out, quiet=True, workers=1)
+    first = foretrain.run("one-mode", seeds=2, steps=100, out=out, quiet=True, workers=0)
     segments = set((out / "journal").iterdir())
     second = foretrain.run(
-        "one-mode", seeds=3, init_scale=[0.1, 0.2], steps=100, out=out, quiet=True, workers=1
+        "one-mode", seeds=3, init_scale=[0.1, 0.2], steps=100, out=out, quiet=True, workers=0
     )
     assert segments < set((out / "journal").iterdir())
     np.testing.assert_array_equal(

@@ -11,6 +11,10 @@ def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(ca
     assert max(map(len, text.splitlines())) <= 60
     for said in found["claims"]:
         assert f"\n  {said['id']}\n" in text
+    assert {id for ids in found["figures"].values() for id in ids} <= {
+        said["id"] for said in found["claims"]
+    }
+    assert ", ".join(found["figures"]) in text
     for name in found["parameters"]:
         assert f"--{name.replace('_', '-')} (" in text
     assert main(["info", "one-mode"]) == 0

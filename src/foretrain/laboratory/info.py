@@ -17,7 +17,7 @@ def info(study: str | Path | Study) -> dict[str, Any]:
     Keys are ``study``, ``question``, ``source``, ``cost``, ``references``, ``presets`` (to what each sets), ``axes``,
     ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default size, ``parameters`` (name to ``meaning``,
     ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with None for an open end, ``why``, ``source``,
-    ``corrects``) and ``figures``.
+    ``corrects``), ``figures`` (name to the ids of the claims that are judged by what it shows) and ``draws``, in a sentence.
 
     Raises:
         ArgumentError: there is no such study.
@@ -61,11 +61,12 @@ def info(study: str | Path | Study) -> dict[str, Any]:
             }
             for said in known.sentences
         ],
-        "figures": _figures(known),
+        "figures": {name: list(ids) for name, ids in known.shows.items()},
+        "draws": _draws(known),
     }
 
 
-def _figures(study: Study) -> str:
+def _draws(study: Study) -> str:
     """What is drawn: the first line of the file of figures, or what every study gets."""
     own = study.part("figures")
     if own is None:
@@ -92,15 +93,18 @@ def told(found: dict[str, Any], width: int = 80) -> str:
         "networks": f"its own, {', '.join(beside)}" if beside else "",
         "theory": "predicts" if found["predicts"] else "none",
         "presets": ", ".join(found["presets"]),
-        "figures": found["figures"],
+        "figures": ", ".join(found["figures"]) or found["draws"],
     }
     for name, text in facts.items():
         if text:
             lines.append(fold(text, width, f"  {name:<10}", " " * 12))
-    lines += ["", f"{count(len(found['claims']), 'claim')} (sentence, what is allowed)"]
+    lines += [
+        "",
+        f"{count(len(found['claims']), 'claim')}, with what is allowed where that is fixed",
+    ]
     for said in found["claims"]:
-        allowed = interval(*said["allowed"]) if said["allowed"] else "as the parameters say"
-        lines += [f"  {said['id']}", wrapped(f"{said['sentence']} Allowed: {allowed}.", 6)]
+        allowed = f" Allowed: {interval(*said['allowed'])}." if said["allowed"] else ""
+        lines += [f"  {said['id']}", wrapped(f"{said['sentence']}{allowed}", 6)]
     lines += ["", "Parameters (default)"]
     for name, rule in found["parameters"].items():
         default = rule["default"]

@@ -139,6 +139,18 @@ def test_every_sentence_can_hold_and_fail():
     check("s-curves", good, {id: lambda given=bad: made(**given) for id, (_, bad) in CASES.items()})
 
 
+def test_what_hangs_on_the_setting_of_a_counter_is_open():
+    """A plateau of strength 2.75 is found by some counters: neither that there is one holds, nor that there is none."""
+    whole = made(falls((0.05, 20)))
+    for id in ("full-rank-no-plateau", "adam-full-rank-plateau"):
+        for claim in verdicts("s-curves", whole, id)[id]:
+            assert claim.verdict == "inconclusive", claim
+            low, high = claim.uncertainty
+            assert low == 0
+            assert high == 1
+            assert 2 < float(claim.note.split()[-1].rstrip(".")) < 3
+
+
 def test_cut_off_training_carries_no_verdict_on_its_end():
     whole = spoil(made(curve=falls((0.001, 600))), outcome=OUT_OF_STEPS)
     for id in ("cross-entropy-rank-10", "large-logits-rank-10"):

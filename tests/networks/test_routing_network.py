@@ -46,8 +46,8 @@ def random_problem(seed, domains, samples=30, inputs=5, outputs=3, hidden=6):
 def test_gradient_from_statistics_is_autodiff_of_the_per_sample_loss(seed, domains):
     with jax.enable_x64(True):
         weights, inputs, targets, _, x, y, pairs = random_problem(seed, domains)
-        expected = jax.grad(network.per_sample_loss)(weights, x, y, pairs)
-        slope = network.negative_gradient(weights, inputs, targets, pairs)
+        expected = jax.jit(jax.grad(network.per_sample_loss))(weights, x, y, pairs)
+        slope = jax.jit(network.negative_gradient)(weights, inputs, targets, pairs)
         for got, want in zip(slope, expected, strict=True):
             np.testing.assert_allclose(-got, want, rtol=1e-10, atol=1e-10 * np.abs(want).max())
 
@@ -162,6 +162,7 @@ def test_permuting_pixels_and_labels_with_rotated_weights_gives_the_same_traject
 
         return jax.lax.scan(step, weights, None, length=200)[0]
 
+    descend = jax.jit(descend)
     one = descend(weights, inputs, targets)
     other = descend(turn(weights), pixels @ inputs, labels @ targets)
     assert float(jnp.abs(one.hidden - weights.hidden).max()) > 0.01  # it has learned something

@@ -90,6 +90,7 @@ class ClaimTable(Sequence):
             markup=False,
             emoji=False,
             legacy_windows=False,
+            force_jupyter=False,
         )
         parts = terminal.details if details else terminal.lines
         with console.capture() as captured:

@@ -58,7 +58,7 @@ def check_kill(tmp_path, undisturbed, whom, seed):
     draw = random.Random(seed)
     shutil.copy(whole / "manifest.json", tmp_path)
     before = disturb(tmp_path, draw.uniform(0.2, 1.0), whom, seconds)
-    done = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    done = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=0)
     assert done.found == len(before)
     assert set(toy.times_written(tmp_path).values()) == {1}
     assert len(toy.by_identity(tmp_path)) == SEEDS
@@ -91,7 +91,7 @@ def test_bits_do_not_depend_on_the_number_of_workers_at_the_manifest_s_lane_coun
 
 def test_runs_end_for_the_reason_that_ended_them(tmp_path):
     parameters = {"diverges": 1, "raises": 2}
-    done = toy.sweep(tmp_path, seeds=8, parameters=parameters, workers=1)
+    done = toy.sweep(tmp_path, seeds=8, parameters=parameters, workers=0)
     runs = [
         toy.by_identity(tmp_path)[run.identity]
         for _, run in toy.grid(toy.toy_plan(8, **parameters))
@@ -108,7 +108,7 @@ def test_a_neighbour_that_diverges_or_fails_changes_no_bit_of_the_others(tmp_pat
     for name, parameters in (("calm", {}), ("wild", {"diverges": 1, "raises": 2})):
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text('{"lanes": {"default": 4}}')
-        toy.sweep(tmp_path / name, seeds=6, parameters=parameters, workers=1)
+        toy.sweep(tmp_path / name, seeds=6, parameters=parameters, workers=0)
     calm, wild = (
         toy.folded(tmp_path / n, 6, **p)
         for n, p in (("calm", {}), ("wild", {"diverges": 1, "raises": 2}))
@@ -135,7 +135,7 @@ def test_a_full_disk_stops_with_one_line_and_leaves_a_folder_that_resumes(tmp_pa
     assert code == 2
     assert err.count("\n") == 1
     assert "No space left" in err or "full" in err
-    toy.sweep(tmp_path, seeds=8, workers=1)
+    toy.sweep(tmp_path, seeds=8, workers=0)
     assert len(toy.by_identity(tmp_path)) == 8
     assert set(toy.times_written(tmp_path).values()) == {1}
 
@@ -163,7 +163,7 @@ def test_a_flipped_bit_in_a_segment_costs_its_runs_only(tmp_path, undisturbed):
     left = len(toy.by_identity(tmp_path))
     assert left < SEEDS
     assert victim.name in journal.scan(tmp_path).damaged
-    again = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=1)
+    again = toy.sweep(tmp_path, seeds=SEEDS, parameters=LONG, workers=0)
     assert (again.found, again.ran) == (left, SEEDS - left)
     assert toy.same_bits(
         toy.folded(tmp_path, SEEDS, **LONG), toy.folded(undisturbed[0], SEEDS, **LONG)

@@ -26,11 +26,12 @@ result = foretrain.run("routing", seeds=3, out={out!r}, quiet=True, **{options!r
 print("ended", result.simulation.sizes["seed"])
 """
 
-IN_THIS_PROCESS = """
+# The toy study draws two batches of orthogonal matrices in one program.
+TOY = """
 import sys
 sys.path.insert(0, {here!r})
 import toy_sweep
-done = toy_sweep.sweep({out!r}, seeds=3, workers=0, parameters=dict(orthogonal=True, longest=40))
+done = toy_sweep.sweep({out!r}, seeds=3, workers=%s, parameters=dict(orthogonal=True, longest=40))
 print("ended", done.ran)
 """
 
@@ -84,8 +85,9 @@ def test_from_the_command_line(tmp_path, all_cores):
 @pytest.mark.parametrize(
     "code",
     [
-        pytest.param(PYTHON, id="workers"),
-        pytest.param(IN_THIS_PROCESS, id="in-this-process", marks=pytest.mark.slow),
+        pytest.param(TOY % None, id="workers"),
+        pytest.param(TOY % 0, id="in-this-process", marks=pytest.mark.slow),
+        pytest.param(PYTHON, id="routing", marks=pytest.mark.slow),
     ],
 )
 def test_from_python_without_a_main_guard_as_in_a_notebook(tmp_path, all_cores, code):

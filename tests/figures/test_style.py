@@ -171,6 +171,18 @@ def test_seeds_that_are_not_finite_are_left_out_and_counted(samples):
     assert legend_labels(ax) == [band_label([10, 12])]
 
 
+def test_few_x_have_marks_and_the_band_of_one_is_a_bar(samples):
+    with style():
+        _, ax = panels()
+        few, _ = seed_band(ax, np.arange(5), samples)
+        many, _ = seed_band(ax, np.arange(40), np.tile(samples, 8))
+        _, bar = seed_band(ax, [1.0], samples[:, :1])
+    assert (few.get_marker(), many.get_marker()) == ("o", "None")
+    found = interval(samples[:, 0])
+    (ends,) = bar.get_segments()
+    assert (ends[0, 1], ends[1, 1]) == (found.low, found.high)
+
+
 def test_one_seed_has_no_band(samples):
     with style():
         _, ax = panels()

@@ -50,6 +50,7 @@ SEQUENTIAL, DIVERGING = "cividis", "RdBu_r"
 WIDTH = 7.2  # inches; at 96 pixels an inch the page shows it about this large, a phone at half
 _DARK = 0.32  # luma, from 0 to 1
 _ROW = 3.4  # inches, height of one row of panels
+_MARKED = 12  # values of a swept axis up to which each has a mark
 
 _SETTINGS = {
     "figure.figsize": (WIDTH, 4.2),
@@ -235,7 +236,7 @@ def seed_band(
     statistic: Callable[[np.ndarray], float] = np.mean,
     fraction: bool | None = None,
 ):
-    """Draw a statistic over seeds as a line, in a band that says what it is.
+    """Draw a statistic over seeds as a line, in a band that says what it is, with marks at the x where these are few.
 
     The mean of what is 0 or 1 is a fraction of seeds, and its band is that of a fraction.
 
@@ -274,13 +275,16 @@ def seed_band(
             ends = interval(kept, name)
             low[index], high[index] = ends.low, ends.high
     look = simulation_line(color, label=label or None, alpha=1, linewidth=2.2)
-    (line,) = ax.plot(x, centre, **look)
+    marks = {"marker": "o", "markersize": 4.5} if x.size <= _MARKED else {}
+    (line,) = ax.plot(x, centre, **look, **marks)
     if not (counts > 1).any():
         return line, None
     text = band_label(counts[counts > 0], name)
     if text in ax.get_legend_handles_labels()[1]:
         text = "_nolegend_"
     look = {"color": line.get_color(), "alpha": 0.25, "linewidth": 0, "zorder": 2}
+    if x.size == 1:  # a band without width would not be seen
+        return line, ax.vlines(x, low, high, label=text, **look | {"linewidth": 7})
     return line, ax.fill_between(x, low, high, label=text, **look)
 
 

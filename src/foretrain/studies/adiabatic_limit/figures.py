@@ -21,10 +21,12 @@ SHOWS = {
 def draw(grid):
     """Energy of pairs over time, beside that of the effective loss; the frozen map's error against the ratio."""
     kept = ("rate_ratio",)
-    figure, (left, right) = panels(1, 2, height=4.6)
     cell, words = grid.first(kept)
     cell = cell.along(*kept)
     ratios = np.array(cell.values("rate_ratio"))
+    both = len(ratios) > 1 and ratios[0] > 0
+    figure, axes = panels(1, 1 + both, height=4.6, squeeze=False)
+    left, right = axes[0, 0], axes[0, -1]
     for number, colour in enumerate(shades(len(ratios))):
         energy = cell.simulation["pair_energy"].isel(rate_ratio=number, seed=0)
         words_of = rf"$\eta_A/\eta_x$ = {ratios[number]:g}"
@@ -34,7 +36,7 @@ def draw(grid):
         effective["time"], effective / effective[0], **theory_line(label="effective loss")
     )
     left.set(xlabel=r"Time ($1/\eta_x$)", ylabel="Energy of pairs / first")
-    if len(ratios) > 1 and ratios[0] > 0:
+    if both:
         parts = list(grid.cells(keep=kept))
         parts.sort(key=lambda part: part.parameters.output_dim)
         for part, colour in zip(parts, shades(len(parts)), strict=True):

@@ -25,11 +25,14 @@ SHOWS = {
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Misalignment, generalisation and stuck runs against the initial scale, and alignment against generalisation."""
     part, where = grid.first(("width", "init_scale"))
+    drawings = {"alignment-and-generalisation": _against(part, where)}
+    if len(part.values("init_scale")) == 1:
+        return drawings
     return {
         "misalignment": _misalignment(part, where),
         "generalisation": _generalisation(part, where),
         "stuck": _stuck(part, where),
-        "alignment-and-generalisation": _against(part, where),
+        **drawings,
     }
 
 

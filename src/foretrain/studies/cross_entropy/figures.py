@@ -27,9 +27,8 @@ def draw(grid: Grid) -> dict[str, Drawing]:
 
 def _course(cells, words):
     ranks, scales = cells.values("rank"), cells.values("target_scale")
-    figure, axes = panels(
-        len(ranks) * len(scales), 2, squeeze=False, height=2.4 * len(ranks) * len(scales)
-    )
+    rows = len(ranks) * len(scales)
+    figure, axes = panels(rows, 2, squeeze=False, height=2.4 * rows + 1)
     for number, row in enumerate(axes):
         rank, scale = ranks[number // len(scales)], scales[number % len(scales)]
         runs = cells.simulation.sel(rank=rank, target_scale=scale)

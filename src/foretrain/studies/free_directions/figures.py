@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, panels, seed_band
+from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, seed_band
 
 from .study import SAMPLED, SCALES, TRAININGS
 
@@ -58,6 +58,7 @@ def draw(grid):
             found = trained["off_distribution"].sel(decayed=name)
             seed_band(right, found["update"], found, f"{name} decay", color=colour)
     right.set(yscale="log", xlabel="Updates", ylabel="Change off the data")
+    few_log_ticks(left)
     caption = (
         "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "

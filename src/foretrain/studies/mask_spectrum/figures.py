@@ -19,7 +19,9 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     part, where = grid.first(("mask_size",))
     drawings = {}
     if "mask_singular_values" in part.simulation:
-        drawings = {"bulk": _bulk(part, where), "sizes": _sizes(part, where)}
+        drawings = {"bulk": _bulk(part, where)}
+        if len(part.values("mask_size")) > 1:
+            drawings["sizes"] = _sizes(part, where)
     trained = flown(part).isel(mask_size=-1, missing_dims="ignore")
     if "progress" in trained:
         drawings["training"] = _training(trained, where)

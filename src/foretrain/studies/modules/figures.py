@@ -22,7 +22,7 @@ def draw(grid):
     """What a mediating variable costs, how well modules are found, and coefficients of networks of equal function."""
     if not planted(grid) or grid.parameters.activation != "relu":
         return {}
-    found = {"modules": costs(grid)}
+    found = {"modules": costs(grid)} if len(grid.values("strength")) > 1 else {}
     if {"entangled", "held"} <= set(grid.variants):
         found["entangled"] = coefficients(grid)
     return found

@@ -117,7 +117,8 @@ def _grid(data, theory, title, words):
     axes[0, 0].set_ylim(0, 1.05 * max(np.quantile(first, 0.99) if first.size else 0, 1.05))
     for ax in axes[-1]:
         ax.set_xlabel("Step")
-    figure.supylabel("Loss over that of the zero matrix", fontsize=13)
+    name = "Loss over that of the zero matrix" if len(ranks) > 1 else "Relative loss"
+    figure.supylabel(name, fontsize=13)
     legend_below(figure)
     seeds = data.sizes["seed"]
     drawn = f"{seeds} seeds" if seeds <= FLOW_SEEDS else f"{FLOW_SEEDS} of {seeds} seeds"

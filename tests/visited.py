@@ -77,6 +77,24 @@ return found;
 """
 _KEPT = """window.kept = []; URL.createObjectURL = (blob) => { kept.push(blob.size); return "blob:none"; };
 HTMLAnchorElement.prototype.click = function () { kept.push(this.download); };"""
+_VALUES = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-value')].map((e) => e.innerText)"
+_SWITCHES = r"""
+// Of every variable: its curves are drawn, whatever is switched on and off.
+const found = [], act = (name) => document.querySelector(`#curves-board [data-act=${name}]`), choice = act("variable");
+for (const option of choice ? choice.options : [{ value: "0", text: "the only one" }]) {
+  if (choice) { choice.value = option.value; choice.dispatchEvent(new Event("change")); }
+  const rows = () => document.querySelectorAll(".u-series:not([hidden]) .u-label").length;
+  if (rows() < 2) found.push(`${option.text} has no curve`);
+  const before = rows();
+  for (const name of ["logx", "logy", "seeds", "theory", "logx", "logy", "seeds", "theory"]) {
+    act(name).click();
+    const area = document.querySelector(".curves-plot");
+    if (!area.querySelector("canvas") && !area.innerText) found.push(`${name} takes the curves of ${option.text} away`);
+  }
+  if (rows() !== before) found.push(`${option.text} has other curves after all switches were set back`);
+}
+return found;
+"""
 _SET = """const [e, value, event] = arguments;
 if (typeof value === "boolean") { if (e.checked !== value) e.click(); return; }
 e.value = value; e.dispatchEvent(new Event(event, { bubbles: true }));"""
@@ -139,14 +157,13 @@ def _links(browser):
 
 
 def _folds(browser):
-    for number, fold in enumerate(find(browser, "details")):
-        (head,) = fold.find_elements("css selector", ":scope > summary")
-        if number == 0:
-            head.click()
-        else:
-            browser.execute_script("arguments[0].click()", head)
-        if not fold.get_attribute("open"):
-            yield f"a fold stays shut: {head.text}"
+    for head in find(browser, "details > summary")[:1]:
+        head.click()
+    rest = """return [...document.querySelectorAll("details")].filter((fold, n) => {
+        if (n > 0) fold.querySelector("summary").click();
+        return !fold.open; }).map((fold) => fold.innerText.slice(0, 60))"""
+    for words in browser.execute_script(rest):
+        yield f"a fold stays shut: {words}"
 
 
 def _viewer(browser):
@@ -169,12 +186,9 @@ def _viewer(browser):
 
 
 def _saving(browser):
-    buttons = find(browser, "button[data-save]")
-    asked = """return [...document.querySelectorAll("button[data-save]")].map((e) =>
-        `${e.closest("figure").dataset.name}.${e.dataset.save}`)"""
+    asked = """return [...document.querySelectorAll("button[data-save]")].map((e) => {
+        e.click(); return `${e.closest("figure").dataset.name}.${e.dataset.save}`; })"""
     names = browser.execute_script(asked)
-    for button in buttons:
-        browser.execute_script("arguments[0].click()", button)
     got = "return kept.filter((e) => typeof e === 'string')"
     until(lambda: len(browser.execute_script(got)) >= len(names), 20)
     if sorted(browser.execute_script(got)) != sorted(names):
@@ -192,31 +206,14 @@ def _curves(browser):
     browser.execute_script("arguments[0].scrollIntoView()", board)
     if not until(lambda: find(browser, ".curves-plot canvas")):
         yield "no curve is drawn"
-    shown = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-label')].map((e) => e.innerText)"
-    read = "return [...document.querySelectorAll('.u-series:not([hidden]) .u-value')].map((e) => e.innerText)"
-    choices = board.find_elements("css selector", "[data-act=variable] option")
-    for number in range(max(len(choices), 1)):
-        if choices:
-            (select,) = board.find_elements("css selector", "[data-act=variable]")
-            browser.execute_script(_SET, select, str(number), "change")
-        if len(browser.execute_script(shown)) < 2:
-            yield f"variable {number} has no curve"
-        for across in (0, 0.3):
-            (over,) = find(browser, ".u-over")
-            aside = int(across * over.rect["width"])
-            ActionChains(browser).move_to_element_with_offset(over, aside, 0).perform()
-        values = browser.execute_script(read)
-        if not any(any(letter.isdigit() for letter in value) for value in values[1:]):
-            yield f"no value of variable {number} is under the pointer: {values}"
-        for act in ("logx", "logy", "seeds", "theory"):
-            (box,) = board.find_elements("css selector", f"[data-act={act}]")
-            for _ in range(2):
-                browser.execute_script("arguments[0].click()", box)
-                if (
-                    not find(browser, ".curves-plot canvas")
-                    and not find(browser, ".curves-plot")[0].text
-                ):
-                    yield f"{act} takes the curves of variable {number} away"
+    (over,) = find(browser, ".u-over")
+    for across in (0, 0.3):
+        aside = int(across * over.rect["width"])
+        ActionChains(browser).move_to_element_with_offset(over, aside, 0).perform()
+    values = browser.execute_script(_VALUES)
+    if not any(any(letter.isdigit() for letter in value) for value in values[1:]):
+        yield f"no value is under the pointer: {values}"
+    yield from browser.execute_script(_SWITCHES)
     for slider in board.find_elements("css selector", "[data-axis]"):
         seen = set()
         last = int(slider.get_attribute("max"))

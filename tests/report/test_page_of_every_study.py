@@ -1,0 +1,46 @@
+"""The page of a real run of every study: opened at two widths in light and dark, and all that can be pressed is pressed."""
+
+import json
+
+import pytest
+from small_studies import small_run
+from visited import SIZES, find, troubles, use_everything
+
+from foretrain.claims.markup import formulas
+from foretrain.plans import catalogue
+
+# The run of routing is made for many tests; the others take minutes together.
+NAMES = [
+    pytest.param(
+        name, marks=() if name == "routing" else (pytest.mark.slow, pytest.mark.timeout(1500))
+    )
+    for name in catalogue.names()
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(
+    name, tmp_path, request, open_page
+):
+    if name == "routing":
+        folder = request.getfixturevalue("routing_folder")
+    else:
+        folder = small_run(name, tmp_path / name).path
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["problems"] == []
+    page = folder / "report.html"
+    assert page.stat().st_size < 1.5e6
+    found = []
+    for width, height in SIZES.items():
+        for dark in (False, True):
+            browser = open_page(page, width=width, height=height, dark=dark)
+            where = f"{width}, {'dark' if dark else 'light'}"
+            found += [f"{where}: {line}" for line in troubles(browser, width)]
+            if not dark:
+                found += [f"{where}, used: {line}" for line in use_everything(browser, width)]
+    assert not found, "\n".join(dict.fromkeys(found))
+    words = find(browser, "body")[0].text
+    assert all(formulas(claim["statement"]).striptags() in words for claim in summary["claims"])
+    assert "cores" in words  # of the machine
+    shown = [image.size["height"] > 100 for image in find(browser, "figure img")]
+    assert shown == [True] * len(list((folder / "figures").glob("*.svg")))

@@ -30,7 +30,7 @@ SMALL = {"steps": 40, "observe_every": 20, "quiet": True}
 def folder(tmp_path_factory):
     """A finished folder of two short runs."""
     out = tmp_path_factory.mktemp("finished") / "a"
-    foretrain.run("one-mode", seeds=2, workers=1, out=out, **SMALL)
+    foretrain.run("one-mode", seeds=2, workers=0, out=out, **SMALL)
     return out
 
 
@@ -80,7 +80,7 @@ def test_parts_that_overlap_exclude_each_other(tmp_path, held, asked, overlap):
             with pytest.raises(LockedError):
                 execute(plan, tmp_path, workers=1, shard=asked)
         else:
-            execute(plan, tmp_path, workers=1, shard=asked)
+            execute(plan, tmp_path, workers=0, shard=asked)
 
 
 def test_a_plan_that_is_too_large_leaves_the_one_before(folder, monkeypatch):

@@ -23,7 +23,7 @@ from foretrain.plans.study import StudyError
 from foretrain.results.journal import scan
 from foretrain.study import Program, Run, Variable, declare, define, generator, parameter, sentence
 
-SMALL = {"seeds": 3, "workers": 1, "quiet": True, "steps": 200}
+SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_the_template_is_short_and_lacks_nothing(mine):
 
 
 def test_the_template_runs_and_holds(mine, tmp_path):
-    result = foretrain.run(mine, out=tmp_path / "out", workers=1, quiet=True)
+    result = foretrain.run(mine, out=tmp_path / "out", workers=0, quiet=True)
     assert {claim.id: claim.verdict for claim in result.claims} == {
         "closed-form": "holds",
         "larger-first": "holds",
@@ -166,7 +166,7 @@ def test_another_package_offers_a_study(mine, monkeypatch, tmp_path, capsys):
         assert main(["list"]) == 0
         assert "autoencoder" in capsys.readouterr().out
         (package / "study.py").write_text((package / "__init__.py").read_text())
-        result = foretrain.run("autoencoder", out=tmp_path / "out", **SMALL)
+        result = foretrain.run("autoencoder", out=tmp_path / "out", **{**SMALL, "workers": 1})
         assert len(result.claims) == 2
     finally:
         catalogue.names.cache_clear()

@@ -284,7 +284,8 @@ def seed_band(
         text = "_nolegend_"
     look = {"color": line.get_color(), "alpha": 0.25, "linewidth": 0, "zorder": 2}
     if x.size == 1:  # a band without width would not be seen
-        return line, ax.vlines(x, low, high, label=text, **look | {"linewidth": 7})
+        bar = {**look, "linewidth": 7}
+        return line, ax.vlines(x, low, high, label=text, **bar)
     return line, ax.fill_between(x, low, high, label=text, **look)
 
 

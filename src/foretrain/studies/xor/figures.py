@@ -94,6 +94,7 @@ def _cell_types(run, where):
         line(0, color="#c9ced3", linewidth=0.8, zorder=0)
     limit = 1.55 * reach
     ax.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
+    ax.locator_params(nbins=6)  # labels of small weights are long
     return finished(
         figure,
         "Functional cell types",

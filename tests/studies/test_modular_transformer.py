@@ -29,7 +29,7 @@ TINY = {
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     out = tmp_path_factory.mktemp("modular") / "a"
-    return foretrain.run("modular-transformer", **TINY, seeds=2, out=out, quiet=True, workers=1)
+    return foretrain.run("modular-transformer", **TINY, seeds=2, out=out, quiet=True, workers=0)
 
 
 def test_a_run_is_stored_with_its_snapshots_and_judged(result):

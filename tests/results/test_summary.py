@@ -13,7 +13,7 @@ import xarray as xr
 
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
-from foretrain.results import decode
+from foretrain.results import decode, summary
 from foretrain.results.summary import (
     Summary,
     count_outcomes,
@@ -198,7 +198,9 @@ def test_a_package_that_is_not_there_is_said_not_to_be(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(package)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
+    summary._version.cache_clear()
     assert versions()["jax"] == "not installed"
+    summary._version.cache_clear()
 
 
 def test_outcomes_are_counted_by_name():

@@ -167,9 +167,9 @@ SMALL = {
     "translation": {
         "languages": 4,
         "words": 3,
-        "hidden_width": (4, 6),
+        "hidden_width": 4,
         "init_scale": (0.3, 0.03),
-        "trained_fraction": (0.3, 0.5, 0.8),
+        "trained_fraction": (0.5, 0.8),
     },
     "xor": {"hidden_width": 16, "steps": 600},
 }  # fmt: skip

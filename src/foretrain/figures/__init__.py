@@ -132,10 +132,10 @@ def _has_marks(artist: Any) -> bool:
 
 def _marks(artist: Any) -> int:
     if isinstance(artist, Line2D):
-        return (
-            len(artist.get_xydata()) if artist.get_marker() not in ("None", "none", None, "") else 0
-        )
+        marked = artist.get_marker() not in ("None", "none", None, "")
+        return np.shape(artist.get_xydata())[0] if marked else 0
     if isinstance(artist, QuadMesh):
-        return np.size(artist.get_array())
-    offsets = len(artist.get_offsets()) if isinstance(artist, PathCollection) else 0
+        held = artist.get_array()
+        return 0 if held is None else int(np.size(held))
+    offsets = np.shape(artist.get_offsets())[0] if isinstance(artist, PathCollection) else 0
     return max(offsets, len(artist.get_paths()))

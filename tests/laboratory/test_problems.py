@@ -32,7 +32,7 @@ def test_what_raises_is_one_line_of_the_page_and_a_traceback_in_the_log(
     mine.write_text(text)
     line = 1 + text.splitlines().index("    1 / 0")
     out = tmp_path / "out"
-    assert main(["run", str(mine), "--seeds", "3", "--workers", "1", "--out", str(out)]) == 0
+    assert main(["run", str(mine), "--seeds", "3", "--workers", "0", "--out", str(out)]) == 0
     err = capsys.readouterr().err
     assert f"{mine}, line {line}: ZeroDivisionError: division by zero" in err
     assert "Traceback" not in err

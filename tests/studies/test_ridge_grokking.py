@@ -12,7 +12,7 @@ SMALL = {"samples": 15, "dimension": 20, "steps": 3000, "weight_decay": [0.02, 0
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     out = tmp_path_factory.mktemp("ridge") / "a"
-    return foretrain.run("ridge-grokking", **SMALL, seeds=6, out=out, quiet=True, workers=1)
+    return foretrain.run("ridge-grokking", **SMALL, seeds=6, out=out, quiet=True, workers=0)
 
 
 def test_trained_networks_follow_the_closed_form_at_every_stored_step(result):

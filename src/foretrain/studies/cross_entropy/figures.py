@@ -1,7 +1,7 @@
 """Figures of the study ``cross-entropy``."""
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import PALETTE, panels, simulation_line
+from foretrain.figures.style import PALETTE, few_log_ticks, panels, simulation_line
 from foretrain.plans.grid import Grid
 
 _MOST = 5  # seeds drawn beside their mean
@@ -49,6 +49,7 @@ def _course(cells, words):
             steps = runs["step"].values
             if runs["relative_loss"].notnull().any("seed").sum() > 2:
                 ax.set(xscale="log", xlim=(steps[1], steps[-1]))
+                few_log_ticks(ax)
         row[0].set(ylabel="Share", ylim=(0, 1.1))
         row[0].set_title(f"r = {rank}, s = {scale:g}", loc="left")
         row[1].set(ylabel="Length in -gradient", ylim=(0, None))

@@ -23,7 +23,7 @@ def test_a_run_is_the_flow_of_the_loss_whatever_the_ratio(tmp_path):
         seeds=1,
         out=tmp_path / "a",
         quiet=True,
-        workers=1,
+        workers=0,
     )
     drawn = study.inputs(study.Parameters(**SMALL), Seed(0, 0))
     shapes = (5, 2), (5,), (3, 2)

@@ -72,7 +72,7 @@ def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
         seeds=2,
         out=tmp_path / "a",
         quiet=True,
-        workers=1,
+        workers=0,
     )
     points = result.simulation["points"].isel(seed=0).values
     decayed = np.exp(-0.1 * result.simulation["step"].values)

@@ -120,14 +120,14 @@ SMALL = {
     "parallelograms": {
         "symbols": 5,
         "hidden_width": 12,
-        "steps": 300,
-        "observe_every": 50,
+        "steps": 100,
+        "observe_every": 20,
         "training_size": (8, 13, 14),
     },
     "pathway-race": {"domains": 4, "hidden_width": 16, "steps": 200, "paths": (1, 4)},
     "permutation-group": {
         "hidden_width": 12,
-        "steps": 600,
+        "steps": 1000,
         "observe_every": 100,
         "training_size": (15, 24, 33),
     },

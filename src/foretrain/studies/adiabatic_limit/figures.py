@@ -24,7 +24,7 @@ def draw(grid):
     cell, words = grid.first(kept)
     cell = cell.along(*kept)
     ratios = np.array(cell.values("rate_ratio"))
-    both = len(ratios) > 1 and ratios[0] > 0
+    both = len(ratios) > 1 and bool(ratios[0] > 0)
     figure, axes = panels(1, 1 + both, height=4.6, squeeze=False)
     left, right = axes[0, 0], axes[0, -1]
     for number, colour in enumerate(shades(len(ratios))):

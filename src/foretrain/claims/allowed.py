@@ -18,19 +18,6 @@ def around(middle: float, reach: float) -> tuple[float, float]:
     return float(middle - reach), float(middle + reach)
 
 
-# How much slower the loss falls on a plateau than beside it. Counters of plateaus ask for 1.5 to 4: what is stronger is
-# there at every setting, what is weaker at none.
-PLATEAU, NO_PLATEAU = (4.0, math.inf), (1.0, 1.5)
-
-
-def by_strength(source: str, allowed: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
-    """What sentences on the `nth` strongest plateau ("" is the strongest) have in common, for `sentence`."""
-    why = "Counters of plateaus ask for 1.5 to 4: found at every such setting, or at none, in half of the runs."
-    note = f"How many times slower the loss falls on the {nth}strongest plateau than beside it."
-    common = {"statistic": "median", "why": why, "note": note}
-    return {**common, "source": source, "allowed": allowed, **more}
-
-
 # How many times slower than beside it the loss falls on what counters call a plateau, from the mildest to the strictest.
 SETTINGS = (1.5, 4.0)
 FOUND, NOT_FOUND = (0.5, 1.0), (0.0, 0.5)  # in most runs, and in a minority

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import PLATEAU, POSITIVE, around, by_strength
+from foretrain.claims.allowed import FOUND, POSITIVE, around, by_settings, over_settings
 from foretrain.measures.learning_time import crossing_time
 from foretrain.measures.plateaus import plateau_strengths
 from foretrain.measures.tail import floor_share, tail_exponent
@@ -125,19 +125,19 @@ def _strengths(cell, name: str) -> np.ndarray:
 @sentence(
     "Softmax is S-curve-ey: the probability of a row's likeliest entry lies on a plateau before it rises.",
     where=_large,
-    **by_strength(THREAD, PLATEAU),
+    **by_settings(THREAD, FOUND),
 )
 def probability_curve(cell):
-    return _strengths(cell, "probability_share")
+    return over_settings(_strengths(cell, "probability_share"))
 
 
 @sentence(
     "So does the share of rows whose likeliest entry is right.",
     where=_large,
-    **by_strength(THREAD, PLATEAU),
+    **by_settings(THREAD, FOUND),
 )
 def accuracy_curve(cell):
-    return _strengths(cell, "row_accuracy")
+    return over_settings(_strengths(cell, "row_accuracy"))
 
 
 def _direct(cell) -> np.ndarray | None:
@@ -149,13 +149,13 @@ def _direct(cell) -> np.ndarray | None:
 @sentence(
     "A softmax alone makes an S: where logits themselves are trained to one entry, its probability lies on a plateau first.",
     where=_large,
-    **by_strength(THREAD, PLATEAU, of=(), among=AMONG),
+    **by_settings(THREAD, FOUND, of=(), among=AMONG),
 )
 def softmax_alone(cell):
     known = _direct(cell)
     if known is None:
         return None
-    return plateau_strengths(np.arange(known.shape[1]), 1 - known, floor=0.02)
+    return over_settings(plateau_strengths(np.arange(known.shape[1]), 1 - known, floor=0.02))
 
 
 @ours(

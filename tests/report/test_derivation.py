@@ -5,7 +5,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from foretrain.cli import main
+from foretrain.laboratory.page import _derived
 from foretrain.plans import catalogue
+from foretrain.plans.plan import make_plan
 from foretrain.report.derivation import derivations, mathml, named, pages
 from foretrain.report.page import PageFigure, render
 
@@ -92,6 +95,47 @@ def test_letters_of_other_alphabets_are_characters_that_every_browser_sets():
         assert character in found
     for gone in ("double-struck", "script", "xmlns"):
         assert gone not in found
+
+
+def test_a_formula_that_cannot_be_read_stays_in_tex_and_is_told(tmp_path):
+    file, problems = tmp_path / "theory.md", []
+    file.write_text(
+        "Judged by `my_own/first`.\n\n$x_1_2$, $\\left( y$, $a < \\text{<b>}$ and $\\href{a:b}{z}$\n\n"
+        "> # Quoted\n\n## Then\n\n$$ x^2 $$ (claims)\n\nJudged by `my-own/second`.\n",
+        encoding="utf-8-sig",
+    )
+    first, second = derivations("my-own", [file], problems)
+    assert (str(first.title), str(second.title)) == ("Theory", "Theory: Then")
+    assert (first.claims, second.claims) == (("first",), ("second",))
+    for kept in (
+        "<code>x_1_2</code>",
+        "<mtext>&lt;b&gt;</mtext>",
+        "<h1>Quoted</h1>\n</blockquote>",
+    ):
+        assert kept in first.html
+    assert "href" not in first.html
+    assert "id=" not in second.html
+    assert len(problems) == 2
+    assert "`x_1_2` cannot be set" in problems[0]
+
+
+def test_a_page_that_is_not_utf8_is_told(tmp_path):
+    file, problems = tmp_path / "theory.md", []
+    file.write_bytes(b"# Theory\n\nJudged by `mine/first` \xff\n")
+    assert derivations("mine", [file], problems) == []
+    assert "must be UTF-8" in problems[0]
+
+
+def test_a_page_that_names_no_sentence_of_its_study_is_told(tmp_path):
+    assert main(["new", str(tmp_path / "my_own.py")]) == 0
+    (tmp_path / "theory.md").write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
+    problems = []
+    plan = make_plan(catalogue.load(tmp_path / "my_own.py"), {})
+    found = _derived(plan, problems)[""]
+    assert [one.claims for one in found] == [("closed-form", "typo")]
+    assert [one.line for one in problems] == [
+        "A section derives `my-own/typo`, but the study has no such sentence."
+    ]
 
 
 def test_enlarged_brackets_grow_in_pairs():

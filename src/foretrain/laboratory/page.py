@@ -15,7 +15,7 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan
 from foretrain.plans.study import StudyError
-from foretrain.report.derivation import derivations, pages
+from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
@@ -71,8 +71,25 @@ def write_page(
             shown.append(
                 PageFigure(name, drawing.title, drawing.caption, svg, text, shows.get(name, ()))
             )
-    derived = derivations(summary.study, _derived_in(plan)) if plan is not None else []
+    derived: list[Derivation] = []
+    if plan is not None:
+        derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems)).get(
+            "", []
+        )
     return write(result.path, _fields(summary, plan, problems), shown, numbers or None, derived)
+
+
+def _derived(plan: Plan, problems: list[Problem]) -> dict[str, list[Derivation]]:
+    """The sections that derive sentences of the study, under the empty name; what is wrong with them is a problem each."""
+    lines: list[str] = []
+    found = derivations(plan.study.name, _derived_in(plan), lines)
+    known = {said.id for said in plan.study.sentences}
+    for id in dict.fromkeys(id for one in found for id in one.claims if id not in known):
+        lines.append(
+            f"A section derives `{plan.study.name}/{id}`, but the study has no such sentence."
+        )
+    problems += [Problem(line, f"{line}\n") for line in lines]
+    return {"": found}
 
 
 def _derived_in(plan: Plan) -> list[Path]:

@@ -6,16 +6,18 @@ A section derives the sentences that a paragraph of it names, by study and id::
 
 For studies of the catalogue these are sections of the documentation, which the package carries; a study of one's own has
 them in ``theory.md`` beside its other files. Formulas between dollar signs become MathML, which browsers set by themselves;
-pictures with their captions, cells of code and links to other pages, which one file cannot hold, are left out.
+pictures with their captions, cells of code and links to other pages, which one file cannot hold, are left out. A formula
+that cannot be read stays in TeX, and is told.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import tostring
 
 _JUDGED = "Judged by "
 _NAMED = re.compile(r"`([\w-]+)/([\w.%-]+)`")
@@ -23,6 +25,8 @@ _PACKAGE = Path(__file__).parents[1]
 _PICTURES = re.compile(r"(?:\s*!\[[^\]]*\]\([^)]*\))+\s*")
 _ALPHABET = re.compile(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>')
 _ENLARGED = re.compile(r"\\[bB]igg?[lrm]?(?![a-zA-Z])\s*(\\[a-zA-Z]+|\\.|.)")
+_LONGEST = 60  # characters of a formula that a problem names
+_REFERENCE = re.compile(r"&amp;(#x[0-9A-Fa-f]+;)")
 _PARTNER = {"(": ")", "[": "]", r"\{": r"\}", r"\langle": r"\rangle", "|": "|", r"\|": r"\|"}
 # What HTML knows by itself, and characters that few fonts have.
 _COMMON = {
@@ -54,34 +58,56 @@ def pages() -> list[Path]:
     return sorted([*folder.glob("theory/*.md"), *folder.glob("studies/*.md")])
 
 
-def derivations(study: str, files: Iterable[Path]) -> list[Derivation]:
-    """The sections of these pages that derive sentences of a study; a page that is none of Markdown in UTF-8 has none."""
-    found = []
+def derivations(
+    study: str, files: Iterable[Path], problems: list[str] | None = None
+) -> list[Derivation]:
+    """The sections of these pages that derive sentences of a study.
+
+    Args:
+        study: Its name; a page may write it with underscores, as its file has them.
+        files: Pages of Markdown in UTF-8; those that are missing or cannot be read have no sections.
+        problems: Takes a line for each page that is not UTF-8 and for each formula that cannot be read.
+    """
+    found, lines = [], [] if problems is None else problems
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
+            text = file.read_text(encoding="utf-8-sig")
+        except UnicodeDecodeError:
+            lines.append(f"{file} must be UTF-8, but is not: no derivation was read from it.")
             continue
-        if _JUDGED in text and f"`{study}/" in text:
-            found += _sections(study, text)
+        except OSError:
+            continue
+        mistakes: list[str] = []
+        if _JUDGED in text and study in {_hyphened(name) for name, _ in _NAMED.findall(text)}:
+            found += _sections(study, text, mistakes)
+        lines += [f"{file}: {line}" for line in dict.fromkeys(mistakes)]
     return found
+
+
+def _hyphened(study: str) -> str:
+    return study.replace("_", "-")
 
 
 def named(text: str) -> dict[str, list[str]]:
     """Study to the ids of its sentences that the sections of a page name, in their order."""
     found: dict[str, list[str]] = {}
-    for token in _markdown().parse(text):
+    for token in _markdown([]).parse(text):
         if token.type == "inline" and token.content.startswith(_JUDGED):
             for study, claim in _NAMED.findall(token.content):
-                found.setdefault(study, []).append(claim)
+                found.setdefault(_hyphened(study), []).append(claim)
     return found
 
 
 def mathml(formula: str, display: str) -> str:
     """The MathML of a formula in TeX, "inline" or "block"; enlarged brackets grow with what they enclose."""
-    from latex2mathml.converter import convert
+    from latex2mathml.converter import convert_to_element
 
-    found = convert(_paired(formula), display=display)
+    whole = convert_to_element(_paired(formula), display=display)
+    for element in whole.iter():
+        for name in ("href", "style"):
+            element.attrib.pop(name, None)
+    # Characters are written as references already; whatever else a formula holds is no markup.
+    found = _REFERENCE.sub(r"&\1", tostring(whole, encoding="unicode"))
     for rare, common in _COMMON.items():
         found = found.replace(rare, common)
     return _ALPHABET.sub(_letter, found)
@@ -111,19 +137,31 @@ def _letter(found: re.Match) -> str:
     return f'<mi mathvariant="normal">{letter}</mi>'
 
 
-@cache
-def _markdown():
+def _markdown(mistakes: list[str]):
+    """What reads and writes pages; formulas that cannot be set are added to the mistakes and stay in TeX."""
     # A command that writes no page does not wait for these.
     from markdown_it import MarkdownIt
+    from markupsafe import escape
     from mdit_py_plugins.dollarmath import dollarmath_plugin
     from mdit_py_plugins.front_matter import front_matter_plugin
 
     def formula(text, options):
-        return mathml(text, "block" if options["display_mode"] else "inline")
+        try:
+            return mathml(text, "block" if options["display_mode"] else "inline")
+        except Exception as error:  # of many kinds, some of them of the depth of a formula
+            tex = " ".join(text.split())
+            tex = tex if len(tex) <= _LONGEST else f"{tex[:_LONGEST]}..."
+            reason = f"{type(error).__name__} {error}".strip()
+            mistakes.append(f"the formula `{tex}` cannot be set and stays in TeX ({reason}).")
+            return f"<code>{escape(text)}</code>"
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     front_matter_plugin(markdown)
     dollarmath_plugin(markdown, renderer=formula, allow_digits=False)
+    # Labels of formulas would be ids, which the page has its own of.
+    markdown.add_render_rule(
+        "math_block_label", lambda renderer, *rest: renderer.rules["math_block"](*rest)
+    )
     for name in ("link_open", "link_close", "image", "front_matter"):
         markdown.add_render_rule(name, lambda *_: "")
     for name in ("th_open", "td_open"):
@@ -138,26 +176,34 @@ def _cell(renderer, tokens, at, options, _):
     return renderer.renderToken(tokens, at, options, {})
 
 
-def _sections(study: str, text: str) -> list[Derivation]:
+def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
     from markupsafe import Markup
 
-    markdown = _markdown()
+    markdown = _markdown(mistakes)
     tokens = markdown.parse(re.sub(r"\{\w+\}`~?", "`", text))  # roles, such as {mod}`...`
-    heads = [at for at, token in enumerate(tokens) if token.type == "heading_open"]
+    heads = [
+        at for at, token in enumerate(tokens) if token.type == "heading_open" and not token.level
+    ]
+    parts = [
+        (tokens[at].tag, tokens[at + 1].children or [], tokens[at + 3 : end])
+        for at, end in pairwise([*heads, len(tokens)])
+    ]
+    if before := tokens[: heads[0] if heads else len(tokens)]:
+        parts = [("h1", [], before), *parts]
     found, title = [], ""
-    for at, end in zip(heads, [*heads[1:], len(tokens)], strict=True):
-        inline = tokens[at + 1]
-        heading = markdown.renderer.render(inline.children or [], markdown.options, {})
-        if tokens[at].tag == "h1":
+    for tag, words_of, content in parts:
+        heading = markdown.renderer.render(words_of, markdown.options, {}) or "Theory"
+        if tag == "h1":
             title = heading
         claims: list[str] = []
         shown, pictured = [], False
-        for block in _blocks(tokens[at + 3 : end]):
+        for block in _blocks(content):
             words = next((token.content for token in block if token.type == "inline"), "")
             captioned = pictured and re.fullmatch(r"\*[^*].*\*", words, re.DOTALL)
             pictured = _PICTURES.fullmatch(words) is not None
             if block[0].level == 0 and words.startswith(_JUDGED):
-                claims += [claim for name, claim in _NAMED.findall(words) if name == study]
+                named_here = _NAMED.findall(words)
+                claims += [claim for name, claim in named_here if _hyphened(name) == study]
             elif pictured or captioned:
                 continue
             elif not (block[0].type == "fence" and block[0].info.startswith("{")):

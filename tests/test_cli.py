@@ -312,3 +312,12 @@ def test_output_is_quiet_when_asked(folder):
     )
     assert done.returncode == 0
     assert done.stdout == done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"), [("stderr", ["info", "nosuch"], 2), ("stdout", ["list"], 0)]
+)
+def test_a_command_does_its_work_with_a_stream_closed(monkeypatch, name, arguments, code):
+    monkeypatch.setattr(sys, name, None)
+    assert main(arguments) == code
+    getattr(sys, name).close()

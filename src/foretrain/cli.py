@@ -3,6 +3,7 @@
 import argparse
 import errno
 import io
+import os
 import signal
 import sys
 import threading
@@ -25,6 +26,7 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code: 0 done, 1 a checked claim fails, 2 bad input, 3 runs lost."""
     argv = sys.argv[1:] if argv is None else argv
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(
             stream, io.TextIOWrapper
@@ -51,6 +53,13 @@ def main(argv: list[str] | None = None) -> int:
             raise
         complain("there is no space left where the output goes.")
         return 2
+
+
+def _open_closed() -> None:
+    """Let a stream that was closed before the start, as by ``2>&-``, take what is written and lose it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
 
 
 def _stop(number, frame):

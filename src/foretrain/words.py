@@ -165,7 +165,9 @@ def laid(
 
 
 def say(line: str) -> None:
-    """A line on standard error, folded where that is a terminal."""
+    """A line on standard error, folded where that is a terminal; nothing where there is none."""
+    if sys.stderr is None or getattr(sys.stderr, "closed", False):
+        return
     text = fold(line, columns()) if sys.stderr.isatty() else line
     print(text, file=sys.stderr, flush=True)
 

@@ -1,5 +1,6 @@
 """How far a run is: the bar of a terminal, and the lines of a log."""
 
+import io
 import os
 import time
 
@@ -9,6 +10,7 @@ from pseudo_terminal import in_terminal
 from foretrain.engine.progress import Progress
 from foretrain.laboratory import stages
 from foretrain.laboratory.stages import Pace, Stage, line, sentence, training
+from foretrain.words import say
 
 JUDGING = Stage("Judging", 12, 36, "cells")
 RUNNING = Stage("Training", 12, 40, "runs", "9 converged, 3 took all steps", "at most 2 h 5 min")
@@ -36,6 +38,16 @@ def test_a_line_of_a_log_tells_what_is_known_of_a_stage():
     assert sentence(Stage("Drawing", 0, 1, "figures", "loss")) == "Drawing: 0 of 1 figure, loss."
     assert sentence(Stage("Reading", of="runs")) == "Reading."
     assert sentence(RUNNING).endswith("3 took all steps, at most 2 h 5 min left.")
+
+
+def test_a_run_goes_on_where_nobody_can_be_told(monkeypatch):
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed):
+        monkeypatch.setattr("sys.stderr", stream)
+        with stages.stages() as tell:
+            tell(JUDGING)
+        say("Nobody reads this.")
 
 
 def told(*lasting: float) -> list[tuple[float, int]]:

@@ -64,6 +64,8 @@ def stages(*, quiet: bool = False) -> Iterator[Tell]:
 
 
 def _animated() -> bool:
+    if sys.stderr is None or getattr(sys.stderr, "closed", False):
+        return False
     return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 

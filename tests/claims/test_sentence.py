@@ -190,6 +190,23 @@ def test_two_bounds_are_judged_from_the_lower_end_of_one_to_the_upper_end_of_the
     assert between(1.3, 1.5).verdict == "fails"
 
 
+def test_a_seed_counts_where_both_bounds_are_known():
+    low, high = spread(0.3), spread(0.6)
+    high[2] = math.nan
+    claim = judged(lambda cell: PerSeed(low, upto=high), allowed=(0, 1))
+    assert (claim.verdict, claim.seeds, claim.left_out) == ("inconclusive", 9, 1)
+    claim = judged(lambda cell: PerSeed(low, upto=high), allowed=(0, 1), among="those")
+    assert (claim.verdict, claim.seeds) == ("holds", 9)
+
+
+@pytest.mark.parametrize("upto", [0.6, spread(0.6)[:3], spread(0.6) > 0, "abc", Exact(0.6)])
+def test_upper_bounds_are_as_many_and_of_the_kind_of_the_lower_ones(upto):
+    with pytest.raises(
+        SentenceError, match=r"line \d+: .* upper bounds of shape \(10,\), of dtype"
+    ):
+        judged(lambda cell: PerSeed(spread(0.3), upto=upto), allowed=(0, 1))
+
+
 def test_booleans_are_judged_as_a_fraction():
     claim = judged(lambda cell: np.ones(10, bool), allowed=(0.5, 1))
     assert claim.method.startswith("Clopper")

@@ -41,8 +41,9 @@ class PerSeed:
         values: One value per seed, shape (seed,); nan where a seed has none. Booleans are judged as a fraction.
         note: Added to the note of the sentence.
         upto: Where theory leaves a quantity open between two bounds, `values` are the lower and these the upper ones, of the
-            same shape. What is judged then reaches from the lower end of the interval of the former to the upper end of that
-            of the latter, so that bounds to either side of what is allowed are inconclusive, however many seeds there are.
+            same shape, numbers or booleans alike; a seed counts where both are finite. What is judged then reaches from the
+            lower end of the interval of the former to the upper end of that of the latter, so that bounds to either side of
+            what is allowed are inconclusive, however many seeds there are.
     """
 
     values: Any
@@ -299,14 +300,21 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
                 "Name the runs of which it speaks as `among` if others are left out on purpose."
             )
             raise _mistake(said, f"{rule}, but gave {values.size}. {repair}")
-        kept = values[np.isfinite(values)]
+        upto = found.upto if isinstance(found, PerSeed) else None
+        above = values if upto is None else np.asarray(upto)
+        alike = above.dtype.kind in ("b" if values.dtype.kind == "b" else "fiu")
+        if above.shape != values.shape or not alike:
+            got = f"gave shape {above.shape} of dtype {above.dtype}"
+            rule = f"must measure upper bounds of shape {values.shape}, of dtype {values.dtype}"
+            raise _mistake(said, f"{rule}, but {got}")
+        there = np.isfinite(values) & np.isfinite(above)
+        kept = values[there]
         # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
         asked = min(number for number in known if number >= values.size)
         seeds, left_out = int(kept.size), int((asked if said.among else values.size) - kept.size)
         ends = interval(kept, said.statistic) if kept.size else None
-        if ends and isinstance(found, PerSeed) and found.upto is not None:
-            above = np.broadcast_to(found.upto, values.shape)[np.isfinite(values)]
-            ends = between(ends, interval(above, said.statistic))
+        if ends and upto is not None:
+            ends = between(ends, interval(above[there], said.statistic))
         measured = ends.measured if ends else math.nan
         uncertainty = (ends.low, ends.high) if ends else (math.nan, math.nan)
         method = ends.method if ends else "none"

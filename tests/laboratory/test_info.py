@@ -1,7 +1,10 @@
 import json
 
+import pytest
+
 from foretrain.cli import main
 from foretrain.laboratory.info import info, told
+from foretrain.plans.study import StudyError
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
@@ -28,3 +31,20 @@ def test_what_is_told_is_also_json_with_open_ends_as_null(capsys):
     assert found["claims"]
     assert main(["list", "--json"]) == 0
     assert "routing" in {card["name"] for card in json.loads(capsys.readouterr().out)}
+
+
+def test_a_study_of_one_file_may_draw(tmp_path):
+    assert main(["new", str(tmp_path / "mine.py")]) == 0
+    assert info(tmp_path / "mine.py")["draws"].startswith("Every variable")
+    text = (tmp_path / "mine.py").read_text()
+    (tmp_path / "drawn.py").write_text(f"{text}\n\ndef draw(grid):\n    return {{}}\n")
+    assert info(tmp_path / "drawn.py")["draws"] == "Figures of its own."
+
+
+@pytest.mark.parametrize("shows", ['{3: "closed-form"}', '{"a": [["closed-form"]]}', '{"a": None}'])
+def test_what_figures_show_is_named_by_words(tmp_path, shows):
+    assert main(["new", str(tmp_path / "mine.py")]) == 0
+    with open(tmp_path / "mine.py", "a") as file:
+        file.write(f"\nSHOWS = {shows}\n")
+    with pytest.raises(StudyError, match="`SHOWS` must name"):
+        info(tmp_path / "mine.py")

@@ -69,6 +69,8 @@ def info(study: str | Path | Study) -> dict[str, Any]:
 def _draws(study: Study) -> str:
     """What is drawn: the first line of the file of figures, or what every study gets."""
     own = study.part("figures")
+    if own is None and "draw" in (study.part("study") or ()):
+        return "Figures of its own."
     if own is None:
         return "Every variable that theory and simulation share, dashed over solid."
     return (own.get("__doc__") or "Figures of its own.").splitlines()[0]

@@ -127,8 +127,8 @@ class Study:
     @property
     def is_own(self) -> bool:
         """Whether it comes from elsewhere than foretrain, with variables of its own."""
-        package = str(Path(__file__).parents[1])
-        return not any(file.startswith(package) for file in self.files.values())
+        package = Path(__file__).parents[1]
+        return not any(Path(file).is_relative_to(package) for file in self.files.values())
 
     def named(self, name: str) -> "Study":
         """The same study under another name, such as that which a folder of its results knows it by."""
@@ -342,8 +342,10 @@ class Study:
     def shows(self) -> dict[str, tuple[str, ...]]:
         """Name of each figure to the ids of the sentences judged by what it shows; `StudyError` for any other."""
         given = _dictionary("SHOWS", self._find("figures", "SHOWS", {}))
-        known = {said.id for said in self.sentences}
+        known = [said.id for said in self.sentences]
         for name, ids in given.items():
+            if not isinstance(name, str):
+                raise StudyError(f"`SHOWS` must name figures, but names {name!r}.")
             one = ids if isinstance(ids, tuple | list) else (ids,)
             if unknown := [id for id in one if id not in known]:
                 raise StudyError(

@@ -1,6 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
 from made_up import check, runs, verdicts
 
+from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.interaction_basis import study
 
@@ -117,3 +121,9 @@ def test_networks_that_did_not_generalise_say_nothing_of_frequencies():
     found = verdicts("interaction-basis", grid(transformer=attentive(heldout=0.5)))
     for id in ("frequencies-at-the-end", "modules-are-frequencies"):
         assert {claim.verdict for claim in found[id]} == {"inconclusive"}
+
+
+@pytest.mark.parametrize("task", ["modular", "transformer", "linear", "blocks"])
+def test_of_another_task_nothing_is_said_of_networks_that_are_not_there(task):
+    cell = SimpleNamespace(parameters=study.Parameters(task=task))
+    assert not any(one.where(cell) for one in catalogue.load("interaction-basis").sentences)

@@ -16,12 +16,21 @@ OTHERS = [BASES.index(name) for name in ("pca", "svd", "neurons")]
 FEWER = "Below 1 it is sparser than each of the others; the interval over seeds must lie below."
 
 
+def said(statement, *, where=None, **more):
+    """A sentence on the networks of the default task, which stand side by side; of any other task there is one alone."""
+
+    def here(cell):
+        return cell.parameters.task == "digits" and (where is None or where(cell))
+
+    return sentence(statement, where=here, **more)
+
+
 def worst(cell, variant, *names):
     found = cell.variants[variant]
     return Exact(float(max(np.abs(found[name].values).max() for name in names)))
 
 
-@sentence(
+@said(
     "Every layer map of a deep linear network is the identity in its interaction basis, global or local.",
     source=APPENDIX,
     predicted=0,
@@ -33,7 +42,7 @@ def identity(cell):
     return worst(cell, "linear", "identity_gap")
 
 
-@sentence(
+@said(
     "All layers of a deep linear network have the same importances.",
     source=APPENDIX,
     predicted=0,
@@ -45,7 +54,7 @@ def same_importances(cell):
     return worst(cell, "linear", "importance_gap")
 
 
-@sentence(
+@said(
     "The edges of a deep linear network join each direction to its own and are as strong as it is important.",
     source=APPENDIX,
     predicted=0,
@@ -57,7 +66,7 @@ def diagonal_edges(cell):
     return worst(cell, "linear", "edge_gap")
 
 
-@sentence(
+@said(
     "Blocks that share nothing have no edge between them, on data that are a product of samples of each.",
     source=SOURCE,
     predicted=0,
@@ -70,7 +79,7 @@ def product_blocks(cell):
     return worst(cell, "blocks", "cross_on_product")
 
 
-@sentence(
+@said(
     "On independent samples the edges between such blocks fall as one over the number of samples.",
     source="docs/studies/interaction-basis.md",
     predicted=-1,
@@ -86,7 +95,7 @@ def sampled_blocks(cell):
     return np.polyfit(x, np.log(found.values.T), 1)[0]
 
 
-@sentence(
+@said(
     "An edge between them grows as the square of a weight that joins them.",
     source="docs/studies/interaction-basis.md",
     predicted=2,
@@ -125,8 +134,8 @@ def fewer(network, what, others="PCA, SVD or neurons", of="", id=""):
     def ratio(cell):
         return best_other(cell.variants[of] if of else cell.simulation, f"{what}_needed")
 
-    said = f"{network} needs fewer {what} in the interaction basis than in {others}."
-    return sentence(said, source=SOURCE, allowed=(0, 0.999), why=FEWER, of=of, id=id)(ratio)
+    words = f"{network} needs fewer {what} in the interaction basis than in {others}."
+    return said(words, source=SOURCE, allowed=(0, 0.999), why=FEWER, of=of, id=id)(ratio)
 
 
 ANY = "any of PCA, SVD and neurons"
@@ -157,7 +166,7 @@ def one_frequency(data, moment):
     return np.where(generalised(data), beyond[:, :-1].mean(1), np.nan)
 
 
-@sentence(
+@said(
     "Where the transformer generalised, each direction of its interaction basis has one frequency of the symbols.",
     source=ADDITION,
     predicted=1,
@@ -172,7 +181,7 @@ def frequencies_at_the_end(cell):
     return one_frequency(cell.variants["transformer"], "end")
 
 
-@sentence(
+@said(
     "When it had only fitted its training set they have none.",
     source=ADDITION,
     predicted=0,
@@ -185,7 +194,7 @@ def frequencies_when_fitted(cell):
     return one_frequency(cell.variants["transformer"], "fitted")
 
 
-@sentence(
+@said(
     "In the interaction basis directions are nearer to one frequency than in any of PCA, SVD and neurons.",
     source=ADDITION,
     allowed=(0, 0.999),
@@ -203,7 +212,7 @@ def frequencies_of_this_basis(cell):
     return np.where(generalised(data), ratio, np.nan)
 
 
-@sentence(
+@said(
     "Edges of its interaction graph join directions of the same frequency.",
     source=ADDITION,
     predicted=1,
@@ -218,7 +227,7 @@ def edges_within_frequencies(cell):
     return np.where(generalised(data), (share - chance) / (1 - chance), np.nan)
 
 
-@sentence(
+@said(
     "Modules of its interaction graph are its frequencies.",
     source=ADDITION,
     predicted=1,
@@ -232,7 +241,7 @@ def modules_are_frequencies(cell):
     return np.where(generalised(data), data["module_agreement"].values, np.nan)
 
 
-@sentence(
+@said(
     "Directions of one module of its graph have one frequency, of which there may be several modules.",
     source="docs/studies/interaction-basis.md",
     corrects="modules-are-frequencies",
@@ -247,7 +256,7 @@ def modules_are_frequencies_corrected(cell):
     return np.where(generalised(data), data["module_purity"].values, np.nan)
 
 
-@sentence(
+@said(
     "The local basis, made for sparse edges between neighbouring layers, needs fewer of them than the global one.",
     source="Bushnaq et al. (2024), appendix A: gradients to the next layer, to sparsify interactions",
     allowed=(0, 0.999),
@@ -257,7 +266,7 @@ def local_edges(cell):
     return local_over_global(cell.simulation)
 
 
-@sentence(
+@said(
     "The local basis needs as many edges as the global one, within a quarter.",
     source="docs/studies/interaction-basis.md",
     corrects="local-edges",

@@ -28,20 +28,20 @@ SHOWS = {
     ),
 }
 
+NETWORKS = {"digits": "digits", "modular": "modular addition", "transformer": "transformer"}
+
 
 def draw(grid):
     """Loss against directions and edges kept, graphs of a classifier and a transformer, and frequencies of the latter."""
     cell, words = grid.first()
-    rows = {"digits": cell.simulation}
-    for name, title in (("modular", "modular addition"), ("transformer", "transformer")):
-        if name in cell.variants:
-            rows[title] = cell.variants[name]
-    made = {"curves": _curves(rows, words)}
-    made["graph"] = _graph(cell.simulation, "the digits classifier" + words)
-    if "transformer" in cell.variants:
-        data = cell.variants["transformer"]
-        made["transformer"] = _graph(data, "the transformer" + words)
-        made["frequencies"] = _frequencies(data, words)
+    networks = {cell.parameters.task: cell.simulation, **cell.variants}
+    rows = {title: networks[name] for name, title in NETWORKS.items() if name in networks}
+    made = {"curves": _curves(rows, words)} if rows else {}
+    if "digits" in networks:
+        made["graph"] = _graph(networks["digits"], "the digits classifier" + words)
+    if "transformer" in networks:
+        made["transformer"] = _graph(networks["transformer"], "the transformer" + words)
+        made["frequencies"] = _frequencies(networks["transformer"], words)
     return made
 
 

@@ -11,6 +11,11 @@ import time
 from collections.abc import Callable
 
 _PARTS = re.compile(r"\x1b\[(\?*[\d;]*)([A-Za-z])|\x1b.|.|\n", re.DOTALL)
+# The terminal is made that of the session by the program itself: JAX allows no function between fork and exec.
+_LEAD = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    " os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
 
 
 class Screen:
@@ -100,17 +105,13 @@ def in_terminal(
         if name not in (environment or {}):
             given.pop(name, None)
 
-    def lead():
-        os.setsid()
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
     job = subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, "-c", _LEAD, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         env=given,
-        preexec_fn=lead,
+        start_new_session=True,
     )
     os.close(theirs)
     screen, whole, until = Screen(columns), b"", time.monotonic() + timeout_s

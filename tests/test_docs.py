@@ -17,7 +17,7 @@ import pytest
 
 from foretrain.claims.interval import interval
 from foretrain.cli import main
-from foretrain.plans import catalogue, study
+from foretrain.plans import catalogue, define
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -150,7 +150,7 @@ def test_the_study_of_the_page_in_a_folder_and_in_a_package(tmp_path, monkeypatc
 def test_the_page_names_all_that_a_study_may_define():
     table = PAGE.partition("## All that a study may define")[2].partition("What a sentence may")[0]
     named = set(re.findall(r"\w+", table))
-    assert study._PARTS | {"Parameters", "program", "sentences"} <= named
+    assert define._PARTS | {"Parameters", "program", "sentences"} <= named
 
 
 def test_what_a_few_seeds_can_show_is_as_the_page_says():
@@ -172,7 +172,7 @@ def test_what_a_few_seeds_can_show_is_as_the_page_says():
 
 def test_the_table_of_claims_names_every_reason_that_a_claim_can_have():
     page = (DOCS / "claims.md").read_text("utf-8")
-    source = (Path(study.__file__).parents[1] / "claims" / "sentence.py").read_text("utf-8")
+    source = (Path(define.__file__).parents[1] / "claims" / "sentence.py").read_text("utf-8")
     reasons = set(re.findall(r'reason = [^#\n]*?"([a-z][^"]+)"', source))
     reasons |= set(re.findall(r'verdict, reason = \w+, "([a-z][^"]+)"', source))
     assert len(reasons) >= 3

@@ -192,7 +192,7 @@ SPOILT = {
     "same-mask": lambda: made(trained_pairs=lambda pairs: np.roll(pairs, 2, 1)),
     "trained-routes-alone": lambda: made(gradient_gap=add(0.03)),
     "decoupled": lambda: made(decoupled_loss=times(1 + 1e-6)),
-    "conserved": lambda: made(flow_conserved_drift=add(1e-4)),
+    "conserved": lambda: made(flow_conserved_drift=add(1e-2)),
     "orthogonal-start": lambda: made(singular_values=start_spread),
     "random-start": lambda: made(
         outcome=CONVERGED, loss=lambda v: v[:, :1] * np.linspace(1, 0, v.shape[1])

@@ -11,9 +11,11 @@ import time
 from collections.abc import Callable
 
 _PARTS = re.compile(r"\x1b\[(\?*[\d;]*)([A-Za-z])|\x1b.|.|\n", re.DOTALL)
-# The terminal is made that of the session by the program itself: JAX allows no function between fork and exec.
+# The terminal is made that of the session by the program itself: JAX allows no function between fork and exec. Tests that
+# run in the background of a shell ignore Ctrl-C, and so would what they start.
 _LEAD = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    " signal.signal(signal.SIGINT, signal.SIG_DFL);"
     " os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
 

@@ -183,7 +183,7 @@ def plateau_share(times, losses) -> float:
     """
     if not losses.size:
         return np.nan
-    learned = length_of_run(times, losses, max(losses[0], 1.2), 0.1)
+    learned = length_of_run(times, losses, max(float(losses[0]), 1.2), 0.1)
     return length_of_run(times, losses, 1.1, 0.9) / learned
 
 

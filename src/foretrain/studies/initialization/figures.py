@@ -9,6 +9,7 @@ from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
     axis_label,
+    few_log_ticks,
     panels,
     seed_band,
     simulation_line,
@@ -99,6 +100,7 @@ def _errors(cells, scale, where):
     axes[1].set(xscale="log", yscale="log", ylabel="Deviation or change")
     for ax in axes:
         ax.set_xlabel(r"Initial scale $\sigma_0$")
+        few_log_ticks(ax)
         for part in ax.collections:  # described in the caption
             part.set_label("_nolegend_")
     return finished(
@@ -129,6 +131,8 @@ def _limits(cells, scale, where):
     power = {"color": PALETTE["black"], "linewidth": 1.2, "label": r"$\propto \sigma_0^2$"}
     axes[0].plot(scale, first * (scale / scale[0]) ** 2, ":", **power)
     axes[0].set(yscale="log", ylim=(None, 2))
+    for ax in axes:
+        few_log_ticks(ax)
     axes[1].set_ylim(0, None)
     return finished(
         figure,

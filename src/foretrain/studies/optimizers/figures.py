@@ -9,6 +9,7 @@ from foretrain.figures.style import (
     OPTIMISER_COLOURS,
     OPTIMISER_NAMES,
     PALETTE,
+    few_log_ticks,
     panels,
     shades,
     simulation_line,
@@ -119,6 +120,7 @@ def _rates(cells, words):
         ax.set(xlabel="Under descent", ylabel="Under Adam", xscale=scale, yscale=scale)
         both = [max(ax.get_xlim()[0], ax.get_ylim()[0]), min(ax.get_xlim()[1], ax.get_ylim()[1])]
         ax.plot(both, both, color="black", linewidth=1.2, linestyle=":", label="equal")
+        few_log_ticks(ax)
     axes[0].set_title("Spread of speeds", fontsize="medium")
     axes[1].set_title("Spread of log learning times", fontsize="medium")
     return finished(

@@ -13,7 +13,7 @@ from foretrain.laboratory.opened import opened
 from foretrain.report.comparison import ComparedClaim, write
 from foretrain.report.forest import forest
 from foretrain.results.summary import Summary, read_summary
-from foretrain.words import count, fold, number
+from foretrain.words import count, fold, laid, number
 
 _ABSENT = "-"
 
@@ -146,8 +146,8 @@ def told(found: Comparison, width: int = 120) -> str:
 
 def _fitting(table, width: int, narrow=None) -> list[str]:
     """A table with its heads; where it is too wide the rows of `narrow`, by default its own, stacked."""
-    laid = _laid(table)
-    return laid if max(map(len, laid)) <= width else _stacked(narrow or table, width)
+    lines = laid(table, range(len(table[0])))
+    return lines if max(map(len, lines)) <= width else _stacked(narrow or table, width)
 
 
 def _stacked(table, width: int) -> list[str]:
@@ -160,14 +160,6 @@ def _stacked(table, width: int) -> list[str]:
         for head, value in zip(heads, values, strict=True):
             lines.append(fold(value, width, head, " " * len(head)))
     return lines
-
-
-def _laid(table) -> list[str]:
-    widths = [max(len(line[n]) for line in table) for n in range(len(table[0]))]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in table
-    ]
 
 
 def write_comparison(found: Comparison, out: str | Path) -> Path:

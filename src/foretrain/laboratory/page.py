@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from foretrain import figures, references
 from foretrain.figures import curves
@@ -20,6 +20,7 @@ from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
 from foretrain.results.summary import Summary, read_summary
 
+T = TypeVar("T")
 _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all are in the folder
 
 
@@ -45,16 +46,19 @@ def write_page(
     tell(Stage("Drawing"))
     drawings: dict[str, figures.Drawing] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
-        drawings = _guarded("figures", problems, lambda: _drawn(plan, whole))
+        drawings = _guarded("figures", problems, lambda: _drawn(plan, whole), {})
     drawings |= _guarded(
-        "figure of the claims", problems, lambda: figures.draw_cells(summary.claims, summary.axes)
+        "figure of the claims",
+        problems,
+        lambda: figures.draw_cells(summary.claims, summary.axes),
+        {},
     )
     numbers: dict[str, Any] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
-        numbers = _guarded("curves", problems, lambda: live(whole) or {})
+        numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
     shows: dict[str, tuple[str, ...]] = {}
     if plan is not None:
-        shows = _guarded("SHOWS", problems, lambda: plan.study.shows)
+        shows = _guarded("SHOWS", problems, lambda: plan.study.shows, {})
     shown, room = [], _MOST_CSV
     for name, drawing in drawings.items():
         tell(Stage("Drawing", len(shown), len(drawings), "figures", name))
@@ -62,6 +66,7 @@ def write_page(
             f"figure `{name}`",
             problems,
             lambda name=name, drawing=drawing: figures.save({name: drawing}, _folder(result)),
+            {},
         )
         if name in paths:
             svg, table = paths[name].read_text(encoding="utf-8"), paths[name].with_suffix(".csv")
@@ -73,14 +78,12 @@ def write_page(
             )
     derived: list[Derivation] = []
     if plan is not None:
-        derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems)).get(
-            "", []
-        )
+        derived = _guarded("pages of theory", problems, lambda: _derived(plan, problems), [])
     return write(result.path, _fields(summary, plan, problems), shown, numbers or None, derived)
 
 
-def _derived(plan: Plan, problems: list[Problem]) -> dict[str, list[Derivation]]:
-    """The sections that derive sentences of the study, under the empty name; what is wrong with them is a problem each."""
+def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
+    """The sections that derive sentences of the study; what is wrong with them is a problem each."""
     lines: list[str] = []
     found = derivations(plan.study.name, _derived_in(plan), lines)
     known = {said.id for said in plan.study.sentences}
@@ -89,7 +92,7 @@ def _derived(plan: Plan, problems: list[Problem]) -> dict[str, list[Derivation]]
             f"A section derives `{plan.study.name}/{id}`, but the study has no such sentence."
         )
     problems += [Problem(line, f"{line}\n") for line in lines]
-    return {"": found}
+    return found
 
 
 def _derived_in(plan: Plan) -> list[Path]:
@@ -123,12 +126,13 @@ def _drawn(plan: Plan, whole: Grid) -> dict[str, figures.Drawing]:
     return dict(own)
 
 
-def _guarded(what: str, problems: list[Problem], make: Callable[[], dict]) -> dict[str, Any]:
+def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:
+    """What `make` gives, or `otherwise` where it raises, which becomes a problem."""
     try:
         return make()
     except (Exception, SystemExit) as error:
         problems.append(problem(f"The {what} of the study raised", error))
-        return {}
+        return otherwise
 
 
 def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dict:

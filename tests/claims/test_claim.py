@@ -5,6 +5,7 @@ import pytest
 from made_claims import made
 
 from foretrain.claims.claim import HOLDS, cell_label, claim_from_dict, unmet
+from foretrain.errors import ArgumentError
 
 
 def test_claim_survives_json_with_infinities_cells_and_ends():
@@ -17,6 +18,11 @@ def test_claim_survives_json_with_infinities_cells_and_ends():
         claim.cell,
         claim.along,
     )
+
+
+def test_a_claim_has_one_of_three_ranks():
+    with pytest.raises(ArgumentError, match="`rank` must be one of headline, detail, control"):
+        made("a", rank="first")
 
 
 def test_two_values_that_agree_to_six_digits_have_different_labels():

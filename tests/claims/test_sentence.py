@@ -81,6 +81,11 @@ def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
     assert math.isnan(other.predicted)
     assert other.seal != larger_first.seal
     assert larger_first.corrected("C.", allowed=(0, 2), id="x").id == "x"
+    ranked = larger_first.corrected("C.", rank="headline")
+    assert (judge(ranked, cell()).rank, judge(larger_first, cell()).rank) == ("headline", "detail")
+    assert ranked.seal == larger_first.corrected("C.").seal
+    with pytest.raises(SentenceError, match="`rank` must be one of"):
+        larger_first.corrected("D.", rank="first")
     with pytest.raises(SentenceError):
         larger_first.corrected("D.", allowed=(-math.inf, math.inf))
 

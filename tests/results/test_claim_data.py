@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_claims import made
 
-from foretrain.claims.claim import VERDICTS, Claim
+from foretrain.claims.claim import RANKS, VERDICTS, Claim
 from foretrain.errors import StoreError
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.result import make_tree
@@ -53,6 +53,7 @@ claims = st.builds(
     **dict.fromkeys(
         ("reason", "method", "why", "among", "corrects", "scale", "unit", "note"), words
     ),
+    rank=st.sampled_from(RANKS),
     along=st.dictionaries(st.text(min_size=1, max_size=3), st.tuples(scalars, scalars), max_size=2),
 )
 
@@ -70,6 +71,11 @@ def test_claims_survive_the_disk_infinities_included(tmp_path, many):
     back = claims_from_dataset(tree["claims"].to_dataset())
     assert len(back) == len(many)
     assert all(same(*pair) for pair in zip(back, many, strict=True))
+
+
+def test_a_store_from_before_claims_had_a_rank_is_read():
+    (claim,) = claims_from_dataset(claims_dataset([made("a", rank="headline")]).drop_vars("rank"))
+    assert claim.rank == "detail"
 
 
 def test_values_of_an_axis_that_numpy_made_become_plain():

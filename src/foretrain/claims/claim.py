@@ -17,8 +17,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from foretrain.errors import argument_error
+
 HOLDS, FAILS, INCONCLUSIVE = "holds", "fails", "inconclusive"
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE)
+HEADLINE, DETAIL, CONTROL = "headline", "detail", "control"
+RANKS = (HEADLINE, DETAIL, CONTROL)
 
 Scalar = int | float | bool | str
 
@@ -48,6 +52,8 @@ class Claim:
         along: Axis to (smallest, largest) of its values, for the axes along which the sentence looks.
         unit: Unit of predicted and measured.
         note: A sentence for the reader, such as what the number is.
+        rank: ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of
+            the experiment itself: conservation laws, negative controls).
     """
 
     id: str
@@ -70,6 +76,11 @@ class Claim:
     along: dict[str, tuple[Scalar, Scalar]] = field(default_factory=dict)
     unit: str = "1"
     note: str = ""
+    rank: str = DETAIL
+
+    def __post_init__(self):
+        if self.rank not in RANKS:
+            raise argument_error("rank", f"be one of {', '.join(RANKS)}", f"is `{self.rank}`")
 
     @property
     def label(self) -> str:

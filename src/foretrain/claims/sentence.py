@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.callables import function_of
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.claim import DETAIL, FAILS, HOLDS, INCONCLUSIVE, RANKS, Claim
 from foretrain.claims.written import written
 from foretrain.errors import ForetrainError
 
@@ -72,7 +72,7 @@ class Sentence:
 
     Attributes:
         id: Short name, unique within the study.
-        statement, source, why, note, unit: As in `foretrain.claims.claim.Claim`.
+        statement, source, why, note, unit, rank: As in `foretrain.claims.claim.Claim`.
         allowed: Interval for the measured value, or a function of the cell that gives it.
         measure: ``measure(cell)``: values of shape (seed,), `PerSeed`, `Exact`, or None where it does not apply.
         predicted: The value that theory gives, or a function of the cell; nan where the sentence only bounds.
@@ -102,6 +102,7 @@ class Sentence:
     note: str = ""
     unit: str = "1"
     where: Callable[[Any], Any] | None = None
+    rank: str = DETAIL
 
     def fixed(self, blind: Any) -> tuple[float, tuple[float, float]]:
         """What it predicts and allows in a cell of which nothing trained is seen; raises `SentenceError`."""
@@ -153,6 +154,7 @@ def sentence(
     note: str = "",
     unit: str = "1",
     where: Callable[[Any], Any] | None = None,
+    rank: str = DETAIL,
     id: str = "",
 ) -> Callable[[Callable[[Any], Any]], Sentence]:
     """Make a `Sentence` of a measuring function; for the arguments see there.
@@ -166,6 +168,8 @@ def sentence(
         raise SentenceError(
             f"A sentence's `statistic` must be one of {STATISTICS}, but is {statistic!r}."
         )
+    if rank not in RANKS:
+        raise SentenceError(f"A sentence's `rank` must be one of {RANKS}, but is {rank!r}.")
     words = {"statement": statement, "source": source, "why": why, "corrects": corrects}
     words |= {"among": among, "note": note, "unit": unit, "id": id}
     for name, text in words.items():
@@ -209,6 +213,7 @@ def sentence(
             note=note,
             unit=unit,
             where=where,
+            rank=rank,
         )
 
     return made
@@ -353,6 +358,7 @@ def judge(said: Sentence, cell: Any) -> Claim | None:
         along={name: ends for name, ends in cell.ends().items() if name in said.over},
         unit=said.unit,
         note=f"{note} {extra}".strip(),
+        rank=said.rank,
     )
 
 

@@ -43,6 +43,7 @@ _VARIABLES = declare(
     ),
     Variable("unit", _CLAIM, kind="str", meaning="Unit of predicted and measured."),
     Variable("note", _CLAIM, kind="str", meaning="A sentence for the reader."),
+    Variable("rank", _CLAIM, kind="str", meaning="headline, detail or control."),
 )
 _NEW = {variable.name: variable for variable in _VARIABLES}
 # Schema 1 had the cell in the id and fewer entries.
@@ -57,7 +58,9 @@ _SINCE = (
     "corrects",
     "scale",
     "along",
+    "rank",
 )
+_LATER = ("rank",)  # stores that were written before claims had these take their defaults
 _OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
 _OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
 
@@ -106,7 +109,8 @@ def claims_from_dataset(
     """
     old = "tolerance" in dataset
     layout = _OLD if old else _NEW
-    columns = {name: _column(dataset, name, variable, where) for name, variable in layout.items()}
+    there = {name: layout[name] for name in layout if name in dataset or name not in _LATER}
+    columns = {name: _column(dataset, name, variable, where) for name, variable in there.items()}
     exact = columns.pop("exact")
     for name in _INTERVALS:
         if name in columns:

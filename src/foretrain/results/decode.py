@@ -167,6 +167,7 @@ class StoredClaim(Struct, kw_only=True):
     along: dict[Name, tuple[Scalar, Scalar]] = {}
     unit: str = "1"
     note: str = ""
+    rank: Literal["headline", "detail", "control"] = "detail"
 
 
 class _OldClaim(Struct, kw_only=True):

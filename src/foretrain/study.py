@@ -3,6 +3,7 @@
 See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from foretrain.claims.sentence import Exact, PerSeed, Sentence, sentence
@@ -27,6 +28,8 @@ from foretrain.streams import Seed, generator, key, normals
 from foretrain.vocabulary import Variable, alike, declare
 
 if TYPE_CHECKING:
+    from foretrain.degeneracy.posterior import behavioural, posterior
+    from foretrain.degeneracy.sampling import Sampling
     from foretrain.figures import Drawing
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "PerSeed",
     "Program",
     "Run",
+    "Sampling",
     "Seed",
     "Sentence",
     "Study",
@@ -50,6 +54,7 @@ __all__ = [
     "alike",
     "argument_error",
     "at_end",
+    "behavioural",
     "crossing_time",
     "declare",
     "default",
@@ -59,14 +64,21 @@ __all__ = [
     "key",
     "normals",
     "parameter",
+    "posterior",
     "sentence",
 ]
 
 
-def __getattr__(name: str):
-    """`Drawing`, which loads matplotlib: most runs of a study are trained without drawing anything."""
-    if name != "Drawing":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from foretrain.figures import Drawing
+_LATER = {  # what few studies need, and what is slow to import
+    "Drawing": "foretrain.figures",
+    "Sampling": "foretrain.degeneracy.sampling",
+    "behavioural": "foretrain.degeneracy.posterior",
+    "posterior": "foretrain.degeneracy.posterior",
+}
 
-    return Drawing
+
+def __getattr__(name: str):
+    """A name that is imported when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

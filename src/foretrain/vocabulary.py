@@ -19,8 +19,8 @@ from foretrain.errors import ForetrainError
 
 TIME_UNIT = "step × learning rate"
 MISSING = -1  # the outcome of a run that is not there
-RUNNING, CONVERGED, DIVERGED, STALLED, OUT_OF_STEPS, FAILED = range(6)
-OUTCOMES = ("running", "converged", "diverged", "stalled", "out_of_steps", "failed")
+RUNNING, CONVERGED, DIVERGED, STALLED, OUT_OF_STEPS, FAILED, COMPUTED = range(7)
+OUTCOMES = ("running", "converged", "diverged", "stalled", "out_of_steps", "failed", "computed")
 STATE = "state_"  # begins the name of every leaf of a stored state; its dims are its own
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foretrain.vocabulary import (
+    COMPUTED,
     CONVERGED,
     DIVERGED,
     FAILED,
@@ -15,6 +16,7 @@ from foretrain.vocabulary import (
 )
 
 __all__ = [
+    "COMPUTED",
     "CONVERGED",
     "DIVERGED",
     "FAILED",

@@ -100,7 +100,7 @@ class Coordinator:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
         self._code = code_of(self.plan.study)
         self.groups = make_groups(self.runs, self.plan.study.estimate)
-        self.workers = count_workers(self.workers, len(self.runs))
+        self.workers = count_workers(self.workers, len(self.runs), on_gpu=self._on_gpu)
         self._predicted = sum(group.steps for group in self.groups)
         self._say("starting")
         if self.runs:
@@ -114,6 +114,10 @@ class Coordinator:
                 self._end()
             checkpoint.remove(self.folder, self._prefix)
         self._say("done")
+
+    @property
+    def _on_gpu(self):
+        return self.plan.study.trains and gpu_present()
 
     def _prepare(self):
         part, parts = self.shard
@@ -129,7 +133,7 @@ class Coordinator:
 
     def _start(self, slot):
         number = len(self.started)
-        on_cpu = self.workers == 0 or not gpu_present()
+        on_cpu = self.workers == 0 or not self._on_gpu
         core = (self.shard[0] - 1) * max(1, self.workers) + slot
         setup = {
             "study": catalogue.describe(self.plan.study),
@@ -287,7 +291,7 @@ class Coordinator:
         if outcome == FAILED:
             self.failures.append((run.identity, note))
         self._predicted_done += float(self.plan.study.estimate(run.parameters))
-        self._actual_done += steps
+        self._actual_done += steps if self.plan.study.trains else 1
 
     def _on_death(self, number, worker):
         reason = worker.process.reason()
@@ -381,4 +385,5 @@ class Coordinator:
             remaining_s=remaining,
             bound=not self._actual_done,
             occupancy=done / paid if paid else 1.0,
+            trains=self.plan.study.trains,
         )

@@ -168,7 +168,7 @@ def check_can_run_here() -> None:
         )
 
 
-def count_workers(workers: int | None, runs: int) -> int:
+def count_workers(workers: int | None, runs: int, *, on_gpu: bool | None = None) -> int:
     """Number of workers: one per core, no more than three runs each fill, and one where there is a GPU.
 
     What the user asked for holds, but never more workers than runs.
@@ -176,10 +176,11 @@ def count_workers(workers: int | None, runs: int) -> int:
     Args:
         workers: What the user asked for; None leaves the choice.
         runs: Number of runs to do.
+        on_gpu: Whether they run on a GPU; by default where there is one.
     """
     if workers is not None:
         return min(integer("workers", workers, minimum=0, maximum=4096), max(1, runs))
-    if gpu_present():
+    if gpu_present() if on_gpu is None else on_gpu:
         return 1
     return max(1, min(len(available_cores()), -(-runs // 3)))
 

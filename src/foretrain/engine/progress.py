@@ -29,6 +29,7 @@ class Progress:
             within a factor of two, see `Forecast`.
         bound: Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
         occupancy: Share of the lanes' work that moved a run.
+        trains: Whether runs are trained; else they are computed on the host.
     """
 
     phase: str
@@ -45,6 +46,7 @@ class Progress:
     remaining_s: float | None = None
     bound: bool = False
     occupancy: float = 1.0
+    trains: bool = True
 
 
 class Forecast:
@@ -82,6 +84,8 @@ def describe(now: Progress) -> str:
     left = now.total - now.found
     programs = "1 program" if now.groups == 1 else f"{now.groups} programs"
     text = f"{left} runs, about {now.predicted_steps:.2g} steps, {programs} to compile, "
+    if not now.trains:
+        text = f"{left} runs to compute, "
     text += "1 worker" if now.workers == 1 else f"{now.workers} workers"
     if now.found:
         text += f" ({now.found} runs were found done)"

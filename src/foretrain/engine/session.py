@@ -32,6 +32,7 @@ import numpy as np
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
 from foretrain.engine.cores import pin_to_one_core
+from foretrain.engine.host import Host, Waiting, computed
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.place import place
@@ -68,6 +69,9 @@ class Session:
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
+        self._beside: dict[
+            str, Waiting
+        ] = {}  # runs in a lane that compute something on the host, too
         self._lanes: Any = None  # Lanes of the group, or `_Nothing`
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0
@@ -146,6 +150,14 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
+        if not self._study.trains and self._study.computes:
+            self._bring_down_lanes()
+            self._base = self._study.Parameters(**message["parameters"])
+            self._last, self._program, self._error = ({}, self._base), None, None
+            self._lanes = Host(self._study, self._failed)
+            lanes = message["lanes"] or self._lanes.lanes
+            self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": 0})
+            return
         from foretrain.engine.capacity import choose_lanes
         from foretrain.engine.lanes import Lanes
         from foretrain.engine.sizes import result_bytes
@@ -215,6 +227,12 @@ class Session:
                     self._keep([self._failed(identity, self._error)])
                     continue
                 try:
+                    if self._study.computes:
+                        on_host = Waiting(identity, *self._asked(overrides, seed))
+                        if not self._study.trains:
+                            self._lanes.board([on_host])
+                            continue
+                        self._beside[identity] = on_host
                     passenger = self._passenger(identity, overrides, seed)
                     self._lanes.board([replace(passenger, checkpoint=saved.get(identity))])
                 except _MISTAKES as error:
@@ -235,20 +253,38 @@ class Session:
     def _passenger(self, identity, overrides, seed):
         from foretrain.engine.lanes import Passenger
 
-        if overrides != self._last[0]:
-            self._last = (overrides, replace(self._base, **overrides))
-        parameters = self._last[1]
-        inputs = self._study.inputs(parameters, Seed(self._root_seed, seed))
+        parameters, stream = self._asked(overrides, seed)
+        inputs = self._study.inputs(parameters, stream)
         inputs.update(root_seed=self._root_seed, seed=seed, max_steps=parameters.steps)
         return Passenger(identity, inputs)
+
+    def _asked(self, overrides, seed):
+        """Parameters and seed of a run."""
+        if overrides != self._last[0]:
+            self._last = (overrides, replace(self._base, **overrides))
+        return self._last[1], Seed(self._root_seed, seed)
 
     def _keep(self, finished):
         if finished and not self._unwritten:
             self._oldest = time.monotonic()
         for run in finished:
+            run = self._with_host_part(run)
             self._unwritten.append(run)
             self._unwritten_bytes += sum(v.nbytes for v in run.curves.values())
             self._left.append(self._numbers[run.identity])
+
+    def _with_host_part(self, run):
+        """A run that was trained, and what it computes on the host."""
+        asked = self._beside.pop(run.identity, None)
+        if asked is None or run.outcome == FAILED:
+            return run
+        try:
+            arrays = computed(self._study, asked.parameters, asked.seed)
+        except MemoryError:
+            raise
+        except _MISTAKES as error:
+            return self._failed(run.identity, error)
+        return replace(run, finals={**run.finals, **arrays})
 
     def _fail_all(self, error):
         """The program itself raised: every run that has entered and not left has failed."""

@@ -43,7 +43,7 @@ def check(study: str | Path | Study) -> list[str]:
 def _lacks(found: Study, plan: Plan) -> list[str]:
     """What a study that could be loaded and planned lacks, a line each."""
     p, lines = plan.parameters, []
-    for name in ("steps", "observe_every"):
+    for name in ("steps", "observe_every") if found.trains else ():
         if name not in rules(found.Parameters):
             lines.append(
                 f"`Parameters` must have a field `{name}`, but has none. Inherit it from foretrain.study.Run."
@@ -104,7 +104,7 @@ def _variants(study: Study, p: Any) -> None:
 
 def _labelled(study: Study, p: Any, sizes: dict[str, int]) -> None:
     """Raise where the labels along a dim are not as many as what the longest of the networks observes along it."""
-    step = np.arange(0, p.steps + 1, p.observe_every)
+    step = study.stored_steps(p)
     given = {name: (dims[0], len(v)) for name, (dims, v) in study.labels(p, step).items()}
     largest = dict(sizes)
     if any(length != sizes.get(dim, length) for dim, length in given.values()):
@@ -153,7 +153,12 @@ def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
 
 
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
-    """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed."""
+    """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed.
+
+    Empty for a study that trains nothing: what a run computes on the host may take long, and is not computed here.
+    """
+    if study.computes and not study.trains:
+        return {}
     import jax
 
     given = study.program(p)

@@ -28,6 +28,10 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
         f"    {name}: {len(values)} values, {values[0]} to {values[-1]}"
         for name, values in plan.axes.items()
     ]
+    work = (
+        f"  programs    {len(groups)} to compile",
+        f"  steps       about {sum(group.steps for group in groups):.2g} in all",
+    )
     networks = ", ".join(name or "its own" for name in variants(plan))
     return "\n".join(
         [
@@ -39,8 +43,7 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
             f"  seeds       {plan.seeds}",
             f"  networks    {networks}",
             f"  runs        {len(wanted)}, of which {len(wanted) - len(left)} are found done",
-            f"  programs    {len(groups)} to compile",
-            f"  steps       about {sum(group.steps for group in groups):.2g} in all",
+            *(work if plan.study.trains else ()),
             f"  sentences   {len(plan.study.sentences)}",
         ]
     )

@@ -100,7 +100,7 @@ def _theory(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
 def theory_of(study: Study, cell: Grid) -> xr.Dataset:
     """The theory of one cell, with a dim ``seed`` where it depends on what is drawn."""
     p = cell.parameters
-    step = np.arange(0, p.steps + 1, p.observe_every)
+    step = study.stored_steps(p)
     seeds = range(cell.seeds if study.predicts_by_seed else 1)
     found = [study.predict(p, step, cell.seed(number)) for number in seeds]
     if study.predicts_by_seed:

@@ -77,16 +77,17 @@ def training(tell: Tell) -> Callable[[Progress], None]:
 
     def hear(now: Progress) -> None:
         if now.phase == "starting" and now.total > now.found:
-            if _animated() or now.predicted_steps > _MANY_STEPS:
+            if _animated() or (now.trains and now.predicted_steps > _MANY_STEPS):
                 say(describe(now))
         parts = [f"{number} {outcome(name)}" for name, number in now.outcomes.items()]
         if now.phase == "stopped":
             parts = ["stopping, what is done is kept"]
-        elif not now.steps and now.phase == "running":
+        elif now.trains and not now.steps and now.phase == "running":
             parts.append("compiling")
         left = "" if now.remaining_s is None or now.phase != "running" else time_left(now)
         done = now.found + now.finished
-        tell(Stage("Training", done, now.total, "runs", ", ".join(parts), left))
+        name = "Training" if now.trains else "Computing"
+        tell(Stage(name, done, now.total, "runs", ", ".join(parts), left))
 
     return hear
 

@@ -32,7 +32,8 @@ _ROOMS = {
     "streams",
 }
 _ALWAYS = ("engine/kernel.py", "engine/lanes.py", "streams.py", "dynamics/program.py")
-_MAKERS = ("program", "inputs", "shared", "variants", "Parameters")
+_MAKERS = ("program", "inputs", "shared", "measure", "posterior", "variants", "Parameters")
+_WORK = {"program", "measure", "posterior"}
 # With these names and attributes a function may reach any name of its file.
 _BY_STRING = {"globals", "eval", "exec", "__name__"}
 _AROUND = {"__module__", "__globals__", "__subclasses__"}
@@ -63,8 +64,9 @@ def _of_files(roles: dict[str, Path], others: Iterable[Path]) -> list[str]:
         others: Files that count as they are.
     """
     own = set(roles.values())
-    roots = [roles[role] for role in ("study", "training") if role in roles]
-    bound = any("program" in _read(file) for file in roots)
+    makers = ("study", "training", "measurement", "chains")
+    roots = [roles[role] for role in makers if role in roles]
+    bound = any(_WORK & _read(file).keys() for file in roots)
     waiting = [(file, name) for file in roots for name in (_MAKERS if bound else ("",))]
     waiting += [(file, "") for file in (*others, *(_PACKAGE / name for name in _ALWAYS))]
     seen, kept = set(), set()

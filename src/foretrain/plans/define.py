@@ -1,6 +1,6 @@
 """A study from functions, as a notebook has them: ``define("mine", Parameters=Parameters, program=program)``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +8,18 @@ from foretrain.claims.sentence import Sentence
 from foretrain.plans.study import Card, Study, StudyError
 
 
-def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> Study:
+def define(name: str, *, Parameters: type, **parts: Any) -> Study:
     """A study of these parts.
 
     Args:
         name: Its name.
         Parameters: A frozen dataclass of `parameter` fields.
-        program: ``program(p) -> Program``.
-        **parts: Whatever else a study may define, under the same names; ``sentences`` is one of them or a list.
+        **parts: Whatever else a study may define, under the same names, ``program``, ``measure`` or ``posterior`` among
+            them; ``sentences`` is one of them or a list.
 
     Raises:
-        StudyError: a part has a name that no study knows, or something else stands among the sentences.
+        StudyError: nothing says what a run does, a part has a name that no study knows, or something else stands among
+            the sentences.
     """
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
@@ -28,7 +29,9 @@ def define(name: str, *, Parameters: type, program: Callable, **parts: Any) -> S
         raise StudyError(
             f"A study has no part `{sorted(unknown)[0]}`. It may have {', '.join(sorted(_PARTS))}."
         )
-    names = {"Parameters": Parameters, "program": program, **parts}
+    if not _WORK & parts.keys():
+        raise StudyError("A study must have a part `program`, `measure` or `posterior`.")
+    names = {"Parameters": Parameters, **parts}
     names |= {f"sentence_{number}": said for number, said in enumerate(sentences)}
     card = Card(
         name.replace("_", "-"),
@@ -49,25 +52,8 @@ def _sentences(given: Any) -> list[Sentence]:
     return found
 
 
-_PARTS = {
-    "SOURCE",
-    "COST",
-    "REFERENCES",
-    "AXES",
-    "PRESETS",
-    "CONDITIONAL_DEFAULTS",
-    "SEEDS",
-    "REVISION",
-} | {
-    "check",
-    "variants",
-    "estimate",
-    "labels",
-    "time",
-    "inputs",
-    "shared",
-    "predict",
-    "fit",
-    "draw",
-    "SHOWS",
-}
+_WORK = {"program", "measure", "posterior"}
+_PARTS = _WORK | set(
+    "SOURCE COST REFERENCES AXES PRESETS CONDITIONAL_DEFAULTS SEEDS REVISION check variants estimate labels time inputs "
+    "shared predict fit draw SHOWS".split()
+)

@@ -129,7 +129,7 @@ def make_plan(
     )
     check_size(plan.shape, plan.seeds, yes)
     for _, cell in cells(parameters, axes):
-        if cell.observe_every > max(cell.steps, 1):
+        if known.trains and cell.observe_every > max(cell.steps, 1):
             raise argument_error(
                 "observe_every", f"be at most `steps` = {cell.steps}", f"is {cell.observe_every}"
             )

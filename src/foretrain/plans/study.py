@@ -1,8 +1,8 @@
 """A study: an object that answers the whole contract, made from the files of a folder, from one file, or from functions.
 
-Its parts are files named by role, ``study.py`` (card, parameters, checks), ``training.py``, ``theory.py``, ``claims.py``
-and ``figures.py``; what is not found in its own file is looked for in ``study.py``, and what is not there either has its
-default here and nowhere else. A part is imported when it is first asked for.
+Its parts are files named by role, ``study.py`` (card, parameters, checks), ``training.py``, ``measurement.py``, ``chains.py``,
+``theory.py``, ``claims.py`` and ``figures.py``; what is not found in its own file is looked for in ``study.py``, and what is
+not there either has its default here and nowhere else. A part is imported when it is first asked for.
 
 What a study may define, `p` being its ``Parameters`` and `seed` a `foretrain.streams.Seed`:
 
@@ -17,10 +17,12 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``SEEDS``, ``REVISION``                study.py     10, 1
 ``check(p)``                           study.py     nothing
 ``variants(p) -> {name: overrides}``   study.py     {}: ``"seeds": n`` among the overrides limits their seeds
-``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run
+``estimate(p) -> float``               study.py     ``p.steps``: predicted number of steps of a run; 1 without a program
 ``labels(p) -> {name: values}``        study.py     {}: labels along the dim of that name, or ``(dim, values)``
 ``time(p, step) -> array``             study.py     ``step * p.learning_rate``; none where p has no learning rate
-``program(p) -> Program``              training.py  required
+``program(p) -> Program``              training.py  one of these three is required: a run is trained in lanes,
+``measure(p, seed) -> arrays``         measurement  is computed on the host, in a worker,
+``posterior(p, seed) -> Posterior``    chains.py    or samples a posterior, see `foretrain.degeneracy.sampling`
 ``inputs(p, seed) -> arrays``          training.py  {}: every traced number of p is added by itself
 ``shared(p) -> arrays``                training.py  {}: large arrays common to all runs of one static signature
 ``predict(p, step[, seed]) -> arrays`` theory.py    {}: once per seed if it takes one
@@ -48,7 +50,7 @@ from foretrain.plans.place import place
 from foretrain.references import bibtex
 from foretrain.streams import Seed
 
-ROLES = ("study", "training", "theory", "claims", "figures")
+ROLES = ("study", "training", "measurement", "chains", "theory", "claims", "figures")
 Names = Mapping[str, Any]
 _GIVEN = ("root_seed", "seed", "max_steps")  # inputs of every run that no study makes
 # Parameters stand beside these on the command line, in Python and among the inputs of a run.
@@ -56,6 +58,9 @@ _TAKEN = {*_GIVEN, "study", "preset", "config", "seeds", "out", "workers", "chec
     *("shard", "scheduler", "keep_state", "retry_failed", "retrain", "keep", "data_dir"),
     *("yes", "quiet", "check", "help"),
 }
+
+
+_ON_HOST = (("measurement", "measure"), ("chains", "posterior"))
 
 
 class StudyError(ForetrainError, TypeError):
@@ -146,8 +151,9 @@ class Study:
     def _required(self, role: str, name: str) -> Any:
         found = self._find(role, name)
         if found is None:
+            name = "`program`, `measure` or `posterior`" if name == "program" else f"`{name}`"
             raise StudyError(
-                f"The study `{self.name}` must define `{name}`, but does not. Put it into {role}.py."
+                f"The study `{self.name}` must define {name}, but does not. Put it into {role}.py."
             )
         return found
 
@@ -230,7 +236,7 @@ class Study:
         """Predicted number of steps of a run, used to start long runs first."""
         found = self._find("study", "estimate")
         with _asking("estimate"):
-            steps = float(found(p) if found else p.steps)
+            steps = float(found(p) if found else p.steps if self.trains else 1)
         if not 0 <= steps < np.inf:
             raise StudyError(f"`estimate` must give a finite number of steps, but gives {steps:g}.")
         return steps
@@ -261,6 +267,30 @@ class Study:
         elif "learning_rate" in rules(type(p)):
             found["time"] = (("step",), step * p.learning_rate)
         return found
+
+    @cached_property
+    def trains(self) -> bool:
+        """Whether runs are trained by a program; those of other studies have no steps."""
+        return self._find("training", "program") is not None
+
+    @cached_property
+    def computes(self) -> bool:
+        """Whether runs hold something that is computed on the host: measured, or sampled from a posterior."""
+        return any(self._find(*part) is not None for part in _ON_HOST)
+
+    def stored_steps(self, p: Any) -> np.ndarray:
+        """Steps after which a run is observed, shape (step,); none where nothing is trained."""
+        return np.arange(0, p.steps + 1, p.observe_every) if self.trains else np.zeros(0, np.int64)
+
+    def measure(self, p: Any, seed: Seed) -> dict[str, Any]:
+        """Arrays that one run computes on the host, by name; empty where the study has no ``measure``."""
+        found = self._find("measurement", "measure")
+        return _dictionary("measure", found(p, seed)) if found else {}
+
+    def posterior(self, p: Any, seed: Seed) -> Any:
+        """The posterior that one run samples; None where the study has no ``posterior`` or it returns None."""
+        found = self._find("chains", "posterior")
+        return found(p, seed) if found else None
 
     def program(self, p: Any) -> Any:
         """The jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`.

@@ -20,6 +20,7 @@ _OUTCOMES = {
     "stalled": "stopped changing before it converged; a result too",
     "out_of_steps": "reached the number of steps that was asked for",
     "failed": "raised an error: no result",
+    "computed": "was measured or sampled; nothing was trained",
     "missing": "not run yet, or lost: no result",
 }
 _PRESETS = {"own": "none: parameters of the run's own, or fewer seeds than a preset has"}

@@ -41,7 +41,7 @@ RootSeed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Schema = Annotated[int, Meta(ge=1, le=10**6)]
 # `OUTCOMES` and "missing"; a test holds that they are.
 Outcome = Literal[
-    "missing", "running", "converged", "diverged", "stalled", "out_of_steps", "failed"
+    "missing", "running", "converged", "diverged", "stalled", "out_of_steps", "failed", "computed"
 ]
 Number = float | None  # None stands for what is not finite
 Ends = tuple[Number, Number]

@@ -21,7 +21,7 @@ def one(*names):
 
 def sampled(cell):
     """lambda_Z of every run."""
-    return at_end(cell.simulation)["learning_coefficient"].values
+    return at_end(cell.simulation)["walkers_coefficient"].values
 
 
 def exact(cell):

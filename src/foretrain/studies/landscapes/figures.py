@@ -55,7 +55,7 @@ def _curves(grid):
             between[told], 2 * found[told], 2 * error[told], fmt=".", color=PALETTE["blue"],
             markersize=4, label="volume, counted",
         )  # fmt: skip
-        values = at_end(cell.simulation)["learning_coefficient"].transpose("beta", "seed").values
+        values = at_end(cell.simulation)["walkers_coefficient"].transpose("beta", "seed").values
         ax.errorbar(
             values.mean(1) / betas, 2 * values.mean(1), 2 * values.std(1), fmt="s", markersize=5,
             color=PALETTE["orange"], label="temperature, sampled",

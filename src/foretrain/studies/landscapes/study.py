@@ -22,7 +22,7 @@ WALKERS, THROWN = 64, 128  # walkers of a run, and points thrown into the box at
 SCALES = np.geomspace(1e-5, 1, 26)
 lab.declare(
     Variable(
-        "learning_coefficient",
+        "walkers_coefficient",
         ("step",),
         meaning="beta times the mean loss of the walkers, over all steps after the first quarter.",
     ),
@@ -113,7 +113,7 @@ def program(p):
         _, place, total, count, _ = state
         steps = count - jnp.floor(inputs["max_steps"] / 4)
         mean = jnp.where(steps > 0, total / jnp.maximum(steps, 1), landscape.loss(place).mean())
-        return {"learning_coefficient": inputs["beta"] * mean}
+        return {"walkers_coefficient": inputs["beta"] * mean}
 
     return lab.Program(
         init,
@@ -131,6 +131,6 @@ def predict(p, step):
     low, high = np.log(SCALES[:-1, None]), np.log(SCALES[1:, None])
     slopes = landscape.by_volume(np.exp((high + low) / 2 + node * (high - low) / 2))
     return {
-        "learning_coefficient": np.full(len(step), float(landscape.by_temperature(p.beta))),
+        "walkers_coefficient": np.full(len(step), float(landscape.by_temperature(p.beta))),
         "volume_coefficient": slopes @ weight / 2,
     }

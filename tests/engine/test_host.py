@@ -1,0 +1,159 @@
+"""Runs that train nothing: measured on the host, or sampled from a posterior, through the ordinary machinery."""
+
+import pytest
+
+import foretrain
+from foretrain.laboratory.check import check
+from foretrain.plans import catalogue
+from foretrain.plans.code import code_of
+from foretrain.plans.study import StudyError
+from foretrain.results.journal import scan
+from foretrain.study import define
+
+MEASURED = '''"""The mean of draws comes closer to zero."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foretrain.study import Variable, declare, generator, parameter, sentence
+
+AXES = {"size": (10, 1000)}
+declare(
+    Variable("distance", meaning="Distance of the mean from zero."),
+    Variable("parts", ("half",), meaning="Means of both halves."),
+)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Draws."""
+
+    size: int = parameter(10, "draws", minimum=1)
+
+
+def measure(p, seed):
+    marks = Path(__file__).with_name("marks")
+    if marks.exists():
+        if len(list(marks.iterdir())) == 2:
+            raise KeyboardInterrupt
+        (marks / f"{p.size}-{seed.number}").touch()
+    if p.size == 7 and seed.number == 1:
+        raise ValueError("seven")
+    x = generator(seed, "data").standard_normal(p.size)
+    return {"distance": abs(x.mean()), "parts": np.array([x[::2].mean(), x[1::2].mean()])}
+
+
+def predict(p, step):
+    assert step.shape == (0,)
+    return {"distance": (2 / np.pi / p.size) ** 0.5}
+
+
+@sentence("The mean of draws is close to zero.", source="x", predicted=0, allowed=(-2, 2), why="y")
+def close(cell):
+    return cell.simulation["distance"].values
+'''
+
+SAMPLED = '''"""Half of the steep directions of a quadratic loss."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain import study as lab
+
+AXES = {"steep": (1, 3)}
+
+
+@dataclass(frozen=True)
+class Parameters(lab.Sampling):
+    """A quadratic in five dimensions."""
+
+    steep: int = lab.parameter(1, "steep directions", minimum=1, maximum=5)
+    draws: int = lab.default(200)
+
+
+def losses(w, data):
+    return ((w * data) ** 2).sum(-1)
+
+
+def measure(p, seed):
+    return {"loss_at_start": 0.0}
+
+
+def posterior(p, seed):
+    data = np.tile(np.arange(5) < p.steep, (2, 1)).astype(float)
+    return lab.posterior(losses, np.zeros(5), data, beta=1e3), {"warm_up": 100}
+
+
+lab.declare(lab.Variable("loss_at_start", meaning="Loss at the minimum."))
+'''
+
+
+@pytest.fixture
+def measured(tmp_path):
+    file = tmp_path / "measured.py"
+    file.write_text(MEASURED)
+    return file
+
+
+def test_a_measuring_study_runs_through_workers_and_its_runs_have_no_steps(measured, tmp_path):
+    assert check(measured) == []
+    found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=2, quiet=True)
+    runs = found.simulation
+    assert runs["parts"].dims == ("size", "seed", "half")
+    assert "step" not in runs.dims
+    assert (runs["outcome"] == 6).all()
+    assert [claim.verdict for claim in found.claims] == ["holds", "holds"]
+    assert found.theory["distance"].dims == ("size",)
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "6 computed" in page
+
+
+def test_a_measuring_study_that_was_interrupted_goes_on(measured, tmp_path):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
+    assert len(scan(tmp_path / "a").identities) == 2
+    (marks / "third").touch()  # more than two: nothing is interrupted any more
+    found = foretrain.run(measured, seeds=3, out=tmp_path / "a", workers=0, quiet=True)
+    assert len(list(marks.iterdir())) == 3 + 4
+    other = foretrain.run(measured, seeds=3, out=tmp_path / "b", workers=1, quiet=True)
+    assert found.simulation.equals(other.simulation)
+
+
+def test_a_measurement_that_raises_fails_alone_with_its_line(measured, tmp_path):
+    found = foretrain.run(measured, size=7, seeds=3, out=tmp_path / "a", workers=1, quiet=True)
+    assert found.simulation["outcome"].values.tolist() == [6, 5, 6]
+    assert "ValueError: seven" in (tmp_path / "a" / "log.txt").read_text()
+    assert found.claims[0].verdict == "inconclusive"
+
+
+def test_a_posterior_is_sampled_by_the_machine(tmp_path):
+    file = tmp_path / "sampled.py"
+    file.write_text(SAMPLED)
+    assert check(file) == []
+    found = foretrain.run(file, seeds=2, out=tmp_path / "a", workers=1, quiet=True).simulation
+    error = found["learning_coefficient_error"]
+    gap = found["learning_coefficient"] - found["steep"] / 2
+    assert (abs(gap) < 4 * error).all()
+    assert (error < 0.3).all()
+    assert found["trusted"].dtype == bool
+    assert (found["rhat"] < 1.1).all()
+    assert (found["loss_at_start"] == 0).all()
+
+
+def test_the_code_that_makes_runs_is_what_measures_and_samples(measured):
+    before = code_of(catalogue.load(measured))
+    measured.write_text(MEASURED.replace("abs(x.mean())", "abs(x.mean() + 1)"))
+    assert code_of(catalogue.load(measured)) != before
+
+
+def test_a_study_must_do_something(tmp_path):
+    with pytest.raises(StudyError, match="`program`, `measure` or `posterior`"):
+        define("idle", Parameters=type("Parameters", (), {}))
+    file = tmp_path / "idle.py"
+    file.write_text(MEASURED.replace("def measure", "def other"))
+    assert "must define `program`, `measure` or `posterior`" in check(file)[0]

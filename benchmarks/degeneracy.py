@@ -235,6 +235,7 @@ def coefficient(python: str | None, together: bool) -> None:
 def reference() -> None:
     """Distances of every sampler from NUTS, and their summary."""
     from foretrain.degeneracy.reference import distances, summary, table
+
     from foretrain.engine.cores import pin_to_one_core
 
     pin_to_one_core(0)

@@ -3,7 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from foretrain.degeneracy.ablation import BASES, all_bases, direction_curve, edge_curve, kept_for
+from foretrain.degeneracy.ablation import BASES, all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.network import perceptron
 from foretrain.errors import ArgumentError
@@ -77,6 +77,3 @@ def test_names_and_the_smallest_count_that_suffices():
     assert tuple(all_bases(network, x)) == BASES
     with pytest.raises(ArgumentError, match="names"):
         all_bases(network, x, names=("pcs",))
-    assert kept_for((1, 2, 3, 4), np.array([3, 1, 2, 0.5]), 1.5) == 4
-    assert kept_for((1, 2, 3), np.array([1, 1, 1]), 1.5) == 1
-    assert np.isnan(kept_for((1, 2), np.array([1, 2]), 1.5))

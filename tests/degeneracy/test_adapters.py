@@ -17,7 +17,6 @@ from foretrain.degeneracy.network import is_perceptron, restricted, with_params
 from foretrain.degeneracy.transformer import of_transformer, pairs
 from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
-from foretrain.networks.embedding import decode, draw_decoder
 
 
 def test_equinox_perceptrons_and_sequences():
@@ -123,15 +122,6 @@ def test_files_that_cannot_be_used_are_refused_in_a_line(tmp_path):
     ):
         with pytest.raises(ArgumentError, match=says):
             adapters.of_arrays(arrays)
-
-
-def test_own_networks():
-    decoder = draw_decoder(np.random.default_rng(0), 3, 4, 2)
-    x = planted.data(6, 3)
-    with jax.enable_x64(True):
-        exact = decode(decoder, x)
-    found = adapters.of_decoder(decoder)
-    np.testing.assert_allclose(evaluated(found, x)[0][-1], exact, rtol=1e-12)
 
 
 def test_the_transformer_and_the_freedom_of_its_heads():

@@ -9,11 +9,7 @@ from hypothesis import strategies as st
 from foretrain.degeneracy import conditional, network
 from foretrain.degeneracy import free_directions as module
 from foretrain.degeneracy.conditional import conditional_directions
-from foretrain.degeneracy.free_directions import (
-    attention_freedom,
-    free_directions,
-    synchronized_heads,
-)
+from foretrain.degeneracy.free_directions import free_directions
 from foretrain.degeneracy.grams import jacobian
 from foretrain.errors import ArgumentError
 
@@ -267,33 +263,6 @@ def test_too_few_examples_for_a_rank_are_refused():
         ArgumentError, match="at least 4 examples to tell the rank of 4 activations"
     ):
         free_directions(one, planted.data(3, 3))
-
-
-def test_attention_heads():
-    assert attention_freedom(8, 4) == 4 * 64
-    assert attention_freedom(8, 4, 1) == 6 * 64
-    with pytest.raises(ArgumentError, match="at most 6"):
-        attention_freedom(8, 4, 7)
-    patterns = np.random.default_rng(0).random((3, 5, 2, 2))
-    patterns[2] = patterns[0]
-    assert synchronized_heads(patterns) == [(0, 2), (1,)]
-
-
-def test_attention_freedom_is_the_deficit_of_values_and_outputs():
-    """Heads with fixed patterns, as sections: sum over heads of a_h(x) W_O^h W_V^h x."""
-    random = np.random.default_rng(0)
-    dim, head = 4, 2
-    for same, pairs in ((False, 0), (True, 1)):
-        x = random.normal(size=(200, 3, dim))  # three tokens
-        pattern = random.dirichlet(np.ones(3), size=(2, 200))
-        if same:
-            pattern[1] = pattern[0]
-        mixed = np.einsum("hnt,ntd->hnd", pattern, x)
-        value, out = random.normal(size=(2, head, dim)), random.normal(size=(2, dim, head))
-        by_out = np.einsum("oq,hnv->nohqv", np.eye(dim), np.einsum("hvd,hnd->hnv", value, mixed))
-        by_value = np.einsum("hov,hnd->nohvd", out, mixed)
-        j = np.concatenate([a.reshape(200 * dim, -1) for a in (by_out, by_value)], 1)
-        assert j.shape[1] - np.linalg.matrix_rank(j) == attention_freedom(head, 2, pairs)
 
 
 def test_what_directions_free_at_a_scale_is_how_many_eigenvalues_fall_below_it():

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.interaction_basis import (
-    from_matrices,
     interaction_basis,
     layer_basis,
     whitening,
@@ -202,19 +201,6 @@ def test_the_other_scaling_divides_by_the_importance():
     )
     np.testing.assert_allclose(theirs.forward, mine.forward / mine.importance[:, None], rtol=1e-9)
     assert np.abs(theirs.forward @ theirs.backward - np.eye(theirs.size)).max() < 1e-9
-
-
-def test_from_the_two_matrices_themselves():
-    random = np.random.default_rng(0)
-    gram, effect = (a @ a.T for a in random.standard_normal((2, 4, 4)))
-    basis = from_matrices(gram, effect)
-    np.testing.assert_allclose(
-        basis.forward @ gram @ basis.forward.T, np.diag(basis.importance), atol=1e-9
-    )
-    back = basis.backward
-    np.testing.assert_allclose(back.T @ effect @ back, np.eye(4), atol=1e-6)
-    with pytest.raises(ArgumentError, match="symmetric"):
-        from_matrices(np.triu(gram), effect)
 
 
 def test_memory_is_said_before_and_bad_input_refused():

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foretrain.degeneracy import folded
 from foretrain.degeneracy.interaction_basis import interaction_basis
-from foretrain.degeneracy.interaction_graph import interaction_graph, layer_maps, path_points
+from foretrain.degeneracy.interaction_graph import interaction_graph, path_points
 from foretrain.degeneracy.network import Section, perceptron
 from foretrain.errors import ArgumentError
 
@@ -105,7 +106,9 @@ def test_the_functional_form_is_complete(centre):
     basis = interaction_basis(network, x, centre=centre)
     graph = interaction_graph(network, x, basis, points=20)
     values = x
-    for at, one in enumerate(layer_maps(network, basis)):
+    for at, step in enumerate(folded.steps(network, basis.folded)):
+        below, above = basis.layers[at : at + 2]
+        one = lambda c: above.coordinates(step.values(below.activations(c)))  # noqa: B023, E731
         values = np.column_stack([x, np.ones(len(x))]) if at == 0 and not centre else values
         here = basis.layers[at].coordinates(values)
         change = (one(here) - one(np.zeros(here.shape[1]))).mean(0)

@@ -8,7 +8,6 @@ import pytest
 from scipy.linalg import solve_discrete_lyapunov
 
 from foretrain.degeneracy import curvature, samplers
-from foretrain.degeneracy.coefficient import discrete_quadratic
 from foretrain.degeneracy.learning_coefficient import _extrapolated, learning_coefficient
 from foretrain.degeneracy.posterior import behavioural, posterior
 from foretrain.errors import ArgumentError
@@ -22,6 +21,14 @@ ONE = jnp.zeros(3)  # data of a landscape: nothing
 
 def quadratic(w, data):
     return data + 0.5 * (CURVATURES * w**2).sum()
+
+
+def discrete_quadratic(curvatures, beta, pull, step):
+    """Return 1/2 sum beta h_i / [P_i (1 - e P_i/4)]: the estimate of SGLD with steps e for the loss 1/2 sum h_i w_i^2."""
+    steep = beta * curvatures + pull
+    if step >= 4 / steep.max():
+        return np.inf
+    return float(0.5 * (beta * curvatures / (steep * (1 - step * steep / 4))).sum())
 
 
 def folded(w):

@@ -6,10 +6,8 @@ from hypothesis import strategies as st
 from foretrain.degeneracy import modularity
 from foretrain.degeneracy.modularity import (
     affinity,
-    constrained_loss,
     derivative_freedom,
     log_strength,
-    loosened_cutoff,
     partition,
     secant_freedom,
     secant_of_volumes,
@@ -58,29 +56,8 @@ def test_strengths_add_as_logarithms():
     assert 2 * log_strength(w, eps) == pytest.approx(log_strength(1.0, eps))
     assert secant_freedom(0.005, eps) == 0
     assert secant_freedom(3.0, eps, full=2) == pytest.approx(2)
-    assert loosened_cutoff(0.1, eps) == pytest.approx(0.01)
     with pytest.raises(ArgumentError, match="eps"):
         log_strength(0.1, 1.0)
-
-
-def test_a_constrained_loss_keeps_its_mediators():
-    x = np.random.default_rng(0).standard_normal((20, 3))
-    at = np.array([1.0, 2.0, 3.0])
-
-    def loss(theta):
-        return float((theta[0] - at[0]) ** 2)
-
-    def mediators(theta):
-        return np.stack([x[:, 1] * theta[1], x[:, 2] * theta[2]], 1)
-
-    moved = np.array([1.0, 2.5, 3.0])
-    change = (x[:, 1] ** 2).mean() * 0.25
-    assert constrained_loss(loss, mediators, at)(moved) == pytest.approx(change)
-    weighted = constrained_loss(loss, mediators, at, (0.1, 5.0))
-    assert weighted(moved) == pytest.approx(0.01 * change)
-    assert weighted(at) == 0
-    with pytest.raises(ArgumentError, match="strengths"):
-        constrained_loss(loss, mediators, at, (1.0,))
 
 
 def test_every_partition_is_counted_and_made_once():

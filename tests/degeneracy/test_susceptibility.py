@@ -3,10 +3,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from foretrain.degeneracy.draws import open_draws, plan, store
 from foretrain.degeneracy.posterior import posterior
-from foretrain.degeneracy.susceptibility import influence, susceptibility
-from foretrain.errors import ArgumentError, ForetrainError, TooLarge
+from foretrain.degeneracy.susceptibility import draw, influence, susceptibility
+from foretrain.errors import ArgumentError, TooLarge
 
 BETA, PULL, N = 40.0, 2.0, 12
 RANDOM = np.random.default_rng(0)
@@ -33,22 +32,19 @@ def expected_losses(weights):
 
 
 @pytest.fixture(scope="module")
-def draws(tmp_path_factory):
-    """Exact draws of linear regression, whose posterior is Gaussian; blocks that do not divide the draws."""
+def draws():
+    """Exact draws of linear regression, whose posterior is Gaussian."""
     p = posterior(squares, jnp.asarray(CENTRE), {"x": X, "y": Y}, beta=BETA)
-    return store(
+    return draw(
         p,
-        tmp_path_factory.mktemp("draws") / "a",
         sampler="mala",
         chains=32,
         draws=3100,
         warm_up=1000,
-        block=1000,
         steps=3,
         step=float(0.5 / (BETA * np.linalg.eigvalsh(X.T @ X / N)[-1] + PULL)),
         pull=PULL,
         observables={"squares": lambda w: w**2},
-        places=True,
     )
 
 
@@ -84,24 +80,8 @@ def test_susceptibilities_of_an_observable_to_subsets(draws):
     assert found.value.shape == (2, 3)
 
 
-def test_draws_are_stored_whole_and_opened_again(draws):
-    again = open_draws(draws.path)
-    assert again.shapes == {
-        "losses": (32, 3100, N),
-        "squares": (32, 3100, 3),
-        "place": (32, 3100, 3),
-    }
-    place = again.whole("place")
-    np.testing.assert_allclose(again.whole("squares"), place**2, rtol=1e-5, atol=1e-7)
-    losses = 0.5 * (place @ X.T.astype(float) - Y) ** 2
-    np.testing.assert_allclose(again.whole("losses"), losses, rtol=1e-3, atol=1e-5)
-    assert [len(block[0]) for (block,) in again.blocks("losses")] == [1000, 1000, 1000, 100]
-    covariance = gaussian(np.ones(N))[1]
-    np.testing.assert_allclose(np.cov(place.reshape(-1, 3).T), covariance, rtol=0.1, atol=2e-3)
-
-
 @pytest.mark.slow
-def test_a_loss_that_is_not_gaussian_by_quadrature(tmp_path):
+def test_a_loss_that_is_not_gaussian_by_quadrature():
     """l_1 = w^2, l_2 = w^4, l_3 = w + 1: responses of a quartic, differenced in the weights by quadrature."""
 
     def losses(w, data):
@@ -114,11 +94,7 @@ def test_a_loss_that_is_not_gaussian_by_quadrature(tmp_path):
         return integrate.trapezoid(each * mass, w) / integrate.trapezoid(mass, w)
 
     p = posterior(losses, jnp.zeros(1), jnp.zeros(3), beta=6.0)
-    found = influence(
-        store(
-            p, tmp_path / "a", sampler="mala", chains=64, draws=2000, steps=2, step=0.2, block=2000
-        )
-    )
+    found = influence(draw(p, sampler="mala", chains=64, draws=2000, steps=2, step=0.2))
     h = 1e-4
     for i in range(3):
         bump = h * np.eye(3)[i]
@@ -126,33 +102,19 @@ def test_a_loss_that_is_not_gaussian_by_quadrature(tmp_path):
         assert (np.abs(found.value[i] - slope) < 4.5 * found.error[i] + 2e-3).all()
 
 
-def test_memory_is_said_beforehand_and_bounded(tmp_path):
-    p = posterior(squares, jnp.asarray(CENTRE), {"x": X, "y": Y}, beta=BETA)
-    asked = {"chains": 4, "draws": 100, "block": 10, "places": True}
-    needs = plan(p, **asked)
-    assert needs.memory == 2 * 4 * 4 * 10 * (N + 3)
-    assert needs.disk == 4 * 4 * 100 * (N + 3)
-    assert str(needs) == "4.8e-06 GB of memory, 2.4e-05 GB on disk at most, 400 gradients"
-    with pytest.raises(TooLarge, match=r"A block of 10 draws needs 4\.8e-06 GB, but 1e-06 GB"):
-        store(p, tmp_path / "a", **asked, memory=1000)
-    assert not (tmp_path / "a").exists()
-
-
-def test_what_does_not_fit_is_refused(draws, tmp_path):
+def test_what_does_not_fit_is_refused(draws):
     with pytest.raises(ArgumentError, match="`weights` must have 12 columns"):
         susceptibility(draws, np.ones((1, 5)), "squares")
-    with pytest.raises(ArgumentError, match="`name` must be one of"):
+    with pytest.raises(ArgumentError, match="`observable` must be one of"):
         susceptibility(draws, np.ones((1, N)), "cubes")
     with pytest.raises(ArgumentError, match="`examples` must be indices from 0 to 11"):
         influence(draws, [12])
     with pytest.raises(TooLarge, match="Responses need"):
         influence(draws, memory=100)
-    with pytest.raises(ForetrainError, match="holds no draws"):
-        open_draws(tmp_path)
     p = posterior(squares, jnp.asarray(CENTRE), {"x": X, "y": Y}, beta=[1.0, 2.0])
     with pytest.raises(ArgumentError, match="`posterior` must have one beta and one part"):
-        store(p, tmp_path / "b")
-    with pytest.raises(ArgumentError, match="`out` must be a folder that does not exist"):
-        store(p.at(1.0), tmp_path)
+        draw(p)
     with pytest.raises(ArgumentError, match="`step` must be below"):
-        store(p.at(1.0), tmp_path / "b", step=100.0)
+        draw(p.at(1.0), step=100.0)
+    with pytest.raises(TooLarge, match=r"Draws need 3\.84e-05 GB, but 1e-06 GB are allowed"):
+        draw(p.at(1.0), chains=8, draws=100, memory=1000)

@@ -7,7 +7,6 @@ from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import Section, network_of, with_params
 from foretrain.degeneracy.transformer import of_transformer, pairs
 from foretrain.degeneracy.transformer_freedom import (
-    heads_freedom,
     product_freedom,
     transformer_freedom,
 )
@@ -80,7 +79,7 @@ def test_blocks_of_heads_whole_and_partial_by_the_jacobian(partial):
     patterns[1] = patterns[0]
     network, x = heads(values, outputs, patterns), random.standard_normal((12, 15))
     blocks = [(4, 3, 3), (2, 2, 1)] if partial else [(4, 4, 4), (2, 2, 2)]
-    counted = heads_freedom(blocks, read=5, sent=5)
+    counted = sum(product_freedom(inner, 5, 5, *ranks) for inner, *ranks in blocks)
     assert counted == free(jacobian(network, x))
     if not partial:  # d_head^2 for each of three heads, and twice that for one pair
         assert counted == 3 * 2**2 + 2 * 2**2

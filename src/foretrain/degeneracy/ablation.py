@@ -235,12 +235,3 @@ def _cut(step, below, above, f, mask):
             mine = rows.ravel() == number
             found[:, mine] = (values - above.mean) @ above.forward[mine].T
     return above.activations(found)
-
-
-def kept_for(counts: Sequence[int], losses: np.ndarray, tolerance: float) -> float:
-    """The smallest of the counts from which on every loss is at most `tolerance`; nan if the last one is above it."""
-    good = np.asarray(losses) <= tolerance
-    if not good[-1]:
-        return float("nan")
-    bad = np.flatnonzero(~good)
-    return float(counts[bad[-1] + 1 if bad.size else 0])

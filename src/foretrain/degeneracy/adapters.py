@@ -14,7 +14,8 @@ import numpy as np
 from foretrain.degeneracy import transformer
 from foretrain.degeneracy.network import Network, perceptron
 from foretrain.degeneracy.nonlinearities import NAMES, nonlinearity
-from foretrain.errors import ArgumentError, argument_error, path_argument
+from foretrain.errors import ArgumentError, StoreError, argument_error, path_argument
+from foretrain.tasks.array_files import read_npz
 
 PICKLED = (".pt", ".pth", ".pkl", ".pickle", ".bin", ".ckpt", ".joblib")
 _CONVERT = (
@@ -227,32 +228,9 @@ def _safetensors(path):
 
 
 def _npz(path):
-    from zipfile import BadZipFile, is_zipfile
-
-    damaged = argument_error("model", "be a whole .npz file", f"{path.name} is not")
-    if not is_zipfile(path):
-        raise damaged
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except ValueError:
-        rule = "be a file of arrays alone"
-        got = f"{path.name} holds pickled objects, which run code as they are opened"
-        raise argument_error("model", rule, got, _CONVERT) from None
-    except (BadZipFile, OSError, EOFError):
-        raise damaged from None
-
-
-def of_decoder(weights: Any, activation: str = "tanh") -> Network:
-    """A `foretrain.networks.embedding.Decoder`: three layers.
-
-    Args:
-        weights: Of the decoder, (in, out).
-        activation: `tanh` for the toy model of embeddings, `relu` for `foretrain.networks.perceptron`.
-    """
-    numbers = (1, 2, 3)
-    return perceptron(
-        [np.asarray(getattr(weights, f"weight_{n}")).T for n in numbers],
-        [np.asarray(getattr(weights, f"bias_{n}")) for n in numbers],
-        activation,
-    )
+        return read_npz(path)
+    except StoreError as error:
+        rule, got = "be a whole .npz file of arrays alone", str(error)
+        repair = _CONVERT if "pickled" in got else ""
+        raise argument_error("model", rule, got.rstrip("."), repair) from None

@@ -19,25 +19,6 @@ DISTANCES = {
 STEP_SHARE = {"sgld": 0.25, "baoab": 0.5, "sghmc": 0.5, "sgnht": 0.5}
 
 
-def discrete_quadratic(curvatures, beta: float, pull: float, step: float) -> float:
-    """What SGLD on all data gives of 1/2 sum h_i w_i^2 with steps of e: 1/2 sum beta h_i / [P_i (1 - e P_i/4)].
-
-    Args:
-        curvatures: h, at least 0.
-        beta: Inverse temperature.
-        pull: gamma.
-        step: e.
-
-    Returns:
-        The stationary value; inf where e >= 4/P_max.
-    """
-    h = np.asarray(curvatures, float)
-    steep = beta * h + pull
-    if step >= 4 / steep.max():
-        return np.inf
-    return float(0.5 * (beta * h / (np.where(h > 0, steep, 1) * (1 - step * steep / 4))).sum())
-
-
 @dataclass(frozen=True)
 class Coefficient:
     """Estimates for every part and inverse temperature.

@@ -36,7 +36,7 @@ from foretrain.degeneracy.synchronization import (
     grouped,
     has_gates,
 )
-from foretrain.errors import argument_error, integer
+from foretrain.errors import argument_error
 
 SOURCES = ("activations", "jacobians", "synchronized", "conditional")
 _GENERATORS = 2**25  # entries of the largest matrix of block directions whose rank is taken
@@ -339,38 +339,3 @@ def _generators(network, blocks, at):
             if block.unit:  # e_i by the unit that is always 1: the last column of either section
                 move(i, np.eye(weight.shape[1])[-1], many, gates[i])
     return moves
-
-
-def attention_freedom(head: int, heads: int, synchronized_pairs: int = 0) -> int:
-    """Free directions of an attention layer's values: d_head^2 for each head, 2 d_head^2 for each synchronised pair.
-
-    Within a head only the product ``W_O W_V`` acts, so that d_head^2 of its weights are free in every transformer; two heads
-    with the same attention pattern on all data may pass on their values through one another, both ways. A block of m heads
-    has m (m - 1) / 2 pairs. Where value or output matrices are not of full rank it is fewer beyond what activations and
-    Jacobians count.
-
-    Args:
-        head: d_head.
-        heads: In the layer.
-        synchronized_pairs: Of heads.
-    """
-    head, heads = integer("head", head, minimum=1), integer("heads", heads, minimum=1)
-    pairs = integer("synchronized_pairs", synchronized_pairs, minimum=0)
-    most = heads * (heads - 1) // 2
-    if pairs > most:
-        raise argument_error(
-            "synchronized_pairs", f"be at most {most} of {heads} heads", f"is {pairs}"
-        )
-    return head**2 * (heads + 2 * pairs)
-
-
-def synchronized_heads(patterns: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
-    """Heads in blocks of equal attention patterns, larger blocks first.
-
-    Args:
-        patterns: (head, anything): attention of each head over all queries, keys and examples.
-        tolerance: Mean square within which two patterns are one.
-    """
-    flat = np.asarray(patterns, float).reshape(len(patterns), -1)
-    apart = ((flat[:, None] - flat) ** 2).mean(-1)
-    return grouped(apart, tolerance)

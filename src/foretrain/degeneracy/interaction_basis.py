@@ -29,7 +29,7 @@ from foretrain.degeneracy.folded import (
     layers,
     steps,
 )
-from foretrain.degeneracy.moments import factor, moments, root
+from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, one_of, real
 
@@ -154,23 +154,6 @@ def _signs(rows):
         return np.ones(len(rows))
     found = np.take_along_axis(rows, np.abs(rows).argmax(1)[:, None], 1)[:, 0]
     return np.where(found < 0, -1.0, 1.0)
-
-
-def from_matrices(
-    gram: np.ndarray,
-    jacobian_gram: np.ndarray,
-    *,
-    scaling: str = "importance",
-    threshold: float = 1e-7,
-) -> LayerBasis:
-    """The basis of one layer from G and M themselves, both (d, d).
-
-    Rounding hides directions of less than about 1e-8 of the largest root mean square: where that matters, `factor` of
-    the activations and `layer_basis` see further.
-    """
-    white, unwhite = whitening(root(gram, "gram"), threshold)
-    effect = root(jacobian_gram, "jacobian_gram") @ unwhite
-    return layer_basis(white, unwhite, effect, scaling=scaling, threshold=threshold)
 
 
 def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> LayerBasis:

@@ -191,16 +191,3 @@ def _general(step: Step, pair: tuple[LayerBasis, LayerBasis], f, path):
         found += w * (above.forward @ jacobian @ below.backward)
     found *= coordinates[:, None, :]
     return (found**2).sum(0), found.sum(0)
-
-
-def layer_maps(
-    network: Network, basis: InteractionBasis
-) -> list[Callable[[np.ndarray], np.ndarray]]:
-    """For each section the map from coordinates (..., k) to the next layer's, (..., k'), as the edges see it."""
-    chain = steps(network, basis.folded)
-    return [
-        lambda c, step=step, below=below, above=above: above.coordinates(
-            step.values(below.activations(c))
-        )
-        for step, (below, above) in _pairs(chain, basis)
-    ]

@@ -81,9 +81,7 @@ def learning_coefficient(
     Raises:
         ArgumentError: An argument is out of range, or the step is above the bound.
     """
-    if sampler is None:
-        sampler = "baoab" if posterior.batch_size is None else "sgld"
-    sampler = one_of("sampler", sampler, samplers.SAMPLERS)
+    sampler = default_sampler(posterior, sampler)
     exact = sampler in samplers.EXACT
     chains, draws = integer("chains", chains, minimum=1), integer("draws", draws, minimum=4)
     warm_up = draws if warm_up is None else integer("warm_up", warm_up, minimum=0)
@@ -145,9 +143,7 @@ def learning_coefficient(
 
     steepest = curvature.at_start(posterior, pull)
     if step is not None:
-        step = real("step", step, above=0)
-        _refuse(step, 4 / steepest.max())
-        e = np.full(beta.size, step)
+        e = np.full(beta.size, checked_step(step, 4 / steepest.max()))
     else:
         steepest = curvature.bound(posterior, pull, steepest)
         e = share * 4 / steepest
@@ -268,11 +264,21 @@ def _restarted(posterior, sampler, lanes, states, lost):
     return jax.device_put(jax.tree.map(pick, fresh, states))
 
 
-def _refuse(step: float, bound: float) -> None:
+def default_sampler(posterior: Posterior, sampler: str | None) -> str:
+    """Return the sampler, checked; for None "baoab" on all data and "sgld" with minibatches."""
+    if sampler is None:
+        return "baoab" if posterior.batch_size is None else "sgld"
+    return one_of("sampler", sampler, samplers.SAMPLERS)
+
+
+def checked_step(step: float, bound: float) -> float:
+    """Return the step e; raise `ArgumentError` unless it is positive and below the bound 4/P_max."""
+    step = real("step", step, above=0)
     if step >= bound:
         raise argument_error(
             "step", f"be below {bound:.4g}, the bound 4/P_max", f"is {step:.4g}", "Try a tenth of the bound."
         )  # fmt: skip
+    return step
 
 
 def _preconditioner(posterior, beta, pull: float, e, scale, seed: int):

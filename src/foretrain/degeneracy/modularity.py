@@ -14,10 +14,9 @@ the normalised cut, each module's cut over the sum of logarithms at its nodes (i
 volumes that decides between partitions that cut nothing. The plain sum is given beside it, and can be minimised by option.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb, factorial
-from typing import Any
 
 import numpy as np
 
@@ -27,38 +26,6 @@ BALANCES = ("volume", "none")
 EXACT = 200_000  # partitions that are all looked at; of more, a heuristic looks for the best
 _EQUAL = 0.01  # weight of sum_a (volume_a / volume - 1/k)²
 _STARTS = 12
-
-
-def constrained_loss(
-    loss: Callable[[Any], Any],
-    mediators: Callable[[Any], Any],
-    at: Any,
-    strengths: Sequence[float] | None = None,
-) -> Callable[[Any], Any]:
-    """L_1(theta) + (1/n) sum_i w_i² sum_x (v_i(theta*, x) - v_i(theta, x))², eqs (31) and, with strengths, (32).
-
-    Args:
-        loss: L_1, of parameters of M1 alone.
-        mediators: Of the same parameters: v, shape (n, m); NumPy or JAX.
-        at: theta*.
-        strengths: w_i, (m,); by default 1 each, which is (31).
-    """
-    there = mediators(at)
-    weights = np.ones(there.shape[1]) if strengths is None else np.asarray(strengths, float)
-    if weights.shape != (there.shape[1],):
-        rule = f"have one number for each of the {there.shape[1]} mediating variables"
-        raise argument_error("strengths", rule, f"has shape {weights.shape}")
-
-    def constrained(theta):
-        change = (mediators(theta) - there) * weights
-        return loss(theta) + (change**2).sum() / len(there)
-
-    return constrained
-
-
-def loosened_cutoff(strength, eps: float) -> np.ndarray:
-    """Below which (1/n) sum_x (v(theta*, x) - v(theta, x))² stays where its term of the loss is below eps: eps / w², (33)."""
-    return np.asarray(_cutoff(eps) / np.asarray(strength, float) ** 2)
 
 
 def secant_freedom(strength, eps: float, full: float = 1.0) -> np.ndarray:

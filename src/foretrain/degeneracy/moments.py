@@ -18,7 +18,7 @@ from foretrain.degeneracy.folded import (
     steps,
 )
 from foretrain.degeneracy.network import Network
-from foretrain.errors import argument_error, finite_array
+from foretrain.errors import argument_error
 
 _ROWS = 1024  # that are decomposed at once, about what a cache holds
 
@@ -33,21 +33,6 @@ def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         stacked = np.concatenate([found, rows[begin : begin + _ROWS]])
         found = np.asarray(np.linalg.qr(stacked, mode="r"))
     return found
-
-
-def root(gram: np.ndarray, name: str = "gram") -> np.ndarray:
-    """A factor R of a positive semidefinite matrix, R'R = gram: exact to the square root of rounding only.
-
-    Raises:
-        ArgumentError: It is not square and symmetric.
-    """
-    gram = finite_array(name, gram, ndim=2)
-    if gram.shape[0] != gram.shape[1] or not np.allclose(
-        gram, gram.T, atol=1e-8 * np.abs(gram).max(initial=0)
-    ):
-        raise argument_error(name, "be a symmetric matrix", f"has shape {gram.shape}")
-    values, vectors = np.linalg.eigh(gram)
-    return np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
 
 
 @dataclass(frozen=True)

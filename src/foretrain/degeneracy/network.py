@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.degeneracy.nonlinearities import nonlinearity
-from foretrain.errors import argument_error, finite_array, one_of
+from foretrain.errors import argument_error, finite_array
 
 Params = dict[str, Any]
 LOSSES = ("mse", "kl")
@@ -224,17 +224,6 @@ def forward(network: Network, x: Any, params: Sequence[Params] | None = None):
     return activations(network, x, params)[-1]
 
 
-def preactivations(network: Network, x: Any, params: Sequence[Params] | None = None) -> list:
-    """p^1 to p^L: for each section ``W f + b``, (example, d_{l+1}), or None where it names no weight."""
-    layers = activations(network, x, params)
-    return [
-        None if section.weight is None else linear(section, leaves, f)
-        for section, leaves, f in zip(
-            network.sections, _params(network, params), layers[:-1], strict=True
-        )
-    ]
-
-
 def linear(section: Section, params: Params, f):
     """``W f + b`` for f (..., d_l); of NumPy or JAX, which is what comes back."""
     p = f @ params[section.weight or ""].T
@@ -243,37 +232,6 @@ def linear(section: Section, params: Params, f):
 
 def _params(network, params):
     return network.params if params is None else params
-
-
-def behavioural_loss(
-    network: Network,
-    params: Sequence[Params],
-    x: Any,
-    reference: Any = None,
-    kind: str = "mse",
-):
-    """How far the network behaves from the reference: L_B, a scalar of JAX, zero at the network's own parameters.
-
-    ``mse`` is the mean over examples of the squared distance of outputs, summed over outputs and with no 1/2; ``kl`` the
-    mean of KL(softmax of the reference || softmax of the outputs), for classifiers.
-
-    Args:
-        network: Whose behaviour is the reference.
-        params: Where the loss is taken; may be traced.
-        x: (example, d_0).
-        reference: Its outputs on x, (example, d_L), where they are at hand.
-        kind: One of `LOSSES`.
-    """
-    import jax
-    import jax.numpy as jnp
-
-    one_of("kind", kind, LOSSES)
-    reference = forward(network, x) if reference is None else reference
-    outputs = forward(network, x, params)
-    if kind == "mse":
-        return jnp.mean(jnp.sum((outputs - reference) ** 2, -1))
-    there, here = jax.nn.log_softmax(reference), jax.nn.log_softmax(outputs)
-    return jnp.mean(jnp.sum(jnp.exp(there) * (there - here), -1))
 
 
 def restricted(

@@ -19,7 +19,6 @@ their widths' sum (`heads_freedom`), which is d_head^2 for each and 2 d_head^2 f
 is on for few tokens only may have more that is free than any mean over tokens shows.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,20 +82,6 @@ def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> 
     for name, rank, most in (("left", left, min(inner, read)), ("right", right, min(inner, sent))):
         integer(name, rank, minimum=0, maximum=most)
     return inner * (read + sent) - (read * right + left * sent - left * right)
-
-
-def heads_freedom(blocks: Sequence[tuple[int, int, int]], read: int, sent: int) -> int:
-    """Free directions of values and outputs, summed over blocks of heads with equal patterns, of any rank.
-
-    Args:
-        blocks: For each block of heads the sum of their d_head, the rank of their value matrices side by side, and that of
-            their output matrices; a head whose pattern is its own is a block.
-        read: Dimension that the values read, of those that the data span.
-        sent: Dimension of the residual stream, of those that the outputs tell apart.
-
-    Supposes that what heads of different patterns pass on is independent over the data.
-    """
-    return sum(product_freedom(inner, read, sent, left, right) for inner, left, right in blocks)
 
 
 def transformer_freedom(network: Network, x: np.ndarray) -> TransformerFreedom:

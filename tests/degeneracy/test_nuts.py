@@ -1,20 +1,16 @@
-import jax.numpy as jnp
+"""The benchmark that compares sampled learning coefficients with NUTS."""
+
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from foretrain.degeneracy import coefficient
-from foretrain.degeneracy.posterior import behavioural
-from foretrain.degeneracy.reference import (
-    Distance,
-    distances,
-    reference_coefficient,
-    small_networks,
-    summary,
-    table,
-)
-from foretrain.errors import ArgumentError
 from foretrain.theory.reduced_rank import coefficient_at
 
+NUTS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "nuts.py"))
+Distance, small_networks = NUTS["Distance"], NUTS["small_networks"]
 MADE = [
     Distance("a", "sgld", 1, 2.2, 0.1, 2.0, 0.0, True, 1),
     Distance("a", "baoab", 1, 2.0, 0.3, 2.0, 0.4, True, 0),
@@ -26,10 +22,10 @@ MADE = [
 def test_distances_are_relative_and_in_standard_errors():
     assert MADE[0].relative == pytest.approx(0.1)
     assert MADE[0].in_errors == pytest.approx(2)
-    found = summary(MADE)
+    found = NUTS["summary"](MADE)
     np.testing.assert_allclose(found["sgld"], (0.1, 0.1, 0.5))
     np.testing.assert_allclose(found["baoab"], (0.05, 0.1, np.nan))
-    lines = table(MADE).splitlines()
+    lines = NUTS["table"](MADE).splitlines()
     assert lines[2] == "| a | 2.00 ± 0.00 | 1 | +10%, +2.0 | +0%, +0.0 |"
     assert lines[3] == "| a | 2.00 ± 0.00 | 10 | (-50%, -10.0) | -10%, -2.0 |"
 
@@ -48,20 +44,12 @@ def test_networks_are_singular_where_it_is_planned():
     np.testing.assert_array_equal(twice[:3], twice[3:])
 
 
-def test_too_many_parameters_for_nuts_are_refused():
-    p = behavioural(lambda w, x: x * w.sum(), jnp.ones(10_001), jnp.ones((3, 1)))
-    with pytest.raises(
-        ArgumentError, match="`posterior` must have at most 10,000 parameters for NUTS"
-    ):
-        reference_coefficient(p)
-
-
 @pytest.mark.slow
 def test_trusted_estimates_are_as_near_to_nuts_as_verdicts_say():
     """And NUTS is right where the value is known at this beta."""
     name, other = "linear 3-2-3 at zero", "relu 3-6-2, units twice"
     made = {key: p for key, p in small_networks().items() if key in (name, other)}
-    rows = distances(made, ("baoab", "sghmc"), lengths=(10,))
+    rows = NUTS["distances"](made, ("baoab", "sghmc"), lengths=(10,))
     # |V U x|^2 in the mean over white inputs is |V U|^2.
     exact = 2 * coefficient_at((3, 2, 3), 500.0, 0.5) - coefficient_at((3, 2, 3), 500.0)
     assert abs(rows[0].reference - exact) < 4 * rows[0].reference_error

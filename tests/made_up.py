@@ -14,7 +14,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.claims.claim import FAILS, HOLDS, Claim
-from foretrain.claims.sentence import judge
+from foretrain.claims.judge import judge
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.vocabulary import (
@@ -97,8 +97,8 @@ def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
     for said in catalogue.load(study).sentences:
         if id not in ("", said.id):
             continue
-        for cell in made.cells(keep=said.over):
-            claim = judge(said, cell.along(*said.over))
+        for cell in made.cells(keep=said.along):
+            claim = judge(said, cell.along(*said.along))
             if claim is not None:
                 found.setdefault(said.id, []).append(claim)
     return found

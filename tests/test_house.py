@@ -11,7 +11,7 @@ import networkx
 import numpy as np
 import pytest
 
-from foretrain.claims.sentence import Sentence, check_allowed
+from foretrain.claims.sentence import Sentence, check_inside
 from foretrain.cli import main
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
@@ -36,8 +36,9 @@ FLOORS = [
     {"report"},
     {"results"},
     {"plans"},
-    {"measures", "tasks"},
+    {"tasks"},
     {"claims"},
+    {"quantities"},
     {"words", "vocabulary", "graph", "references", "streams", "errors"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
@@ -147,11 +148,9 @@ def test_every_sentence_is_whole_and_can_fail(name):
         assert said.statement.endswith(".")
         assert said.source
         assert said.why
-        assert set(said.over) <= set(rules(study.Parameters)), said.id
-        if not callable(said.allowed):
-            check_allowed(
-                said.allowed, np.nan if callable(said.predicted) else said.predicted, said.id
-            )
+        assert set(said.along) <= set(rules(study.Parameters)), said.id
+        if not callable(said.inside):
+            check_inside(said.inside, np.nan if callable(said.near) else said.near, said.id)
 
 
 @pytest.mark.parametrize("name", catalogue.names())

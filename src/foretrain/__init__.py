@@ -2,7 +2,7 @@
 
 ``foretrain.run("routing", domains=7)`` predicts, trains and judges; ``foretrain.open(path)`` reads results again;
 ``foretrain.train(program, ...)`` trains any program without a study. Everything the author of a study needs is in
-``foretrain.study``; the pieces are in ``foretrain.graph``, ``tasks``, ``networks``, ``theory``, ``dynamics``, ``measures``.
+``foretrain.study``; the pieces are in ``foretrain.graph``, ``tasks``, ``networks``, ``theory``, ``dynamics``, ``quantities``.
 """
 
 import importlib

@@ -193,8 +193,8 @@ def _list_study(arguments):
     cost = f"about {study.card.cost}; " if study.card.cost else ""
     _print_folded(f"{study.card.source}; {cost}presets {', '.join(study.presets)}")
     for said in study.sentences if arguments.claims else ():
-        allowed = "as the parameters say" if callable(said.allowed) else interval(*said.allowed)
-        along = f"; along {', '.join(said.over)}" if said.over else ""
+        allowed = "as the parameters say" if callable(said.inside) else interval(*said.inside)
+        along = f"; along {', '.join(said.along)}" if said.along else ""
         print()
         _print_folded(f"{said.id}: {said.statement}")
         for line in (f"allowed {allowed}: {said.why}", f"{said.source}{along}"):

@@ -6,7 +6,7 @@ See `foretrain.plans.study` for what a study may define, and the page "A study o
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from foretrain.claims.sentence import Exact, PerSeed, Sentence, sentence
+from foretrain.claims.sentence import Sentence, sentence
 from foretrain.dynamics.program import (
     CONVERGED,
     DIVERGED,
@@ -17,13 +17,14 @@ from foretrain.dynamics.program import (
     Program,
 )
 from foretrain.errors import argument_error
-from foretrain.measures.learning_time import crossing_time, half_learning_times
-from foretrain.measures.trajectory import at_end
 from foretrain.plans.blocks import Run, Training
 from foretrain.plans.define import define
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
 from foretrain.plans.study import Study
+from foretrain.quantities.learning_time import crossing_time, half_learning_times
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed, generator, key, normals
 from foretrain.vocabulary import Variable, alike, declare
 

@@ -5,9 +5,10 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 _DIGITS, _MOST_DIGITS = 4, 9
 _CLOSE = 1e-8  # values closer than this, relatively, are told apart by nobody
@@ -239,3 +240,16 @@ def _fitting(character: str, encoding: str) -> str:
         return words[-1].capitalize() if "CAPITAL" in words else words[-1].lower()
     bare = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
     return bare or code
+
+
+def cell_label(values: Mapping[str, Any]) -> str:
+    """A cell of a grid in words, such as ``init_scale=0.2, rank=3``; two different cells never read alike."""
+    return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
+
+
+def value_text(value: Any) -> str:
+    """A value of an axis as it is read: the shortest text that is exactly this value."""
+    if not isinstance(value, float):
+        return str(value)
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)

@@ -4,8 +4,9 @@ import math
 import pytest
 from made_claims import made
 
-from foretrain.claims.claim import HOLDS, cell_label, claim_from_dict, unmet
+from foretrain.claims.claim import HOLDS, claim_from_dict, unmet
 from foretrain.errors import ArgumentError
+from foretrain.words import cell_label
 
 
 def test_claim_survives_json_with_infinities_cells_and_ends():

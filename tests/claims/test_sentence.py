@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from foretrain.claims.sentence import Exact, PerSeed, SentenceError, judge, sentence
+from foretrain.claims.judge import judge
+from foretrain.claims.sentence import SentenceError, sentence
 from foretrain.plans import siblings
 from foretrain.plans.grid import Grid, WithheldError
+from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS
 
 

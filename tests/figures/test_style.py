@@ -15,7 +15,6 @@ from foretrain.figures import Drawing, points, save
 from foretrain.figures.style import (
     PALETTE,
     WIDTH,
-    axis_label,
     band_label,
     few_log_ticks,
     legend_below,
@@ -26,6 +25,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.quantities.curves import axis_label
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from foretrain.measures import alignment as columns
 from foretrain.networks import factorization, factorization_rows
 from foretrain.networks import factorization_start as drawn
 from foretrain.networks.factorization import Factors
+from foretrain.quantities import alignment as columns
 
 
 def setting(seed, dimension, rank, components, scale=1.0):

@@ -9,11 +9,11 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.measures.alignment import alignment
-from foretrain.measures.bumps import bumps_per_component
 from foretrain.networks.factorization_start import exchanged
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan, runs
+from foretrain.quantities.alignment import alignment
+from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.bumps import alignment_figure, study, theory
 from foretrain.theory.first_target import first_targets

@@ -7,9 +7,9 @@ import pytest
 
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
-from foretrain.measures import bump_counter
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
+from foretrain.quantities import bump_counter
 from foretrain.streams import Seed
 from foretrain.studies.s_curves import theory
 from foretrain.studies.s_curves.study import Parameters

@@ -9,9 +9,9 @@ from foretrain.dynamics.program import FAILED, completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
 from foretrain.laboratory import conduct
-from foretrain.measures.threshold import closing_threshold
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
+from foretrain.quantities.threshold import closing_threshold
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.image_routing import claims, study, theory, training

@@ -3,7 +3,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.measures.curve_deviation import falling
+from foretrain.quantities.curve_deviation import falling
 from foretrain.streams import Seed
 from foretrain.studies.initialization import study
 from foretrain.studies.initialization import theory as theory_of

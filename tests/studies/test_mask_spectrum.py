@@ -3,7 +3,7 @@ import pytest
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.measures.distribution import distance
+from foretrain.quantities.distribution import distance
 from foretrain.streams import Seed
 from foretrain.studies.mask_spectrum import study
 from foretrain.theory.random_matrix import bernoulli_edge

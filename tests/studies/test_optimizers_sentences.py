@@ -10,9 +10,9 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.measures.learning_time import crossing_time
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.learning_time import crossing_time
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import claims, study, theory
 from foretrain.theory import published_rules

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import foretrain
-from foretrain.measures.trajectory import at_end
 from foretrain.plans import catalogue
+from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed
 from foretrain.studies.parallelograms import claims, study
 from foretrain.theory import parallelograms

@@ -9,10 +9,10 @@ import foretrain
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
 from foretrain.errors import ArgumentError
-from foretrain.measures.bumps import bumps_per_component
 from foretrain.networks.factorization import Factors
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
+from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.s_curves import theory
 from foretrain.studies.s_curves.study import Parameters

@@ -4,8 +4,8 @@ import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
-from foretrain.measures.curve_deviation import closest
 from foretrain.plans.plan import make_plan
+from foretrain.quantities.curve_deviation import closest
 from foretrain.streams import Seed
 from foretrain.studies.xor.gatings import SINGLE, candidates, gatings
 from foretrain.studies.xor.study import decoupled_strength

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.measures.plateaus import plateau_length
+from foretrain.quantities.plateaus import plateau_length
 from foretrain.theory import rank_one
 from foretrain.theory.rank_one import RankOneState, loss, reduce
 from foretrain.theory.rank_one_plateau import (

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.measures.representation import cross_domain_similarity
+from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.tasks.masks import circulant, random_rows
 from foretrain.theory import routing_from_random
 from foretrain.theory.mixed_race import clock_at, random_growth, random_scheme

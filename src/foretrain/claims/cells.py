@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim, cell_label
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
+from foretrain.words import cell_label
 
 _NAMED = 3
 

@@ -13,11 +13,11 @@ the document has it, and a second one, which names the first in `corrects`, stat
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from foretrain.errors import argument_error
+from foretrain.words import cell_label
 
 HOLDS, FAILS, INCONCLUSIVE = "holds", "fails", "inconclusive"
 VERDICTS = (HOLDS, FAILS, INCONCLUSIVE)
@@ -54,6 +54,7 @@ class Claim:
         note: A sentence for the reader, such as what the number is.
         rank: ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of
             the experiment itself: conservation laws, negative controls).
+        reads: Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
     """
 
     id: str
@@ -77,6 +78,7 @@ class Claim:
     unit: str = "1"
     note: str = ""
     rank: str = DETAIL
+    reads: str = ""
 
     def __post_init__(self):
         if self.rank not in RANKS:
@@ -115,19 +117,6 @@ def claim_from_dict(fields: dict) -> Claim:
 
 def _json_number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def cell_label(values: Mapping[str, Any]) -> str:
-    """A cell of a grid in words, such as ``init_scale=0.2, rank=3``; two different cells never read alike."""
-    return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
-
-
-def value_text(value: Any) -> str:
-    """A value of an axis as it is read: the shortest text that is exactly this value."""
-    if not isinstance(value, float):
-        return str(value)
-    short = f"{value:g}"
-    return short if float(short) == value else repr(value)
 
 
 def unmet(claims: Iterable[Claim]) -> list[Claim]:

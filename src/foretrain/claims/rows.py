@@ -5,15 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.cells import CellClaims, gather, place
-from foretrain.claims.claim import (
-    FAILS,
-    HOLDS,
-    INCONCLUSIVE,
-    VERDICTS,
-    Claim,
-    value_text,
-)
-from foretrain.words import count, digits_to_tell_apart, interval, number
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
+from foretrain.words import count, digits_to_tell_apart, interval, number, value_text
 
 MOST_CELLS = 50
 RULE = (

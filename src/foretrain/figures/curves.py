@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 from matplotlib.colors import to_hex
 
-from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing
-from foretrain.figures.readings import (
+from foretrain.figures.style import (
+    PALETTE,
+    legend_below,
+    panels,
+    seed_band,
+    shades,
+    style,
+    theory_line,
+)
+from foretrain.quantities.curves import (
     abscissa,
+    axis_label,
     by_seed,
     curve_names,
     held_to_end,
@@ -24,17 +33,8 @@ from foretrain.figures.readings import (
     some,
     thinned,
 )
-from foretrain.figures.style import (
-    PALETTE,
-    axis_label,
-    legend_below,
-    panels,
-    seed_band,
-    shades,
-    style,
-    theory_line,
-)
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
+from foretrain.words import cell_label
 
 _FIGURES = 6
 _PANELS = 6

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.claim import value_text
-from foretrain.figures.readings import (
+from foretrain.quantities.curves import (
     abscissa,
+    axis_label,
     by_seed,
     curve_names,
     held_to_end,
@@ -16,7 +16,7 @@ from foretrain.figures.readings import (
     some,
     thinned,
 )
-from foretrain.figures.style import axis_label
+from foretrain.words import value_text
 
 _NUMBERS = 60_000  # in all, some seven characters each
 _VARIABLES, _VALUES, _LINES, _SEEDS = 8, 12, 6, 5

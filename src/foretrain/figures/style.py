@@ -336,16 +336,6 @@ def legend_below(figure: Any, columns: int = 3):
         legend.remove()
 
 
-def axis_label(array: xr.DataArray, name: str | None = None) -> str:
-    """Label of an axis: `name`, else the array's name in words, and its unit.
-
-    The unit is attrs ``units``; none is written for a pure number, whose unit is "1".
-    """
-    text = name or str(array.name or "").replace("_", " ").capitalize()
-    unit = str(array.attrs.get("units", "1"))
-    return text if unit in ("1", "") else f"{text} ({unit})"
-
-
 def few_log_ticks(ax: Axes) -> None:
     """At most four labels on each logarithmic axis that shows little more than a decade, and none between them."""
     for axis, scale in ((ax.xaxis, ax.get_xscale()), (ax.yaxis, ax.get_yscale())):

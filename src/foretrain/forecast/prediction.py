@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from foretrain.measures.plateaus import plateaus
+from foretrain.quantities.plateaus import plateaus
 from foretrain.theory.reduction import TOLERANCE, Reduction
 
 # Part of the loss at the start by which an end must lie above the attainable loss to count as above it.

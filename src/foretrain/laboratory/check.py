@@ -139,7 +139,7 @@ def _no_runs(plan) -> Grid:
 
 def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
     """Raise where a sentence that speaks of a cell allows or predicts there what cannot be judged."""
-    laid = cell.along(*said.over).blind()
+    laid = cell.along(*said.along).blind()
     try:
         if said.where is None or said.where(laid):
             said.fixed(laid)
@@ -148,7 +148,7 @@ def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
     except WithheldError:
         raise
     except (SentenceError, ValueError, ArithmeticError):
-        if not swept & set(said.over):
+        if not swept & set(said.along):
             raise  # along a swept axis one value is not what it speaks of
 
 

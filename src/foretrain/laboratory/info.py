@@ -53,8 +53,8 @@ def info(study: str | Path | Study) -> dict[str, Any]:
                 "id": said.id,
                 "sentence": said.statement,
                 "allowed": None
-                if callable(said.allowed)
-                else [end if math.isfinite(end) else None for end in said.allowed],
+                if callable(said.inside)
+                else [end if math.isfinite(end) else None for end in said.inside],
                 "why": said.why,
                 "source": said.source,
                 "corrects": said.corrects,

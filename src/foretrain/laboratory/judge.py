@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.claims.sentence import Sentence, judge
+from foretrain.claims.judge import judge
+from foretrain.claims.sentence import Sentence
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.place import place
@@ -48,15 +49,15 @@ def judged(
         return [], []
     groups: dict[tuple[str, ...], list[Sentence]] = {}
     for said in study.sentences:
-        groups.setdefault(said.over, []).append(said)
-    total = sum(_number(grid, over) for over in groups)
+        groups.setdefault(said.along, []).append(said)
+    total = sum(_number(grid, along) for along in groups)
     claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
     problems: dict[str, Problem] = {}
     done = 0
-    for over, sentences in groups.items():
-        for cell in grid.cells(keep=over):
+    for along, sentences in groups.items():
+        for cell in grid.cells(keep=along):
             tell(Stage("Judging", done, total, "cells"))
-            laid = cell.along(*over)
+            laid = cell.along(*along)
             for said in sentences:
                 try:
                     claim = judge(said, laid)
@@ -70,8 +71,8 @@ def judged(
     return [claim for found in claims.values() for claim in found], list(problems.values())
 
 
-def _number(grid: Grid, over: Iterable[str]) -> int:
-    return int(np.prod([len(values) for name, values in grid.axes.items() if name not in over]))
+def _number(grid: Grid, along: Iterable[str]) -> int:
+    return int(np.prod([len(values) for name, values in grid.axes.items() if name not in along]))
 
 
 def any_run(data) -> bool:

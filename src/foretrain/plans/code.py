@@ -25,7 +25,7 @@ _ROOMS = {
     "training",
     "networks",
     "dynamics",
-    "measures",
+    "quantities",
     "tasks",
     "theory",
     "degeneracy",

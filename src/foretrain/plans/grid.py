@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.claim import Scalar, cell_label
+from foretrain.claims.claim import Scalar
 from foretrain.errors import ForetrainError
-from foretrain.measures.settling import unsettled
+from foretrain.quantities.settling import unsettled
 from foretrain.streams import Seed
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS
+from foretrain.words import cell_label
 
 _LOST = {MISSING: "missing", DIVERGED: "diverged", FAILED: "failed"}
 

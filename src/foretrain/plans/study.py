@@ -345,28 +345,33 @@ class Study:
 
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Its sentences, in the order in which they stand in the file; raises `StudyError` if two share an id."""
-        names = self.part("claims") or self.part("study") or {}
-        found = tuple(
-            dict.fromkeys(value for value in names.values() if isinstance(value, Sentence))
-        )
-        ids = [said.id for said in found]
-        for said in found:
-            for name in said.over:
+        """Its sentences, the rows of ``CLAIMS``; raises `StudyError` where one is none, or two share an id."""
+        rows = self._find("claims", "CLAIMS")
+        if rows is None:
+            names = self.part("claims") or self.part("study") or {}
+            rows = dict.fromkeys(value for value in names.values() if isinstance(value, Sentence))
+        ids = []
+        for said in rows:
+            if not isinstance(said, Sentence):
+                rule = f"`CLAIMS` of the study `{self.name}` must hold rows made by `claim(...)`"
+                raise StudyError(f"{rule}, but holds {said!r}.")
+            for name in said.along:
                 if name not in rules(self.Parameters):
                     raise StudyError(
                         f"The sentence `{said.id}` must look along parameters, but names `{name}`."
                     )
-            if ids.count(said.id) > 1:
+            if said.id in ids:
                 raise StudyError(
                     f"Sentences of the study `{self.name}` must have distinct ids, but two are `{said.id}`."
                 )
+            ids.append(said.id)
+        for said in rows:
             if said.corrects and said.corrects not in ids:
                 raise StudyError(
                     f"The sentence `{said.id}` of the study `{self.name}` must correct one of its sentences, but names "
                     f"`{said.corrects}`."
                 )
-        return found
+        return tuple(rows)
 
     @cached_property
     def shows(self) -> dict[str, tuple[str, ...]]:

@@ -44,6 +44,7 @@ _VARIABLES = declare(
     Variable("unit", _CLAIM, kind="str", meaning="Unit of predicted and measured."),
     Variable("note", _CLAIM, kind="str", meaning="A sentence for the reader."),
     Variable("rank", _CLAIM, kind="str", meaning="headline, detail or control."),
+    Variable("reads", _CLAIM, kind="str", meaning="Variables that its quantity reads."),
 )
 _NEW = {variable.name: variable for variable in _VARIABLES}
 # Schema 1 had the cell in the id and fewer entries.
@@ -59,8 +60,9 @@ _SINCE = (
     "scale",
     "along",
     "rank",
+    "reads",
 )
-_LATER = ("rank",)  # stores that were written before claims had these take their defaults
+_LATER = ("rank", "reads")  # stores that were written before claims had these take their defaults
 _OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
 _OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
 

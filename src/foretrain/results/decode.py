@@ -168,6 +168,7 @@ class StoredClaim(Struct, kw_only=True):
     unit: str = "1"
     note: str = ""
     rank: Literal["headline", "detail", "control"] = "detail"
+    reads: str = ""
 
 
 class _OldClaim(Struct, kw_only=True):

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import PerSeed, Sentence, sentence
-from foretrain.measures.rank_correlation import rank_correlation
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import Sentence, sentence
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.rank_correlation import rank_correlation
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.embedding import operation
 
 SLACK = 1e-6  # rounding of shares in float32

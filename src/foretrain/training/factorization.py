@@ -188,8 +188,8 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
     from jax import lax
 
     from foretrain.dynamics import descent
-    from foretrain.measures import bump_counter
     from foretrain.networks import factorization_rows as network
+    from foretrain.quantities import bump_counter
 
     rule, followed = RULES[optimizer], min(components, TRACKED)
 

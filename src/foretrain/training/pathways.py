@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
 from foretrain.dynamics.program import Program
 from foretrain.graph import Graph
-from foretrain.measures.gates import lead_of_fastest
 from foretrain.networks.gated import initial_weights
 from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.gates import lead_of_fastest
 from foretrain.streams import Seed, generator
 
 SOLVED = 1e-12  # least squares in float64 reach zero to rounding; gatings that cannot solve a task leave far more

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, sentence
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.measured import Exact
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.routing import mask
 
 OURS = "docs/theory/routing.md"

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.sentence import Exact, Sentence, sentence
-from foretrain.measures.settling import unsettled
+from foretrain.claims.sentence import Sentence, sentence
+from foretrain.quantities.measured import Exact
+from foretrain.quantities.settling import unsettled
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS, STALLED
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.measures.power_law import power
+from foretrain.quantities.power_law import power
 from foretrain.study import Exact, sentence
 
 from .study import SOURCE

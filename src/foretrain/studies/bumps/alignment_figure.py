@@ -13,8 +13,8 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
-from foretrain.measures.bumps import bumps
 from foretrain.plans.grid import Grid
+from foretrain.quantities.bumps import bumps
 from foretrain.streams import Seed
 from foretrain.studies.bumps.theory import flow, record
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.measures import competition
-from foretrain.measures.stability import is_stable
 from foretrain.plans.grid import Grid
+from foretrain.quantities import competition
+from foretrain.quantities.stability import is_stable
 from foretrain.vocabulary import DIVERGED
 
 OURS = "docs/studies/bumps.md"

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import ALWAYS, NEGATIVE, POSITIVE, around
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures import competition
+from foretrain.claims.sentence import sentence
 from foretrain.plans.grid import Grid
+from foretrain.quantities import competition
+from foretrain.quantities.allowed import ALWAYS, NEGATIVE, POSITIVE, around
+from foretrain.quantities.measured import PerSeed
 from foretrain.studies.bumps import cells
 from foretrain.studies.bumps.cells import STABLE, bumps, calm, first_and_bumps, mean, proportion
 from foretrain.studies.bumps.full_rank_claims import (  # noqa: F401

@@ -4,7 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import (
+from foretrain.claims.sentence import sentence
+from foretrain.plans.grid import Grid
+from foretrain.quantities.allowed import (
     FOUND,
     NOT_FOUND,
     POSITIVE,
@@ -12,10 +14,8 @@ from foretrain.claims.allowed import (
     by_settings,
     over_settings,
 )
-from foretrain.claims.sentence import sentence
-from foretrain.measures.plateaus import formed_on_plateaus, plateaus_of_runs
-from foretrain.measures.steps import plateau_strengths
-from foretrain.plans.grid import Grid
+from foretrain.quantities.plateaus import formed_on_plateaus, plateaus_of_runs
+from foretrain.quantities.steps import plateau_strengths
 from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable, starts_small
 from foretrain.training.factorization import REFERENCE_RATES, THREAD
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures import competition
+from foretrain.claims.sentence import sentence
+from foretrain.quantities import competition
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.measured import PerSeed
 from foretrain.studies.bumps import cells
 from foretrain.studies.bumps.cells import STABLE, first_and_bumps, mean, of_rank, proportion
 from foretrain.training.factorization import THREAD

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.measures.alignment import alignment
-from foretrain.measures.bumps import bumps_per_component
+from foretrain.quantities.alignment import alignment
+from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
 from foretrain.studies.bumps.study import Parameters, draw_start
 from foretrain.theory.factorization_flow import course

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import around
-from foretrain.measures.slopes import slopes
+from foretrain.quantities.allowed import around
+from foretrain.quantities.slopes import slopes
 from foretrain.studies.circulant.study import ABOVE, LIMIT
 from foretrain.study import CONVERGED, Exact, PerSeed, sentence
 from foretrain.training import masked_rank_one_claims as common

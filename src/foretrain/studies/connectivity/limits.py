@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.allowed import POSITIVE
+from foretrain.quantities.allowed import POSITIVE
 from foretrain.studies.connectivity.counts import (
     IF_AND_ONLY_IF,
     LIMIT,

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.curve_deviation import mean_deviation
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.curve_deviation import mean_deviation
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.pathways import FASTEST, by_gating, describe, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"

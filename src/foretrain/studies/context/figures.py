@@ -6,8 +6,9 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
-from foretrain.figures.style import DIVERGING, PALETTE, axis_label, panels, titled_panels
+from foretrain.figures.style import DIVERGING, PALETTE, panels, titled_panels
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curves import axis_label
 from foretrain.training.pathways import SOLVED
 
 _GATINGS = {"always-on": "vermillion", "per-context": "blue"}

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.forecast.gatings import rank_gatings
-from foretrain.measures.gates import gate_agreement
 from foretrain.plans.grid import Grid
+from foretrain.quantities.gates import gate_agreement
 from foretrain.streams import Seed
 from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
 from foretrain.studies.context.training import cued_inputs, data, in_first_context, start_weights

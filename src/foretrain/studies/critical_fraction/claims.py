@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST, NEGATIVE, POSITIVE
-from foretrain.claims.sentence import Exact, sentence
-from foretrain.measures.rank_correlation import concordance, jackknifed
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import MOST, NEGATIVE, POSITIVE
+from foretrain.quantities.measured import Exact
+from foretrain.quantities.rank_correlation import concordance, jackknifed
 from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import by_size, growth, swept_sizes

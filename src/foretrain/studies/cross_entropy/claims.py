@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import FOUND, POSITIVE, around, by_settings, over_settings
-from foretrain.measures.learning_time import crossing_time
-from foretrain.measures.plateaus import plateau_strengths
-from foretrain.measures.tail import floor_share, tail_exponent
-from foretrain.measures.trajectory import at_end, curves
+from foretrain.quantities.allowed import FOUND, POSITIVE, around, by_settings, over_settings
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.plateaus import plateau_strengths
+from foretrain.quantities.tail import floor_share, tail_exponent
+from foretrain.quantities.trajectory import at_end, curves
 from foretrain.studies.cross_entropy.study import LARGE_SCALE
 from foretrain.studies.cross_entropy.theory import END, SEEDS
 from foretrain.study import sentence

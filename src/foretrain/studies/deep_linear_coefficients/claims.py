@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.trajectory import at_end
 from foretrain.theory.aoyagi import deep_linear, largest
 from foretrain.theory.reduced_rank import coefficient_at
 from foretrain.vocabulary import DIVERGED

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST, NEGATIVE, POSITIVE
-from foretrain.measures.rank_correlation import jackknifed, rank_correlation
+from foretrain.quantities.allowed import MOST, NEGATIVE, POSITIVE
+from foretrain.quantities.rank_correlation import jackknifed, rank_correlation
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.training.routing import items_task
 

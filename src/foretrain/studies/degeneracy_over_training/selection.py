@@ -11,7 +11,7 @@ import numpy as np
 from foretrain import study as lab
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
-from foretrain.measures.rank_correlation import concordance
+from foretrain.quantities.rank_correlation import concordance
 from foretrain.theory.aoyagi import deep_linear
 
 from .curvature import effective, of_network

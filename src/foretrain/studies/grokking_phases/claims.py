@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import ALWAYS, POSITIVE, SOME
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.rank_correlation import rank_correlation
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.rank_correlation import rank_correlation
 
 from .reading import (
     RATES,

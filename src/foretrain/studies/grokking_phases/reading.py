@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretrain.measures.rank_correlation import ranks
-from foretrain.measures.trajectory import at_end
+from foretrain.quantities.rank_correlation import ranks
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.embedding import PHASES, operation
 from foretrain.training.embedding_claims import SLACK
 

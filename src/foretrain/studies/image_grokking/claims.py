@@ -4,9 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.power_law import power
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import MOST
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.power_law import power
 from foretrain.theory.lazy_perceptron import shrinking
 from foretrain.training.embedding import PHASES
 from foretrain.training.image_perceptron import first_steps, phase

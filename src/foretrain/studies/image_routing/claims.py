@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.learning_time import half_fall_time
-from foretrain.measures.threshold import closing_threshold
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.learning_time import half_fall_time
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.threshold import closing_threshold
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.routing_claims import (
     AXES,
     by_pair,

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from foretrain.claims.claim import cell_label
 from foretrain.figures import Drawing, finished
 from foretrain.figures.routes import draw_accuracy
 from foretrain.figures.style import INK, PALETTE, panels, seed_band, titled_panels
-from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
+from foretrain.quantities.trajectory import at_end
 from foretrain.training.routing_claims import AXES
+from foretrain.words import cell_label
 
 _KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
 SHOWS = {

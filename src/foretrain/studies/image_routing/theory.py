@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.measures.learning_time import crossing_time
+from foretrain.quantities.learning_time import crossing_time
 from foretrain.streams import Seed
 from foretrain.studies.image_routing.study import Parameters
 from foretrain.studies.image_routing.training import domain_data, kept, start

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from foretrain.claims.allowed import around
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.learning_time import fall_times
-from foretrain.measures.representation import cross_domain_similarity
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import around
+from foretrain.quantities.learning_time import fall_times
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.studies.initialization.wide_claims import (  # noqa: F401
     ALONG,
     PERSISTS,

@@ -8,16 +8,16 @@ from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import (
     DIVERGING,
     PALETTE,
-    axis_label,
     few_log_ticks,
     panels,
     seed_band,
     simulation_line,
     theory_line,
 )
-from foretrain.measures.learning_time import fall_times
-from foretrain.measures.representation import cross_domain_similarity
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curves import axis_label
+from foretrain.quantities.learning_time import fall_times
+from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.training.routing import ITEMS
 
 _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.measures.curve_deviation import falling
-from foretrain.measures.representation import cross_domain_similarity
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curve_deviation import falling
+from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
 from foretrain.tasks.masks import is_biregular

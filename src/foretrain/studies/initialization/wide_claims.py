@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import around
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.learning_time import mean_fall_time
-from foretrain.measures.representation import cross_domain_similarity
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import around
+from foretrain.quantities.learning_time import mean_fall_time
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.studies.initialization.study import variants
 from foretrain.studies.initialization.theory import kernel_of_seed, lazy_limit
 from foretrain.training.routing import ITEMS, items_task

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from foretrain.claims.deviation import largest
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.measured import Exact, PerSeed, largest
+from foretrain.quantities.trajectory import at_end
 from foretrain.theory.landscapes import temperature_from_volume
 
 from .study import SCALES, SOURCE, THROWN, of

@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, panels, theory_line
-from foretrain.measures.trajectory import at_end
+from foretrain.quantities.trajectory import at_end
 
 from .claims import slopes
 from .study import NAMES, SCALES, of

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.measures.distribution import distance
+from foretrain.quantities.distribution import distance
 from foretrain.studies.mask_spectrum.study import smaller
 from foretrain.study import PerSeed, sentence
 from foretrain.theory import random_matrix

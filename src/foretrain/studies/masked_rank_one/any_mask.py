@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretrain.measures.slopes import slopes
+from foretrain.quantities.slopes import slopes
 from foretrain.studies.masked_rank_one.study import LIMIT
 from foretrain.study import CONVERGED, Exact, PerSeed, sentence
 from foretrain.training.masked_rank_one_claims import OURS

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.measures.slopes import slopes
+from foretrain.quantities.slopes import slopes
 from foretrain.studies.masked_rank_one.any_mask import (  # noqa: F401
     across_components,
     any_mask_trains,

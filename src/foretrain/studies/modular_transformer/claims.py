@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.frequency import frequency_shares, principal_axes
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import MOST
+from foretrain.quantities.frequency import frequency_shares, principal_axes
+from foretrain.quantities.measured import PerSeed
 from foretrain.training.embedding import PHASES
 
 PAPER = "Liu et al. (2022), "

@@ -5,7 +5,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, legend_below, panels, simulation_line
-from foretrain.measures.frequency import frequency_shares, principal_axes
+from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.training.embedding import PHASES
 from foretrain.training.transformer import AXES_OF
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.deviation import largest
+from foretrain.quantities.measured import largest
 from foretrain.study import sentence
 
 from .sampled_claims import (  # noqa: F401

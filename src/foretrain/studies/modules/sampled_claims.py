@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import POSITIVE, around
-from foretrain.claims.deviation import largest
+from foretrain.quantities.allowed import POSITIVE, around
+from foretrain.quantities.measured import largest
 from foretrain.study import Exact, PerSeed, sentence
 
 from .entangled import IN, OUT, limits

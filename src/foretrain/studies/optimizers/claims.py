@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.measures.curve_deviation import largest_deviation, largest_difference
-from foretrain.measures.plateaus import plateau_share
-from foretrain.measures.time_rescaling import time_rescalings
-from foretrain.measures.trajectory import at_end, curves
+from foretrain.quantities.curve_deviation import largest_deviation, largest_difference
+from foretrain.quantities.plateaus import plateau_share
+from foretrain.quantities.time_rescaling import time_rescalings
+from foretrain.quantities.trajectory import at_end, curves
 from foretrain.studies.optimizers.study import STRONG, forgotten, relative
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.theory.published_rules import forgetting

@@ -15,9 +15,9 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
-from foretrain.measures.learning_time import crossing_time
-from foretrain.measures.trajectory import curves
 from foretrain.plans.grid import Grid
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.trajectory import curves
 from foretrain.studies.optimizers.study import STRONG, forgotten, relative
 from foretrain.theory.published_rules import forgetting
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band, theory_line
-from foretrain.measures.trajectory import at_end
+from foretrain.quantities.trajectory import at_end
 from foretrain.theory.parallelograms import implied
 from foretrain.training.embedding import mapped_places, operation
 from foretrain.training.embedding_claims import by_size, ends

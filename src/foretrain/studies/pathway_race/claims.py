@@ -5,8 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.trajectory import at_end
 from foretrain.studies.pathway_race.study import handicap, part_factors, variants
 from foretrain.studies.pathway_race.theory import (
     DUELS,

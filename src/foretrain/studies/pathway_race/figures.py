@@ -14,8 +14,8 @@ from foretrain.figures.style import (
     theory_line,
     titled_panels,
 )
-from foretrain.measures.trajectory import at_end
 from foretrain.plans.grid import Grid
+from foretrain.quantities.trajectory import at_end
 from foretrain.studies.pathway_race.theory import DUELS, half_times
 from foretrain.training.routing import items_task
 

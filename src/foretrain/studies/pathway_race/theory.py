@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.measures.learning_time import half_times_of_runs
 from foretrain.plans.grid import Grid
+from foretrain.quantities.learning_time import half_times_of_runs
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race.study import Parameters, handicap, part_factors
 from foretrain.studies.pathway_race.training import descent_step, inputs, part_scales

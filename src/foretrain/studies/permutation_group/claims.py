@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from foretrain.claims.allowed import ALWAYS, MOST, NEGATIVE, POSITIVE
-from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, POSITIVE
+from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.tasks.groups import permutation_matrices
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import (

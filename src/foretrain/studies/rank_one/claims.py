@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.allowed import around
-from foretrain.measures.curve_deviation import largest_deviation
-from foretrain.measures.plateaus import plateau_lengths
-from foretrain.measures.trajectory import at_end, furthest, half_gone
+from foretrain.quantities.allowed import around
+from foretrain.quantities.curve_deviation import largest_deviation
+from foretrain.quantities.plateaus import plateau_lengths
+from foretrain.quantities.trajectory import at_end, furthest, half_gone
 from foretrain.study import Exact, sentence
 from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.rank_one_plateau import early_solution, plateau, typical_start

@@ -4,8 +4,9 @@ from itertools import cycle
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
-from foretrain.figures.style import PALETTE, axis_label, panels, simulation_line, theory_line
+from foretrain.figures.style import PALETTE, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curves import axis_label
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other

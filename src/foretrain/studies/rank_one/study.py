@@ -71,9 +71,9 @@ def program(p: Parameters) -> Program:
     import jax.numpy as jnp
 
     from foretrain.dynamics import descent
-    from foretrain.measures.alignment import alignment
     from foretrain.networks import factorization as network
     from foretrain.networks.factorization import Factors
+    from foretrain.quantities.alignment import alignment
 
     def target(inputs):
         return Factors(inputs["a"][:, None], inputs["b"][:, None])

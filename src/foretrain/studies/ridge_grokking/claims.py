@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST
-from foretrain.measures.power_law import power
-from foretrain.measures.slopes import slopes
+from foretrain.quantities.allowed import MOST
+from foretrain.quantities.power_law import power
+from foretrain.quantities.slopes import slopes
 from foretrain.study import Exact, sentence
 from foretrain.theory.ridge import typical_generalisation
 

@@ -4,13 +4,14 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import around
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures import learning_time
-from foretrain.measures.agreement import balanced_agreement
-from foretrain.measures.curve_deviation import deviation_while_learning
-from foretrain.measures.learning_time import crossing_time, half_learning_times
-from foretrain.measures.trajectory import at_end
+from foretrain.claims.sentence import sentence
+from foretrain.quantities import learning_time
+from foretrain.quantities.agreement import balanced_agreement
+from foretrain.quantities.allowed import around
+from foretrain.quantities.curve_deviation import deviation_while_learning
+from foretrain.quantities.learning_time import crossing_time, half_learning_times
+from foretrain.quantities.measured import Exact, PerSeed
+from foretrain.quantities.trajectory import at_end
 from foretrain.studies.routing.sharing import (  # noqa: F401
     OURS,
     PAPER,

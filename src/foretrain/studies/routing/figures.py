@@ -12,7 +12,6 @@ from foretrain.figures.style import (
     PALETTE,
     SECOND_DASHES,
     SEQUENTIAL,
-    axis_label,
     panels,
     seed_band,
     simulation_line,
@@ -20,6 +19,7 @@ from foretrain.figures.style import (
     titled_panels,
 )
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curves import axis_label
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.training.routing import LAYERS, maps, mask
 

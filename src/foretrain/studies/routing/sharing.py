@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.allowed import around
 from foretrain.claims.sentence import sentence
-from foretrain.measures.learning_time import crossing_time
-from foretrain.measures.representation import cross_domain_similarity
-from foretrain.measures.trajectory import at_end
+from foretrain.quantities.allowed import around
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.representation import cross_domain_similarity
+from foretrain.quantities.trajectory import at_end
 from foretrain.studies.routing import theory
 from foretrain.studies.routing.study import SMALLER, task
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import (
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import (
     FOUND,
     MOST,
     NEVER,
@@ -14,10 +15,10 @@ from foretrain.claims.allowed import (
     by_settings,
     over_settings,
 )
-from foretrain.claims.sentence import Exact, sentence
-from foretrain.measures.steps import plateau_strengths
-from foretrain.measures.time_rescaling import time_rescalings
-from foretrain.measures.trajectory import at_end, curves
+from foretrain.quantities.measured import Exact
+from foretrain.quantities.steps import plateau_strengths
+from foretrain.quantities.time_rescaling import time_rescalings
+from foretrain.quantities.trajectory import at_end, curves
 from foretrain.studies.s_curves.prediction_claims import (  # noqa: F401
     flow_loss,
     flow_start,

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.allowed import MOST, POSITIVE
 from foretrain.claims.sentence import sentence
+from foretrain.quantities.allowed import MOST, POSITIVE
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import FLOW_SEEDS
 from foretrain.theory import factorization_flow

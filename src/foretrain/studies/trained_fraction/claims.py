@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from foretrain.claims.allowed import around
-from foretrain.claims.sentence import PerSeed, sentence
-from foretrain.measures.agreement import balanced_agreement
-from foretrain.measures.representation import domain_cosine
-from foretrain.measures.threshold import lasting_threshold
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.agreement import balanced_agreement
+from foretrain.quantities.allowed import around
+from foretrain.quantities.measured import PerSeed
+from foretrain.quantities.representation import domain_cosine
+from foretrain.quantities.threshold import lasting_threshold
 from foretrain.studies.trained_fraction.study import SMALLER
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.theory.routing_from_random import parts_of_mask, parts_similarity

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from foretrain.measures.threshold import lasting_threshold
+from foretrain.quantities.threshold import lasting_threshold
 from foretrain.studies.translation.departure import (  # noqa: F401  sentences of this study
     alignment_exponent,
     departure_time,

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from foretrain.measures.slopes import slopes
+from foretrain.quantities.slopes import slopes
 from foretrain.studies.translation.study import departure_scale
 from foretrain.study import PerSeed, sentence
 from foretrain.theory.connectivity import joining_times

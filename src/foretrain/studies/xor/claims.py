@@ -4,10 +4,11 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import Exact, PerSeed, sentence
-from foretrain.measures.curve_deviation import mean_deviation
-from foretrain.measures.gates import angle_clusters
-from foretrain.measures.learning_time import crossing_time
+from foretrain.claims.sentence import sentence
+from foretrain.quantities.curve_deviation import mean_deviation
+from foretrain.quantities.gates import angle_clusters
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.studies.xor.gatings import SINGLE
 from foretrain.studies.xor.study import decoupled_strength, natural_strength
 from foretrain.studies.xor.training import start_weights

@@ -9,8 +9,8 @@ from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import INK, PALETTE, panels, simulation_line, theory_line
-from foretrain.measures.gates import angle_clusters
 from foretrain.plans.grid import Grid
+from foretrain.quantities.gates import angle_clusters
 
 _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
 SHOWS = {

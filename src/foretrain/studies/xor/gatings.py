@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.forecast.gatings import rank_gatings
-from foretrain.measures.gates import gate_agreement
+from foretrain.quantities.gates import gate_agreement
 from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import xor
 from foretrain.theory.rectified_start import self_consistent

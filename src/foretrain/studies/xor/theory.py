@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.measures.curve_deviation import closest
 from foretrain.plans.grid import Grid
+from foretrain.quantities.curve_deviation import closest
 from foretrain.streams import Seed
 from foretrain.studies.xor.gatings import agreement, candidates
 from foretrain.studies.xor.study import Parameters, decoupled_strength, natural_strength

@@ -1,0 +1,195 @@
+"""Judging a sentence in a cell: its quantity brought to one value per seed, an interval of them, and a verdict."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim
+from foretrain.claims.sentence import Sentence, SentenceError, place
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
+
+NOTHING = "nothing was measured"
+
+
+class _Judged(NamedTuple):
+    """What was measured, and the verdict before runs that are lost or unfinished are looked at."""
+
+    measured: float
+    uncertainty: tuple[float, float] | None
+    verdict: str
+    reason: str
+    method: str
+    seeds: int
+    left_out: int
+    lost: str = ""
+
+
+def judge(said: Sentence, grid: Any) -> Claim | None:
+    """Judge a sentence in a cell.
+
+    Args:
+        said: The sentence.
+        grid: A `foretrain.plans.grid.Grid` cut along all axes but those in `said.along`.
+
+    Returns:
+        The claim, or None where the sentence does not apply.
+
+    Raises:
+        SentenceError: the interval or the quantity cannot be judged.
+        Exception: whatever the quantity raises.
+    """
+    cell = Cell(grid)
+    try:
+        if said.where is not None and not said.where(cell.blind()):
+            return None
+        values = measured(said, cell)
+    except NotApplicable:
+        return None
+    if values is None:
+        return None
+    predicted, allowed = said.fixed(cell.blind())
+    networks = said.of or cell.networks
+    judged = (
+        _exact(said, values, allowed, cell)
+        if isinstance(values, Exact)
+        else _spread(said, values, allowed, cell, networks)
+    )
+    verdict, reason, note = judged.verdict, judged.reason, f"{said.note} {values.note}".strip()
+    unfinished = cell.grid.unfinished(networks) if said.at_end else ""
+    lost = cell.grid.lost(networks, diverged=not said.among) or judged.lost
+    if unfinished:
+        verdict, reason = INCONCLUSIVE, unfinished
+    elif lost and verdict == FAILS:
+        note = f"{note} {lost[0].upper()}{lost[1:]}.".strip()
+    elif lost:
+        verdict, reason = INCONCLUSIVE, reason or lost
+    return Claim(
+        id=said.id,
+        statement=said.statement,
+        source=said.source,
+        predicted=predicted,
+        measured=judged.measured,
+        uncertainty=judged.uncertainty,
+        allowed=allowed,
+        verdict=verdict,
+        seeds=judged.seeds,
+        cell=dict(cell.grid.cell),
+        left_out=judged.left_out,
+        reason=reason,
+        method=judged.method,
+        why=said.why,
+        among=said.among,
+        corrects=said.corrects,
+        along={name: ends for name, ends in cell.grid.ends().items() if name in said.along},
+        unit=said.unit,
+        note=note,
+        rank=said.rank,
+        reads=", ".join(sorted(cell.reads)),
+    )
+
+
+def measured(said: Sentence, cell: Cell) -> PerSeed | Exact | None:
+    """Return what a sentence measures in a cell, in one of the two forms that are judged; None where it does not apply.
+
+    Raises:
+        NotApplicable: a network was not trained, a variable not stored, or an axis is too short.
+    """
+    values = said.quantity(cell)
+    if values is None or isinstance(values, Exact):
+        return values
+    wrapped = values if isinstance(values, PerSeed) else PerSeed(values)
+    if said.exact:
+        seeds = getattr(wrapped.values, "sizes", {}).get("seed")
+        return Exact(largest(wrapped.values).worst, wrapped.note, seeds)
+    upto = None if wrapped.upto is None else _by_seed(said, wrapped.upto)
+    return PerSeed(_by_seed(said, wrapped.values), wrapped.note, upto)
+
+
+def _by_seed(said: Sentence, values: Any) -> np.ndarray:
+    """Return values of shape (seed,), without the axes of length one along which the sentence looks."""
+    if isinstance(values, xr.DataArray):
+        values = values.squeeze([dim for dim in said.along if values.sizes.get(dim) == 1])
+        if values.dims != ("seed",):
+            raise _mistake(said, f"must measure one number per seed, but has dims {values.dims}")
+    values = np.asarray(values)
+    if values.ndim != 1 or values.dtype.kind not in "fiub":
+        got = f"gave shape {values.shape} of dtype {values.dtype}"
+        raise _mistake(said, f"must measure one number per seed, but {got}")
+    return values
+
+
+def _exact(said: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell) -> _Judged:
+    """Judge the largest deviation from an exact fact."""
+    worst = np.asarray(fact.worst)
+    if worst.ndim or worst.dtype.kind not in "fiu":
+        raise _mistake(said, f"must measure one number as its deviation, but gave {fact.worst!r}")
+    value = float(worst)
+    seeds = cell.grid.seeds if fact.seeds is None else fact.seeds
+    if allowed[0] <= value <= allowed[1]:
+        verdict, reason = HOLDS, ""
+    elif math.isnan(value):
+        verdict, reason = INCONCLUSIVE, NOTHING
+    else:
+        verdict, reason = FAILS, ""
+    return _Judged(value, None, verdict, reason, "exact", seeds, 0)
+
+
+def _spread(
+    said: Sentence, given: PerSeed, allowed: tuple[float, float], cell: Cell, networks: Any
+) -> _Judged:
+    """Judge a statistic over seeds by its interval."""
+    # Its tables take longer to load than a list of sentences.
+    from foretrain.claims.interval import between, interval
+
+    values, grid = given.values, cell.grid
+    trained = {grid.seeds, *(data.sizes.get("seed", 0) for data in grid.variants.values())}
+    if values.size > max(trained):
+        rule = f"must measure at most one number for each of {max(trained)} seeds"
+        raise _mistake(said, f"{rule}, but gave {values.size}")
+    if values.size not in trained and not said.among:
+        rule = f"must measure one number for each of {grid.seeds} seeds, nan where there is none"
+        repair = "Name the runs of which it speaks as `among` if others are left out on purpose."
+        raise _mistake(said, f"{rule}, but gave {values.size}. {repair}")
+    above = values if given.upto is None else given.upto
+    same_kind = above.dtype.kind in ("b" if values.dtype.kind == "b" else "fiu")
+    if above.shape != values.shape or not same_kind:
+        got = f"gave shape {above.shape} of dtype {above.dtype}"
+        rule = f"must measure upper bounds of shape {values.shape}, of dtype {values.dtype}"
+        raise _mistake(said, f"{rule}, but {got}")
+    there = np.isfinite(values) & np.isfinite(above)
+    kept = values[there]
+    # Booleans have no nan for the runs that a sentence leaves out on purpose: they are fewer.
+    asked = min(number for number in trained if number >= values.size)
+    left_out = int((asked if said.among else values.size) - kept.size)
+    lost = f"{left_out} of {values.size} seeds gave no value" if left_out and not said.among else ""
+    if not kept.size:
+        nothing = (math.nan, math.nan)
+        return _Judged(math.nan, nothing, INCONCLUSIVE, NOTHING, "none", 0, left_out, lost)
+    ends = interval(kept, said.statistic)
+    if given.upto is not None:
+        ends = between(ends, interval(above[there], said.statistic))
+    uncertainty = (ends.low, ends.high)
+    verdict, reason = _verdict(uncertainty, allowed), ""
+    if kept.size == 1:
+        reason = "one seed says nothing of the spread"
+    elif values.dtype.kind != "b" and grid.equal_seeds(networks):
+        verdict, reason = INCONCLUSIVE, "all seeds gave the same run"
+    seeds = int(kept.size)
+    return _Judged(ends.measured, uncertainty, verdict, reason, ends.method, seeds, left_out, lost)
+
+
+def _mistake(said: Sentence, rule: str) -> SentenceError:
+    """Return the error of a sentence that its author has to mend, with file and line."""
+    return SentenceError(f"{place(said)}: The sentence `{said.id}` {rule}".rstrip(".") + ".")
+
+
+def _verdict(uncertainty: tuple[float, float], allowed: tuple[float, float]) -> str:
+    (low, high), (floor, ceiling) = uncertainty, allowed
+    if floor <= low and high <= ceiling:
+        return HOLDS
+    if high < floor or low > ceiling:
+        return FAILS
+    return INCONCLUSIVE

@@ -1,0 +1,126 @@
+"""The curves of a grid as arrays: which there are, over what time, of which runs, beside which prediction."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from foretrain.vocabulary import CONVERGED, STALLED
+from foretrain.words import value_text
+
+_LARGEST = 1e30  # beyond it a run is blowing up, and would flatten all else
+
+
+def curve_names(grid: Any, chosen: Collection[str] = ()) -> list[str]:
+    """Variables with a dim ``step`` that theory and simulation share, or those of the simulation; the loss first."""
+
+    def with_step(data):
+        return [str(name) for name, array in data.data_vars.items() if "step" in array.dims]
+
+    own = [
+        name for name in with_step(grid.simulation) if grid.simulation[name].dtype.kind in "fiub"
+    ]
+    shared = [name for name in own if name in with_step(grid.theory)]
+    found = [name for name in shared or own if name in (chosen or [name])]
+    return sorted(found, key=lambda name: name != "loss")
+
+
+def abscissa(data: xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, str]:
+    """Time of every stored step in a cell where it is known, else the step, and the label of the axis."""
+    if "time" in data.coords and "step" in data["time"].dims:
+        time = data["time"].isel(place, missing_dims="ignore")
+        if time.dims == ("step",) and np.isfinite(time.values).any():
+            return time.values.astype(float), axis_label(time, "Time")
+    if "step" in data.coords:
+        return data["step"].values.astype(float), "Step"
+    return np.arange(data.sizes["step"], dtype=float), "Stored step"
+
+
+def axis_label(array: xr.DataArray, name: str | None = None) -> str:
+    """Label of an axis: `name`, else the array's name in words, and its unit.
+
+    The unit is attrs ``units``; none is written for a pure number, whose unit is "1".
+    """
+    text = name or str(array.name or "").replace("_", " ").capitalize()
+    unit = str(array.attrs.get("units", "1"))
+    return text if unit in ("1", "") else f"{text} ({unit})"
+
+
+def by_seed(array: xr.DataArray) -> np.ndarray:
+    """Values of shape (seed, step), with nan for what is too large to be drawn, and for the padding of whole numbers."""
+    if "seed" not in array.dims:
+        array = array.expand_dims("seed")
+    stored = array.transpose("seed", "step").values
+    values = np.where(stored == array.attrs.get("padding", np.nan), np.nan, stored.astype(float))
+    return np.where(np.abs(values) < _LARGEST, values, np.nan)  # nan and infinity too
+
+
+def held_to_end(runs, outcome, place) -> np.ndarray:
+    """The runs, of shape (seed, step), those that converged or stalled with their last value after their end.
+
+    A mean over those that are left would rise where the quick ones end.
+    """
+    if outcome is None:
+        return runs
+    ended = np.isin(outcome.isel(place, missing_dims="ignore").values, (CONVERGED, STALLED))
+    if ended.shape != runs.shape[:1]:
+        return runs
+    runs = runs.copy()
+    for number in np.flatnonzero(ended):
+        run = runs[number]
+        known = np.flatnonzero(np.isfinite(run))
+        if known.size:
+            run[known[-1] + 1 :] = run[known[-1]]
+    return runs
+
+
+def predictions(theory, variable, place) -> np.ndarray | None:
+    """The prediction at the steps of the simulation, shape (seed, step), one row where it is the same for all; or None."""
+    array = theory.isel(place, missing_dims="ignore")
+    if "step" in array.coords and "step" in variable.coords:
+        array = array.reindex(step=variable["step"].values)
+    if array.sizes["step"] != variable.sizes["step"] or set(array.dims) - {"seed", "step"}:
+        return None
+    return by_seed(array)
+
+
+def prediction(theory, variable, place) -> np.ndarray | None:
+    """The prediction at the steps of the simulation, mean over seeds where it differs by seed; None if there is none."""
+    values = predictions(theory, variable, place)
+    return None if values is None else mean_of_known(values)
+
+
+def mean_of_known(values: np.ndarray) -> np.ndarray:
+    """The mean over the first dim of what is finite, nan where nothing is."""
+    known = np.isfinite(values)
+    with np.errstate(over="ignore"):
+        total = np.where(known, values, 0).sum(axis=0)
+    return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
+
+
+def thinned(mask: np.ndarray, most: int) -> np.ndarray:
+    """Places where it is true, evenly thinned to at most so many, the last among them."""
+    places = np.flatnonzero(mask)
+    if places.size <= most:
+        return places
+    return places[np.linspace(0, places.size - 1, most).round().astype(int)]
+
+
+def some(values: Sequence, most: int) -> dict[int, Any]:
+    """Place to value of at most so many values, in ascending order, evenly spread with both ends."""
+    order = list(range(len(values)))
+    if not isinstance(values[0], str):
+        order.sort(key=lambda place: values[place])
+    chosen = np.linspace(0, len(order) - 1, min(most, len(order))).round().astype(int)
+    return {order[n]: values[order[n]] for n in chosen}
+
+
+def label_along(variable, dim, place) -> str:
+    """The label of a place along a dim; its number where there is none, or where cells of the grid differ in it."""
+    if dim not in variable.coords:
+        return str(place)
+    values = np.ravel(variable[dim].isel({dim: place}).values).tolist()
+    padding = (-1, "") if len(values) > 1 else ()
+    found = {value for value in values if value == value and value not in padding}
+    return value_text(found.pop()) if len(found) == 1 else str(place)

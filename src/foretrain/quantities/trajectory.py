@@ -1,0 +1,45 @@
+"""Reading off labelled trajectories whose runs end at different steps."""
+
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+import xarray as xr
+
+from foretrain.quantities.learning_time import crossing_time
+
+Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
+
+
+def at_end(values: Labelled) -> Labelled:
+    """Each run's last observation along ``step``: after it a shorter run is padded with nan; a run of nan stays nan."""
+    if isinstance(values, xr.Dataset):
+        ends: Any = values.map(lambda one: at_end(one) if "step" in one.dims else one)
+        return ends
+    present = values.notnull()
+    last = (
+        values.sizes["step"] - 1 - present.isel(step=slice(None, None, -1)).argmax("step")
+    ).compute()
+    return values.isel(step=last).drop_vars(("step", "time"), errors="ignore")
+
+
+def curves(data: xr.Dataset, name: str = "loss") -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Steps and values of every run of one cell, seed by seed, without what is not finite."""
+    for row in data[name].transpose("seed", "step").values:
+        kept = np.isfinite(row)
+        yield data["step"].values[kept], row[kept]
+
+
+def half_gone(time: xr.DataArray, values: xr.DataArray) -> xr.DataArray:
+    """When half of a falling quantity with a dim ``step`` is gone, without that dim; nan where that never is."""
+    values = values.transpose(..., "step")
+    with np.errstate(invalid="ignore"):
+        times = crossing_time(time.values, -values.values, -values.values[..., 0] / 2)
+    return values.isel(step=0, drop=True).copy(data=times)
+
+
+def furthest(values: xr.DataArray, expected: float = 1.0) -> np.ndarray:
+    """Per seed, the value of all cells that is furthest from what is expected; nan if a cell has none, shape (seed,)."""
+    flat = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
+    worst = np.abs(flat - expected).argmax(1)  # the first nan, if there is one
+    return np.take_along_axis(flat, worst[:, None], 1)[:, 0]

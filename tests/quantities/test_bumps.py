@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+from foretrain.errors import ArgumentError
+from foretrain.quantities.alignment import alignment
+from foretrain.quantities.bumps import Bump, bumps, bumps_per_component
+
+
+def curve(*knots, samples=40):
+    """Straight lines through the knots."""
+    return np.interp(
+        np.linspace(0, len(knots) - 1, samples * (len(knots) - 1) + 1), range(len(knots)), knots
+    )
+
+
+def series(*curves):
+    """One component per pair of curves (target 0, target 1)."""
+    return np.stack([np.stack(pair, axis=-1) for pair in curves], axis=-1)
+
+
+RISES, STAYS_LOW = curve(0, 0.5, 1, 1), curve(0, 0, 0, 0)
+
+
+def test_a_target_given_up_is_a_bump():
+    found = bumps(series((curve(0, 0.6, 0.2, 0.1), RISES)))
+    assert found == [Bump(0, 0, 40, found[0].height, found[0].prominence)]
+    assert (found[0].height, found[0].prominence) == pytest.approx((0.6, 0.5))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        curve(0, 0.5, 0.9, 1.0),  # grows and stays
+        curve(0, 0.08, 0, 0),  # too low
+        curve(0.6, 0.4, 0.1, 0),  # starts high and falls: no maximum inside
+        curve(0.55, 0.6, 0.1, 0),  # rises by less than .1 before it falls
+        curve(0, 0.45, 0.2, 0.4),  # is won back to within .1, though too low to end on it
+    ],
+)
+def test_what_is_not_a_bump(path):
+    assert bumps(series((path, STAYS_LOW))) == []
+
+
+def test_a_dip_on_the_way_to_the_target_it_ends_on_is_none():
+    assert bumps(series((curve(0, 1.0, 0.6, 0.8), STAYS_LOW))) == []
+    # The same path, when another target is nearer in the end.
+    assert len(bumps(series((curve(0, 1.0, 0.6, 0.8), curve(0, 0, 0.5, 0.9))))) == 1
+
+
+def test_wiggles_below_the_prominence_do_not_count_apart():
+    rng = np.random.default_rng(1)
+    path = curve(0, 0.6, 0.1, 0.1) + 0.02 * rng.uniform(-1, 1, 121)
+    assert bumps_per_component(series((path, RISES))).tolist() == [1]
+
+
+def test_counting_uses_the_order_of_samples_and_not_their_times():
+    times = np.linspace(0, 1, 4001)
+    alignments = series((np.sin(np.pi * times) ** 2, STAYS_LOW[:1] * times))
+    stretched = alignments[np.unique((4000 * times**3).astype(int))]
+    assert (
+        bumps_per_component(alignments).tolist() == bumps_per_component(stretched).tolist() == [1]
+    )
+
+
+def random_trajectory(seed, components=3, targets=2):
+    """Factors that wander, with a target: enough bumps to count."""
+    rng = np.random.default_rng(seed)
+    target = rng.standard_normal((2, 4, targets))
+    knots = rng.standard_normal((2, 8, 4, components))
+    t = np.linspace(0, 7, 300)
+    left, right = (
+        np.stack(
+            [np.interp(t, range(8), k.reshape(8, -1)[:, i]) for i in range(4 * components)], -1
+        ).reshape(300, 4, components)
+        for k in knots
+    )
+    return left, right, target[0], target[1]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_relabelling_components_and_targets_relabels_the_counts(seed):
+    left, right, a, b = random_trajectory(seed)
+    plain = bumps_per_component(alignment(left, right, a, b))
+    assert plain.sum() > 0
+    order = [2, 0, 1]
+    relabelled = alignment(left[..., order], right[..., order], a[:, ::-1], b[:, ::-1])
+    np.testing.assert_array_equal(bumps_per_component(relabelled), plain[order])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rotating_and_rescaling_everything_together_keeps_the_counts(seed):
+    left, right, a, b = random_trajectory(10 + seed)
+    rng = np.random.default_rng(seed)
+    p, q = (np.linalg.qr(rng.standard_normal((4, 4)))[0] for _ in range(2))
+    scale = np.array([3.0, -0.5, 1.0])
+    plain = bumps_per_component(alignment(left, right, a, b))
+    moved = bumps_per_component(alignment(p @ left * scale, q @ right * scale, p @ a, q @ b))
+    np.testing.assert_array_equal(moved, plain)
+
+
+def test_training_from_a_rotated_start_makes_the_same_bumps():
+    rng = np.random.default_rng(7)
+    n, k = 20, 2
+    a, b = (m / np.linalg.norm(m, axis=0) for m in rng.standard_normal((2, n, k)))
+    p, q = (np.linalg.qr(rng.standard_normal((n, n)))[0] for _ in range(2))
+    counts = []
+    for x, y in rng.standard_normal((6, 2, n, k)) / np.sqrt(n):
+        for turn, turn_right in ((np.eye(n), np.eye(n)), (p, q)):
+            alignments = descend(turn @ x, turn_right @ y, turn @ a, turn_right @ b)
+            counts.append(bumps_per_component(alignments).tolist())
+    assert counts[0::2] == counts[1::2]
+    assert np.sum(counts) > 0
+
+
+def descend(x, y, a, b, steps=1500, rate=0.01):
+    path = []
+    for _ in range(steps):
+        path.append(alignment(x, y, a, b))
+        residual = a @ b.T - x @ y.T
+        x, y = x + 2 * rate * residual @ y, y + 2 * rate * residual.T @ x
+    return np.array(path)
+
+
+def test_user_errors_name_the_argument():
+    with pytest.raises(ArgumentError, match="`alignments` must have 3 axes, but has shape"):
+        bumps(np.zeros((3, 2)))
+    with pytest.raises(ArgumentError, match="`prominence` must be greater than 0, but is 0"):
+        bumps(np.zeros((3, 2, 2)), prominence=0.0)
+    with pytest.raises(ArgumentError, match="`alignments` must hold finite numbers"):
+        bumps(np.full((3, 2, 2), np.nan))

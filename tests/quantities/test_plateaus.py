@@ -1,0 +1,181 @@
+import numpy as np
+import pytest
+import xarray as xr
+
+from foretrain.errors import ArgumentError
+from foretrain.quantities.plateaus import (
+    formed_on_plateaus,
+    length_of_run,
+    plateau_length,
+    plateau_lengths,
+    plateau_share,
+    plateau_strengths,
+    plateaus,
+    plateaus_of_runs,
+)
+from foretrain.theory import rank_one as s_curve
+from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.rank_one_plateau import typical_start
+
+TIMES = np.linspace(0, 40, 4001)
+
+
+def modes_loss(values, initial=1e-3, times=TIMES):
+    """Loss of decoupled modes: as many plateaus as well separated singular values."""
+    strengths = mode_strength(times, np.array(values), initial)
+    return np.sum((np.array(values) - strengths) ** 2, axis=1)
+
+
+SMOOTH = {
+    "exponential": np.exp(-TIMES),
+    "power law": 1 / (1 + TIMES),
+    "two exponentials": np.exp(-TIMES) + np.exp(-TIMES / 10),
+    "exponential with a floor": np.exp(-TIMES) + 0.1,
+    "constant": np.ones_like(TIMES),
+}
+
+
+@pytest.mark.parametrize("depth", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("acceleration", [2.0, 3.0, 5.0])
+@pytest.mark.parametrize("losses", SMOOTH.values(), ids=SMOOTH.keys())
+def test_curves_that_only_slow_down_have_no_plateau(losses, depth, acceleration):
+    assert plateaus(TIMES, losses, depth=depth, acceleration=acceleration) == []
+
+
+@pytest.mark.parametrize("depth", [0.1, 0.2, 0.3])
+@pytest.mark.parametrize("acceleration", [2.0, 3.0])
+@pytest.mark.parametrize(("values", "count"), [((1,), 1), ((1, 0.3), 2), ((1, 0.3, 0.1), 3)])
+def test_separated_modes_make_a_plateau_each(values, count, depth, acceleration):
+    losses = modes_loss(values)
+    assert len(plateaus(TIMES, losses, depth=depth, acceleration=acceleration)) == count
+
+
+def test_equal_modes_share_their_plateau():
+    assert len(plateaus(TIMES, modes_loss((1, 1)))) == 1
+
+
+@pytest.mark.parametrize("init_scale", [0.1, 1.0])
+def test_a_rank_one_fit_has_one_plateau_near_loss_one(init_scale):
+    path = s_curve.flow(typical_start(100, init_scale), TIMES)
+    (found,) = plateaus(TIMES, s_curve.loss(path))
+    # Its depth is .2, so a window that holds the level 1 starts between 1 and 1/.8.
+    assert 0.99 < found.loss < 1.25
+    assert found.end > found.start
+
+
+def test_units_of_time_and_of_loss_do_not_matter():
+    losses = modes_loss((1, 0.3))
+    plain, scaled = plateaus(TIMES, losses), plateaus(100 * TIMES, 7 * losses)
+    for one, other in zip(plain, scaled, strict=True):
+        assert other.start == pytest.approx(100 * one.start, rel=1e-9)
+        assert other.end == pytest.approx(100 * one.end, rel=1e-9)
+        assert other.loss == pytest.approx(7 * one.loss, rel=1e-9)
+
+
+def test_oscillations_above_the_running_minimum_do_not_count():
+    losses = modes_loss((1, 0.3))
+    noisy = losses * (1 + 0.5 * (np.arange(len(TIMES)) % 7 == 3))
+    assert len(plateaus(TIMES, noisy)) == 2
+
+
+def test_a_record_that_ends_on_a_plateau_does_not_count_it():
+    losses = modes_loss((1, 0.1))
+    first, second = plateaus(TIMES, losses)
+    kept = TIMES < (second.start + second.end) / 2
+    assert len(plateaus(TIMES[kept], losses[kept])) == 1
+    assert first.end < second.start
+
+
+def test_sparse_observation_finds_the_same_plateaus():
+    losses = modes_loss((1, 0.3))
+    fine, coarse = plateaus(TIMES, losses), plateaus(TIMES[::20], losses[::20])
+    for one, other in zip(fine, coarse, strict=True):
+        assert (other.start, other.end) == pytest.approx((one.start, one.end), abs=0.2)  # spacing
+
+
+def test_plateau_length_of_an_exponential_is_the_logarithm_of_the_levels():
+    length = plateau_length(TIMES, 2 * np.exp(-TIMES), upper=1.1, lower=0.9)
+    assert length == pytest.approx(np.log(1.1 / 0.9), rel=1e-12)  # interpolation is exact for it
+    assert plateau_length(TIMES, np.exp(-TIMES), upper=1.1, lower=0.9) == pytest.approx(
+        -np.log(0.9)
+    )
+    assert plateau_length(TIMES, np.exp(-TIMES) + 1, upper=1.1, lower=0.9) == np.inf
+
+
+def test_a_plateau_is_found_at_every_acceleration_up_to_its_strength():
+    losses = modes_loss((1, 0.3, 0.1))
+    ranked = [plateau_strengths(TIMES, losses[None], nth)[0] for nth in (1, 2, 3, 4)]
+    assert ranked == sorted(ranked, reverse=True)
+    assert ranked[2] > 1
+    assert ranked[3] == 1
+    for acceleration in (1.5, 2.0, 3.0, 5.0):
+        count = sum(strength >= acceleration for strength in ranked)
+        assert len(plateaus(TIMES, losses, acceleration=acceleration)) == count
+    # A fall at unit speed, then at a fourth of it, then at unit speed: four times slower than beside it.
+    speed = np.where((TIMES > 2) & (TIMES < 10), 0.25, 1.0)
+    slow = np.exp(-np.concatenate([[0], np.cumsum(speed[1:] * np.diff(TIMES))]))
+    assert plateau_strengths(TIMES, slow[None], floor=1e-9)[0] == pytest.approx(4, rel=1e-2)
+
+
+def test_strengths_of_runs_leave_out_what_diverged_and_reads_what_ended_early():
+    whole = modes_loss((1, 0.3))
+    ended = np.where(np.arange(TIMES.size) > 3000, np.nan, whole)
+    diverged = np.where(np.arange(TIMES.size) > 10, np.nan, np.exp(TIMES))
+    found = plateau_strengths(TIMES, np.stack([whole, ended, diverged, 0 * whole + np.nan]))
+    assert found[0] == max(one.strength for one in plateaus(TIMES, whole))
+    assert found[1] == max(one.strength for one in plateaus(TIMES[:3001], whole[:3001]))
+    assert np.isnan(found[2:]).all()
+    assert plateaus_of_runs(TIMES, np.stack([whole, diverged])) == [plateaus(TIMES, whole), None]
+
+
+def test_user_errors_name_the_argument():
+    losses = np.exp(-TIMES)
+    with pytest.raises(ArgumentError, match="`losses` must be as long as `times`"):
+        plateaus(TIMES, losses[:-1])
+    with pytest.raises(ArgumentError, match="`times` must be ascending, but is not"):
+        plateaus(TIMES[::-1], losses)
+    with pytest.raises(ArgumentError, match="`times` must be ascending, but is empty"):
+        plateaus([], [])
+    with pytest.raises(ArgumentError, match=r"`losses\[0\]` must be greater than 0"):
+        plateaus(TIMES, 0 * losses)
+    with pytest.raises(ArgumentError, match="`depth` must be less than 1, but is 1"):
+        plateaus(TIMES, losses, depth=1.0)
+    with pytest.raises(ArgumentError, match=r"`acceleration` must be at least 1, but is 0\.9"):
+        plateaus(TIMES, losses, acceleration=0.9)
+    with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
+        plateau_length(TIMES, losses, upper=0.5, lower=0.9)
+
+
+def test_formation_on_a_plateau_is_its_share_of_maxima_minus_its_share_of_log_time():
+    step = np.arange(0, 1001.0)
+    # Flat to step 100, then down by e in 50 steps: the plateau lasts from the start to the fall by a fifth.
+    loss = np.exp(-np.maximum(step - 100, 0) / 50)
+    passed = np.where(step > 10, 3.0, 0.0) + np.where(step > 500, 1.0, 0.0)
+    found = plateaus(step, loss)
+    end = 100 + 50 * np.log(1 / 0.8)
+    expected = 3 / 4 - np.log(end) / np.log(1000)
+    assert formed_on_plateaus(step, passed, found) == pytest.approx(expected, rel=1e-3)
+    ended = formed_on_plateaus(step, np.where(step > 900, np.nan, passed), found)
+    assert ended == pytest.approx(3 / 4 - np.log(end) / np.log(900), rel=1e-3)
+    assert np.isnan(formed_on_plateaus(step, 0 * passed, found))
+    assert np.isnan(formed_on_plateaus(step, passed, plateaus(step, 0 * step + 1)))
+
+
+def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():
+    losses = 2 * np.exp(-TIMES)
+    expected = plateau_length(TIMES, losses, upper=1.1, lower=0.9)
+    assert length_of_run(TIMES, np.where(TIMES < 2, losses, np.nan), 1.1, 0.9) == expected
+    for cut in (0.5, 0.0):  # before the plateau, or before anything
+        assert np.isnan(length_of_run(TIMES, np.where(TIMES < cut, losses, np.nan), 1.1, 0.9))
+    runs = xr.DataArray([losses, 0 * losses], dims=("seed", "step"), coords={"seed": [3, 4]})
+    found = plateau_lengths(xr.DataArray(TIMES, dims="step"), runs.T, upper=1.1, lower=0.9)
+    np.testing.assert_array_equal(found.sel(seed=[3, 4]), [expected, np.nan])
+
+
+def test_the_share_of_the_plateau_is_its_length_over_the_time_to_a_tenth():
+    losses = 1.5 * np.exp(-TIMES)
+    expected = np.log(1.1 / 0.9) / np.log(1.5 / 0.1)
+    assert plateau_share(TIMES, losses) == pytest.approx(expected, rel=1e-4)
+    assert plateau_share(3 * TIMES, losses) == pytest.approx(expected, rel=1e-4)
+    assert np.isnan(plateau_share(TIMES[:100], losses[:100]))
+    assert np.isnan(plateau_share(TIMES[:0], losses[:0]))

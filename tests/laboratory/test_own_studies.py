@@ -63,7 +63,7 @@ def test_the_order_of_the_template_is_told_only_where_it_was_seen(mine):
     never = np.minimum(rising, [9.0, 0.1, 0.1])
     seen = np.stack([rising, rising[:, ::-1], rising * [1, 0, 1], never, 9 + rising])
     data = xr.Dataset({"strength": (("seed", "step", "mode"), seen)})
-    told = part["larger_first"].measure(SimpleNamespace(simulation=data)).values
+    told = part["larger_first"].quantity(SimpleNamespace(simulation=data)).values
     np.testing.assert_array_equal(told, [1, 0, 0, np.nan, np.nan])
 
 

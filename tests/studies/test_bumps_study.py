@@ -116,7 +116,7 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert "which-target-start.corrected[optimizer=sgd, rank=2]" not in labels
     assert "which-target-start.corrected[optimizer=adam, rank=2]" in labels
     fast = labels["adam-full-rank-bumps.fast[optimizer=adam, rank=12, relative_rate=10]"]
-    assert fast.allowed == (0.1, 0.5)
+    assert fast.inside == (0.1, 0.5)
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
     assert {"bumps", "competition", "full-rank"} <= drawn
 

@@ -8,7 +8,7 @@ import pytest
 from made_up import ENDS, check, ended, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.claims.sentence import judge
+from foretrain.claims.judge import judge
 from foretrain.figures import save
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -198,7 +198,7 @@ def test_every_sentence_can_hold_and_fail():
 
 def worst(id, grid):
     said = next(said for said in catalogue.load("connectivity").sentences if said.id == id)
-    claims = [judge(said, cell.along(*said.over)) for cell in grid.cells(keep=said.over)]
+    claims = [judge(said, cell.along(*said.along)) for cell in grid.cells(keep=said.along)]
     found = {claim.verdict for claim in claims if claim is not None}
     return next(one for one in (FAILS, INCONCLUSIVE, HOLDS) if one in found)
 

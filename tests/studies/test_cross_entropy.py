@@ -66,7 +66,7 @@ def test_a_network_without_its_decay_is_told_from_one_with_it_all_along_training
         return rows.Factors(y @ excess.T, x @ excess)
 
     monkeypatch.setattr(rows, "gradient", without)
-    assert (train(SMALL)["decay_ratio"] < said.allowed[1]).all()
+    assert (train(SMALL)["decay_ratio"] < said.inside[1]).all()
 
 
 SEEDS, STEP = 6, np.arange(0, 3001, 10)

@@ -46,7 +46,7 @@ def decayed():
 
 def allowed(id):
     (said,) = [said for said in catalogue.load("s-curves").sentences if said.id == id]
-    return said.allowed
+    return said.inside
 
 
 def test_a_network_without_its_decay_term_is_told_from_one_with_it(monkeypatch):

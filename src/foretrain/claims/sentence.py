@@ -44,7 +44,7 @@ class Sentence:
     Attributes:
         id: Short name, unique within the study.
         statement, source, why, note, unit, rank: As in `foretrain.claims.claim.Claim`.
-        quantity: ``quantity(cell)`` gives one value per seed, with dims ("seed",) or shape (seed,), or `PerSeed`, `Exact`; None
+        quantity: ``quantity(cell)`` gives one value per seed, with dims ("seed",) or shape (seed,), or `PerSeed`, `Exact`, or None
             where the sentence does not apply. A network that was not trained, a variable that is not stored and an axis that
             is too short need no words: the sentence does not apply there.
         inside: Interval (low, high) allowed for the measured value, or a function of the cell that gives it.
@@ -120,6 +120,12 @@ class Sentence:
             **changes: Attributes of the corrected form that differ, `inside` and `why` above all; `id` is by default
                 ``<id of this sentence>.corrected``. The document's prediction is not taken over.
         """
+        old = {
+            "allowed": "inside",
+            "predicted": "near",
+            "over": "along",
+        }  # until every study has rows
+        changes = {old.get(name, name): value for name, value in changes.items()}
         given = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
         return replace(self, statement=statement, corrects=self.id, **given)
 

@@ -144,7 +144,7 @@ class Grid:
         hidden = _Withheld()
         return dataclasses.replace(self, simulation=hidden, variants=hidden, fits=hidden)
 
-    def network(self, name: str) -> xr.Dataset:
+    def network(self, name: str) -> Any:
         """Runs of the study's own network (""), or of a variant; empty if there is none in this cell."""
         return self.simulation if not name else self.variants.get(name, xr.Dataset())
 

@@ -117,4 +117,4 @@ COMMON = (invariants, zero_loss_generalises, stuck_training, agreeing_signs)
 
 def along(*over: str, of: tuple[str, ...] = ("",)) -> tuple[Sentence, ...]:
     """The sentences of `COMMON`, looking along these axes, where the runs of the networks `of` must all be there."""
-    return tuple(replace(said, over=over, of=of) for said in COMMON)
+    return tuple(replace(said, along=over, of=of) for said in COMMON)

@@ -311,8 +311,8 @@ only_wide = replace(
     not_always,
     id="only-wide",
     statement="Generalisation is only seen for wider circulant masks.",
-    predicted=0,
-    allowed=(0, 0.05),
+    near=0,
+    inside=(0, 0.05),
     why="'Only': one seed in twenty may generalise at the narrowest width.",
 )
 

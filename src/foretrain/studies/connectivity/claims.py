@@ -221,6 +221,6 @@ def silent(cell):
 
 square_exact = replace(
     common.square_exact,
-    over=LIMIT,
+    along=LIMIT,
     statement="At H = D zero training loss forces generalisation within components, at any scale.",
 )

@@ -181,7 +181,7 @@ def spikes_stuck(cell):
     return Exact(float(1 - held.mean()), f"Of {int(held.count())} runs.")
 
 
-square_exact = replace(common.square_exact, over=OVER)
+square_exact = replace(common.square_exact, along=OVER)
 
 
 @theirs(
@@ -398,7 +398,7 @@ def diagonal_mask(cell):
 )
 def all_ones(cell):
     ones = (cell.parameters.words - 1) / 2
-    return diagonal_mask.measure(cell) / ones if ones else None
+    return diagonal_mask.quantity(cell) / ones if ones else None
 
 
 @said(

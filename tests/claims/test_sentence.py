@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from foretrain.claims.judge import judge
-from foretrain.claims.sentence import SentenceError, sentence
+from foretrain.claims.sentence import SentenceError, claim, sentence
 from foretrain.plans import siblings
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.quantities.measured import Exact, PerSeed
@@ -36,8 +36,8 @@ def cell(seeds=10, outcome=CONVERGED, loss=None, axes=None):
 
 
 def judged(measure, made=None, **fields):
-    given = {"source": "here", "allowed": (0, 2), "why": "So.", **fields}
-    return judge(sentence("It is so.", **given)(measure), made or cell())
+    given = {"source": "here", "inside": (0, 2), "why": "So.", **fields}
+    return judge(claim("made", "It is so.", measure, **given), made or cell())
 
 
 def spread(value, seeds=10):
@@ -53,11 +53,11 @@ def test_verdict_follows_where_the_interval_lies(values, verdict):
 
 
 def test_a_sentence_has_its_name_from_its_function_and_a_corrected_form_from_what_it_corrects():
-    @sentence("A.", source="s", allowed=(0, 1), why="w")
+    @sentence("A.", source="s", inside=(0, 1), why="w")
     def larger_first(cell):
         return None
 
-    @sentence("B.", source="s", allowed=(0, 1), why="w", corrects="larger-first")
+    @sentence("B.", source="s", inside=(0, 1), why="w", corrects="larger-first")
     def whatever(cell):
         return None
 
@@ -66,13 +66,13 @@ def test_a_sentence_has_its_name_from_its_function_and_a_corrected_form_from_wha
 
 
 def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
-    @sentence("A.", source="s", allowed=(5, 6), predicted=5, why="w", over="init_scale", note="N.")
+    @sentence("A.", source="s", inside=(5, 6), near=5, why="w", along="init_scale", note="N.")
     def larger_first(cell):
         return spread(1.0)
 
-    other = larger_first.corrected("B.", allowed=(0, 2), why="v")
+    other = larger_first.corrected("B.", inside=(0, 2), why="v")
     assert (other.id, other.corrects) == ("larger-first.corrected", "larger-first")
-    assert (other.statement, other.why, other.note, other.over) == (
+    assert (other.statement, other.why, other.note, other.along) == (
         "B.",
         "v",
         "N.",
@@ -80,16 +80,16 @@ def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
     )
     assert judge(larger_first, cell()).verdict == "fails"
     assert judge(other, cell()).verdict == "holds"
-    assert math.isnan(other.predicted)
+    assert math.isnan(other.near)
     assert other.seal != larger_first.seal
-    assert larger_first.corrected("C.", allowed=(0, 2), id="x").id == "x"
+    assert larger_first.corrected("C.", inside=(0, 2), id="x").id == "x"
     ranked = larger_first.corrected("C.", rank="headline")
     assert (judge(ranked, cell()).rank, judge(larger_first, cell()).rank) == ("headline", "detail")
     assert ranked.seal == larger_first.corrected("C.").seal
     with pytest.raises(SentenceError, match="`rank` must be one of"):
         larger_first.corrected("D.", rank="first")
     with pytest.raises(SentenceError):
-        larger_first.corrected("D.", allowed=(-math.inf, math.inf))
+        larger_first.corrected("D.", inside=(-math.inf, math.inf))
 
 
 def test_a_sentence_speaks_of_the_cells_it_names_and_sees_nothing_trained_when_it_names_them():
@@ -186,9 +186,9 @@ def test_exact_facts_hold_up_to_what_is_allowed_and_never_by_nan():
 
 def test_two_bounds_are_judged_from_the_lower_end_of_one_to_the_upper_end_of_the_other():
     def between(low, high):
-        return judged(lambda cell: PerSeed(spread(low), upto=spread(high)), allowed=(0, 1))
+        return judged(lambda cell: PerSeed(spread(low), upto=spread(high)), inside=(0, 1))
 
-    claim, alone = between(0.3, 0.6), judged(lambda cell: spread(0.6), allowed=(0, 1))
+    claim, alone = between(0.3, 0.6), judged(lambda cell: spread(0.6), inside=(0, 1))
     assert claim.verdict == "holds"
     assert claim.measured == pytest.approx(0.45, abs=0.02)
     assert claim.uncertainty[0] < 0.3
@@ -200,9 +200,9 @@ def test_two_bounds_are_judged_from_the_lower_end_of_one_to_the_upper_end_of_the
 def test_a_seed_counts_where_both_bounds_are_known():
     low, high = spread(0.3), spread(0.6)
     high[2] = math.nan
-    claim = judged(lambda cell: PerSeed(low, upto=high), allowed=(0, 1))
+    claim = judged(lambda cell: PerSeed(low, upto=high), inside=(0, 1))
     assert (claim.verdict, claim.seeds, claim.left_out) == ("inconclusive", 9, 1)
-    claim = judged(lambda cell: PerSeed(low, upto=high), allowed=(0, 1), among="those")
+    claim = judged(lambda cell: PerSeed(low, upto=high), inside=(0, 1), among="those")
     assert (claim.verdict, claim.seeds) == ("holds", 9)
 
 
@@ -211,11 +211,11 @@ def test_upper_bounds_are_as_many_and_of_the_kind_of_the_lower_ones(upto):
     with pytest.raises(
         SentenceError, match=r"line \d+: .* upper bounds of shape \(10,\), of dtype"
     ):
-        judged(lambda cell: PerSeed(spread(0.3), upto=upto), allowed=(0, 1))
+        judged(lambda cell: PerSeed(spread(0.3), upto=upto), inside=(0, 1))
 
 
 def test_booleans_are_judged_as_a_fraction():
-    claim = judged(lambda cell: np.ones(10, bool), allowed=(0.5, 1))
+    claim = judged(lambda cell: np.ones(10, bool), inside=(0.5, 1))
     assert claim.method.startswith("Clopper")
     assert claim.uncertainty[0] == pytest.approx(0.025 ** (1 / 10), rel=1e-6)
 
@@ -223,8 +223,8 @@ def test_booleans_are_judged_as_a_fraction():
 def test_what_is_allowed_and_predicted_may_use_theory_and_parameters_but_nothing_trained():
     claim = judged(
         lambda cell: PerSeed(spread(1.0), "Noted."),
-        allowed=lambda cell: (0, 20 * cell.parameters.init_scale),
-        predicted=lambda cell: float(cell.theory["loss"][0]),
+        inside=lambda cell: (0, 20 * cell.parameters.init_scale),
+        near=lambda cell: float(cell.theory["loss"][0]),
     )
     assert (claim.allowed, claim.predicted, claim.note) == ((0, 2), 1.0, "Noted.")
     for peeking in (
@@ -233,11 +233,11 @@ def test_what_is_allowed_and_predicted_may_use_theory_and_parameters_but_nothing
         lambda cell: (0, cell.fits.sizes["seed"]),
     ):
         with pytest.raises((WithheldError, TypeError)):
-            judged(lambda cell: spread(1.0), allowed=peeking)
+            judged(lambda cell: spread(1.0), inside=peeking)
 
 
 @pytest.mark.parametrize(
-    ("allowed", "predicted", "match"),
+    ("inside", "near", "match"),
     [
         ((2, 1), math.nan, "low <= high"),
         ((-math.inf, math.inf), math.nan, "whole line"),
@@ -245,13 +245,11 @@ def test_what_is_allowed_and_predicted_may_use_theory_and_parameters_but_nothing
         (3, math.nan, r"\(low, high\)"),
     ],
 )
-def test_what_could_not_fail_or_contradicts_itself_is_refused(allowed, predicted, match):
+def test_what_could_not_fail_or_contradicts_itself_is_refused(inside, near, match):
     with pytest.raises(SentenceError, match=match):
-        sentence("A.", source="s", allowed=allowed, predicted=predicted, why="w")(lambda cell: None)
+        sentence("A.", source="s", inside=inside, near=near, why="w")(lambda cell: None)
     with pytest.raises(SentenceError, match=match):
-        judged(
-            lambda cell: spread(1.0), allowed=lambda cell: allowed, predicted=lambda cell: predicted
-        )
+        judged(lambda cell: spread(1.0), inside=lambda cell: inside, near=lambda cell: near)
 
 
 def test_a_measure_of_the_wrong_shape_is_refused():
@@ -263,26 +261,26 @@ def test_a_measure_of_the_wrong_shape_is_refused():
     ("given", "match"),
     [
         ({"where": True}, "`where` must be a function"),
-        ({"predicted": "1"}, "`predicted` must be a number"),
+        ({"near": "1"}, "`near` must be a number"),
     ],
 )
 def test_what_is_neither_a_function_of_the_cell_nor_fits_is_refused(given, match):
     with pytest.raises(SentenceError, match=match):
-        sentence("A.", source="s", allowed=(0, 1), why="w", **given)
+        claim("a", "A.", lambda c: None, **{"inside": (0, 1), "why": "w", **given})
 
 
 def test_a_seal_changes_with_every_part_that_is_fixed_before_a_run():
     def made(statement="A.", measure=lambda cell: cell, **fields):
-        given = {"source": "s", "allowed": (0, 1), "why": "w", "id": "one", **fields}
+        given = {"source": "s", "inside": (0, 1), "why": "w", "id": "one", **fields}
         return sentence(statement, **given)(measure).seal
 
     others = [
         made("B."),
-        made(allowed=(0, 2)),
-        made(allowed=lambda cell: (0, 1)),
+        made(inside=(0, 2)),
+        made(inside=lambda cell: (0, 1)),
         made(why="v"),
-        made(predicted=0.5),
-        made(over=("rank",)),
+        made(near=0.5),
+        made(along=("rank",)),
         made(at_end=True),
         made(among="some"),
         made(measure=lambda cell: cell + 1),
@@ -300,7 +298,7 @@ def test_a_seal_sees_the_helpers_of_a_measure():
         names["__name__"] = "made"
         exec(compile(text.format(sign), f"<made {sign}>", "exec"), names)
     seals = [
-        sentence("A.", source="s", allowed=(0, 1), why="w")(names["measure"]).seal
+        sentence("A.", source="s", inside=(0, 1), why="w")(names["measure"]).seal
         for names in (first, second)
     ]
     assert seals[0] != seals[1]
@@ -318,7 +316,7 @@ def test_a_seal_is_that_of_the_function_itself_when_it_and_its_helper_are_wrappe
         names = {"__name__": "made"}
         exec(compile(text.format(sign), "<made>", "exec"), names)
         names["helper"] = change(names["helper"])
-        return sentence("A.", source="s", allowed=(0, 1), why="w")(change(names["measure"])).seal
+        return sentence("A.", source="s", inside=(0, 1), why="w")(change(names["measure"])).seal
 
     assert seal("+", wrapped) == seal("+", lambda function: function)
     assert seal("+", wrapped) != seal("-", wrapped)
@@ -355,17 +353,17 @@ def bounded(cell, *, high):
 def half(cell):
     return bounded(cell, high=8 * TOL)
 
-@sentence("A.", source="s", allowed=lambda cell: (0, TOL), predicted=made(2), why="w",
+@sentence("A.", source="s", inside=lambda cell: (0, TOL), near=made(2), why="w",
           where=lambda cell:
               cell.parameters.size < 5)
 def first(cell):
     return far(cell)
 
-@sentence("B.", source="s", allowed=functools.partial(bounded, high=7), why="w")
+@sentence("B.", source="s", inside=functools.partial(bounded, high=7), why="w")
 def second(cell):
     return CASE.grown(), WORDS, TABLE, {"b", "a", "c"}
 
-@sentence("C.", source="s", allowed=half, why="w", predicted=lambda cell: POINTS[0])
+@sentence("C.", source="s", inside=half, why="w", near=lambda cell: POINTS[0])
 def third(cell):
     return other.unit(cell)
 
@@ -408,7 +406,7 @@ def own_seals(tmp_path, old="", new=""):
         ("np.array([1.0, 2.0])", "np.array([1.0, 2.5])", [2]),
         ("size: float = 2.0", "size: float = 2.5", [1]),
         ("3 * self.size", "4 * self.size", [1]),
-        ("predicted=made(2)", "predicted=made(3)", [0]),
+        ("near=made(2)", "near=made(3)", [0]),
         ("high=7", "high=6", [1]),
         ("cell.parameters.size < 5", "cell.parameters.size < 4", [0]),
         ("FACTOR = 1.5", "FACTOR = 1.25", [0]),
@@ -445,7 +443,7 @@ def test_a_function_that_has_no_source_is_sealed_by_what_it_does(tmp_path):
     def seal(text):
         names = {"__name__": "made"}
         exec(compile(text, "<made>", "exec"), names)
-        return sentence("A.", source="s", allowed=(0, 1), why="w", id="one")(names["f"]).seal
+        return sentence("A.", source="s", inside=(0, 1), why="w", id="one")(names["f"]).seal
 
     text = "def f(cell):\n    return [one + {} for one in (lambda: cell)()]\n"
     assert seal(text.format(1)) == seal(text.format(1))
@@ -456,12 +454,12 @@ def test_a_partial_function_measures_and_what_is_no_function_is_refused():
     def shifted(cell, by):
         return spread(by)
 
-    given = {"source": "s", "allowed": (0, 2), "why": "w"}
+    given = {"source": "s", "inside": (0, 2), "why": "w"}
     one, two = (sentence("A.", **given)(functools.partial(shifted, by=by)) for by in (1.0, 1.5))
     assert (one.id, judge(one, cell()).verdict) == ("shifted", "holds")
     assert one.seal != two.seal
-    with pytest.raises(SentenceError, match="by a function"):
-        sentence("A.", **given)(3)
+    with pytest.raises(SentenceError, match="must be a function"):
+        claim("a", "A.", 3, **given)
 
 
 @pytest.mark.parametrize("worst", [True, np.True_, None, "0", np.zeros(3), 1j])

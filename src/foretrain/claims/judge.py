@@ -104,7 +104,7 @@ def measured(said: Sentence, cell: Cell) -> PerSeed | Exact | None:
     if said.exact:
         seeds = getattr(wrapped.values, "sizes", {}).get("seed")
         return Exact(largest(wrapped.values).worst, wrapped.note, seeds)
-    upto = None if wrapped.upto is None else _by_seed(said, wrapped.upto)
+    upto = None if wrapped.upto is None else np.asarray(wrapped.upto)
     return PerSeed(_by_seed(said, wrapped.values), wrapped.note, upto)
 
 

@@ -44,9 +44,9 @@ class Sentence:
     Attributes:
         id: Short name, unique within the study.
         statement, source, why, note, unit, rank: As in `foretrain.claims.claim.Claim`.
-        quantity: ``quantity(cell)`` gives one value per seed, with dims ("seed",) or shape (seed,), or `PerSeed`, `Exact`, or None
-            where the sentence does not apply. A network that was not trained, a variable that is not stored and an axis that
-            is too short need no words: the sentence does not apply there.
+        quantity: ``quantity(cell)`` gives one value per seed, with dims ("seed",) or shape (seed,), or `PerSeed`, `Exact`, or
+            None where it does not apply. A network that was not trained, a variable that is not stored and an axis that is too
+            short need no words: the sentence does not apply there.
         inside: Interval (low, high) allowed for the measured value, or a function of the cell that gives it.
         near: The value that theory gives, or a function of the cell; nan where the sentence only bounds.
         exact: Judge the largest deviation, by size, of all that the quantity gives, of any shape, in place of a statistic.
@@ -219,17 +219,14 @@ def seals(sentences: Iterable[Sentence]) -> Mapping[str, str]:
 
 
 # The old form, until every study has rows.
-def sentence(
-    statement: str, *, source, allowed, why, predicted=math.nan, over=(), of="", id="", **row
-):
+def sentence(statement: str, **row: Any) -> Callable[[Any], Sentence]:
     """Make a sentence of a measuring function."""
+    old = {"allowed": "inside", "predicted": "near", "over": "along"}
+    row = {"of": ""} | {old.get(name, name): value for name, value in row.items()}
 
-    def made(measure):
+    def made(measure: Any) -> Sentence:
         own = function_of(measure).__name__.strip("_").replace("_", "-")
         own = f"{row['corrects']}.corrected" if row.get("corrects") else own
-        return claim(
-            id or own, statement, measure, inside=allowed, why=why, near=predicted, along=over, of=of,
-            source=source, **row,
-        )  # fmt: skip
+        return claim(**{"id": own, **row}, words=statement, quantity=measure)
 
     return made

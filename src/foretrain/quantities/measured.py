@@ -40,7 +40,7 @@ class Exact:
         seeds: Number of seeds looked at; by default those of the cell.
     """
 
-    worst: float
+    worst: Any
     note: str = ""
     seeds: int | None = None
 

@@ -8,12 +8,12 @@ import xarray as xr
 
 from foretrain.quantities.learning_time import crossing_time
 
-Labelled = TypeVar("Labelled", xr.DataArray, xr.Dataset)
+Labelled = TypeVar("Labelled")
 
 
 def at_end(values: Labelled) -> Labelled:
     """Each run's last observation along ``step``: after it a shorter run is padded with nan; a run of nan stays nan."""
-    if isinstance(values, xr.Dataset):
+    if hasattr(values, "data_vars"):
         ends: Any = values.map(lambda one: at_end(one) if "step" in one.dims else one)
         return ends
     present = values.notnull()

@@ -29,7 +29,7 @@ RATES = 10 ** np.linspace(-5, -2, 13)
 
 def study():
     """The toy model as a study."""
-    from foretrain.plans.study import define
+    from foretrain.plans.define import define
     from foretrain.training import embedding as toy
 
     parts = {
@@ -38,8 +38,11 @@ def study():
     return define("toy", Parameters=toy.Toy, **parts)
 
 
-def phase_map(side: int, workers: int) -> dict:
-    """Wall seconds of a map with so many rates a side, steps taken in all and how many cells are of each phase."""
+def phase_map(side: int, workers: int, **values) -> dict:
+    """Wall seconds of a map with so many rates a side, steps taken in all and how many cells are of each phase.
+
+    Further parameters of the study, a smaller budget say, are `values`.
+    """
     import foretrain
     from foretrain.training.embedding import PHASES
 
@@ -53,6 +56,7 @@ def phase_map(side: int, workers: int) -> dict:
             embedding_learning_rate=rates,
             seeds=1,
             workers=workers,
+            **values,
             out=Path(folder) / "map",
             quiet=True,
         ).simulation
@@ -183,9 +187,9 @@ def rates(steps_a_cell: float, cpu: bool) -> None:
         print(f"| {name} | {steps:.0f} | {3600 * steps / steps_a_cell:.0f} | {told} |")
 
 
-def whole_map(side: int, workers: int) -> None:
+def whole_map(side: int, workers: int, **values) -> None:
     """The map, and what the whole one takes if this is a part of it."""
-    found = phase_map(side, workers)
+    found = phase_map(side, workers, **values)
     print(json.dumps(found, indent=2))
     if side < len(RATES):
         share = found["steps"] / found["cells"] * len(RATES) ** 2

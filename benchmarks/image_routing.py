@@ -12,8 +12,8 @@ not permuted, which the encoders absorb. A number of its steps is timed and scal
 """
 
 import argparse
+import importlib.util
 import json
-import os
 import time
 
 IMAGE, WIDTH, CLASSES, BATCH = 28, 128, 10, 8
@@ -133,7 +133,7 @@ def time_minibatches(images, labels, options):
     return {"step_s": step_s, "epoch_s": step_s * len(images) / BATCH}
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--domains", type=int, default=40)
     parser.add_argument("--trained", type=int, default=10, help="trained outputs K")
@@ -143,13 +143,19 @@ def main():
     parser.add_argument("--duration", type=float, default=7500.0)
     parser.add_argument("--epoch-steps", type=int, default=200, help="minibatches that are timed")
     parser.add_argument("--core", type=int, default=0)
-    options = parser.parse_args()
-    os.sched_setaffinity(0, {options.core})
-
+    options = parser.parse_args(arguments)
     import numpy as np
+
+    from foretrain.engine.cores import pin_to_one_core
+
+    pin_to_one_core(options.core)
 
     images, labels = synthetic_images(options.images, np.random.default_rng(0))
     flow = time_statistics(images, labels, options)
+    if importlib.util.find_spec("torch") is None:
+        print(json.dumps({"flow": flow}, indent=2))
+        print("PyTorch is not installed: its comparison is left out.")
+        return
     epoch = time_minibatches(images, labels, options)
     # A figure panel is the same number of runs either way, so its ratio is that of one run.
     ratio = {"epochs_in_the_time_of_the_flow": flow["total_s"] / epoch["epoch_s"]}

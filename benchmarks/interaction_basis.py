@@ -98,10 +98,10 @@ def timed(clock, function, *arguments, **options):
     return function(*arguments, **options), clock() - start
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu", action="store_true")
-    clock = time.process_time if parser.parse_args().cpu else time.perf_counter
+    clock = time.process_time if parser.parse_args(arguments).cpu else time.perf_counter
     digits = load_digits()
     x = digits.data / 16
     weights, biases, loss = trained(x, digits.target)

@@ -20,17 +20,22 @@ from pathlib import Path
 import numpy as np
 
 REPEATS = 5
+TIMED_S, WARM = 1.0, 100  # of a share: seconds, and strides of a lane before them
+WIDTH = 200  # of the perceptron of a share
 RUNS, DECADES = 256, 2
+SHAPES = (2, 16, 20), (8, 16, 20), (64, 8, 20), (200, 8, 4)  # hidden width, lanes, stride
+SQUARES = (512, 1024, 2048)
+ROUTING = {"domains": 10, "hidden_width": 64, "observe_every": 50}
 SAMPLES, OUTPUTS = 45, 30
 
 
 def perceptron(hidden: int, stride: int = 20):
-    """A `Program` of the perceptron with two hidden layers of that width; its inputs hold only the rates."""
+    """The program of the perceptron with two hidden layers of that width; its inputs hold only the rates."""
     import jax
     import jax.numpy as jnp
 
     from foretrain.dynamics import descent
-    from foretrain.dynamics.program import RUNNING, Program
+    from foretrain.dynamics.program import RUNNING, Completed
     from foretrain.streams import key, normals
 
     x = jnp.linspace(-1, 1, SAMPLES, dtype=jnp.float32)[:, None]
@@ -54,19 +59,20 @@ def perceptron(hidden: int, stride: int = 20):
         slope = jax.grad(lambda p: loss(*p))(parameters)
         return descent.step("adamw", parameters, slope, memory, inputs["rate"], 0.01)
 
-    return Program(
+    return Completed(
         init,
         step,
         lambda inputs, state: {"loss": loss(*state[0])},
-        lambda inputs, state, observed: jnp.int8(RUNNING),
-        lambda inputs, state: {},
+        done=lambda inputs, state, observed: jnp.int8(RUNNING),
+        finish=lambda inputs, state: {},
         observe_every=stride,
+        precision="float32",
     )
 
 
-def lengths(runs: int = RUNS, stride: int = 20) -> np.ndarray:
-    """Run lengths in steps, multiples of the stride of observation, longest first."""
-    return np.geomspace(10**DECADES, 1, runs).round().astype(int) * stride
+def lengths(runs: int | None = None, stride: int = 20) -> np.ndarray:
+    """Run lengths in steps, multiples of the stride of observation, longest first; of `RUNS` runs by default."""
+    return np.geomspace(10**DECADES, 1, runs or RUNS).round().astype(int) * stride
 
 
 def inputs_of(seed: int, steps: int) -> dict:
@@ -79,13 +85,13 @@ def inputs_of(seed: int, steps: int) -> dict:
     }
 
 
-def ride(program, steps, lanes: int, repeats: int = REPEATS):
+def ride(program, steps, lanes: int, repeats: int | None = None):
     """Train runs of these lengths in lanes; returns seconds without compilation, and the occupancy."""
     from foretrain.engine.lanes import Lanes, Passenger
 
     times, occupancy = [], 0.0
     engine = Lanes(program, {}, lanes)
-    for repeat in range(repeats + 1):
+    for repeat in range((repeats or REPEATS) + 1):
         done, paid = engine.strides_done, engine.strides_paid
         engine.board(Passenger(str(n), inputs_of(n, s)) for n, s in enumerate(steps))
         began = time.perf_counter()
@@ -137,11 +143,11 @@ def _train(program, inputs):
     return program.observe(inputs, state)["loss"]
 
 
-def median(work, repeats: int = REPEATS) -> float:
+def median(work, repeats: int | None = None) -> float:
     """Median seconds of a call, after one that compiles."""
     work()
     times = []
-    for _ in range(repeats):
+    for _ in range(repeats or REPEATS):
         began = time.perf_counter()
         work()
         times.append(time.perf_counter() - began)
@@ -202,17 +208,17 @@ def perceptrons():
         print(f"| {name} | {np.median(ratios):.1f}x ({ratios.min():.1f} to {ratios.max():.1f}) |")
 
 
-def workers():
-    """Wall time of the same sweep with one worker and with two, start and compilation of the first excluded."""
+def workers(seeds=480, repeats=4, numbers=(1, 2), steps=2500, observe_every=100):
+    """Wall time of the same sweep with these numbers of workers, start and compilation of the first excluded."""
     from foretrain.engine.sweep import execute
     from foretrain.plans.plan import make_plan
 
-    values = {"domains": 10, "steps": 2500, "observe_every": 100}
-    plan = make_plan("routing", values, seeds=480)
-    seconds = {1: [], 2: []}
+    values = {**ROUTING, "steps": steps, "observe_every": observe_every}
+    plan = make_plan("routing", values, seeds=seeds)
+    seconds = {number: [] for number in numbers}
     with tempfile.TemporaryDirectory() as folder:
-        for repeat in range(4):
-            for number in (1, 2):
+        for repeat in range(repeats):
+            for number in numbers:
                 done = execute(plan, Path(folder) / f"{repeat}-{number}", workers=number)
                 if repeat:
                     seconds[number].append(done.wall_time_s)
@@ -226,7 +232,7 @@ def peak() -> float:
 
     product = jax.jit(jnp.matmul)
     rates = []
-    for size in (512, 1024, 2048):
+    for size in SQUARES:
         a = jnp.ones((size, size), jnp.float32)
         rates.append(2 * size**3 / median(lambda a=a: product(a, a).block_until_ready()))
     return max(rates)
@@ -286,12 +292,12 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
     engine = Lanes(program, {}, lanes)
     endless = inputs | {"max_steps": np.int32(10**9)}
     engine.board(Passenger(str(n), endless | {"seed": np.uint32(n)}) for n in range(lanes))
-    while engine.strides_done < 100 * lanes:
+    while engine.strides_done < WARM * lanes:
         engine.advance()
     rates = []
     for _ in range(REPEATS):
         done, began = engine.strides_done, time.perf_counter()
-        while time.perf_counter() - began < 1.0:
+        while time.perf_counter() - began < TIMED_S:
             engine.advance()
         rates.append((engine.strides_done - done) / (time.perf_counter() - began))
     seconds = 1 / (float(np.median(rates)) * program.observe_every)
@@ -307,8 +313,9 @@ def share(name: str, program, inputs: dict, lanes: int, fastest: float) -> str:
 
 def shares():
     """What share of the core's rate of matrix products the perceptron and routing reach, and what bounds them."""
+    from foretrain.dynamics.program import completed
     from foretrain.plans.plan import make_plan
-    from foretrain.studies.routing import study as routing
+    from foretrain.streams import Seed
 
     fastest = peak()
     print(f"\nShare of the rate of a matrix product ({fastest / 1e9:.0f} GFLOP/s on this core)\n")
@@ -316,16 +323,17 @@ def shares():
         "| | lanes | step of a lane | MFLOP in products | share reached | its products alone | share they reach |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|")
-    print(share("perceptron, H = 200", perceptron(200), inputs_of(0, 1), 8, fastest))
-    values = {"domains": 10, "hidden_width": 64, "observe_every": 50}
-    parameters = make_plan("routing", values).parameters
+    print(share(f"perceptron, H = {WIDTH}", perceptron(WIDTH), inputs_of(0, 1), 8, fastest))
+    plan = make_plan("routing", ROUTING)
     inputs = {
         name: np.asarray(value, np.float32 if np.asarray(value).dtype.kind == "f" else None)
-        for name, value in routing.inputs(parameters, 0, 0).items()
+        for name, value in plan.study.inputs(plan.parameters, Seed(0, 0)).items()
     }
     inputs |= {"root_seed": np.uint32(0), "seed": np.uint32(0)}
-    program = routing.program(parameters)
-    print(share("routing, M = 10, H = 64", program, inputs, 8, fastest))
+    program = completed(plan.study.program(plan.parameters), plan.parameters)
+    p = plan.parameters
+    name = f"routing, M = {p.domains}, H = {p.hidden_width}"
+    print(share(name, program, inputs, 8, fastest))
 
 
 def races():
@@ -335,7 +343,7 @@ def races():
         "| hidden width | lanes | occupancy | against one vmap of while_loop | against a loop of single runs |"
     )
     print("|---:|---:|---:|---:|---:|")
-    for hidden, lanes, stride in ((2, 16, 20), (8, 16, 20), (64, 8, 20), (200, 8, 4)):
+    for hidden, lanes, stride in SHAPES:
         program, steps = perceptron(hidden, stride), lengths(stride=stride)
         ours, occupancy = ride(program, steps, lanes)
         plain, single = whole_batch(program, steps), one_by_one(program, steps)

@@ -11,7 +11,7 @@ import numpy as np
 from foretrain.tasks.groups import addition, training_sets
 from foretrain.theory import parallelograms
 
-DRAWS, LOOPED = 10_000, 2000
+DRAWS, LOOPED, ORDERS = 10_000, 2000, 100
 
 
 def looped(operation, training):
@@ -52,8 +52,8 @@ def main():
     )
 
     hundred = addition(100)
-    sizes, wall, core = timed(parallelograms.critical_sizes, hundred, 100, random)
-    print(f"\np = 100, 100 orders: {wall:.1f} s, {core:.1f} s of processor time, ", end="")
+    sizes, wall, core = timed(parallelograms.critical_sizes, hundred, ORDERS, random)
+    print(f"\np = 100, {ORDERS} orders: {wall:.1f} s, {core:.1f} s of processor time, ", end="")
     print(f"median {np.median(sizes):.0f} of {len(hundred.samples)} samples")
 
 

@@ -1,6 +1,8 @@
 """What the bookkeeping of results costs: appending, scanning, folding, storing and opening a million runs.
 
-python benchmarks/results.py [runs] [runs per segment]
+python benchmarks/results.py [runs] [runs per segment ...]
+
+The number of runs is a multiple of a thousand.
 
 Each run has an outcome and two numbers; every value is compared with what was put in. Peak memory is that of the whole
 process, which also holds the runs' identities.
@@ -40,7 +42,7 @@ def measure(runs, per_segment, folder):
                 100,
                 steps,
                 {},
-                {"final_loss": np.float32(number), "learning_time": np.float32(2 * number)},
+                {"final_loss": np.array(number, "f4"), "learning_time": np.array(2 * number, "f4")},
             )
             for number in range(start, min(runs, start + per_segment))
         ]
@@ -78,11 +80,9 @@ def measure(runs, per_segment, folder):
     return rows
 
 
-def main():
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10**6
-    sizes = [int(sys.argv[2])] if len(sys.argv) > 2 else [100, 1000]
+def main(runs=10**6, *sizes):
     print("| runs | per segment | what | seconds | note |\n|---|---|---|---|---|")
-    for per_segment in sizes:
+    for per_segment in sizes or (100, 1000):
         folder = Path(tempfile.mkdtemp(prefix="foretrain-"))
         try:
             for what, seconds, note in measure(runs, per_segment, folder):
@@ -94,4 +94,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -19,6 +19,8 @@ from foretrain.tasks.effective_samples import compress
 from foretrain.tasks.masks import circulant
 
 REPEATS = 5
+SAMPLES = (100, 1_000, 10_000, 100_000)
+DOMAINS, PIXELS, SQUARE = 40, 784, 2048  # of the step, and of the product it is held against
 
 
 def median_seconds(function, *arguments) -> float:
@@ -51,7 +53,7 @@ def statistics_against_samples():
         "| samples | per sample | from statistics | ratio | compressing, once | difference of weights |"
     )
     print("|---:|---:|---:|---:|---:|---:|")
-    for samples in (100, 1_000, 10_000, 100_000):
+    for samples in SAMPLES:
         random = np.random.default_rng(0)
         x = random.normal(size=(samples, inputs)).astype(np.float32)
         y = x @ random.normal(size=(inputs, outputs)).astype(np.float32) / 8
@@ -74,27 +76,27 @@ def statistics_against_samples():
 
 def share_of_the_machine():
     """Multiply-adds of a step at the size of the image figures, against the measured rate of a matrix product."""
-    domains, hidden, inputs, outputs = 40, 128, 784, 10
+    domains, hidden, inputs, outputs = DOMAINS, 128, PIXELS, 10
     random = np.random.default_rng(0)
     weights = network.random_weights(
         jax.random.key(0), domains, hidden, inputs, outputs, 0.1, law="gaussian"
     )
     x = jnp.asarray(random.normal(size=(domains, inputs, inputs)), jnp.float32)
     y = jnp.asarray(random.normal(size=(domains, outputs, inputs)), jnp.float32)
-    pairs = jnp.asarray(circulant(domains, 10), jnp.float32)
+    pairs = jnp.asarray(circulant(domains, min(10, domains)), jnp.float32)
     step = jax.jit(lambda w: network.negative_gradient(w, x, y, pairs))
     flops = jax.jit(lambda w: network.negative_gradient(w, x, y, pairs)).lower(weights).compile()
     counted = flops.cost_analysis()["flops"]
-    a = jnp.asarray(random.normal(size=(2048, 2048)), jnp.float32)
+    a = jnp.asarray(random.normal(size=(SQUARE, SQUARE)), jnp.float32)
     product = median_seconds(jax.jit(jnp.matmul), a, a)
-    peak = 2 * 2048**3 / product
+    peak = 2 * SQUARE**3 / product
     seconds = median_seconds(step, weights)
-    print("\nA step at M = 40, K = 10, width 128, 784 inputs, float32, one core\n")
+    print(f"\nA step at M = {domains}, K = 10, width 128, {inputs} inputs, float32, one core\n")
     print("| | |\n|---|---:|")
     print(f"| step | {seconds * 1e3:.0f} ms |")
     print(f"| counted by XLA | {counted / 1e9:.1f} GFLOP |")
     print(f"| reached | {counted / seconds / 1e9:.0f} GFLOP/s |")
-    print(f"| product of two 2048 x 2048 matrices | {peak / 1e9:.0f} GFLOP/s |")
+    print(f"| product of two {SQUARE} x {SQUARE} matrices | {peak / 1e9:.0f} GFLOP/s |")
     print(f"| share | {counted / seconds / peak:.0%} |")
 
 

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +46,7 @@ class _Panel:
         return all(claim.verdict == HOLDS for claim in self.claims.values())
 
 
-def draw(claims: list[Claim], axes: dict[str, list]) -> dict[str, Drawing]:
+def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
 
     Args:

@@ -1,0 +1,129 @@
+"""Every script of benchmarks/ runs at its smallest size, so that none dies unnoticed when what it calls moves."""
+
+import importlib.util
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "benchmarks"
+
+
+def degeneracy(script, tmp_path):
+    """foretrain's own row; the table of reference is that of `foretrain.degeneracy.reference`, which has tests."""
+    script.WIDTHS, script.DRAWS, script.TURNS, script.BATCH = (64, 4, 10), 12, 1, 16
+    script.prepared(tmp_path)
+    assert script.ours(tmp_path, "foretrain", True)["draws"] == script.CHAINS * 12
+
+
+def equal_verdicts(script, tmp_path):
+    script.PRESETS = {
+        "one-mode": {"steps": 20, "observe_every": 10, "init_scale": 0.1, "singular_value": 1.0}
+    }
+    assert script.record(tmp_path, ["one-mode"]) == 0
+    assert script.compare(tmp_path, ["one-mode"]) == 0
+    assert script.rejudge(tmp_path, ["one-mode"], tmp_path / "figures", True) == 0
+    assert list((tmp_path / "figures" / "one-mode").glob("*.png"))
+    record = tmp_path / "one-mode.json"
+    claims = json.loads(record.read_text())
+    claims["claims"][0]["measured"] += 1e-9
+    record.write_text(json.dumps(claims))
+    assert script.rejudge(tmp_path, ["one-mode"], None, False) == 1
+
+
+def grokking(script, tmp_path):
+    script.whole_map(1, 0, steps=20, observe_every=10, hidden_width=4)
+    assert script.ours(3, time.process_time, 0.1) > 0
+    if importlib.util.find_spec("torch"):
+        assert script.loop(1, time.process_time, 0.1) > 0
+
+
+def image_routing(script, tmp_path):
+    sizes = {
+        "domains": 2,
+        "trained": 1,
+        "images": 300,
+        "truncation": 0.3,
+        "duration": 1,
+        "epoch-steps": 2,
+    }
+    script.main([f"--{name}={value}" for name, value in sizes.items()])
+
+
+def interaction_basis(script, tmp_path):
+    pytest.importorskip("torch")
+    script.TURNS = 1
+    script.main([])
+
+
+def judging(script, tmp_path):
+    script.SIDE, script.SEEDS = 3, 2
+    script.main()
+
+
+def lanes(script, tmp_path):
+    script.REPEATS, script.TIMED_S, script.RUNS, script.DECADES = 1, 0.05, 4, 1
+    script.SHAPES, script.SQUARES, script.WARM, script.WIDTH = [(2, 3, 2)], [16], 1, 2
+    script.ROUTING = {"domains": 2, "trained_outputs": 1, "hidden_width": 4, "observe_every": 1}
+    script.races()
+    script.shares()
+    assert script.workers(seeds=3, repeats=2, numbers=(0,), steps=20, observe_every=10)[0] > 0
+    if importlib.util.find_spec("torch"):
+        assert script.torch_steps_per_second(1, steps=3) > 0
+
+
+def parallelograms(script, tmp_path):
+    script.DRAWS, script.LOOPED, script.ORDERS = 10, 10, 2
+    script.main()
+
+
+def results(script, tmp_path):
+    script.main(2000, 1000)
+
+
+def routing(script, tmp_path):
+    script.REPEATS, script.SAMPLES = 1, (100,)
+    script.DOMAINS, script.PIXELS, script.SQUARE = 2, 8, 16
+    script.statistics_against_samples()
+    script.share_of_the_machine()
+
+
+def s_curves(script, tmp_path):
+    pytest.importorskip("torch")
+    script.DIMENSION, script.STEPS = 12, 20
+    script.main(runs=3, workers=0, repeats=1)
+
+
+def scaling(script, tmp_path):
+    assert script.measure(100, 0)["runs"] == 100
+
+
+def translation(script, tmp_path):
+    script.SCALES, script.FRACTIONS, script.SEEDS, script.LANES, script.MOST = (
+        (0.1,),
+        (1.0,),
+        1,
+        3,
+        40,
+    )
+    script.main(2, 2, 2)
+
+
+SMALLEST = {
+    run.__name__: run
+    for run in (
+        degeneracy, equal_verdicts, grokking, image_routing, interaction_basis, judging, lanes, parallelograms, results,
+        routing, s_curves, scaling, translation,
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.py")))
+def test_the_script_runs_at_its_smallest_size(name, tmp_path):
+    if name in ("interaction_basis", "s_curves"):
+        pytest.importorskip("torch")
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    SMALLEST[name](script, tmp_path)

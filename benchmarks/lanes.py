@@ -208,13 +208,13 @@ def perceptrons():
         print(f"| {name} | {np.median(ratios):.1f}x ({ratios.min():.1f} to {ratios.max():.1f}) |")
 
 
-def workers(seeds=480, repeats=4, numbers=(1, 2), steps=2500, observe_every=100):
+def workers(plan=None, repeats=4, numbers=(1, 2)):
     """Wall time of the same sweep with these numbers of workers, start and compilation of the first excluded."""
     from foretrain.engine.sweep import execute
     from foretrain.plans.plan import make_plan
 
-    values = {**ROUTING, "steps": steps, "observe_every": observe_every}
-    plan = make_plan("routing", values, seeds=seeds)
+    values = {"domains": 10, "steps": 2500, "observe_every": 100}
+    plan = plan or make_plan("routing", values, seeds=480)
     seconds = {number: [] for number in numbers}
     with tempfile.TemporaryDirectory() as folder:
         for repeat in range(repeats):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from foretrain.plans.plan import make_plan
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -68,7 +70,8 @@ def lanes(script, tmp_path):
     script.ROUTING = {"domains": 2, "trained_outputs": 1, "hidden_width": 4, "observe_every": 1}
     script.races()
     script.shares()
-    assert script.workers(seeds=3, repeats=2, numbers=(0,), steps=20, observe_every=10)[0] > 0
+    plan = make_plan("one-mode", {"steps": 20, "observe_every": 10}, seeds=3)
+    assert script.workers(plan, repeats=2, numbers=(0,))[0] > 0
     if importlib.util.find_spec("torch"):
         assert script.torch_steps_per_second(1, steps=3) > 0
 

@@ -234,7 +234,7 @@ def coefficient(python: str | None, together: bool) -> None:
 
 def reference() -> None:
     """Distances of every sampler from NUTS, and their summary."""
-    from foretrain.degeneracy.reference import distances, summary, table
+    from nuts import distances, summary, table
 
     from foretrain.engine.cores import pin_to_one_core
 

@@ -2,8 +2,8 @@
 
 Where there is no closed form another setting of the same sampler is no reference: it shares its bias. NUTS on all data has
 none but that of its length. The networks are generic, singular by plan, or wider than what they realise, at a handful to some
-two hundred parameters; `distances` is the table of `docs/theory/learning-coefficients.md`, and what it found is in the verdict
-of every estimate (`foretrain.degeneracy.coefficient.DISTANCES`).
+two hundred parameters. `python benchmarks/degeneracy.py reference` prints the table of `docs/theory/learning-coefficients.md`;
+its summary is in the verdict of every estimate (`foretrain.degeneracy.coefficient.DISTANCES`).
 """
 
 import itertools

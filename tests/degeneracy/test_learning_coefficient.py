@@ -57,7 +57,8 @@ def start(*widths):
 def quadratics():
     """Estimates by SGLD on all data, at three inverse temperatures and a step that is far from small."""
     p = posterior(quadratic, jnp.zeros(4), ONE, beta=[10.0, 100.0, 1000.0])
-    return learning_coefficient(p, sampler="sgld", chains=16, draws=1000, share=0.3, halvings=0)
+    options = {"chains": 16, "draws": 1000, "share": 0.3, "halvings": 0, "controlled": False}
+    return learning_coefficient(p, sampler="sgld", **options)
 
 
 def test_sgld_on_a_quadratic_is_as_the_discrete_formula_says(quadratics):
@@ -105,7 +106,9 @@ def test_what_steps_and_noise_of_blackjax_are():
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
 def test_samplers_with_momentum_on_a_quadratic(sampler):
     p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
-    found = learning_coefficient(p, sampler=sampler, chains=32, draws=4000, richardson=False)
+    found = learning_coefficient(
+        p, sampler=sampler, chains=32, draws=4000, richardson=False, controlled=False
+    )
     e, damping = found.step[0, 0], samplers.DAMPING[sampler]
     said = 0.0
     for h in CURVATURES[:3]:
@@ -123,7 +126,7 @@ def test_references_are_free_of_the_bias_of_the_step(sampler):
     p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
     draws = 4000 if sampler == "mala" else 500
     found = learning_coefficient(
-        p, sampler=sampler, chains=16, draws=draws, share=0.3, richardson=False
+        p, sampler=sampler, chains=16, draws=draws, share=0.3, richardson=False, controlled=False
     )
     assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, 0)) < 4 * found.error
     assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, found.step[0, 0])) > 0.1
@@ -132,7 +135,9 @@ def test_references_are_free_of_the_bias_of_the_step(sampler):
 def test_baoab_has_no_bias_on_a_quadratic_whatever_the_step():
     """Leimkuhler & Matthews: the variance of places is 1/P; of SGLD with these steps it is 2.5 times that, of all bounds."""
     p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
-    found = learning_coefficient(p, chains=16, draws=1000, share=0.6, richardson=False)
+    found = learning_coefficient(
+        p, chains=16, draws=1000, share=0.6, richardson=False, controlled=False
+    )
     assert found.sampler == "baoab"
     assert found.step[0, 0] == pytest.approx(0.6 * found.bound[0, 0], rel=1e-4)
     assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, 0)) < 4 * found.error
@@ -412,3 +417,27 @@ def test_the_error_of_what_is_extrapolated_is_as_large_as_its_spread():
     lost[0, :, :2], lost[1, :, 2:] = np.nan, np.inf
     value, error = _extrapolated(lost, np.ones(80))
     assert np.sqrt(np.mean(((value - 2) / error) ** 2)) == pytest.approx(1, abs=0.25)
+
+
+def test_the_control_variate_leaves_no_scatter_and_no_bias_of_the_step_on_a_quadratic():
+    """By parts E[u . B grad U] = tr B, and grad U is linear: all draws give the same number at a step far too long."""
+    options = {"sampler": "sgld", "chains": 4, "draws": 200, "share": 0.6, "richardson": False}
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0, parts={"some": np.array([1, 1, 0, 1])})
+    found = learning_coefficient(p, **options)
+    exact = discrete_quadratic(CURVATURES[[0, 1, 3]], 100.0, 1.0, 0)
+    np.testing.assert_allclose(found.value, exact, rtol=1e-3)
+    assert found.error[0, 0] < 1e-3 * exact
+    plain = learning_coefficient(p, **options, controlled=False)
+    assert abs(plain.value[0, 0] - exact) > 0.1
+    np.testing.assert_array_equal(plain.effective, found.effective)
+
+
+def test_chains_that_still_spread_from_the_start_are_told_by_their_virial():
+    """A flat direction, along which they do not come round within the run."""
+    p = posterior(quadratic, jnp.zeros(4), ONE, beta=1e5)
+    found = learning_coefficient(p, chains=4, draws=200, pull=1e-3)
+    assert found.virial[0, 0] < 0.9
+    far = dataclasses.replace(found, virial=np.array([[0.3]]))
+    assert any("have not come round" in doubt for doubt in far.doubts())
+    round_ = learning_coefficient(p.at(10.0), chains=8, draws=2000, steps=4)
+    assert round_.virial[0, 0] == pytest.approx(1, abs=0.15)

@@ -6,7 +6,8 @@ import numpy as np
 
 # What a trustworthy estimate has at least or at most.
 RHAT, EFFECTIVE, SHIFT, SHORTAGE = 1.05, 100, 0.1, 0.1
-# Relative distance from NUTS on the small networks of `foretrain.degeneracy.reference`: the median and the largest of
+VIRIAL = 0.5  # distance of `Coefficient.virial` from 1
+# Relative distance from NUTS on the small networks of `benchmarks/nuts.py`: the median and the largest of
 # estimates that their verdict trusted, and the largest of those that it did not; of 1,000 draws, 1 and 10 steps apart.
 DISTANCES = {
     "baoab": (0.03, 0.15, 0.73),
@@ -31,7 +32,9 @@ class Coefficient:
         error: Its standard error, shape (part, beta).
         chains: That of each chain, shape (part, beta, chain); nan for a chain that does not count.
         rhat: R-hat of the loss, shape (part, beta).
-        effective: Effective number of draws of all chains, shape (part, beta).
+        effective: Effective number of draws of all chains, for the mean of the loss, shape (part, beta).
+        virial: E[(w - w*) . grad U] over the number of parameters that move, U = beta L + gamma |w - w*|^2/2, shape
+            (part, beta): by parts 1 once chains have come round, below 1 while they still spread from w*.
         step: e, shape (part, beta).
         bound: 4/P_max at w* and along the chains, beyond which e is not stable, shape (part, beta).
         pull: gamma.
@@ -51,6 +54,7 @@ class Coefficient:
     chains: np.ndarray
     rhat: np.ndarray
     effective: np.ndarray
+    virial: np.ndarray
     step: np.ndarray
     bound: np.ndarray
     pull: float
@@ -83,6 +87,10 @@ class Coefficient:
             found.append(f"chains disagree, R-hat {self.rhat[at]:.3f}")
         if not self.effective[at] >= EFFECTIVE:
             found.append(f"{self.effective[at]:.0f} effective draws")
+        if not abs(self.virial[at] - 1) < VIRIAL:
+            found.append(
+                f"chains have not come round, E[(w - w*) . grad U] is {self.virial[at]:.0%} of its stationary value"
+            )
         most = STEP_SHARE.get(self.sampler.removeprefix("rmsprop-"), np.inf)
         if self.step[at] > most * self.bound[at]:
             found.append(f"step {self.step[at] / self.bound[at]:.0%} of the bound on it")

@@ -73,6 +73,31 @@ def _product(losses):
     return run
 
 
+def hessian(posterior: Any) -> np.ndarray:
+    """Return the Hessian of the mean loss at w*, shape (d, d), float64, negative eigenvalues set to 0.
+
+    Of more than `EXAMPLES` examples some are taken, spread evenly. Cost: d products with the Hessian.
+    """
+    import jax
+
+    data, params = _some(posterior)
+    flat, run = posterior.flat, _product(posterior.losses)
+    ones = np.ones_like(flat)
+    rows = jax.jit(lambda each: jax.lax.map(lambda v: run(flat, ones, v, params, data), each))
+    found = np.asarray(rows(np.eye(flat.size, dtype=flat.dtype)), np.float64)
+    values, vectors = np.linalg.eigh((found + found.T) / 2)
+    return (vectors * np.maximum(values, 0)) @ vectors.T
+
+
+def _some(posterior):
+    """At most `EXAMPLES` examples in equal strides, and the parameters, on the device."""
+    import jax
+
+    stride = -(-posterior.n // EXAMPLES)
+    data = jax.tree.map(lambda leaf: np.asarray(leaf)[::stride], posterior.data)
+    return jax.device_put((data, posterior.params))
+
+
 def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.ndarray:
     """Largest eigenvalue of S H(w) S at every place, S a diagonal that is 0 where parameters do not move.
 
@@ -86,12 +111,7 @@ def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.
         Shape (k,); inf where the loss is not finite. Of more than `EXAMPLES` examples they are spread evenly. Cost: about two
         gradients on them for each product.
     """
-    import jax
-
-    stride = -(-posterior.n // EXAMPLES)
-    data, params = jax.device_put(
-        (jax.tree.map(lambda leaf: np.asarray(leaf)[::stride], posterior.data), posterior.params)
-    )
+    data, params = _some(posterior)
     flat, run = posterior.flat, _product(posterior.losses)
     places, scales = (np.asarray(one, flat.dtype) for one in (places, scales))
     start = np.random.default_rng(0).standard_normal(flat.size)

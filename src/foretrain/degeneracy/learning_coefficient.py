@@ -9,6 +9,12 @@ local, and the two can cancel: on a quadratic with P_i = beta h_i + gamma, full 
 So both are told, and taken out to first order, unless `richardson=False`. To first order says little where P changes along a
 chain, as around singular points, where it has no largest value: unless a step is given it is halved until what e and e/2 say
 differs by less than the estimate's own error. A `Coefficient` says in a line whether it is to be trusted.
+
+Scatter is taken out by a control variate. By parts E[u . B grad U] = tr B for every matrix B and any U = beta L +
+gamma |w - w*|^2/2, u = w - w*. So beta L - (u . B grad U - tr B)/2 has the mean of beta L; with
+B = beta H (beta H + gamma)^-1, H the Hessian at w*, it does not scatter at all, and has no bias of the step, where L is
+quadratic: what scatters is what singular and curved directions do. Both means are right only once chains have come round:
+`Coefficient.virial`, E[u . grad U] over the number of parameters, is then 1.
 """
 
 from functools import lru_cache
@@ -25,6 +31,8 @@ PILOT = 100  # draws of the first run
 SHARE = 0.1  # of the largest stable step, to begin with
 HALVINGS = 5  # of the step, at most
 CLOSE = 0.01  # relative difference of what e and e/2 say that is not worth another half
+BATCHES = 20  # of a chain, whose means fit how much of the control variate is taken out
+CONTROLLED = 400  # parameters up to which there is a control variate, its size squared per lane
 LOOKED_AT = 4  # chains of a setting at whose ends curvature is measured
 WILD = 10.0  # beta times excess loss, for each parameter, of which half is expected: a chain beyond has been thrown out
 
@@ -42,6 +50,7 @@ def learning_coefficient(
     pull: float = 1.0,
     preconditioned: bool = False,
     richardson: bool = True,
+    controlled: bool = True,
     halvings: int = HALVINGS,
     seed: int = 0,
     together: bool = True,
@@ -69,6 +78,7 @@ def learning_coefficient(
             drift along the first run, and stay so, which leaves the density as it is. `step` is then in those units.
         richardson: Run each setting with e/2 and with gamma/2, too, from the same noise, and extrapolate both away. Of
             samplers that are exact gamma alone.
+        controlled: Whether the control variate takes scatter out, of up to `CONTROLLED` parameters.
         halvings: How often a step may be halved; none without `richardson`, which is what tells.
         seed: Of all draws.
         together: Lanes side by side; else one after the other, in less memory and for wide networks in less time.
@@ -111,17 +121,18 @@ def learning_coefficient(
             chains,
             posterior.flat.dtype,
             learn,
+            control,
         )
 
     def sample(now, states, number, count):
         nonlocal spent
         spent += now.beta.size * count * steps
         keys = samplers.keys_of(seed, chains, beta.size * len(kinds), number)
-        states, loss, _ = samplers.advance(
+        states, draw, _ = samplers.advance(
             posterior, sampler, now, states, keys, count, steps, together=together,
             capacity=max(draws, warm_up),
         )  # fmt: skip
-        return states, np.asarray(loss, np.float64)
+        return states, samplers.Draw(*(np.asarray(one, np.float64) for one in draw))
 
     def thrown_out(loss):
         """Lanes with a last loss that none has where it should be, (kind, setting, chain); of minibatches lost ones."""
@@ -150,12 +161,19 @@ def learning_coefficient(
     if preconditioned:
         scale, steepest = _preconditioner(posterior, beta, pull, e, scale, seed)
         e = e if step is not None else share * 4 / steepest
+    control = None
+    if controlled and posterior.dimension <= CONTROLLED:
+        hessian = curvature.hessian(posterior)
+        settings = list(zip(beta, scale, strict=True))
+        control = np.array(
+            [_control(hessian, *one, pull * by) for _, by in kinds for one in settings]
+        )
     now = lanes(e)
     states = samplers.start(posterior, sampler, now)
     if step is None and not exact:
         for trial in range(halvings + 1):
-            states, loss = sample(now, states, -1 - trial, min(PILOT, max(draws, warm_up)))
-            wild = thrown_out(loss)
+            states, draw = sample(now, states, -1 - trial, min(PILOT, max(draws, warm_up)))
+            wild = thrown_out(draw.loss)
             steepest = np.maximum(steepest, along(now, states, wild))
             e = np.where(wild.any((0, 2)), e / 4, np.minimum(e, share * 4 / steepest))
             now = lanes(e)
@@ -164,18 +182,19 @@ def learning_coefficient(
                 break
     if warm_up:
         now = lanes(e, learn=1.0)
-        states, loss = sample(now, states, 1, warm_up)
+        states, draw = sample(now, states, 1, warm_up)
         if step is None and not exact:
-            states = _restarted(posterior, sampler, now, states, thrown_out(loss).ravel())
-    excess = np.full((len(kinds), beta.size, chains, draws), np.nan)
+            states = _restarted(posterior, sampler, now, states, thrown_out(draw.loss).ravel())
+    plain, terms, virial = np.full((3, len(kinds), beta.size, chains, draws), np.nan)
     halved, running = np.zeros(beta.size, int), np.ones(beta.size, bool)
     halving = 0
     while True:
         now = lanes(e)
-        states, loss = sample(now, states, 2 + halving, draws)
-        wild = thrown_out(loss)
-        fresh = (loss - posterior.start_loss).reshape(excess.shape)
-        excess[:, running] = fresh[:, running]
+        states, draw = sample(now, states, 2 + halving, draws)
+        wild = thrown_out(draw.loss)
+        for kept, fresh in zip((plain, virial, terms), draw, strict=True):
+            kept[:, running] = fresh.reshape(kept.shape)[:, running]
+        excess = _controlled(plain - posterior.start_loss, terms / (2 * beta[:, None, None]))
         if step is not None or exact or not richardson or halving == halvings:
             break
         steepest = np.maximum(steepest, along(now, states, wild))
@@ -189,6 +208,8 @@ def learning_coefficient(
 
     excess = excess[order]
     found = [[mean_of(one * b) for one, b in zip(kind, beta, strict=True)] for kind in excess]
+    uncontrolled = [mean_of(one) for one in plain[0]]
+    stationary = [mean_of(one).value for one in virial[0]] / scale.astype(bool).sum(1)
 
     def grid(name: str, kind: int = 0) -> np.ndarray:
         return np.array([getattr(one, name) for one in found[kind]]).reshape(shape)
@@ -206,8 +227,9 @@ def learning_coefficient(
         value=value,
         error=error,
         chains=np.where(np.isfinite(means), means, np.nan).reshape(*shape, -1),
-        rhat=grid("rhat"),
-        effective=grid("effective"),
+        rhat=np.array([one.rhat for one in uncontrolled]).reshape(shape),
+        effective=np.array([one.effective for one in uncontrolled]).reshape(shape),
+        virial=stationary.reshape(shape),
         step=e.reshape(shape),
         bound=(4 / steepest).reshape(shape),
         pull=pull,
@@ -218,6 +240,35 @@ def learning_coefficient(
         halved=halved.reshape(shape),
         gradients=spent,
     )
+
+
+def _control(hessian, beta: float, scale: np.ndarray, pull: float) -> np.ndarray:
+    """B = beta H (beta H + gamma)^-1 in the coordinates of chains, shape (d, d), 0 where parameters do not move."""
+    moving = np.flatnonzero(scale)
+    at = np.ix_(moving, moving)
+    steep = beta * scale[moving, None] * hessian[at] * scale[moving]
+    least = 1e-12 * steep.max(initial=0) + np.finfo(float).tiny
+    made = np.zeros_like(hessian)
+    made[at] = np.linalg.solve(steep + np.diag(pull * scale[moving] ** 2 + least), steep).T
+    return made
+
+
+def _controlled(excess: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Losses less c times terms of mean 0, (kind, setting, chain, draw), c in [0, 1] of each setting fitted to batch means.
+
+    A quadratic loss has c = 1. Where the Hessian at w* says little of what the loss does further away c is nearer to 0.
+    """
+    size = excess.shape[-1] // BATCHES
+    if not size or not terms.any():
+        return excess
+    finite, means = np.isfinite(excess + terms).all(-1, keepdims=True), []
+    for one in (excess, terms):
+        of = np.where(finite, one, 0)[..., : size * BATCHES]
+        of = of.reshape(*one.shape[:-1], BATCHES, size).mean(-1)
+        means.append(of - of.mean(-1, keepdims=True))
+    both, own = (means[0] * means[1]).sum((0, 2, 3)), (means[1] ** 2).sum((0, 2, 3))
+    fitted = np.clip(both / np.where(own > 0, own, 1), 0, 1)
+    return excess - fitted[:, None, None] * terms
 
 
 def _extrapolated(excess: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

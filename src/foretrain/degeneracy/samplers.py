@@ -41,6 +41,7 @@ class Lanes(NamedTuple):
         beta, gamma, step: Inverse temperature, pull of the localisation, and e; shape (lane,).
         scale: S, shape (lane, d).
         learn: 1 while the step of an exact sampler is fitted, starting from `step`; else 0. Shape (lane,).
+        control: B of the control variate, see `Draw`, shape (lane, d, d); (lane, 0, 0) for none.
     """
 
     beta: Any
@@ -48,13 +49,32 @@ class Lanes(NamedTuple):
     step: Any
     scale: Any
     learn: Any
+    control: Any
 
 
-def lanes_of(beta, pull, step, scale, chains: int, dtype, learn: float = 0.0) -> Lanes:
+class Draw(NamedTuple):
+    """Numbers that are kept of every draw, shape (lane, draw); g is the gradient of U = beta L + gamma |w - w*|^2/2 by u.
+
+    Attributes:
+        loss: Mean loss, on the draw's own minibatch where there is one.
+        virial: u . g over the coordinates that move; at stationarity its mean is their number, by parts.
+        control: u . B g - tr B, whose mean is 0 at stationarity for any B; 0 where there is no B.
+    """
+
+    loss: Any
+    virial: Any
+    control: Any
+
+
+def lanes_of(
+    beta, pull, step, scale, chains: int, dtype, learn: float = 0.0, control: Any = None
+) -> Lanes:
     """Lanes of settings, (setting, ...) each or one number for all, chains fastest."""
     columns = (np.broadcast_to(one, np.shape(beta)) for one in (beta, pull, step, learn))
     beta, pull, step, learning = (np.repeat(one, chains).astype(dtype) for one in columns)
-    return Lanes(beta, pull, step, np.repeat(scale, chains, axis=0).astype(dtype), learning)
+    control = np.zeros((len(scale), 0, 0)) if control is None else control
+    scale, control = (np.repeat(one, chains, axis=0).astype(dtype) for one in (scale, control))
+    return Lanes(beta, pull, step, scale, learning, control)
 
 
 def keys_of(seed: int, chains: int, settings: int, number: int = 0) -> np.ndarray:
@@ -109,16 +129,15 @@ def advance(
         capacity: Draws that the program has room for, static: calls of other numbers up to it share one program.
 
     Returns:
-        States; mean loss of each draw, shape (lane, draw), on its own minibatch where there is one; what `emit` gave, with
-        the axes (lane, draw) before its own.
+        States; a `Draw`; what `emit` gave, with the axes (lane, draw) before its own.
     """
     import jax
 
     capacity = capacity or draws
     run = program(posterior.losses, sampler, posterior.batch_size, capacity, steps, emit, together)
     states, *kept = run(states, keys, lanes, posterior.params, posterior.data, draws)
-    loss, kept = kept if draws == capacity else jax.tree.map(lambda one: one[:, :draws], kept)
-    return states, loss, kept
+    draw, kept = kept if draws == capacity else jax.tree.map(lambda one: one[:, :draws], kept)
+    return states, draw, kept
 
 
 def position(state: Any):
@@ -200,22 +219,31 @@ def program(
         def moved(carry, key):
             # The loss of sgld is that of the place before the step, whose gradient was needed: what is emitted is its.
             state = carry[0]
-            after, value, place = move(state, key)
-            return (after, value, position(state) if place is None else place), None
+            after, value, place, drift = move(state, key)
+            return (after, value, position(state) if place is None else place, drift), None
 
         def draw(state, number):
             own = jax.random.fold_in(key, number)
-            carry = (state, jnp.zeros_like(found.centre[0]), position(state))
             if steps == 1:
-                (state, value, place), _ = moved(carry, own)
+                (state, value, place, drift), _ = moved((state,), own)
             else:
+                u = position(state)
+                carry = (state, jnp.zeros_like(found.centre[0]), u, u)
                 carry, _ = jax.lax.scan(moved, carry, jax.random.split(own, steps))
-                state, value, place = carry
+                state, value, place, drift = carry
+            virial = -jnp.where(lane.scale == 0, 0, place * drift).sum()
+            control = jnp.zeros_like(virial)
+            if lane.control.size:
+                control = -place @ (lane.control @ drift) - jnp.trace(lane.control)
+            kept = Draw(value, virial, control)
             if emit is None:
-                return state, (value, None)
-            return state, (value, emit(found.unravel(found.centre + lane.scale * place), data))
+                return state, (kept, None)
+            return state, (kept, emit(found.unravel(found.centre + lane.scale * place), data))
 
-        shapes = (found.centre[0], None if emit is None else jax.eval_shape(emit, params, data))
+        shapes = (
+            Draw(*[found.centre[0]] * 3),
+            None if emit is None else jax.eval_shape(emit, params, data),
+        )
         kept = jax.tree.map(lambda one: jnp.zeros((capacity, *one.shape), one.dtype), shapes)
 
         def at(number, carry):
@@ -245,8 +273,8 @@ class _Density(NamedTuple):
     value_of: Callable[..., Any]
 
 
-# A step is made of (density, lane) and gives ``move(state, key) -> (state, loss, u)``: u is where the loss was taken, None for
-# the place before.
+# A step is made of (density, lane) and gives ``move(state, key) -> (state, loss, u, drift)``: u is where loss and drift were
+# taken, None for the place before.
 
 
 def _sgld_step(density, lane):
@@ -258,7 +286,7 @@ def _sgld_step(density, lane):
     def move(state, key):
         batch, fresh = jax.random.split(key)
         value, drift = density.slope(state[0], batch)
-        return (diffuse(fresh, state[0], drift, lane.step / 2),), value, None
+        return (diffuse(fresh, state[0], drift, lane.step / 2),), value, None, drift
 
     return move
 
@@ -277,7 +305,7 @@ def _baoab_step(density, lane):
         u = u + h / 2 * momentum
         new = jax.random.normal(fresh, u.shape, u.dtype)
         momentum = left * momentum + jnp.sqrt(1 - left**2) * new
-        return (u + h / 2 * momentum, momentum), value, None
+        return (u + h / 2 * momentum, momentum), value, None, drift
 
     return move
 
@@ -296,7 +324,7 @@ def _momentum_step(name):
             position, momentum, *friction = state
             ahead = position + h * momentum
             value, drift = density.slope(ahead, batch)
-            return diffuse(fresh, position, momentum, *friction, drift, h), value, ahead
+            return diffuse(fresh, position, momentum, *friction, drift, h), value, ahead, drift
 
         return move
 
@@ -341,7 +369,8 @@ def _exact_step(name):
             fitted = update(state.fit, told.acceptance_rate)
             pick = lambda new, old: jnp.where(learning, new, old).astype(old.dtype)  # noqa: E731
             fit = jax.tree.map(pick, fitted, state.fit)
-            return _Fitted(chain, fit), density.value_of(chain), chain.position
+            state, drift = _Fitted(chain, fit), chain.logdensity_grad
+            return state, density.value_of(chain), chain.position, drift
 
         return move
 

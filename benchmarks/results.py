@@ -21,13 +21,11 @@ from foretrain.results.folding import Layout, fold
 from foretrain.results.journal import FinishedRun, Writer, scan
 from foretrain.results.result import make_tree, open_result
 from foretrain.results.store import write_tree
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 SEEDS, WIDTHS = 10, 100
-declare(
-    Variable("final_loss", meaning="Loss at the end of the run."),
-    Variable("learning_time", unit="step × learning rate", meaning="Time of half the final loss."),
-)
+declare(final_loss="Loss at the end of the run.")
+declare(unit="step × learning rate", learning_time="Time of half the final loss.")
 
 
 def measure(runs, per_segment, folder):

@@ -39,7 +39,7 @@ FLOORS = [
     {"tasks"},
     {"claims"},
     {"quantities"},
-    {"words", "vocabulary", "graph", "references", "streams", "errors"},
+    {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -56,12 +56,15 @@ MODULES = modules()
 
 
 def imports(path: Path) -> set[str]:
-    """Modules of foretrain that a file imports, inside functions too, but not for the eyes of a type checker alone."""
+    """Modules of foretrain that a file imports, inside functions and later too, but not those for a type checker alone."""
     tree = ast.parse(path.read_text("utf-8"))
+    later = "= lazy(__name__" in path.read_text(
+        "utf-8"
+    )  # what a type checker reads is imported when it is asked for
     hidden = {
         id(inner)
         for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING" and not later
         for inner in ast.walk(node)
     }
     found = set()

@@ -2,10 +2,10 @@ import pytest
 import xarray as xr
 
 from foretrain import vocabulary
+from foretrain.results.labels import annotate
 from foretrain.vocabulary import (
     Variable,
     VocabularyError,
-    annotate,
     declare,
     lookup,
     own_words,
@@ -14,20 +14,19 @@ from foretrain.vocabulary import (
 
 def test_declaring_again_is_harmless_and_a_clash_raises(monkeypatch):
     monkeypatch.setattr(vocabulary, "_PACKAGE", __file__)
-    variable = Variable("test_only_word", ("step",), meaning="For this test.")
-    declare(variable)
-    declare(variable)
+    declare("step", test_only_word="For this test.")
+    declare("step", test_only_word="For this test.")
     with pytest.raises(VocabularyError, match="`test_only_word` is declared twice"):
-        declare(Variable("test_only_word", ("mode",), meaning="For this test."))
+        declare("mode", test_only_word="For this test.")
 
 
 def test_words_of_a_study_from_elsewhere_are_its_own_and_the_last_declaration_holds():
     inside, outside = lookup("loss"), Variable("loss", ("step", "mode"), meaning="By mode.")
-    declare(Variable("loss", (), meaning="Once."))
-    declare(outside)
+    declare(loss="Once.")
+    declare("step mode", loss="By mode.")
     assert lookup("loss") is inside
     with own_words(True):
-        assert lookup("loss") is outside
+        assert lookup("loss") == outside
         assert lookup("outcome").kind == "int", "what it does not say itself is as ever"
     assert lookup("loss") is inside
     vocabulary._own.pop("loss")

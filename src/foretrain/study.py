@@ -1,85 +1,46 @@
 """Everything the author of a study needs, from one place: ``from foretrain.study import parameter, Program, sentence``.
 
-See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation.
+See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation. A name is
+imported when it is asked for: a file of claims needs neither SciPy nor xarray until it is judged.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from foretrain.claims.sentence import Sentence, sentence
-from foretrain.dynamics.program import (
-    CONVERGED,
-    DIVERGED,
-    FAILED,
-    OUT_OF_STEPS,
-    RUNNING,
-    STALLED,
-    Program,
-)
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import Run, Training
-from foretrain.plans.define import define
-from foretrain.plans.grid import Grid
-from foretrain.plans.parameters import default, parameter
-from foretrain.plans.study import Study
-from foretrain.quantities.learning_time import crossing_time, half_learning_times
-from foretrain.quantities.measured import Exact, PerSeed
-from foretrain.quantities.trajectory import at_end
-from foretrain.streams import Seed, generator, key, normals
-from foretrain.vocabulary import Variable, alike, declare
+from foretrain.lazy import lazy
 
 if TYPE_CHECKING:
-    from foretrain.degeneracy.posterior import behavioural, posterior
-    from foretrain.degeneracy.sampling import Sampling
-    from foretrain.figures import Drawing
+    from foretrain.claims.sentence import Sentence as Sentence
+    from foretrain.claims.sentence import sentence as sentence
+    from foretrain.degeneracy.posterior import behavioural as behavioural
+    from foretrain.degeneracy.posterior import posterior as posterior
+    from foretrain.degeneracy.sampling import Sampling as Sampling
+    from foretrain.dynamics.program import CONVERGED as CONVERGED
+    from foretrain.dynamics.program import DIVERGED as DIVERGED
+    from foretrain.dynamics.program import FAILED as FAILED
+    from foretrain.dynamics.program import OUT_OF_STEPS as OUT_OF_STEPS
+    from foretrain.dynamics.program import RUNNING as RUNNING
+    from foretrain.dynamics.program import STALLED as STALLED
+    from foretrain.dynamics.program import Program as Program
+    from foretrain.errors import argument_error as argument_error
+    from foretrain.figures import Drawing as Drawing
+    from foretrain.plans.blocks import DescentOrFlow as DescentOrFlow
+    from foretrain.plans.blocks import Run as Run
+    from foretrain.plans.blocks import Training as Training
+    from foretrain.plans.define import define as define
+    from foretrain.plans.grid import Grid as Grid
+    from foretrain.plans.parameters import default as default
+    from foretrain.plans.parameters import parameter as parameter
+    from foretrain.plans.study import Study as Study
+    from foretrain.quantities.learning_time import crossing_time as crossing_time
+    from foretrain.quantities.learning_time import half_learning_times as half_learning_times
+    from foretrain.quantities.measured import Exact as Exact
+    from foretrain.quantities.measured import PerSeed as PerSeed
+    from foretrain.quantities.trajectory import at_end as at_end
+    from foretrain.streams import Seed as Seed
+    from foretrain.streams import generator as generator
+    from foretrain.streams import key as key
+    from foretrain.streams import normals as normals
+    from foretrain.vocabulary import TIME_UNIT as TIME_UNIT
+    from foretrain.vocabulary import declare as declare
 
-__all__ = [
-    "CONVERGED",
-    "DIVERGED",
-    "FAILED",
-    "OUT_OF_STEPS",
-    "RUNNING",
-    "STALLED",
-    "Drawing",
-    "Exact",
-    "Grid",
-    "PerSeed",
-    "Program",
-    "Run",
-    "Sampling",
-    "Seed",
-    "Sentence",
-    "Study",
-    "Training",
-    "Variable",
-    "alike",
-    "argument_error",
-    "at_end",
-    "behavioural",
-    "crossing_time",
-    "declare",
-    "default",
-    "define",
-    "generator",
-    "half_learning_times",
-    "key",
-    "normals",
-    "parameter",
-    "posterior",
-    "sentence",
-]
-
-
-_LATER = {  # what few studies need, and what is slow to import
-    "Drawing": "foretrain.figures",
-    "Sampling": "foretrain.degeneracy.sampling",
-    "behavioural": "foretrain.degeneracy.posterior",
-    "posterior": "foretrain.degeneracy.posterior",
-}
-
-
-def __getattr__(name: str):
-    """A name that is imported when it is first asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
+__getattr__, __dir__, __all__ = lazy(__name__, __file__)

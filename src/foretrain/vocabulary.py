@@ -6,14 +6,11 @@ are checked against the vocabulary when they are labelled, and carry its text as
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
-import xarray as xr
 
 from foretrain.errors import ForetrainError
 
@@ -68,8 +65,6 @@ DIMS = {
     "bound": "lower and upper bound",
 }
 
-_COORDINATE_UNITS = {"time": TIME_UNIT, "step": "step"}
-
 _PACKAGE = str(Path(__file__).parent)
 _declared: dict[str, Variable] = {}  # by foretrain itself
 _own: dict[str, Variable] = {}  # by studies from elsewhere, the last one to declare a name
@@ -80,30 +75,48 @@ class VocabularyError(ForetrainError, TypeError):
     """A variable is declared twice, not declared, or has other dims than declared."""
 
 
-def declare(*variables: Variable) -> tuple[Variable, ...]:
-    """Add variables to the vocabulary and return them. Declaring the same one again is harmless.
+def declare(
+    dims: str = "",
+    named: Mapping[str, str] | None = None,
+    /,
+    *,
+    unit: str = "1",
+    kind: str = "float",
+    source: str = "",
+    **meanings: str,
+) -> None:
+    """Add variables that have the same dims to the vocabulary. Declaring the same one again is harmless.
 
-    The variables of a study from elsewhere are a vocabulary of their own, in which the last declaration holds; it comes
-    first while such a study is looked at, see `own_words`.
+    ``declare("step mode", strength="How much of each component the network passes on.")``
+
+    The variables of a study from elsewhere are a vocabulary of their own, in which the last declaration counts; it comes
+    first while the machine works on such a study, see `own_words`.
+
+    Args:
+        dims: Their own dims in order, separated by blanks; "" for one number.
+        named: Further names and meanings; the only way for variables called `unit`, `kind` or `source`.
+        unit: Of their values; "1" for a pure number.
+        kind: "float", "int", "bool" or "str".
+        source: Equation or figure they come from.
+        **meanings: Name of each variable to a sentence that explains it.
 
     Raises:
         VocabularyError: foretrain itself declares a name twice with different content.
     """
+    words = {"unit": unit, "kind": kind, "source": source}
+    variables = [
+        Variable(name, tuple(dims.split()), meaning=text, **words)
+        for name, text in {**(named or {}), **meanings}.items()
+    ]
     if not sys._getframe(1).f_code.co_filename.startswith(_PACKAGE):
         _own.update({variable.name: variable for variable in variables})
-        return variables
+        return
     for variable in variables:
         known = _declared.setdefault(variable.name, variable)
         if known != variable:
             raise VocabularyError(
                 f"Variable `{variable.name}` is declared twice: {known} and {variable}."
             )
-    return variables
-
-
-def alike(*dims: str, **meanings: str) -> tuple[Variable, ...]:
-    """Pure numbers that have the same dims, by name and meaning."""
-    return tuple(Variable(name, dims, meaning=words) for name, words in meanings.items())
 
 
 def lookup(name: str) -> Variable:
@@ -135,42 +148,6 @@ def declared() -> tuple[Variable, ...]:
     return tuple(lookup(name) for name in sorted(_declared.keys() | _own.keys()))
 
 
-def annotate(dataset: xr.Dataset) -> xr.Dataset:
-    """Check every data variable against the vocabulary; write unit, meaning and source into its and its labels' attrs.
-
-    A variable's declared dims must be its last dims, in order; dims in front of them (axes, seed) are free.
-    """
-    dataset = dataset.copy()
-    for name in dataset.data_vars:
-        variable = lookup(str(name))
-        dims = dataset[name].dims
-        own = variable.dims or ()
-        if dims[len(dims) - len(own) :] != own:
-            raise VocabularyError(
-                f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
-            )
-        attrs = {"units": variable.unit, **_named(str(name), variable.meaning)}
-        if variable.source:
-            attrs["source"] = variable.source
-        dataset[name].attrs.update(attrs)
-    for name in dataset.coords:
-        if dataset[name].dtype.kind == "U":
-            # Text of fixed width has no specification in Zarr 3; text of any length has.
-            text = dataset[name].values.astype(np.dtypes.StringDType())
-            dataset = dataset.assign_coords({name: (dataset[name].dims, text)})
-        if str(name) in DIMS:
-            dataset[name].attrs.update(_named(str(name), DIMS[str(name)]))
-            dataset[name].attrs["units"] = _COORDINATE_UNITS.get(str(name), "1")
-    return dataset
-
-
-def _named(name: str, meaning: str) -> dict[str, str]:
-    """A name that an axis can bear, and what it means."""
-    return {"long_name": name.replace("_", " "), "description": meaning}
-
-
-declare(
-    Variable("loss", ("step",), meaning="Training loss, in the convention of the study."),
-    Variable("outcome", kind="int", meaning="How the run ended; see flag_meanings."),
-    Variable("steps_taken", kind="int", unit="step", meaning="Steps after which the run ended."),
-)
+declare("step", loss="Training loss, in the convention of the study.")
+declare(kind="int", outcome="How the run ended; see flag_meanings.")
+declare(kind="int", unit="step", steps_taken="Steps after which the run ended.")

@@ -17,13 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.study import Variable, declare, generator, parameter, sentence
+from foretrain.study import declare, generator, parameter, sentence
 
 AXES = {"size": (10, 1000)}
-declare(
-    Variable("distance", meaning="Distance of the mean from zero."),
-    Variable("parts", ("half",), meaning="Means of both halves."),
-)
+declare(distance="Distance of the mean from zero.")
+declare("half", parts="Means of both halves.")
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def posterior(p, seed):
     return lab.posterior(losses, np.zeros(5), data, beta=1e3), {"warm_up": 100}
 
 
-lab.declare(lab.Variable("loss_at_start", meaning="Loss at the minimum."))
+lab.declare(loss_at_start="Loss at the minimum.")
 '''
 
 

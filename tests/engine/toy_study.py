@@ -21,15 +21,13 @@ from foretrain import streams
 from foretrain.dynamics.program import CONVERGED, RUNNING, STALLED, Program
 from foretrain.plans.parameters import parameter
 from foretrain.results import journal
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 SEEDS = 4
 INPUTS, SAMPLES = 3, 5
 
-declare(
-    Variable("toy_row", ("step", "unit"), meaning="First row of the first layer."),
-    Variable("toy_weights", ("unit", "feature"), meaning="First layer at the end."),
-)
+declare("step unit", toy_row="First row of the first layer.")
+declare("unit feature", toy_weights="First layer at the end.")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,11 @@ import pytest
 from foretrain.laboratory.conduct import conduct
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.plan import make_plan
-from foretrain.study import Program, Training, Variable, declare, default, define, parameter
+from foretrain.study import Program, Training, declare, default, define, parameter
 
-declare(
-    Variable("test_size_weights", ("step", "mode"), meaning="Weights."),
-    Variable("test_size_ranks", ("mode",), kind="int", meaning="Whole numbers kept at the end."),
-    Variable("test_size_flags", ("mode",), kind="bool", meaning="Truth values kept at the end."),
-)
+declare("step mode", test_size_weights="Weights.")
+declare("mode", kind="int", test_size_ranks="Whole numbers kept at the end.")
+declare("mode", kind="bool", test_size_flags="Truth values kept at the end.")
 AXES = {"width": (2, 3), "steps": (20, 45)}
 
 

@@ -26,8 +26,8 @@ import numpy as np
 from foretrain import study as lab
 
 SOURCE = "own"
-lab.declare(lab.Variable("pair", ("step", "mode"), meaning="Two numbers."))
-lab.declare(lab.Variable("scores", ("step", "mode"), meaning="Two more."))
+lab.declare("step mode", pair="Two numbers.")
+lab.declare("step mode", scores="Two more.")
 
 
 @dataclass(frozen=True)

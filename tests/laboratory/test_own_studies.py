@@ -21,7 +21,7 @@ from foretrain.plans import catalogue
 from foretrain.plans.code import code_of
 from foretrain.plans.study import StudyError
 from foretrain.results.journal import scan
-from foretrain.study import Program, Run, Variable, declare, define, generator, parameter, sentence
+from foretrain.study import Program, Run, declare, define, generator, parameter, sentence
 
 SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
@@ -135,7 +135,7 @@ def test_functions_make_a_study_that_workers_run(tmp_path):
 
 @pytest.mark.slow
 def test_a_program_alone_is_trained_over_a_grid_and_gone_on_with(tmp_path):
-    declare(Variable("distance", ("step",), meaning="Distance from the end."))
+    declare("step", distance="Distance from the end.")
     program = Program(
         lambda inputs: inputs["start"],
         lambda inputs, x: x * (1 - inputs["rate"]),

@@ -22,14 +22,14 @@ from functools import partial
 
 import helper
 from foretrain import study as lab
-from foretrain.study import Program, Training, Variable, declare, default, parameter, sentence
+from foretrain.study import Program, Training, declare, default, parameter, sentence
 from lib.deep import pull
 
 SOURCE = "A book"
 COST = "2 s"
 AXES = {"scale": (1.0, 3.0)}
 RATE = 0.5
-declare(Variable("height", ("step",), meaning="How high."))
+declare("step", height="How high.")
 said = partial(sentence, source=SOURCE)
 
 

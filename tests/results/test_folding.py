@@ -8,17 +8,15 @@ from foretrain.errors import ForetrainError
 from foretrain.results import journal
 from foretrain.results.folding import Layout, fold, fold_all
 from foretrain.results.journal import FinishedRun, Writer, scan
-from foretrain.vocabulary import Variable, VocabularyError, declare
+from foretrain.vocabulary import VocabularyError, declare
 
 OUTCOMES = ("running", "converged", "diverged")
 
-declare(
-    Variable("test_fold_spectrum", ("mode",), meaning="A spectrum kept at the end."),
-    Variable("test_fold_strength", ("step", "mode"), unit="1", meaning="Strength of each mode."),
-    Variable("test_fold_count", kind="int", meaning="A count kept at the end."),
-    Variable("test_fold_flag", kind="bool", meaning="A flag kept at the end."),
-    Variable("test_fold_weights", ("layer", "mode"), meaning="Observed, declared without step."),
-)
+declare("mode", test_fold_spectrum="A spectrum kept at the end.")
+declare("step mode", unit="1", test_fold_strength="Strength of each mode.")
+declare(kind="int", test_fold_count="A count kept at the end.")
+declare(kind="bool", test_fold_flag="A flag kept at the end.")
+declare("layer mode", test_fold_weights="Observed, declared without step.")
 
 SCALES, WIDTHS = (0.1, 0.2, 0.3), (2, 4)
 

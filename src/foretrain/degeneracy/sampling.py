@@ -12,23 +12,19 @@ from foretrain.degeneracy.samplers import SAMPLERS
 from foretrain.errors import ForetrainError
 from foretrain.plans.parameters import parameter
 from foretrain.streams import Seed, generator
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 declare(
-    Variable(
-        "learning_coefficient",
-        meaning="lambda = beta E[L - L(w*)], sampled at the inverse temperature beta of the mean loss.",
-    ),
-    Variable("learning_coefficient_error", meaning="Standard error of the learning coefficient."),
-    Variable("effective_draws", meaning="Independent draws that the chains are worth."),
-    Variable("rhat", meaning="Rank-normalised split R-hat of the loss: 1 where chains agree."),
-    Variable(
-        "trusted",
-        kind="bool",
-        meaning="1 where no check of chains, step and localisation speaks against the estimate.",
-    ),
-    Variable("gradients", kind="int", meaning="Gradients that the estimate took."),
+    learning_coefficient="lambda = beta E[L - L(w*)], sampled at the inverse temperature beta of the mean loss.",
+    learning_coefficient_error="Standard error of the learning coefficient.",
+    effective_draws="Independent draws that the chains are worth.",
+    rhat="Rank-normalised split R-hat of the loss: 1 where chains agree.",
 )
+declare(
+    kind="bool",
+    trusted="1 where no check of chains, step and localisation speaks against the estimate.",
+)
+declare(kind="int", gradients="Gradients that the estimate took.")
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from foretrain.plans.plan import Plan, grid, variant_seeds, variants
 from foretrain.plans.study import Study
 from foretrain.results.folding import Layout, fold_all, padding
 from foretrain.results.journal import Scan
-from foretrain.results.labels import labels, lengths
-from foretrain.vocabulary import VocabularyError, annotate, lookup, own_words
+from foretrain.results.labels import annotate, labels, lengths
+from foretrain.vocabulary import VocabularyError, lookup, own_words
 
 
 def labelled(

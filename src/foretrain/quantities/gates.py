@@ -2,31 +2,22 @@
 
 import numpy as np
 
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
+from foretrain.vocabulary import TIME_UNIT, declare
 
 declare(
-    Variable(
-        "gating_time",
-        ("gating",),
-        unit=TIME_UNIT,
-        meaning="Predicted time to half of the best final loss of a candidate gating; infinite if never.",
-    ),
-    Variable(
-        "gating_final_loss",
-        ("gating",),
-        meaning="Lowest loss that linear pathways with a candidate gating can reach.",
-    ),
-    Variable(
-        "gating_consistent",
-        ("gating",),
-        kind="bool",
-        meaning="Whether ReLU units along the weights that a gating's pathways learn have the gating's gates.",
-    ),
-    Variable(
-        "gating_agreement",
-        ("gating",),
-        meaning="Agreement of the gates of the trained ReLU network with those of a candidate gating.",
-    ),
+    "gating",
+    unit=TIME_UNIT,
+    gating_time="Predicted time to half of the best final loss of a candidate gating; infinite if never.",
+)
+declare(
+    "gating",
+    gating_final_loss="Lowest loss that linear pathways with a candidate gating can reach.",
+    gating_agreement="Agreement of the gates of the trained ReLU network with those of a candidate gating.",
+)
+declare(
+    "gating",
+    kind="bool",
+    gating_consistent="Whether ReLU units along the weights that a gating's pathways learn have the gating's gates.",
 )
 
 

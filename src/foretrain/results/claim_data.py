@@ -10,43 +10,50 @@ import xarray as xr
 from foretrain.claims.claim import Claim
 from foretrain.errors import StoreError
 from foretrain.results import decode
-from foretrain.vocabulary import Variable, annotate, declare
+from foretrain.results.labels import annotate
+from foretrain.vocabulary import Variable, declare, lookup
 
-_CLAIM, _INTERVAL = ("claim",), ("claim", "bound")
 _JSON = ("cell", "along")
 _INTERVALS = ("uncertainty", "allowed", "tolerance")
 _KINDS = {"str": "TUO", "float": "f", "int": "iu", "bool": "b"}
 
-_VARIABLES = declare(
-    Variable("id", _CLAIM, kind="str", meaning="Short name of the sentence."),
-    Variable("statement", _CLAIM, kind="str", meaning="The sentence that is judged."),
-    Variable("source", _CLAIM, kind="str", meaning="Document, equation or figure it comes from."),
-    Variable("predicted", _CLAIM, meaning="The value that theory gives, in `unit`."),
-    Variable("measured", _CLAIM, meaning="The statistic over seeds, in `unit`."),
-    Variable("uncertainty", _INTERVAL, meaning="95% interval of `measured` over seeds."),
-    Variable("exact", _CLAIM, kind="bool", meaning="An exact fact, which has no uncertainty."),
-    Variable("allowed", _INTERVAL, meaning="Interval in which `measured` must lie."),
-    Variable("verdict", _CLAIM, kind="str", meaning="holds, fails or inconclusive."),
-    Variable("seeds", _CLAIM, kind="int", meaning="Number of seeds that entered."),
-    Variable("cell", _CLAIM, kind="str", meaning="JSON: axis to its value in the cell judged."),
-    Variable("left_out", _CLAIM, kind="int", meaning="Number of seeds without a value."),
-    Variable("reason", _CLAIM, kind="str", meaning="Why the verdict is inconclusive."),
-    Variable("method", _CLAIM, kind="str", meaning="How `uncertainty` was made."),
-    Variable("why", _CLAIM, kind="str", meaning="Why just this interval is allowed."),
-    Variable("among", _CLAIM, kind="str", meaning="Of which runs the sentence speaks."),
-    Variable(
-        "corrects", _CLAIM, kind="str", meaning="Id of the sentence it is a corrected form of."
-    ),
-    Variable("scale", _CLAIM, kind="str", meaning="The preset in which it was judged, or own."),
-    Variable(
-        "along", _CLAIM, kind="str", meaning="JSON: axis to its ends, for axes it looks along."
-    ),
-    Variable("unit", _CLAIM, kind="str", meaning="Unit of predicted and measured."),
-    Variable("note", _CLAIM, kind="str", meaning="A sentence for the reader."),
-    Variable("rank", _CLAIM, kind="str", meaning="headline, detail or control."),
-    Variable("reads", _CLAIM, kind="str", meaning="Variables that its quantity reads."),
-)
-_NEW = {variable.name: variable for variable in _VARIABLES}
+_TEXTS = {
+    "id": "Short name of the sentence.",
+    "statement": "The sentence that is judged.",
+    "source": "Document, equation or figure it comes from.",
+    "verdict": "holds, fails or inconclusive.",
+    "cell": "JSON: axis to its value in the cell judged.",
+    "reason": "Why the verdict is inconclusive.",
+    "method": "How `uncertainty` was made.",
+    "why": "Why just this interval is allowed.",
+    "among": "Of which runs the sentence speaks.",
+    "corrects": "Id of the sentence it is a corrected form of.",
+    "scale": "The preset in which it was judged, or own.",
+    "along": "JSON: axis to its ends, for axes it looks along.",
+    "unit": "Unit of predicted and measured.",
+    "note": "A sentence for the reader.",
+    "rank": "headline, detail or control.",
+    "reads": "Variables that its quantity reads.",
+}
+_VALUES = {
+    "predicted": "The value that theory gives, in `unit`.",
+    "measured": "The statistic over seeds, in `unit`.",
+}
+_BOUNDS = {
+    "uncertainty": "95% interval of `measured` over seeds.",
+    "allowed": "Interval in which `measured` must lie.",
+}
+_COUNTS = {
+    "seeds": "Number of seeds that entered.",
+    "left_out": "Number of seeds without a value.",
+}
+_FLAGS = {"exact": "An exact fact, which has no uncertainty."}
+declare("claim", _TEXTS, kind="str")
+declare("claim", _VALUES)
+declare("claim bound", _BOUNDS)
+declare("claim", _COUNTS, kind="int")
+declare("claim", _FLAGS, kind="bool")
+_NEW = {name: lookup(name) for name in (*_TEXTS, *_VALUES, *_BOUNDS, *_COUNTS, *_FLAGS)}
 # Schema 1 had the cell in the id and fewer entries.
 _SINCE = (
     "allowed",
@@ -60,9 +67,8 @@ _SINCE = (
     "scale",
     "along",
     "rank",
-    "reads",
 )
-_LATER = ("rank", "reads")  # stores that were written before claims had these take their defaults
+_LATER = ("rank",)  # stores that were written before claims had these take their defaults
 _OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
 _OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
 

@@ -16,8 +16,8 @@ import xarray as xr
 
 from foretrain.errors import ForetrainError
 from foretrain.results.journal import Column, Outline, Scan, Segment, scan, segments
-from foretrain.results.labels import labels, lengths
-from foretrain.vocabulary import MISSING, VocabularyError, annotate, lookup
+from foretrain.results.labels import annotate, labels, lengths
+from foretrain.vocabulary import MISSING, VocabularyError, lookup
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,51 @@
-"""Labels along dims that may differ from cell to cell of a grid, such as ``time`` where the learning rate is swept."""
+"""Labels of results: those of variables from the vocabulary, and those along dims.
+
+Labels along a dim may differ from cell to cell of a grid, such as ``time`` where the learning rate is swept.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from foretrain.vocabulary import VocabularyError
+from foretrain.vocabulary import DIMS, TIME_UNIT, VocabularyError, lookup
+
+_COORDINATE_UNITS = {"time": TIME_UNIT, "step": "step"}
+
+
+def annotate(dataset: xr.Dataset) -> xr.Dataset:
+    """Check every data variable against the vocabulary; write unit, meaning and source into its and its labels' attrs.
+
+    A variable's declared dims must be its last dims, in order; dims in front of them (axes, seed) are free.
+    """
+    dataset = dataset.copy()
+    for name in dataset.data_vars:
+        variable = lookup(str(name))
+        dims = dataset[name].dims
+        own = variable.dims or ()
+        if dims[len(dims) - len(own) :] != own:
+            raise VocabularyError(
+                f"Variable `{name}` must end in dims {variable.dims}, but has dims {dims}."
+            )
+        attrs = {"units": variable.unit, **_named(str(name), variable.meaning)}
+        if variable.source:
+            attrs["source"] = variable.source
+        dataset[name].attrs.update(attrs)
+    for name in dataset.coords:
+        if dataset[name].dtype.kind == "U":
+            # Text of fixed width has no specification in Zarr 3; text of any length has.
+            text = dataset[name].values.astype(np.dtypes.StringDType())
+            dataset = dataset.assign_coords({name: (dataset[name].dims, text)})
+        if str(name) in DIMS:
+            dataset[name].attrs.update(_named(str(name), DIMS[str(name)]))
+            dataset[name].attrs["units"] = _COORDINATE_UNITS.get(str(name), "1")
+    return dataset
+
+
+def _named(name: str, meaning: str) -> dict[str, str]:
+    """A name that an axis can bear, and what it means."""
+    return {"long_name": name.replace("_", " "), "description": meaning}
 
 
 def labels(

@@ -13,7 +13,7 @@ from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 PHASES = ("comprehension", "grokking", "memorization", "confusion")
 DELAY = 1000  # steps from training to validation from which on it is grokking
@@ -23,58 +23,38 @@ ROOM = 0.2  # of the extent of embeddings, on each side of them, in which answer
 _FIRST = ("train_step", "validation_step", "rqi_step")
 
 declare(
-    Variable("train_accuracy", ("step",), meaning="Share of training samples answered right."),
-    Variable(
-        "validation_accuracy",
-        ("step",),
-        meaning="Share of the other samples answered right; 1 where there are none.",
-    ),
-    Variable(
-        "rqi",
-        ("step",),
-        meaning="Share of all parallelograms that the embeddings have; 1 where there are none.",
-    ),
-    Variable(
-        "decoder_rqi",
-        ("step",),
-        meaning="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
-        "outputs is below delta^2 of the outputs' variance.",
-    ),
-    Variable(
-        "predicted_accuracy",
-        ("step",),
-        meaning="Share of all samples that are trained, or share a parallelogram that the embeddings have with one that is.",
-    ),
-    Variable(
-        "embedding",
-        ("step", "symbol", "coordinate"),
-        meaning="Embedding of every symbol; of matrices the entries, row by row.",
-    ),
-    Variable("train_step", unit="step", meaning="First step with the accuracy wanted in training."),
-    Variable(
-        "validation_step", unit="step", meaning="First step with the accuracy wanted in validation."
-    ),
-    Variable("rqi_step", unit="step", meaning="First step with the RQI wanted."),
-    Variable(
-        "adam_step",
-        unit="step",
-        meaning="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
-    ),
-    Variable("phase", kind="int", meaning=f"0 to 3: {', '.join(PHASES)}."),
-    Variable(
-        "answer",
-        ("column", "row"),
-        kind="int",
-        meaning="Label whose target is nearest to what the decoder answers, at the end, where two symbols at that point of "
-        "the plane would be joined; column and row are shares of the extent of the embeddings.",
-    ),
-    Variable("ideal_accuracy", meaning="Predicted accuracy of the parallelograms that must hold."),
-    Variable("ideal_rqi", meaning="Share of all parallelograms that the training samples imply."),
-    Variable(
-        "lambda_3",
-        meaning="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
-        "for matrices.",
-    ),
+    "step",
+    train_accuracy="Share of training samples answered right.",
+    validation_accuracy="Share of the other samples answered right; 1 where there are none.",
+    rqi="Share of all parallelograms that the embeddings have; 1 where there are none.",
+    decoder_rqi="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
+    "outputs is below delta^2 of the outputs' variance.",
+    predicted_accuracy="Share of all samples that are trained, or share a parallelogram that the embeddings have with one "
+    "that is.",
+)
+declare(
+    "step symbol coordinate",
+    embedding="Embedding of every symbol; of matrices the entries, row by row.",
+)
+declare(
+    unit="step",
+    train_step="First step with the accuracy wanted in training.",
+    validation_step="First step with the accuracy wanted in validation.",
+    rqi_step="First step with the RQI wanted.",
+    adam_step="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
+)
+declare(kind="int", phase=f"0 to 3: {', '.join(PHASES)}.")
+declare(
+    "column row",
+    kind="int",
+    answer="Label whose target is nearest to what the decoder answers, at the end, where two symbols at that point of "
+    "the plane would be joined; column and row are shares of the extent of the embeddings.",
+)
+declare(
+    ideal_accuracy="Predicted accuracy of the parallelograms that must hold.",
+    ideal_rqi="Share of all parallelograms that the training samples imply.",
+    lambda_3="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
+    "for matrices.",
 )
 
 

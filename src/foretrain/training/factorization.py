@@ -10,7 +10,7 @@ from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import parameter
 from foretrain.streams import Seed, generator
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 THREAD = "Jermyn & Shlegeris (2022), comments"
 REFERENCE_RATES = {"sgd": 0.05, "sgd_decay": 0.05, "adam": 0.01, "adamw": 0.01}
@@ -20,30 +20,26 @@ _SIZE: dict[str, Any] = {"maximum": 2000, "static": True}
 
 _COMPONENT = ("component",)
 declare(
-    Variable("relative_loss", ("step",), meaning="Training loss over that of the zero matrix."),
-    Variable(
-        "maxima_passed",
-        ("step",),
-        meaning="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
-    ),
-    Variable("component_bumps", _COMPONENT, meaning="Maxima of an alignment that were given up."),
-    Variable(
-        "first_target_bumps", _COMPONENT, meaning="Bumps on the target that is first aligned with."
-    ),
-    Variable("final_alignment", _COMPONENT, meaning="Alignment with the best target at the end."),
-    Variable("final_target", _COMPONENT, kind="int", meaning="Target best aligned at the end."),
-    Variable(
-        "first_target",
-        _COMPONENT,
-        kind="int",
-        meaning="Target first aligned with, -1 if with none.",
-    ),
-    Variable(
-        "start_decay",
-        meaning="Length of the decay part of the gradient that trains, at the start, over that of the squared error "
-        "(centred and divided by 2 n^2 for cross-entropy).",
-    ),
-    Variable("final_decay", meaning="The same at the end."),
+    "step",
+    relative_loss="Training loss over that of the zero matrix.",
+    maxima_passed="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
+)
+declare(
+    "component",
+    component_bumps="Maxima of an alignment that were given up.",
+    first_target_bumps="Bumps on the target that is first aligned with.",
+    final_alignment="Alignment with the best target at the end.",
+)
+declare(
+    "component",
+    kind="int",
+    final_target="Target best aligned at the end.",
+    first_target="Target first aligned with, -1 if with none.",
+)
+declare(
+    start_decay="Length of the decay part of the gradient that trains, at the start, over that of the squared error "
+    "(centred and divided by 2 n^2 for cross-entropy).",
+    final_decay="The same at the end.",
 )
 
 

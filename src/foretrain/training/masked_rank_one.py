@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foretrain.streams import Seed, generator
-from foretrain.study import Program, Run, Variable, argument_error, declare, default, parameter
+from foretrain.study import Program, Run, argument_error, declare, default, parameter
 from foretrain.tasks import masks
 from foretrain.vocabulary import TIME_UNIT
 
@@ -49,48 +49,41 @@ class Domains(Flow):
 
 STEP, STAGE = ("step",), ("stage",)
 declare(
-    Variable(
-        "solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the steps attempted so far."
-    ),
-    Variable("shared_scale", STEP, meaning="s, the weight that all pairs share."),
-    Variable("progress", STEP, TIME_UNIT, meaning="S, the integral of s over time."),
-    Variable(
-        "mode_amplitude",
-        ("step", "mode"),
-        meaning="Root mean square of the components of u and of v along each singular mode of the mask.",
-    ),
-    Variable("stage_time", STAGE, TIME_UNIT, meaning="Time at which a stage is reached."),
-    Variable("stage_scale", STAGE, meaning="s when a stage is reached."),
-    Variable("stage_progress", STAGE, TIME_UNIT, meaning="S when a stage is reached."),
-    Variable("stage_left", ("stage", "input_domain"), meaning="u when a stage is reached."),
-    Variable("stage_right", ("stage", "output_domain"), meaning="v when a stage is reached."),
-    Variable(
-        "stage_misalignment",
-        STAGE,
-        meaning="Relative distance of u v^T from the best rank-one fit of the mask at its best scale, at a stage.",
-    ),
-    Variable(
-        "stage_agrees",
-        STAGE,
-        kind="bool",
-        meaning="Whether s u_i v_j > 0 for all pairs at a stage.",
-    ),
-    Variable("final_loss", meaning="Training loss at the end, a sum over trained pairs."),
-    Variable("final_left", ("input_domain",), meaning="u at the end."),
-    Variable("final_right", ("output_domain",), meaning="v at the end."),
-    Variable("final_scale", meaning="s at the end."),
-    Variable(
-        "final_untrained_error",
-        meaning="Mean over untrained pairs of (s u_i v_j - 1)^2 / 2 at the end.",
-    ),
-    Variable(
-        "invariant_drift",
-        meaning="Largest change of |u|^2 - s^2 and |v|^2 - s^2 over the stored steps, over |u|^2 + |v|^2 + s^2.",
-    ),
-    Variable("connected", kind="bool", meaning="Whether all domains lie in one component."),
-    Variable("start_scale", meaning="s at the start, over init_scale."),
-    Variable("alignment_exponent", meaning="1 - s_2/s_1 of the mask."),
+    "step",
+    unit=TIME_UNIT,
+    solver_time="Time of the flow after the steps attempted so far.",
+    progress="S, the integral of s over time.",
 )
+declare("step", shared_scale="s, the weight that all pairs share.")
+declare(
+    "step mode",
+    mode_amplitude="Root mean square of the components of u and of v along each singular mode of the mask.",
+)
+declare(
+    "stage",
+    unit=TIME_UNIT,
+    stage_time="Time at which a stage is reached.",
+    stage_progress="S when a stage is reached.",
+)
+declare(
+    "stage",
+    stage_scale="s when a stage is reached.",
+    stage_misalignment="Relative distance of u v^T from the best rank-one fit of the mask at its best scale, at a stage.",
+)
+declare("stage input_domain", stage_left="u when a stage is reached.")
+declare("stage output_domain", stage_right="v when a stage is reached.")
+declare("stage", kind="bool", stage_agrees="Whether s u_i v_j > 0 for all pairs at a stage.")
+declare(
+    final_loss="Training loss at the end, a sum over trained pairs.",
+    final_scale="s at the end.",
+    final_untrained_error="Mean over untrained pairs of (s u_i v_j - 1)^2 / 2 at the end.",
+    invariant_drift="Largest change of |u|^2 - s^2 and |v|^2 - s^2 over the stored steps, over |u|^2 + |v|^2 + s^2.",
+    start_scale="s at the start, over init_scale.",
+    alignment_exponent="1 - s_2/s_1 of the mask.",
+)
+declare("input_domain", final_left="u at the end.")
+declare("output_domain", final_right="v at the end.")
+declare(kind="bool", connected="Whether all domains lie in one component.")
 
 
 class Draw(NamedTuple):

@@ -6,18 +6,15 @@ from typing import Any
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import parameter
 
 CURVES = ("loss", "validation_error")
 STEPS = ("fit_step", "generalisation_step")
+lab.declare("step", validation_error="|w - w*|², that of isotropic inputs.")
 lab.declare(
-    Variable("validation_error", ("step",), meaning="|w - w*|², that of isotropic inputs."),
-    Variable("fit_step", unit="step", meaning="First step of a small training error, nan = never."),
-    Variable(
-        "generalisation_step",
-        unit="step",
-        meaning="First step of a small validation error, nan = never.",
-    ),
+    unit="step",
+    fit_step="First step of a small training error, nan = never.",
+    generalisation_step="First step of a small validation error, nan = never.",
 )
 
 

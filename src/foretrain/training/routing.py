@@ -13,47 +13,34 @@ from foretrain.tasks import masks
 from foretrain.tasks.domains import Task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
 from foretrain.theory.pathway_race import authors_time_scale
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 LAYERS = ("encoders", "hidden", "decoders")
 ITEMS = 4  # of the hierarchy, one-hot inputs
 
 declare(
-    Variable(
-        "untrained_error",
-        ("step",),
-        meaning="Mean over untrained routes and items of 1/2 |error|^2, as the paper's loss.",
-    ),
-    Variable(
-        "trained_pairs", ("input_domain", "output_domain"), meaning="1 where a route is trained."
-    ),
-    Variable(
-        "pair_error",
-        ("input_domain", "output_domain"),
-        meaning="Error of every route at the end, mean over items of 1/2 |error|^2.",
-    ),
-    Variable(
-        "outputs",
-        ("input_domain", "output_domain", "feature", "item"),
-        meaning="Output of every route for every item at the end.",
-        source="Saxe, Sodhani & Lewallen (2022), Fig. 4h",
-    ),
-    Variable(
-        "similarity",
-        ("sample", "sample_other"),
-        meaning="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
-        source="Saxe, Sodhani & Lewallen (2022), Fig. 4g",
-    ),
-    Variable(
-        "gradient_gap",
-        meaning="Distance of the first step's direction from that of descent on the stored trained routes alone, over its "
-        "length.",
-    ),
-    Variable(
-        "heldout_accuracy",
-        ("input_domain", "output_domain"),
-        meaning="Fraction of held-out samples classified right on every route.",
-    ),
+    "step",
+    untrained_error="Mean over untrained routes and items of 1/2 |error|^2, as the paper's loss.",
+)
+declare(
+    "input_domain output_domain",
+    trained_pairs="1 where a route is trained.",
+    pair_error="Error of every route at the end, mean over items of 1/2 |error|^2.",
+    heldout_accuracy="Fraction of held-out samples classified right on every route.",
+)
+declare(
+    "input_domain output_domain feature item",
+    source="Saxe, Sodhani & Lewallen (2022), Fig. 4h",
+    outputs="Output of every route for every item at the end.",
+)
+declare(
+    "sample sample_other",
+    source="Saxe, Sodhani & Lewallen (2022), Fig. 4g",
+    similarity="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
+)
+declare(
+    gradient_gap="Distance of the first step's direction from that of descent on the stored trained routes alone, over its "
+    "length."
 )
 
 

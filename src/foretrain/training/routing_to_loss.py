@@ -11,19 +11,16 @@ from foretrain.plans.blocks import Training
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator
 from foretrain.training.routing import Items, Routes, item_ends, items_task, mask
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 declare(
-    Variable("converged_loss", meaning="Training loss where the run ended."),
-    Variable(
-        "converged_untrained_error",
-        meaning="Mean over untrained routes and items of 1/2 |error|^2 where the run ended; nan if all are trained.",
-    ),
-    Variable(
-        "weight_change",
-        ("layer",),
-        meaning="Change of a layer's weights since the start, relative to their size at the start.",
-    ),
+    converged_loss="Training loss where the run ended.",
+    converged_untrained_error="Mean over untrained routes and items of 1/2 |error|^2 where the run ended; nan if all are "
+    "trained.",
+)
+declare(
+    "layer",
+    weight_change="Change of a layer's weights since the start, relative to their size at the start.",
 )
 
 

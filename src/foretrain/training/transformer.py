@@ -14,33 +14,22 @@ from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator, key
 from foretrain.training.embedding import PHASES
-from foretrain.vocabulary import Variable, declare
+from foretrain.vocabulary import declare
 
 AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
 _PROJECTED = ("snapshot", "axes_of", "rank")
 
 declare(
-    Variable(
-        "effective_dimension",
-        ("step",),
-        meaning="Exponential of the entropy of the shares of variance along the embeddings' principal axes.",
-    ),
-    Variable(
-        "snapshot_step",
-        ("snapshot",),
-        unit="step",
-        meaning="Step of each snapshot, the last being the end.",
-    ),
-    Variable(
-        "snapshot_embedding",
-        ("snapshot", "symbol", "coordinate"),
-        meaning="Embedding of every symbol at each snapshot.",
-    ),
-    Variable(
-        "projected_accuracy",
-        _PROJECTED,
-        meaning="Share of validation samples answered right when embeddings keep their mean and so many axes only.",
-    ),
+    "step",
+    effective_dimension="Exponential of the entropy of the shares of variance along the embeddings' principal axes.",
+)
+declare("snapshot", unit="step", snapshot_step="Step of each snapshot, the last being the end.")
+declare(
+    "snapshot symbol coordinate", snapshot_embedding="Embedding of every symbol at each snapshot."
+)
+declare(
+    "snapshot axes_of rank",
+    projected_accuracy="Share of validation samples answered right when embeddings keep their mean and so many axes only.",
 )
 
 

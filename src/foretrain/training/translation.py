@@ -12,7 +12,6 @@ from foretrain.study import (
     STALLED,
     Program,
     Run,
-    Variable,
     argument_error,
     declare,
     default,
@@ -29,78 +28,49 @@ LEARNED = 0.25  # Half of what answering nothing costs: below it a pair counts a
 DEPARTED = 1e-4  # Of what one mode costs, 1/2D: the fall of the loss at which the first mode departs from zero.
 SETTLED = 1.25  # A run is stuck for good once its loss is at most this times its lasting bound.
 
+declare("step", unit=TIME_UNIT, solver_time="Time of the flow after the steps attempted so far.")
 declare(
-    Variable(
-        "solver_time", STEP, TIME_UNIT, meaning="Time of the flow after the steps attempted so far."
-    ),
-    Variable(
-        "pair_diagonal_error",
-        PAIR,
-        meaning="The part of a pair's error that lies on the diagonal of its block.",
-    ),
-    Variable(
-        "orientation", PAIR, meaning="Sign of the determinant of every pair's map at the end."
-    ),
-    Variable(
-        "initial_orientation",
-        PAIR,
-        meaning="Sign of the determinant of every pair's map at the start.",
-    ),
-    Variable("converged_loss", meaning="Training loss where the run ended."),
-    Variable(
-        "lasting_bound",
-        meaning="Loss below which the flow can never come again, told by signs of determinants at the end; 0 where none is.",
-        source="docs/studies/translation.md",
-    ),
-    Variable("final_time", unit=TIME_UNIT, meaning="Time where the run ended."),
-    Variable(
-        "joined_error",
-        STEP,
-        meaning="Mean error of the untrained pairs within a component; zero if there are none.",
-    ),
-    Variable(
-        "across_error",
-        STEP,
-        meaning="Mean error of the pairs across components; zero if there are none.",
-    ),
-    Variable(
-        "learned_time",
-        PAIR,
-        TIME_UNIT,
-        meaning=f"Time at which the error of a pair first is below {LEARNED:g}; nan if never.",
-    ),
-    Variable(
-        "misalignment",
-        meaning="Relative distance of all maps at the end from u_1 v_1^T (x) O: u_1, v_1 the leading singular vectors of the "
-        "trained pairs, O the best D x D matrix.",
-        source=GRAPH,
-    ),
-    Variable("largest_weight", meaning="Largest absolute weight at the end."),
-    Variable(
-        "final_drift",
-        meaning="Change of Q at both hidden layers over the run, over the squared norm of the hidden matrix.",
-    ),
-    Variable(
-        "predicted_pair_error",
-        PAIR,
-        meaning="Expected error of every pair for small initial weights, from the trained pairs alone.",
-        source=GRAPH,
-    ),
-    Variable(
-        "predicted_untrained_error",
-        meaning="Its mean over untrained pairs; nan if all are trained.",
-        source=GRAPH,
-    ),
-    Variable(
-        "frame_exponent",
-        meaning="1 - s_2/s_1 of the trained pairs, smallest over components: power of sigma at which mirrored frames vanish.",
-        source=GRAPH,
-    ),
-    Variable(
-        "component_count",
-        kind="int",
-        meaning="Connected components of the graph whose edges are the trained pairs of domains.",
-    ),
+    "input_domain output_domain",
+    pair_diagonal_error="The part of a pair's error that lies on the diagonal of its block.",
+    orientation="Sign of the determinant of every pair's map at the end.",
+    initial_orientation="Sign of the determinant of every pair's map at the start.",
+)
+declare(
+    converged_loss="Training loss where the run ended.",
+    largest_weight="Largest absolute weight at the end.",
+    final_drift="Change of Q at both hidden layers over the run, over the squared norm of the hidden matrix.",
+)
+declare(
+    source="docs/studies/translation.md",
+    lasting_bound="Loss below which the flow can never come again, told by signs of determinants at the end; 0 where none is.",
+)
+declare(unit=TIME_UNIT, final_time="Time where the run ended.")
+declare(
+    "step",
+    joined_error="Mean error of the untrained pairs within a component; zero if there are none.",
+    across_error="Mean error of the pairs across components; zero if there are none.",
+)
+declare(
+    "input_domain output_domain",
+    unit=TIME_UNIT,
+    learned_time=f"Time at which the error of a pair first is below {LEARNED:g}; nan if never.",
+)
+declare(
+    source=GRAPH,
+    misalignment="Relative distance of all maps at the end from u_1 v_1^T (x) O: u_1, v_1 the leading singular vectors of the "
+    "trained pairs, O the best D x D matrix.",
+    predicted_untrained_error="Its mean over untrained pairs; nan if all are trained.",
+    frame_exponent="1 - s_2/s_1 of the trained pairs, smallest over components: power of sigma at which mirrored frames "
+    "vanish.",
+)
+declare(
+    "input_domain output_domain",
+    source=GRAPH,
+    predicted_pair_error="Expected error of every pair for small initial weights, from the trained pairs alone.",
+)
+declare(
+    kind="int",
+    component_count="Connected components of the graph whose edges are the trained pairs of domains.",
 )
 
 

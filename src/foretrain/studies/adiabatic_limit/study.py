@@ -4,36 +4,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, default, parameter
+from foretrain.study import Program, Run, declare, default, generator, parameter
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix L"
 COST = "20 s"
 REFERENCES = ("liu2022",)
 AXES = {"rate_ratio": (0.01, 0.003, 0.03, 0.1, 1.0), "output_dim": (128, 32, 512)}
 PRESETS = {"paper": {"seeds": 50, "rate_ratio": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)}}
-lab.declare(
-    Variable(
-        "deviations",
-        ("step", "sample", "coordinate"),
-        meaning="Inputs less their mean; in theory with weights frozen at their start.",
-    ),
-    Variable(
-        "pair_energy",
-        ("step",),
-        meaning="Sum over inputs of squared deviations, the loss of pairs.",
-    ),
-    Variable("learned_bias", ("step",), meaning="b . y / |y|²; in theory with weights frozen."),
-    Variable(
-        "pair_gap",
-        ("step",),
-        meaning="Deviations less those that A'A along the run gives, relative.",
-    ),
+declare(
+    "step sample coordinate",
+    deviations="Inputs less their mean; in theory with weights frozen at their start.",
+)
+declare(
+    "step",
+    pair_energy="Sum over inputs of squared deviations, the loss of pairs.",
+    learned_bias="b . y / |y|²; in theory with weights frozen.",
+    pair_gap="Deviations less those that A'A along the run gives, relative.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Inputs of one label y, the map A x + b, and the rates at which they learn; time is in units of 1/eta_x."""
 
     rate_ratio: float = parameter(0.01, "eta_A/eta_x, learning rate of map over inputs", minimum=0)
@@ -51,8 +42,8 @@ class Parameters(lab.Run):
 
 def inputs(p, seed):
     """Label, inputs, and a map of independent entries of variance 1/k, so that A'A is about the identity."""
-    weights = lab.generator(seed, "weights").standard_normal((p.output_dim, p.dimension))
-    data = lab.generator(seed, "data")
+    weights = generator(seed, "weights").standard_normal((p.output_dim, p.dimension))
+    data = generator(seed, "data")
     points = p.init_scale * data.standard_normal((p.samples, p.dimension))
     label = p.label_scale * data.standard_normal(p.output_dim)
     root = np.sqrt(p.output_dim)
@@ -94,7 +85,7 @@ def program(p):
             "pair_gap": gap,
         }
 
-    return lab.Program(init, step, observe)
+    return Program(init, step, observe)
 
 
 def predict(p, step, seed):

@@ -13,10 +13,10 @@ from foretrain.figures.style import (
     simulation_line,
     theory_line,
 )
-from foretrain.plans.grid import Grid
 from foretrain.quantities.bumps import bumps
-from foretrain.streams import Seed
-from foretrain.studies.bumps.theory import flow, record
+from foretrain.study import Grid, Seed
+
+from .theory import flow, record
 
 TRIES = 10  # seeds looked through for one with a bump
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.plans.grid import Grid
 from foretrain.quantities import competition
 from foretrain.quantities.stability import is_stable
-from foretrain.vocabulary import DIVERGED
+from foretrain.study import DIVERGED, Grid
 
 OURS = "docs/studies/bumps.md"
 STABLE: dict[str, Any] = {"among": "runs at stable learning rates"}

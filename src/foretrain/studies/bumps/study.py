@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from foretrain.networks.factorization_start import exchanged
-from foretrain.plans.parameters import default, parameter
-from foretrain.streams import Seed
+from foretrain.study import Seed, declare, default, parameter
 from foretrain.training import factorization
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on bumps, which ask for a quantitative study"
 COST = "15 s"
@@ -30,12 +28,9 @@ PRESETS = {
 }
 
 declare(
-    Variable(
-        "predicted_bumps",
-        ("component",),
-        kind="int",
-        meaning="Bumps of the flow from the start, -1 where none is computed.",
-    )
+    "component",
+    kind="int",
+    predicted_bumps="Bumps of the flow from the start, -1 where none is computed.",
 )
 
 

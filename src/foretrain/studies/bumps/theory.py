@@ -7,12 +7,13 @@ import numpy as np
 
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
-from foretrain.streams import Seed
-from foretrain.studies.bumps.study import Parameters, draw_start
+from foretrain.study import Seed
 from foretrain.theory.factorization_flow import course
 from foretrain.theory.first_target import first_targets
 from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED
+
+from .study import Parameters, draw_start
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:

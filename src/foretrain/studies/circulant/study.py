@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Seed, Variable, argument_error, declare, default, generator, parameter
+from foretrain.study import Seed, argument_error, declare, default, generator, parameter
 from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
 
@@ -50,36 +50,22 @@ class Parameters(flight.Domains):
 
 
 declare(
-    Variable("second_over_first", meaning="s_2/s_1 of the mask."),
-    Variable(
-        "predicted_misalignment",
-        meaning="Misalignment of the linearised flow at the S at which a run departs from zero.",
-    ),
-    Variable(
-        "predicted_agreement",
-        ("stage",),
-        kind="bool",
-        meaning="Whether s u_i v_j > 0 for all pairs in the linearised flow where it reaches a stage.",
-    ),
-    Variable(
-        "drawn_agreement",
-        kind="bool",
-        meaning="Whether s u_i v_j > 0 for all pairs of the drawn circulant where half of the loss is gone in the linearised "
-        "flow, at the smallest init_scale.",
-    ),
-    Variable(
-        "drawn_components", kind="int", meaning="Number of components of the drawn circulant."
-    ),
-    Variable(
-        "shift_agreement",
-        kind="bool",
-        meaning="The same as drawn_agreement, of the drawn shift, in which every pair is a component.",
-    ),
-    Variable(
-        "predicted_scale",
-        meaning="s of the linearised flow at the S at which a run departs from zero.",
-    ),
+    second_over_first="s_2/s_1 of the mask.",
+    predicted_misalignment="Misalignment of the linearised flow at the S at which a run departs from zero.",
+    predicted_scale="s of the linearised flow at the S at which a run departs from zero.",
 )
+declare(
+    "stage",
+    kind="bool",
+    predicted_agreement="Whether s u_i v_j > 0 for all pairs in the linearised flow where it reaches a stage.",
+)
+declare(
+    kind="bool",
+    drawn_agreement="Whether s u_i v_j > 0 for all pairs of the drawn circulant where half of the loss is gone in the "
+    "linearised flow, at the smallest init_scale.",
+    shift_agreement="The same as drawn_agreement, of the drawn shift, in which every pair is a component.",
+)
+declare(kind="int", drawn_components="Number of components of the drawn circulant.")
 
 program, labels, estimate = flight.program, flight.labels, flight.estimate
 

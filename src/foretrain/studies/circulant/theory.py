@@ -4,15 +4,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.plans.grid import Grid
-from foretrain.studies.circulant.study import LIMIT, Parameters, sample
-from foretrain.study import Seed
+from foretrain.study import Grid, Seed
 from foretrain.tasks import masks
 from foretrain.theory import masked_rank_one_escape as linearised
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
 from foretrain.theory.masked_rank_one_escape import EarlyFlow, rescaled, signs_agree
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
+
+from .study import LIMIT, Parameters, sample
 
 PLACE = ("stage_progress", "stage_scale")  # where a run is: S and s
 

@@ -5,8 +5,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import (
+    Program,
+    Run,
+    Seed,
+    argument_error,
+    declare,
+    default,
+    generator,
+    parameter,
+)
 from foretrain.tasks import images
 from foretrain.training.image_perceptron import images_of
 
@@ -22,14 +30,12 @@ _CURVES = {
     "squared_norm": "Z, the sum over points of |f|².",
     "frame_gap": "Largest |cos + 1/(classes - 1)| over pairs of centred class means; 0 of a simplex frame.",
 }
-lab.declare(
-    Variable("points", ("step", "sample", "coordinate"), meaning="Representation of each image."),
-    *(Variable(name, ("step",), meaning=text) for name, text in _CURVES.items()),
-)
+declare("step sample coordinate", points="Representation of each image.")
+declare("step", _CURVES)
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Images, where a random encoder puts them, and what is trained then."""
 
     data: str = parameter(
@@ -63,18 +69,18 @@ class Parameters(lab.Run):
         sweepable=False,
     )
     learning_rate: float = parameter(0.01, "step of Adam or of the flow's solver", above=0)
-    steps: int = lab.default(100)
-    observe_every: int = lab.default(5)
-    precision: str = lab.default("float64")
+    steps: int = default(100)
+    observe_every: int = default(5)
+    precision: str = default("float64")
 
 
 def check(p):
     """Refuse a flow of anything but free points under the plain loss, whose unit of time it has, and more digits than are."""
     if p.data == "digits":
-        inputs(p, lab.Seed(0, 0))
+        inputs(p, Seed(0, 0))
     if p.dynamics == "flow" and (p.trained == "encoder" or p.repulsion or p.centred):
         rule = "be `adam` where `trained` is `encoder`, or with `repulsion` or `centred`"
-        raise lab.argument_error("dynamics", rule, "is `flow`")
+        raise argument_error("dynamics", rule, "is `flow`")
 
 
 def variants(p):
@@ -104,7 +110,7 @@ def variants(p):
 
 def inputs(p, seed):
     """As many images of each class, in order of classes, and an encoder of random weights; points are what it gives."""
-    draw = lab.generator(seed, "data")
+    draw = generator(seed, "data")
     if p.data == "digits":
         found = images.digits(0.0, draw)
         pixels = balanced(p, found, np.arange(len(found.train_labels)))
@@ -114,7 +120,7 @@ def inputs(p, seed):
     else:
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))
     widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
-    weights = lab.generator(seed, "weights")
+    weights = generator(seed, "weights")
     layers = {
         f"layer_{number}": weights.standard_normal(shape) * np.sqrt(2 / shape[0])
         for number, shape in enumerate(pairwise(widths))
@@ -127,7 +133,7 @@ def balanced(p, found, order):
     labels = found.train_labels[order]
     fewest = np.bincount(labels, minlength=CLASSES).min()
     if p.per_class > fewest:
-        raise lab.argument_error(
+        raise argument_error(
             "per_class", f"be at most {fewest} for `{p.data}`", f"is {p.per_class}"
         )
     chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
@@ -197,7 +203,7 @@ def program(p):
         curves = dict(zip(_CURVES, (*sums, gap), strict=True))
         return {"loss": loss(state[0], inputs), "points": points, **curves}
 
-    return lab.Program(init, step, observe)
+    return Program(init, step, observe)
 
 
 def closed_form(start, decayed, normalised):

@@ -6,14 +6,6 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import POSITIVE
-from foretrain.studies.connectivity.counts import (
-    IF_AND_ONLY_IF,
-    LIMIT,
-    MASKS,
-    OURS,
-    at_smallest,
-)
-from foretrain.studies.connectivity.study import variants
 from foretrain.study import PerSeed, sentence
 from foretrain.theory.connectivity import predicted_pair_error
 from foretrain.training import translation_claims as common
@@ -25,6 +17,15 @@ from foretrain.training.translation_claims import (
     stuck,
     within,
 )
+
+from .counts import (
+    IF_AND_ONLY_IF,
+    LIMIT,
+    MASKS,
+    OURS,
+    at_smallest,
+)
+from .study import variants
 
 DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 NEAR = 0.02  # of a limit

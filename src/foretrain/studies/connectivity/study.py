@@ -5,11 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.study import Seed, Variable, argument_error, declare, default, generator, parameter
+from foretrain.study import Seed, argument_error, declare, default, generator, parameter
 from foretrain.tasks.masks import nested
 from foretrain.theory import connectivity
 from foretrain.training import translation
-from foretrain.training.translation import GRAPH, PAIR
+from foretrain.training.translation import GRAPH
 
 SOURCE = GRAPH
 COST = "1 min"
@@ -30,19 +30,15 @@ PRESETS = {
         "seeds": 70,
     }
 }
+declare(kind="bool", connected="Whether all domains lie in one component.")
 declare(
-    Variable("connected", kind="bool", meaning="Whether all domains lie in one component."),
-    Variable(
-        "connection_probability",
-        meaning="Probability that a random mask with so many trained pairs is connected.",
-        source=GRAPH,
-    ),
-    Variable(
-        "across_scale",
-        PAIR,
-        meaning="By how much the map of a pair is longer than that of a pair within a component; rho.",
-        source=GRAPH,
-    ),
+    source=GRAPH,
+    connection_probability="Probability that a random mask with so many trained pairs is connected.",
+)
+declare(
+    "input_domain output_domain",
+    source=GRAPH,
+    across_scale="By how much the map of a pair is longer than that of a pair within a component; rho.",
 )
 
 

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import default, parameter
+from foretrain.study import declare, default, parameter
 from foretrain.training.pathways import Pathways
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
 COST = "20 s"
@@ -63,44 +62,32 @@ class Parameters(Pathways):
 
 
 declare(
-    Variable(
-        "total_weights",
-        ("pathway", "input"),
-        meaning="Product of the weights along each pathway at the end.",
-        source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
-    ),
-    Variable(
-        "network_weights",
-        ("condition", "pathway", "input"),
-        meaning="Least-squares solution of each pathway of every gated network.",
-        source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
-    ),
-    Variable(
-        "network_loss",
-        ("condition", "step"),
-        meaning="Loss that the reduction expects of every gated network.",
-    ),
-    Variable(
-        "reduction_residual",
-        ("condition",),
-        meaning="Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.",
-        source="docs/theory/gated-networks.md",
-    ),
-    Variable(
-        "relu_input_weights",
-        ("unit", "relu_input"),
-        meaning="Input weights of every hidden unit of a ReLU network at the end: two inputs, two context cues.",
-    ),
-    Variable(
-        "context_open",
-        ("unit", "context"),
-        meaning="Fraction of the inputs shown in each context on which a hidden unit is open.",
-    ),
-    Variable(
-        "unit_contribution",
-        ("unit",),
-        meaning="Norm of a hidden unit's input weights times its output weight's size, over their sum.",
-    ),
+    "pathway input",
+    source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
+    total_weights="Product of the weights along each pathway at the end.",
+)
+declare(
+    "condition pathway input",
+    source="Saxe, Sodhani & Lewallen (2022), appendix A.2",
+    network_weights="Least-squares solution of each pathway of every gated network.",
+)
+declare("condition step", network_loss="Loss that the reduction expects of every gated network.")
+declare(
+    "condition",
+    source="docs/theory/gated-networks.md",
+    reduction_residual="Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.",
+)
+declare(
+    "unit relu_input",
+    relu_input_weights="Input weights of every hidden unit of a ReLU network at the end: two inputs, two context cues.",
+)
+declare(
+    "unit context",
+    context_open="Fraction of the inputs shown in each context on which a hidden unit is open.",
+)
+declare(
+    "unit",
+    unit_contribution="Norm of a hidden unit's input weights times its output weight's size, over their sum.",
 )
 
 

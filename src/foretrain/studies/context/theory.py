@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.forecast.gatings import rank_gatings
-from foretrain.plans.grid import Grid
 from foretrain.quantities.gates import gate_agreement
-from foretrain.streams import Seed
-from foretrain.studies.context.study import GATINGS, NETWORKS, Parameters
-from foretrain.studies.context.training import cued_inputs, data, in_first_context, start_weights
+from foretrain.study import Grid, Seed
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory import reduced_dynamics
 from foretrain.theory.gated_start import grown_start
 from foretrain.theory.reduction import find_reduction
+
+from .study import GATINGS, NETWORKS, Parameters
+from .training import cued_inputs, data, in_first_context, start_weights
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
 from foretrain.graph import Graph
-from foretrain.streams import Seed, generator
-from foretrain.studies.context.study import Parameters
+from foretrain.study import Program, Seed, generator
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import contextual, pathways_graph
 from foretrain.training.pathways import descent, random_weights
+
+from .study import Parameters
 
 
 def data(p: Parameters, seed: Seed) -> GatedData:

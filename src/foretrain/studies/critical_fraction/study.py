@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain import study as lab
-from foretrain.study import Variable
+from foretrain.study import declare, default
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 4, 5"
@@ -18,28 +17,20 @@ PRESETS = {
         "training_size": (10, 14, 18, 20, 22, 24, 26, 28, 30, 35, 40, 45, 50, 54),
     }
 }
-lab.declare(
-    Variable(
-        "unique_probability",
-        meaning="Share of random training sets of this size that determine the representation.",
-    ),
-    Variable("theory_step", unit="step", meaning="1 / (lambda_3 eta); infinity = never."),
-    Variable(
-        "flow_step",
-        unit="step",
-        meaning="Step from which on the flow of the effective loss from the same start has the RQI; infinity = never.",
-    ),
-    Variable(
-        "flow_embedding",
-        ("step", "symbol", "coordinate"),
-        meaning="Normalised embeddings along that flow.",
-    ),
+declare(
+    unique_probability="Share of random training sets of this size that determine the representation."
 )
+declare(
+    unit="step",
+    theory_step="1 / (lambda_3 eta); infinity = never.",
+    flow_step="Step from which on the flow of the effective loss from the same start has the RQI; infinity = never.",
+)
+declare("step symbol coordinate", flow_embedding="Normalised embeddings along that flow.")
 
 
 @dataclass(frozen=True)
 class Parameters(Toy):
     """Parameters of the toy model, whose runs end when accuracies and RQI are reached."""
 
-    steps: int = lab.default(3000)
-    stop: str = lab.default("representation")
+    steps: int = default(3000)
+    stop: str = default("representation")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain.study import Program, Variable, declare, default
+from foretrain.study import Program, declare, default
 from foretrain.training import factorization
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on cross-entropy and softmax"
@@ -15,31 +15,16 @@ LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order 
 
 _PART = "part of the gradient that trains the first factor, over all components"
 declare(
-    Variable("signal_length", ("step",), meaning=f"Length of the signal, (P - u) Y, {_PART}."),
-    Variable(
-        "decay_length", ("step",), meaning=f"Length of the decay, all but the signal, {_PART}."
-    ),
-    Variable(
-        "decay_ratio",
-        ("step",),
-        meaning="Length of the decay over that of the squared error's, (Z - mean) Y / n^2.",
-    ),
-    Variable(
-        "probability_share",
-        ("step",),
-        meaning="Probability, given its row, of the target's likeliest entry, mean over rows: its rise from 1/n over that to "
-        "the target's own.",
-    ),
-    Variable(
-        "row_accuracy",
-        ("step",),
-        meaning="Share of the rows whose likeliest entry is that of the target.",
-    ),
-    Variable(
-        "direct_probability",
-        ("step",),
-        meaning="Probability of the target's likeliest entry where the logits themselves are trained to it, at even times.",
-    ),
+    "step",
+    signal_length=f"Length of the signal, (P - u) Y, {_PART}.",
+    decay_length=f"Length of the decay, all but the signal, {_PART}.",
+    decay_ratio="Length of the decay over that of the squared error's, (Z - mean) Y / n^2.",
+    probability_share="Probability, given its row, of the target's likeliest entry, mean over rows: its rise from 1/n "
+    "over that to "
+    "the target's own.",
+    row_accuracy="Share of the rows whose likeliest entry is that of the target.",
+    direct_probability="Probability of the target's likeliest entry where the logits themselves are trained to it, at "
+    "even times.",
 )
 
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from foretrain.streams import Seed
-from foretrain.studies.cross_entropy.study import LARGE_SCALE, Parameters
+from foretrain.study import Seed
 from foretrain.theory.softmax_curve import train_logits
 from foretrain.training import factorization
+
+from .study import LARGE_SCALE, Parameters
 
 SEEDS, END, SUBSTEPS = 20, 60.0, 4
 

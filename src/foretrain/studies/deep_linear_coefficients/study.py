@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import RUNNING, Program, Run, argument_error, declare, default, parameter
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Aoyagi (2024), Theorem 1"
@@ -22,20 +22,17 @@ NETWORKS = (
 AXES = {"network": NETWORKS, "beta": (1000.0, 100.0)}
 PRESETS = {"paper": {"seeds": 20, "steps": 8000, "beta": (1e3, 100.0, 1e4, 1e5)}}
 WIDEST, DEPTH, LEAPS = 8, 3, 8
-lab.declare(
-    Variable(
-        "sampled_coefficient",
-        ("step",),
-        meaning="beta times the mean of the loss, over all steps after the first quarter.",
-    ),
-    Variable("acceptance", ("step",), meaning="Mean share of proposals that were taken."),
-    Variable("limit", meaning="Learning coefficient, by the closed form."),
-    Variable("multiplicity", kind="int", meaning="Multiplicity of it, by the closed form."),
+declare(
+    "step",
+    sampled_coefficient="beta times the mean of the loss, over all steps after the first quarter.",
+    acceptance="Mean share of proposals that were taken.",
 )
+declare(limit="Learning coefficient, by the closed form.")
+declare(kind="int", multiplicity="Multiplicity of it, by the closed form.")
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """The loss |W_L ... W_1 - its value at a map of that rank|^2 under a Gaussian prior around balanced weights."""
 
     network: str = parameter("5-3-5 r0", "widths, inputs first, and rank of the map, as 5-3-5 r0")
@@ -48,8 +45,8 @@ class Parameters(lab.Run):
         static=True,
         sweepable=False,
     )
-    steps: int = lab.default(1000)
-    observe_every: int = lab.default(100)
+    steps: int = default(1000)
+    observe_every: int = default(100)
 
 
 def parsed(network: str) -> tuple[list[int], int]:
@@ -59,10 +56,10 @@ def parsed(network: str) -> tuple[list[int], int]:
         widths = [int(width) for width in text.split("-")]
         found = widths, int(rank)
     except ValueError:
-        raise lab.argument_error("network", "be like 5-3-5 r0", f"is {network!r}") from None
+        raise argument_error("network", "be like 5-3-5 r0", f"is {network!r}") from None
     if not 3 <= len(widths) <= DEPTH + 1 or max(widths) > WIDEST or min(widths) < 1:
         rule = f"have 3 or {DEPTH + 1} widths from 1 to {WIDEST}"
-        raise lab.argument_error("network", rule, f"is {network!r}")
+        raise argument_error("network", rule, f"is {network!r}")
     return found
 
 
@@ -160,9 +157,7 @@ def program(p):
         taken = chain[4] / jnp.maximum(kept, 1)
         return {"sampled_coefficient": inputs["beta"] * mean, "acceptance": taken}
 
-    return lab.Program(
-        init, step, observe, done=lambda inputs, state, observed: jnp.int8(lab.RUNNING)
-    )
+    return Program(init, step, observe, done=lambda inputs, state, observed: jnp.int8(RUNNING))
 
 
 def predict(p, step):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from foretrain import study as lab
 from foretrain.degeneracy.grams import rank
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.synchronization import disagreement, grouped
+from foretrain.study import generator
 
 from .curvature import effective, of_network
 from .study import FINER, moments
@@ -15,7 +15,7 @@ FRESH = 400  # examples that no run is trained on
 
 def grokking(p, seed):
     """Descent of the mean squared error with decay of all weights, from a start that answers at random."""
-    data, random = lab.generator(seed, "data"), lab.generator(seed, "weights")
+    data, random = generator(seed, "data"), generator(seed, "weights")
     x, fresh = (data.choice([-1.0, 1.0], size=(n, p.bits)) for n in (p.samples, FRESH))
     y, truth = x[:, 0] * x[:, 1], fresh[:, 0] * fresh[:, 1]
     drawn = data.choice([-1.0, 1.0], size=p.samples)

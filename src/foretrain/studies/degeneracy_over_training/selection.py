@@ -8,10 +8,10 @@ temperature of WBIC it is ln n times as much.
 
 import numpy as np
 
-from foretrain import study as lab
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.quantities.rank_correlation import concordance
+from foretrain.study import generator
 from foretrain.theory.aoyagi import deep_linear
 
 from .curvature import effective, of_network
@@ -53,7 +53,7 @@ def effective_at(network, x, variance):
 
 def linear_family(seed):
     """Two linear layers, the best of every width: least squares, cut to its largest singular values."""
-    random, noise = lab.generator(seed, "data"), lab.generator(seed, "noise")
+    random, noise = generator(seed, "data"), generator(seed, "noise")
     left, right = (np.linalg.qr(random.standard_normal((SIDE, SIDE)))[0][:, :RANK] for _ in "ab")
     true = left * np.linspace(1.5, 0.75, RANK) @ right.T
     x = random.standard_normal((EXAMPLES, SIDE))
@@ -78,7 +78,7 @@ def linear_family(seed):
 
 def rectified_family(seed):
     """One rectified layer fitted to a rectified teacher of three units with noise of a third of its deviation."""
-    random, noise = lab.generator(seed, "teacher"), lab.generator(seed, "noise")
+    random, noise = generator(seed, "teacher"), generator(seed, "noise")
     x = random.standard_normal((EXAMPLES + FRESH, INPUTS))
     first, last = random.standard_normal((UNITS, INPUTS)), random.choice([-1.0, 1.0], UNITS)
     shift = 0.5 * random.standard_normal(UNITS)
@@ -87,7 +87,7 @@ def rectified_family(seed):
     y = truth[:EXAMPLES] + deviation * noise.standard_normal(EXAMPLES)
     rows = []
     for width in WIDTHS:
-        weights = fitted(x[:EXAMPLES], y, width, lab.generator(seed, f"fit {width}"), deviation**2)
+        weights = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
         network = built(weights, width)
         measured, warm = effective_at(network, x[:EXAMPLES], deviation**2)
         answers = answered(weights, width, x)

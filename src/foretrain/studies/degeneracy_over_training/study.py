@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import Run, argument_error, declare, default, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 2"
 COST = "1 min"
@@ -18,40 +17,34 @@ FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which
 FAMILIES = ("linear", "rectified")
 CRITERIA = ("training loss", "parameters", "closed form", "measured", "measured, warm")
 _CURVE = ("moment",)
-lab.declare(
-    Variable(
-        "effective_parameters",
-        ("moment", "noise_scale"),
-        meaning="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or fresh data.",
-    ),
-    Variable("count", _CURVE, meaning="Directions whose curvature is at least eps."),
-    Variable("fit_error", _CURVE, meaning="Squared error on training data, over that of zero."),
-    Variable(
-        "unseen_error",
-        _CURVE,
-        meaning="The same on untrained routes, or on fresh examples; of one domain on all.",
-    ),
-    Variable("activation_rank", _CURVE, meaning="Of the first hidden layer, at the scale eps."),
-    Variable(
-        "shared_similarity",
-        _CURVE,
-        meaning="Mean cosine of an item's activity in two domains; of parity the share of its variance by the relevant bits.",
-    ),
-    Variable("blocks", _CURVE, meaning="Blocks of hidden neurons with equal gates, within eps."),
-    Variable(
-        "rank_agreement",
-        ("family", "criterion"),
-        meaning="Kendall's tau over widths of a criterion and the loss on fresh data.",
-    ),
-    Variable(
-        "model_effective", ("family", "width"), meaning="Effective parameters at noise scale."
-    ),
-    Variable("model_heldout", ("family", "width"), meaning="Loss on fresh data over the noise."),
+declare(
+    "moment noise_scale",
+    effective_parameters="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or "
+    "fresh data.",
+)
+declare(
+    "moment",
+    count="Directions whose curvature is at least eps.",
+    fit_error="Squared error on training data, over that of zero.",
+    unseen_error="The same on untrained routes, or on fresh examples; of one domain on all.",
+    activation_rank="Of the first hidden layer, at the scale eps.",
+    shared_similarity="Mean cosine of an item's activity in two domains; of parity the share of its variance by the "
+    "relevant bits.",
+    blocks="Blocks of hidden neurons with equal gates, within eps.",
+)
+declare(
+    "family criterion",
+    rank_agreement="Kendall's tau over widths of a criterion and the loss on fresh data.",
+)
+declare(
+    "family width",
+    model_effective="Effective parameters at noise scale.",
+    model_heldout="Loss on fresh data over the noise.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Four systems: two gated linear networks, a perceptron that groks, and families of models of several widths."""
 
     system: str = parameter(
@@ -86,9 +79,9 @@ class Parameters(lab.Run):
     answers: str = parameter(
         "true", "of `grokking`, or drawn: nothing to find", choices=("true", "drawn")
     )
-    steps: int = lab.default(1)
-    observe_every: int = lab.default(1)
-    precision: str = lab.default("float64")
+    steps: int = default(1)
+    observe_every: int = default(1)
+    precision: str = default("float64")
 
 
 def domains(p) -> tuple[int, int]:
@@ -100,7 +93,7 @@ def check(p):
     """Refuse more trained outputs than there are domains."""
     if p.trained_outputs > p.domains:
         rule = f"be at most `domains` = {p.domains}"
-        raise lab.argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
+        raise argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
 
 
 def variants(p):

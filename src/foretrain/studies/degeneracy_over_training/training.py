@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain import study as lab
+from foretrain.study import CONVERGED, Program, generator
 from foretrain.tasks.masks import circulant
 from foretrain.training.routing import items_task
 
@@ -25,11 +25,11 @@ def program(p):
     import jax.numpy as jnp
 
     names = _NAMES.get(p.system, _CURVES)
-    return lab.Program(
+    return Program(
         init=lambda inputs: jnp.zeros((), jnp.int32),
         step=lambda inputs, state: state,
         observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(lab.CONVERGED, jnp.int8),
+        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
         finish=lambda inputs, state: {name: inputs[name] for name in names},
     )
 
@@ -76,7 +76,7 @@ def start(p, seed):
     """
     from foretrain.networks.modular_routing import decoupled_modules, random_modules
 
-    random, (m, _), data = lab.generator(seed, "weights"), domains(p), items_task("unit")
+    random, (m, _), data = generator(seed, "weights"), domains(p), items_task("unit")
     u, v, parts = data.output_modes, data.input_modes[0], []
     schemes = [(m**2, p.shared_scale), (1, 1.0)][: 1 + (m > 1)]
     for paths, over in schemes:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, alike, parameter
+from foretrain.study import Run, declare, default, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape"
 COST = "2 min"
@@ -19,55 +18,47 @@ SCALES = 10.0 ** np.arange(-6, 0)  # of noise, as shares of the variance of a ne
 SAMPLED = SCALES[-2:]  # below, chains take too long to get around flat directions
 TRAININGS = ("without", "with")
 CURVE = 60  # points of the curves of training
-lab.declare(
-    Variable(
-        "counted", ("free_source", "network"), meaning="Free directions by source, none twice."
-    ),
-    *alike(
-        "network",
-        parameter_count="Weights and biases of each network.",
-        counted_by_squares="All sources, a block taken as s squared instead of size times s.",
-        deficit="Parameters less the exact rank of the Jacobian on data.",
-        hidden_neurons="Of all hidden layers: so many scales.",
-        parameters_left="Of the sparsified network.",
-        sparsified_gap="Largest difference of the sparsified network's outputs, by the old gates, over the largest output.",
-    ),
-    *alike(
-        "noise_scale",
-        "network",
-        effective="Squared singular values of the Jacobian, over examples, of at least the scale.",
-        counted_at_scale="Parameters less the directions counted as free at the scale.",
-        counted_by_roots="The same, activations and Jacobians each held against the root of the scale.",
-        left_at_scale="Fewest parameters of the sparsified network with a loss of at most the scale.",
-        edges_at_scale="Fewest edges between directions of the interaction basis with a loss of at most the scale.",
-        weights_at_scale="Fewest edges between neurons with a loss of at most the scale.",
-        smooth="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
-    ),
-    Variable(
-        "sampled",
-        ("sampled_scale", "network"),
-        meaning="2 lambda_Z at beta = 1/(2 eps) around the network, with a prior of unit width.",
-    ),
-    *alike(
-        "flipped_share",
-        "network",
-        disagreement="What gates say that activations move by, summed over outputs.",
-        mixing_loss="Behavioural loss once neurons of a block are mixed.",
-        transfer="What gates say that outputs move by as a neuron passes on a hundredth of another.",
-        transfer_loss="Behavioural loss of that.",
-    ),
-    *alike(
-        "decayed",
-        "update",
-        null_weight="Norm of first weights along directions of zero variance, over that at the start.",
-        off_distribution="Mean square change of outputs by a unit step off the data, over that at the start.",
-        fit="Loss on the data, over that at the start.",
-    ),
+declare("free_source network", counted="Free directions by source, none twice.")
+declare(
+    "network",
+    parameter_count="Weights and biases of each network.",
+    counted_by_squares="All sources, a block taken as s squared instead of size times s.",
+    deficit="Parameters less the exact rank of the Jacobian on data.",
+    hidden_neurons="Of all hidden layers: so many scales.",
+    parameters_left="Of the sparsified network.",
+    sparsified_gap="Largest difference of the sparsified network's outputs, by the old gates, over the largest output.",
+)
+declare(
+    "noise_scale network",
+    effective="Squared singular values of the Jacobian, over examples, of at least the scale.",
+    counted_at_scale="Parameters less the directions counted as free at the scale.",
+    counted_by_roots="The same, activations and Jacobians each held against the root of the scale.",
+    left_at_scale="Fewest parameters of the sparsified network with a loss of at most the scale.",
+    edges_at_scale="Fewest edges between directions of the interaction basis with a loss of at most the scale.",
+    weights_at_scale="Fewest edges between neurons with a loss of at most the scale.",
+    smooth="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
+)
+declare(
+    "sampled_scale network",
+    sampled="2 lambda_Z at beta = 1/(2 eps) around the network, with a prior of unit width.",
+)
+declare(
+    "flipped_share network",
+    disagreement="What gates say that activations move by, summed over outputs.",
+    mixing_loss="Behavioural loss once neurons of a block are mixed.",
+    transfer="What gates say that outputs move by as a neuron passes on a hundredth of another.",
+    transfer_loss="Behavioural loss of that.",
+)
+declare(
+    "decayed update",
+    null_weight="Norm of first weights along directions of zero variance, over that at the start.",
+    off_distribution="Mean square change of outputs by a unit step off the data, over that at the start.",
+    fit="Loss on the data, over that at the start.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Small random networks, many to a run, each of its own shape."""
 
     kind: str = parameter(
@@ -92,9 +83,9 @@ class Parameters(lab.Run):
     learning_rate: float = parameter(0.05, "of the trained network", above=0)
     weight_decay: float = parameter(0.02, "of the trained network, in its gradient", minimum=0)
     updates: int = parameter(6000, "of the trained network", minimum=CURVE, maximum=10**6)
-    steps: int = lab.default(1)
-    observe_every: int = lab.default(1)
-    precision: str = lab.default("float64")
+    steps: int = default(1)
+    observe_every: int = default(1)
+    precision: str = default("float64")
 
 
 def variants(p):

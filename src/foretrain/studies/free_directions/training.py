@@ -4,13 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain import study as lab
 from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.free_directions import free_directions
 from foretrain.degeneracy.grams import grams, singular_values
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.sparsify import outputs, sparsified
 from foretrain.degeneracy.synchronization import rise
+from foretrain.study import CONVERGED, Program, generator
 
 from .scales import over_scale, sampled
 from .study import SHARES, SOURCES, TRAININGS, shown
@@ -29,7 +29,7 @@ _MEASURED = {
 
 def inputs(p, seed):
     """What is measured of the networks of one run."""
-    random = lab.generator(seed, "weights")
+    random = generator(seed, "weights")
     if p.kind == "decay":
         return trained(p, random)
     if p.kind == "sampled":
@@ -46,11 +46,11 @@ def program(p):
     import jax.numpy as jnp
 
     names = _MEASURED.get(p.kind, _COUNTS)
-    return lab.Program(
+    return Program(
         init=lambda inputs: jnp.zeros((), jnp.int32),
         step=lambda inputs, state: state,
         observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(lab.CONVERGED, jnp.int8),
+        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
         finish=lambda inputs, state: {name: inputs[name] for name in names},
     )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.rank_correlation import ranks
-from foretrain.quantities.trajectory import at_end
+from foretrain.study import at_end
 from foretrain.training.embedding import PHASES, operation
 from foretrain.training.embedding_claims import SLACK
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain import study as lab
-from foretrain.study import Variable
+from foretrain.study import declare, default
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
@@ -32,18 +31,14 @@ PRESETS = {
     "scale": {**_KNOB, "init_scale": (0.1, 0.3, 1.0, 3.0)},
     "embedding-decay": {**_KNOB, "embedding_decay": (0.0, 0.1, 1.0)},
 }
-lab.declare(
-    Variable(
-        "decoder_step",
-        unit="step",
-        meaning="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
-    ),
-    Variable("start_norm", meaning="Euclidean norm of all weights at the start."),
-    Variable("start_rqi", meaning="Share of all parallelograms that the start has."),
-    Variable(
-        "kernel_alignment",
-        meaning="Centred alignment of the start's tangent kernel with the targets, on the training set; -1 to 1.",
-    ),
+declare(
+    unit="step",
+    decoder_step="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
+)
+declare(
+    start_norm="Euclidean norm of all weights at the start.",
+    start_rqi="Share of all parallelograms that the start has.",
+    kernel_alignment="Centred alignment of the start's tangent kernel with the targets, on the training set; -1 to 1.",
 )
 
 
@@ -51,6 +46,6 @@ lab.declare(
 class Parameters(Toy):
     """Parameters of the toy model; a run ends when both accuracies are reached, or the budget is spent."""
 
-    hidden_width: int = lab.default(50)
-    steps: int = lab.default(20_000)
-    observe_every: int = lab.default(500)
+    hidden_width: int = default(50)
+    steps: int = default(20_000)
+    observe_every: int = default(500)

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain.networks.embedding import Decoder
-from foretrain.streams import Seed
+from foretrain.study import Seed
 from foretrain.theory.grokking_time import adam_path, first_step, flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of

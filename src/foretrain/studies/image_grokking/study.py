@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import parameter
+from foretrain.study import declare, parameter
 from foretrain.theory.lazy_perceptron import Layers, lazy_step, shrinking
 from foretrain.training import image_perceptron
 from foretrain.training.image_perceptron import ImagePerceptron
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix J, Figs 8 and 20"
 COST = "1 min"
@@ -40,17 +39,10 @@ SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
 MNIST = 60_000  # training images
 
 declare(
-    Variable(
-        "forgetting_step",
-        unit="step",
-        meaning="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
-    ),
-    Variable(
-        "lazy_step",
-        unit="step",
-        meaning="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
-        "of decay overshoots.",
-    ),
+    unit="step",
+    forgetting_step="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
+    lazy_step="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
+    "of decay overshoots.",
 )
 check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
 

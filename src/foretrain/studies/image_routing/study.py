@@ -4,11 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import Run
-from foretrain.plans.parameters import default, parameter
+from foretrain.study import TIME_UNIT, Run, argument_error, declare, default, parameter
 from foretrain.training.routing import Images, Routes, check_routes
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
 COST = "3 min"
@@ -203,55 +200,35 @@ class Parameters(Images, Routes, Run):
 
 
 declare(
-    Variable("untrained_loss", ("step",), meaning="Loss on untrained routes, training images."),
-    Variable(
-        "trained_accuracy",
-        ("step",),
-        meaning="Fraction of held-out images classified right, mean over trained routes.",
-    ),
-    Variable(
-        "untrained_accuracy",
-        ("step",),
-        meaning="Fraction of held-out images classified right, mean over untrained routes; 0 if there are none.",
-    ),
-    Variable(
-        "flow_time",
-        ("step",),
-        TIME_UNIT,
-        meaning="Continuous time; with momentum m, step × learning rate / (1 - m).",
-    ),
-    Variable(
-        "excess_loss",
-        ("step",),
-        meaning="Training loss above that of least squares, over that of answering zero.",
-    ),
-    Variable("least_squares_loss", meaning="Loss of the least-squares map, mean over domains."),
-    Variable(
-        "least_squares_accuracy",
-        meaning="Held-out accuracy of the least-squares map, mean over domains.",
-    ),
-    Variable(
-        "whole_accuracy",
-        meaning="Held-out accuracy of the least-squares map of the images before they are projected, mean over domains.",
-    ),
-    Variable("truncated_images", meaning="Share of <|x|^2> that projected images lack."),
-    Variable(
-        "truncated_learning",
-        meaning="Share of what least squares can learn that projected images lack.",
-    ),
-    Variable(
-        "shared_half_time",
-        unit=TIME_UNIT,
-        meaning="Time at which one three-layer network that starts from the mean of all encoders and of all decoders has "
-        "learned half; nan for rotated images, and for starts below 0.01.",
-    ),
-    Variable(
-        "imbalance_drift",
-        meaning="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of the "
-        "hidden matrix.",
-        source="Saxe, Sodhani & Lewallen (2022), eq. 10",
-    ),
-    Variable("chance_accuracy", meaning="1 over the number of classes: answers at random."),
+    "step",
+    untrained_loss="Loss on untrained routes, training images.",
+    trained_accuracy="Fraction of held-out images classified right, mean over trained routes.",
+    untrained_accuracy="Fraction of held-out images classified right, mean over untrained routes; 0 if there are none.",
+    excess_loss="Training loss above that of least squares, over that of answering zero.",
+)
+declare(
+    "step",
+    unit=TIME_UNIT,
+    flow_time="Continuous time; with momentum m, step × learning rate / (1 - m).",
+)
+declare(
+    least_squares_loss="Loss of the least-squares map, mean over domains.",
+    least_squares_accuracy="Held-out accuracy of the least-squares map, mean over domains.",
+    whole_accuracy="Held-out accuracy of the least-squares map of the images before they are projected, mean over domains.",
+    truncated_images="Share of <|x|^2> that projected images lack.",
+    truncated_learning="Share of what least squares can learn that projected images lack.",
+    chance_accuracy="1 over the number of classes: answers at random.",
+)
+declare(
+    unit=TIME_UNIT,
+    shared_half_time="Time at which one three-layer network that starts from the mean of all encoders and of all decoders has "
+    "learned half; nan for rotated images, and for starts below 0.01.",
+)
+declare(
+    source="Saxe, Sodhani & Lewallen (2022), eq. 10",
+    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm "
+    "of the "
+    "hidden matrix.",
 )
 
 

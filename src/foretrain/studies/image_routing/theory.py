@@ -17,11 +17,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.quantities.learning_time import crossing_time
-from foretrain.streams import Seed
-from foretrain.studies.image_routing.study import Parameters
-from foretrain.studies.image_routing.training import domain_data, kept, start
+from foretrain.study import Seed, crossing_time
 from foretrain.tasks.image_domains import least_squares, left_out
+
+from .study import Parameters
+from .training import domain_data, kept, start
 
 _TRUNCATED = "whole_accuracy", "truncated_images", "truncated_learning"
 SMALLEST = 0.01  # an explicit method waits on its plateaus in proportion to 1 / init_scale

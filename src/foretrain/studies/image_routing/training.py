@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.dynamics.program import CONVERGED, RUNNING, Program
-from foretrain.streams import Seed, generator, key
-from foretrain.studies.image_routing.study import Parameters
+from foretrain.study import CONVERGED, RUNNING, Program, Seed, generator, key
 from foretrain.tasks import image_domains, image_files
 from foretrain.tasks.image_domains import Domains, Statistics
 from foretrain.training.routing import mask
+
+from .study import Parameters
 
 _STAGES = (5, 10, 20, 40, 80)  # of which a step of the flow takes the fewest that are stable
 

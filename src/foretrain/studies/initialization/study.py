@@ -4,11 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.parameters import default
+from foretrain.study import argument_error, declare, default
 from foretrain.training.routing import check_routes, labels  # noqa: F401
 from foretrain.training.routing_to_loss import ToLoss, inputs, program  # noqa: F401
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 6"
 COST = "1 min"
@@ -39,41 +37,25 @@ class Parameters(ToLoss):
 
 
 declare(
-    Variable(
-        "lazy_loss",
-        ("step",),
-        meaning="Training loss of the network linearised at its start.",
-        source="Jacot et al. (2018)",
-    ),
-    Variable(
-        "lazy_untrained_error",
-        ("step",),
-        meaning="Error on untrained routes of the network linearised at its start.",
-        source="Jacot et al. (2018)",
-    ),
-    Variable(
-        "race_loss",
-        ("step",),
-        meaning="Training loss of the race from wide random weights, in closed form.",
-        source="docs/studies/pathway-race.md",
-    ),
-    Variable(
-        "race_cosine",
-        meaning="Mean cosine of first-layer activity for one item in two domains at the end of the race from wide random "
-        "weights, in closed form; nan for masks it does not speak of.",
-        source="docs/theory/routing.md",
-    ),
-    Variable(
-        "race_deviation",
-        meaning="Mean |loss - race_loss| while the loss falls to 1% of its start, over the start.",
-    ),
-    Variable(
-        "lazy_limit", meaning="Error on untrained routes that the linearised network ends with."
-    ),
-    Variable(
-        "lazy_deviation",
-        meaning="Mean |loss - linearised loss| while the loss falls to 1% of its start, over the start.",
-    ),
+    "step",
+    source="Jacot et al. (2018)",
+    lazy_loss="Training loss of the network linearised at its start.",
+    lazy_untrained_error="Error on untrained routes of the network linearised at its start.",
+)
+declare(
+    "step",
+    source="docs/studies/pathway-race.md",
+    race_loss="Training loss of the race from wide random weights, in closed form.",
+)
+declare(
+    source="docs/theory/routing.md",
+    race_cosine="Mean cosine of first-layer activity for one item in two domains at the end of the race from wide random "
+    "weights, in closed form; nan for masks it does not speak of.",
+)
+declare(
+    race_deviation="Mean |loss - race_loss| while the loss falls to 1% of its start, over the start.",
+    lazy_limit="Error on untrained routes that the linearised network ends with.",
+    lazy_deviation="Mean |loss - linearised loss| while the loss falls to 1% of its start, over the start.",
 )
 
 

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.plans.grid import Grid
 from foretrain.quantities.curve_deviation import falling
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.streams import Seed
-from foretrain.studies.initialization.study import Parameters
+from foretrain.study import Grid, Seed
 from foretrain.tasks.masks import is_biregular
 from foretrain.theory.pathway_race import half_learning_time, routing_factors
 from foretrain.theory.routing_from_random import from_random, race_gains
@@ -19,6 +17,8 @@ from foretrain.theory.routing_reduction import similarity
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
 from foretrain.training.routing import ITEMS, items_task, mask
 from foretrain.training.routing_to_loss import start
+
+from .study import Parameters
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import Run, declare, default, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 6 and appendix A"
 COST = "2 min"
@@ -19,88 +18,63 @@ SAMPLES = (100, 200, 400, 800, 1600)
 JOINTS = (1e-6, 1e-5, 1e-4)  # weights that join two blocks, small beside gaps of importances
 DRAWN = 20  # directions of a layer of which edges are stored
 MOMENTS = ("fitted", "end")
-lab.declare(
-    Variable(
-        "direction_loss",
-        ("basis", "kept"),
-        meaning="Behavioural loss where so many directions of each layer are kept.",
-    ),
-    Variable(
-        "edge_loss",
-        ("basis", "kept_edges"),
-        meaning="Behavioural loss where so many edges between two layers are kept.",
-    ),
-    Variable(
-        "directions_needed",
-        ("basis",),
-        meaning="Directions of each layer with which the loss is a share of that of none, interpolated.",
-    ),
-    Variable("edges_needed", ("basis",), meaning="Likewise edges between two layers."),
-    Variable("fitted_accuracy", meaning="Share of its examples that the network answers right."),
-    Variable(
-        "unseen_accuracy",
-        ("moment",),
-        meaning="Share of the pairs not trained that are answered right.",
-    ),
-    Variable(
-        "frequency_share",
-        ("moment", "basis", "node_layer"),
-        meaning="Power of a direction at its best frequency of the symbols, mean by variance times effect on outputs.",
-    ),
-    Variable(
-        "shuffled_share",
-        ("moment", "node_layer"),
-        meaning="Likewise of the global basis when symbols are shuffled.",
-    ),
-    Variable(
-        "input_spectrum",
-        ("moment", "basis", "direction", "frequency"),
-        meaning="Power at each frequency of the most important directions of the input.",
-    ),
-    Variable(
-        "edge_strength",
-        ("section", "direction_to", "direction"),
-        meaning="E^(1/2) of the most important directions of the local basis, rows the next layer's.",
-    ),
-    Variable(
-        "module", ("node_layer", "direction"), kind="int", meaning="Module of them, -1 for none."
-    ),
-    Variable(
-        "direction_frequency",
-        ("node_layer", "direction"),
-        kind="int",
-        meaning="Best frequency of the most important directions of the local basis, -1 for none.",
-    ),
-    Variable(
-        "same_frequency", meaning="Share of the edges' E between directions of one best frequency."
-    ),
-    Variable("same_by_chance", meaning="The same if frequencies of both ends were independent."),
-    Variable("module_agreement", meaning="Adjusted Rand index of modules and best frequencies."),
-    Variable(
-        "module_purity",
-        meaning="Share of directions of their module's commonest frequency, 0 by chance and 1 at most.",
-    ),
-    Variable("identity_gap", meaning="Largest entry of layer map minus identity."),
-    Variable("importance_gap", meaning="Largest difference of importances, over the largest."),
-    Variable("edge_gap", meaning="Largest edge minus importance, over the largest importance."),
-    Variable(
-        "cross_on_product", meaning="Largest E^(1/2) between independent blocks, over the largest."
-    ),
-    Variable(
-        "cross_on_joined",
-        ("joint",),
-        meaning="Largest E between blocks that one weight joins, over that of all: median of networks.",
-    ),
-    Variable(
-        "cross_on_samples",
-        ("sample_count",),
-        meaning="Sum of E between independent blocks on so many samples, over that of all: median of networks.",
-    ),
+declare(
+    "basis kept", direction_loss="Behavioural loss where so many directions of each layer are kept."
+)
+declare(
+    "basis kept_edges",
+    edge_loss="Behavioural loss where so many edges between two layers are kept.",
+)
+declare(
+    "basis",
+    directions_needed="Directions of each layer with which the loss is a share of that of none, interpolated.",
+    edges_needed="Likewise edges between two layers.",
+)
+declare(
+    fitted_accuracy="Share of its examples that the network answers right.",
+    same_frequency="Share of the edges' E between directions of one best frequency.",
+    same_by_chance="The same if frequencies of both ends were independent.",
+    module_agreement="Adjusted Rand index of modules and best frequencies.",
+    module_purity="Share of directions of their module's commonest frequency, 0 by chance and 1 at most.",
+    identity_gap="Largest entry of layer map minus identity.",
+    importance_gap="Largest difference of importances, over the largest.",
+    edge_gap="Largest edge minus importance, over the largest importance.",
+    cross_on_product="Largest E^(1/2) between independent blocks, over the largest.",
+)
+declare("moment", unseen_accuracy="Share of the pairs not trained that are answered right.")
+declare(
+    "moment basis node_layer",
+    frequency_share="Power of a direction at its best frequency of the symbols, mean by variance times effect on outputs.",
+)
+declare(
+    "moment node_layer", shuffled_share="Likewise of the global basis when symbols are shuffled."
+)
+declare(
+    "moment basis direction frequency",
+    input_spectrum="Power at each frequency of the most important directions of the input.",
+)
+declare(
+    "section direction_to direction",
+    edge_strength="E^(1/2) of the most important directions of the local basis, rows the next layer's.",
+)
+declare(
+    "node_layer direction",
+    kind="int",
+    module="Module of them, -1 for none.",
+    direction_frequency="Best frequency of the most important directions of the local basis, -1 for none.",
+)
+declare(
+    "joint",
+    cross_on_joined="Largest E between blocks that one weight joins, over that of all: median of networks.",
+)
+declare(
+    "sample_count",
+    cross_on_samples="Sum of E between independent blocks on so many samples, over that of all: median of networks.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """A perceptron that was trained or made, and the bases that are compared."""
 
     task: str = parameter(
@@ -134,9 +108,9 @@ class Parameters(lab.Run):
     tolerance: float = parameter(
         0.01, "share of the loss with nothing kept that may be lost", above=0, maximum=0.5
     )
-    steps: int = lab.default(1)
-    observe_every: int = lab.default(1)
-    precision: str = lab.default("float64")
+    steps: int = default(1)
+    observe_every: int = default(1)
+    precision: str = default("float64")
 
 
 def variants(p):

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from foretrain import study as lab
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.ablation import all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
 from foretrain.degeneracy.network import perceptron, with_params
+from foretrain.study import CONVERGED, Program, generator
 
 from . import transformer
 from .study import BASES, DRAWN, EDGES, JOINTS, KEPT, SAMPLES
@@ -32,11 +32,11 @@ def program(p):
     import jax.numpy as jnp
 
     names = tuple(_MEASURED[p.task])
-    return lab.Program(
+    return Program(
         init=lambda inputs: jnp.zeros((), jnp.int32),
         step=lambda inputs, state: state,
         observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(lab.CONVERGED, jnp.int8),
+        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
         finish=lambda inputs, state: {name: inputs[name] for name in names},
     )
 
@@ -129,9 +129,9 @@ def classified(p, seed):
     x, targets = examples(p)
     outputs = int(targets.max()) + 1
     widths = (x.shape[1], p.hidden_width, p.hidden_width, outputs)
-    weights, biases = drawn(lab.generator(seed, "weights"), widths)
+    weights, biases = drawn(generator(seed, "weights"), widths)
     weights, biases = ([one.astype(np.float32) for one in many] for many in (weights, biases))
-    adam(lab.generator(seed, "batch"), weights, biases, x.astype(np.float32), targets, p)
+    adam(generator(seed, "batch"), weights, biases, x.astype(np.float32), targets, p)
     network = perceptron([w.astype(float) for w in weights], [b.astype(float) for b in biases])
     return cut(network, x, targets, p)
 
@@ -140,7 +140,7 @@ def attentive(p, seed):
     """A transformer is trained, and cut in every basis; and the frequencies of its bases, twice."""
     networks, x, targets, own = transformer.trained(p, seed)
     found = cut(networks[-1], x, targets, p)
-    random = lab.generator(seed, "shuffles")
+    random = generator(seed, "shuffles")
     found |= transformer.structure(networks, x, p, random)
     strengths, modules, best = (
         found[name] for name in ("edge_strength", "module", "direction_frequency")
@@ -190,10 +190,10 @@ def of_graph(graph):
 
 def linear(p, seed):
     """Four layers of random widths and what is not the identity in their bases, the worst of both kinds."""
-    random = lab.generator(seed, "weights")
+    random = generator(seed, "weights")
     widths = random.integers(3, 12, 5)
     network = perceptron(*drawn(random, widths), "identity")
-    x = lab.generator(seed, "data").standard_normal((200, widths[0])) + 0.5
+    x = generator(seed, "data").standard_normal((200, widths[0])) + 0.5
     gaps = np.zeros((2, 3))
     for at, kind in enumerate(("global", "local")):
         basis = interaction_basis(network, x, kind=kind, centre=p.centring == "mean")
@@ -236,7 +236,7 @@ def cross(network, x, widths, points):
 
 def blocks(p, seed):
     """Networks of two blocks that share nothing, or one weight: on a product of two samples, and on independent samples."""
-    random, data = lab.generator(seed, "weights"), lab.generator(seed, "data")
+    random, data = generator(seed, "weights"), generator(seed, "data")
     widths = (3, 6, 5, 2)
     worst, joined, sampled = 0.0, [], []
     for _ in range(PAIRS):

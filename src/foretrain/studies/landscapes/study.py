@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain.study import RUNNING, Program, Run, declare, default, parameter
 from foretrain.theory import landscapes
 
 SOURCE = (
@@ -20,25 +20,19 @@ AXES = {"landscape": NAMES, "beta": (10.0, 100.0, 1000.0, 10000.0)}
 PRESETS = {"paper": {"seeds": 30, "steps": 6000, "beta": (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)}}
 WALKERS, THROWN = 64, 128  # walkers of a run, and points thrown into the box at every step
 SCALES = np.geomspace(1e-5, 1, 26)
-lab.declare(
-    Variable(
-        "walkers_coefficient",
-        ("step",),
-        meaning="beta times the mean loss of the walkers, over all steps after the first quarter.",
-    ),
-    Variable(
-        "share_below", ("scale",), meaning="Share of points in the box with a loss below scale."
-    ),
-    Variable(
-        "volume_coefficient",
-        ("between",),
-        meaning="Slope of the logarithm of the share below, from each scale to the next.",
-    ),
+declare(
+    "step",
+    walkers_coefficient="beta times the mean loss of the walkers, over all steps after the first quarter.",
+)
+declare("scale", share_below="Share of points in the box with a loss below scale.")
+declare(
+    "between",
+    volume_coefficient="Slope of the logarithm of the share below, from each scale to the next.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Walkers at an inverse temperature in the box [-1, 1]^d, and points thrown into it."""
 
     landscape: str = parameter(
@@ -49,8 +43,8 @@ class Parameters(lab.Run):
     )
     beta: float = parameter(100.0, "inverse temperature of the loss", above=0)
     c: float = parameter(0.3, "root of the curvature of `crossover`", above=0, static=True)
-    steps: int = lab.default(1600)
-    observe_every: int = lab.default(100)
+    steps: int = default(1600)
+    observe_every: int = default(100)
 
 
 @lru_cache(maxsize=32)
@@ -115,11 +109,11 @@ def program(p):
         mean = jnp.where(steps > 0, total / jnp.maximum(steps, 1), landscape.loss(place).mean())
         return {"walkers_coefficient": inputs["beta"] * mean}
 
-    return lab.Program(
+    return Program(
         init,
         step,
         observe,
-        done=lambda inputs, state, observed: jnp.int8(lab.RUNNING),
+        done=lambda inputs, state, observed: jnp.int8(RUNNING),
         finish=lambda inputs, state: {"share_below": state[4] / state[3]},
     )
 

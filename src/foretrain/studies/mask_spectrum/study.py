@@ -4,11 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.streams import Seed, generator
-from foretrain.study import Program, Variable, argument_error, declare, default, parameter
+from foretrain.study import (
+    CONVERGED,
+    Program,
+    Seed,
+    argument_error,
+    declare,
+    default,
+    generator,
+    parameter,
+)
 from foretrain.theory import random_matrix
 from foretrain.training import masked_rank_one as flight
-from foretrain.vocabulary import CONVERGED
 
 SOURCE = "Note on shared representations, section 3"
 COST = "60 s"
@@ -42,19 +49,16 @@ class Parameters(flight.Flow):
     solver_tolerance: float = default(1e-8)
 
 
+declare("mode", mask_singular_values="Singular values of the mask, largest first.")
 declare(
-    Variable(
-        "mask_singular_values", ("mode",), meaning="Singular values of the mask, largest first."
-    ),
-    Variable("predicted_outlier", meaning="Limit np + 1 - p of the largest singular value."),
-    Variable("predicted_edge", meaning="Upper edge 2 sqrt(n p (1 - p)) of the other ones."),
-    Variable("predicted_second", meaning="Mean of the second singular value at this size."),
-    Variable("note_edge", meaning="The note's edge, 2 sqrt(p (1 - p))."),
-    Variable(
-        "predicted_density",
-        ("bulk_place",),
-        meaning="Density of the bulk in units of its edge: the Marchenko-Pastur law of square matrices.",
-    ),
+    predicted_outlier="Limit np + 1 - p of the largest singular value.",
+    predicted_edge="Upper edge 2 sqrt(n p (1 - p)) of the other ones.",
+    predicted_second="Mean of the second singular value at this size.",
+    note_edge="The note's edge, 2 sqrt(p (1 - p)).",
+)
+declare(
+    "bulk_place",
+    predicted_density="Density of the bulk in units of its edge: the Marchenko-Pastur law of square matrices.",
 )
 
 

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foretrain.quantities.slopes import slopes
-from foretrain.studies.masked_rank_one.study import LIMIT
 from foretrain.study import CONVERGED, Exact, PerSeed, sentence
 from foretrain.training.masked_rank_one_claims import OURS
+
+from .study import LIMIT
 
 BOTH = ("sparse", "limit")
 # Where pairs across components are near their limit, and what is left of the loss does not blur how near.
@@ -29,7 +30,7 @@ class Pairs(NamedTuple):
 
 def converged(cell, network: str) -> list[Pairs] | None:
     """All runs of a network that converged, by place along the initial scales; None where there is no such network."""
-    from foretrain.studies.masked_rank_one.theory import told_pairs
+    from .theory import told_pairs
 
     if network not in cell.variants:
         return None

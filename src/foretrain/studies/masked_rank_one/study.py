@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from foretrain.study import Seed, Variable, argument_error, declare, generator, parameter
+from foretrain.study import TIME_UNIT, Seed, argument_error, declare, generator, parameter
 from foretrain.tasks import masks
 from foretrain.training import masked_rank_one as flight
-from foretrain.vocabulary import TIME_UNIT
 
 SOURCE = "Note on shared representations, section 3"
 COST = "60 s"
@@ -48,36 +47,20 @@ class Parameters(flight.Domains):
 
 
 STEP, STAGE = flight.STEP, flight.STAGE
+declare(kind="bool", turns="Whether s changes sign in the linearised flow.")
+declare(unit=TIME_UNIT, blow_up_time="Time to infinite S in the linearised flow.")
+declare(largest_singular_value="s_1 of the mask.")
+declare("step", early_scale="s of the linearised flow at the run's S.")
 declare(
-    Variable("turns", kind="bool", meaning="Whether s changes sign in the linearised flow."),
-    Variable("blow_up_time", (), TIME_UNIT, meaning="Time to infinite S in the linearised flow."),
-    Variable("largest_singular_value", meaning="s_1 of the mask."),
-    Variable("early_scale", STEP, meaning="s of the linearised flow at the run's S."),
-    Variable(
-        "early_mode_amplitude",
-        ("step", "mode"),
-        meaning="Amplitude of each mode in the linearised flow at the run's S.",
-    ),
-    Variable(
-        "stage_deviation",
-        STAGE,
-        meaning="Largest relative deviation of u, v and s from the linearised flow at the run's S, at a stage.",
-    ),
-    Variable(
-        "stage_time_deviation",
-        STAGE,
-        meaning="Relative deviation of the time at a stage from t(S) of the linearised flow.",
-    ),
-    Variable(
-        "stage_neglected",
-        STAGE,
-        meaning="Spectral norm of (s u v^T) o T, which the linearised flow leaves out, over that of T, at a stage.",
-    ),
-    Variable(
-        "stage_second_mode",
-        STAGE,
-        meaning="Amplitude of the second singular mode of the mask over that of the first, at a stage.",
-    ),
+    "step mode",
+    early_mode_amplitude="Amplitude of each mode in the linearised flow at the run's S.",
+)
+declare(
+    "stage",
+    stage_deviation="Largest relative deviation of u, v and s from the linearised flow at the run's S, at a stage.",
+    stage_time_deviation="Relative deviation of the time at a stage from t(S) of the linearised flow.",
+    stage_neglected="Spectral norm of (s u v^T) o T, which the linearised flow leaves out, over that of T, at a stage.",
+    stage_second_mode="Amplitude of the second singular mode of the mask over that of the first, at a stage.",
 )
 
 program, labels, estimate = flight.program, flight.labels, flight.estimate

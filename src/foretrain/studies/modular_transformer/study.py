@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from foretrain.plans.parameters import default, parameter
+from foretrain.study import default, parameter
 from foretrain.training import transformer
 from foretrain.training.transformer import Modular
 

@@ -14,6 +14,7 @@ where w* lies on arms of equal weight, of which a chain visits one, neither is.
 import numpy as np
 
 from foretrain import study as lab
+from foretrain.study import CONVERGED, Program
 
 LEAPS = 16  # of a path
 WARM = 4  # one in so many paths, the first ones, fit the step and are not kept
@@ -125,10 +126,10 @@ def program(residuals, finished, told=()):
         kept = count - inputs["max_steps"] // WARM
         return finished(inputs, total / jnp.maximum(kept, 1))
 
-    return lab.Program(
+    return Program(
         init,
         step,
         observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(lab.CONVERGED, jnp.int8),
+        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
         finish=finish,
     )

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import alike, parameter
+from foretrain.study import Run, declare, default, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
 COST = "2 min"
@@ -22,42 +21,38 @@ UNITS = (1, 2, 3)  # neurons of each module of those
 SAMPLED = {"strength": 1.0, "mediators": 2}
 PATHS = {"entangled": 1500, "held": 2500}  # of chains; one is a step
 PARTS = ("first", "first, held", "second", "both", "second, apart", "both, apart")
-lab.declare(
-    *alike(
-        apart_sum="Effective parameters of both modules, nothing between them.",
-        apart_together="Of the network that they are, weights between them held.",
-        constrained="Effective parameters of M1 that keep its mediators too.",
-        unconstrained="Effective parameters of M1 for its own outputs alone.",
-        second="Effective parameters of M2.",
-        together="Of the whole network, weights between the modules held.",
-        secant_cost="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps.",
-        derivative_cost="Its derivative: 2 d ln V/d ln eps.",
-        pair_cost="Secant of volumes of two constraints at once.",
-        other_cost="Secant of volumes of the second of them alone.",
-        secant_law="1 - 2 ln w/ln eps of the constraint, from 0 to 1.",
-        derivative_law="1 where w² > eps, else 0.",
-        search_agreement="Adjusted Rand index of modules by the normalised cut.",
-        plain_agreement="Adjusted Rand index of modules by the plain cut.",
-    ),
-    *alike(
-        "realisation",
-        "module_units",
-        sampled_parameters="Twice the sampled learning coefficient of networks of equal function, by kind and size.",
-        derived_parameters="What it tends to, where that is known.",
-        exact_rank="Rank of their Jacobians.",
-        function_gap="Root mean square distance from the function of the modular one.",
-    ),
-    *alike(
-        "nonlinearity",
-        "loss_part",
-        constrained_parameters="Twice the sampled learning coefficient of a loss of interacting modules.",
-        constrained_rank="Rank of its Jacobian.",
-    ),
+declare(
+    apart_sum="Effective parameters of both modules, nothing between them.",
+    apart_together="Of the network that they are, weights between them held.",
+    constrained="Effective parameters of M1 that keep its mediators too.",
+    unconstrained="Effective parameters of M1 for its own outputs alone.",
+    second="Effective parameters of M2.",
+    together="Of the whole network, weights between the modules held.",
+    secant_cost="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps.",
+    derivative_cost="Its derivative: 2 d ln V/d ln eps.",
+    pair_cost="Secant of volumes of two constraints at once.",
+    other_cost="Secant of volumes of the second of them alone.",
+    secant_law="1 - 2 ln w/ln eps of the constraint, from 0 to 1.",
+    derivative_law="1 where w² > eps, else 0.",
+    search_agreement="Adjusted Rand index of modules by the normalised cut.",
+    plain_agreement="Adjusted Rand index of modules by the plain cut.",
+)
+declare(
+    "realisation module_units",
+    sampled_parameters="Twice the sampled learning coefficient of networks of equal function, by kind and size.",
+    derived_parameters="What it tends to, where that is known.",
+    exact_rank="Rank of their Jacobians.",
+    function_gap="Root mean square distance from the function of the modular one.",
+)
+declare(
+    "nonlinearity loss_part",
+    constrained_parameters="Twice the sampled learning coefficient of a loss of interacting modules.",
+    constrained_rank="Rank of its Jacobian.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Two modules 3-5-5-2; M2's second hidden layer reads some of M1's first, each by one weight."""
 
     kind: str = parameter(
@@ -81,9 +76,9 @@ class Parameters(lab.Run):
     examples: int = parameter(
         25, "of each module; modules are sought on all pairs of them", minimum=15, maximum=100
     )
-    steps: int = lab.default(1)
-    observe_every: int = lab.default(1)
-    precision: str = lab.default("float64")
+    steps: int = default(1)
+    observe_every: int = default(1)
+    precision: str = default("float64")
 
 
 def variants(p):

@@ -4,8 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Exact, Program, Seed, Variable, default, generator, parameter, sentence
+from foretrain.study import (
+    Exact,
+    Program,
+    Seed,
+    Training,
+    argument_error,
+    crossing_time,
+    declare,
+    default,
+    generator,
+    parameter,
+    sentence,
+)
 from foretrain.theory.deep_linear import mode_strength
 
 SOURCE = "Saxe, McClelland & Ganguli (2014); Saxe, Sodhani & Lewallen (2022), eq. (21)"
@@ -14,14 +25,15 @@ REFERENCES = ("saxe2014", "saxe2022")
 PRESETS = {"paper": {"learning_rate": 0.001, "steps": 20000, "observe_every": 100}}
 OPTIMIZERS = ("sgd", "momentum", "adam")
 SHOWS = {"strength": ("closed-form", "half-time")}
-lab.declare(
-    Variable("strength", ("step",), meaning="Product of the two weights: what is learned."),
-    Variable("imbalance", ("step",), meaning="Difference of the squared weights."),
+declare(
+    "step",
+    strength="Product of the two weights: what is learned.",
+    imbalance="Difference of the squared weights.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Training):
+class Parameters(Training):
     """A scalar network and its start."""
 
     singular_value: float = parameter(1.0, "s, input-output correlation of the mode", above=0)
@@ -41,7 +53,7 @@ def check(p: Parameters) -> None:
     """Refuse a start above the solution, from which the closed form does not grow."""
     if p.start == "balanced" and p.init_scale**2 >= p.singular_value:
         rule = f"be below the root of `singular_value` = {p.singular_value:g}"
-        raise lab.argument_error("init_scale", rule, f"is {p.init_scale:g}")
+        raise argument_error("init_scale", rule, f"is {p.init_scale:g}")
 
 
 def variants(p: Parameters) -> dict[str, dict]:
@@ -145,7 +157,7 @@ def half_time(cell):
     if both is None:
         return None
     time, half = cell.simulation["time"].values[: both[0].shape[1]], p.singular_value / 2
-    found, flow = (lab.crossing_time(time, strength, half) for strength in both)
+    found, flow = (crossing_time(time, strength, half) for strength in both)
     later = _delay(p, half, np.minimum(both[1][:, 0], half))
     with np.errstate(divide="ignore", invalid="ignore"):
         off = np.where(flow == 0, np.abs(found), np.abs(found / (flow + later) - 1))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Program, Seed, Variable, default, generator, parameter
+from foretrain.study import Program, Seed, Training, declare, default, generator, parameter
 from foretrain.training.factorization import RULES, arrays, learner
 
 SOURCE = "Jermyn & Shlegeris (2022), comments on Adam and AdamW"
@@ -30,28 +29,23 @@ PRESETS = {
 }
 STRONG = 1.0  # a tenth of Adam's step at n = 100, where entries are of order 1/sqrt(n)
 
-lab.declare(
-    Variable(
-        "log_learning_step",
-        ("component",),
-        meaning="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
-        "sum_i (a_i . x_j)(b_i . y_j), changed.",
-    ),
-    Variable(
-        "speed_spread",
-        meaning="Standard deviation over components of how far a step moves them, over its mean, both summed over the run.",
-    ),
-    Variable(
-        "strong_loss",
-        ("first_step",),
-        meaning="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
-    ),
-    Variable("zero_loss", meaning="Training loss of the zero matrix."),
+declare(
+    "component",
+    log_learning_step="Mean log of the step at which a component learned, weighed by how much its overlap with the target, "
+    "sum_i (a_i . x_j)(b_i . y_j), changed.",
+)
+declare(
+    speed_spread="Standard deviation over components of how far a step moves them, over its mean, both summed over the run.",
+    zero_loss="Training loss of the zero matrix.",
+)
+declare(
+    "first_step",
+    strong_loss="Loss of AdamW with strong decay by the published rule, at the first stored steps.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Training):
+class Parameters(Training):
     """Parameters of the optimizers study; each field's rule says what it may be."""
 
     dimension: int = parameter(

@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.studies.optimizers.study import Parameters, decay, draw, variants
 from foretrain.study import Seed
 from foretrain.theory.published_rules import factorization_losses
+
+from .study import Parameters, decay, draw, variants
 
 _BLOCK = 32  # seeds that go together, for speed
 _SEEDS, _STEPS = (

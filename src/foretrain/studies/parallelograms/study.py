@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain import study as lab
+from foretrain.study import default
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 2, 3, 10-12"
@@ -27,10 +27,10 @@ CIRCLE = {  # of the settings that were tried the one with the largest circles
 class Parameters(Toy):
     """Parameters of the toy model, for a fixed number of steps whatever is reached."""
 
-    operation: str = lab.default("addition", sweepable=False)
-    steps: int = lab.default(5000)
-    observe_every: int = lab.default(500)
-    stop: str = lab.default("never")
+    operation: str = default("addition", sweepable=False)
+    steps: int = default(5000)
+    observe_every: int = default(500)
+    stop: str = default("never")
 
 
 def variants(p):

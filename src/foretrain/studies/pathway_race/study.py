@@ -4,12 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import Training
-from foretrain.plans.parameters import default, parameter
+from foretrain.study import TIME_UNIT, Training, argument_error, declare, default, parameter
 from foretrain.theory.pathway_race import RaceFactors, admissible_paths, race_factors
 from foretrain.training.routing import Items
-from foretrain.vocabulary import TIME_UNIT, Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
 COST = "2 min"
@@ -68,88 +65,61 @@ class Parameters(Items, Training):
     steps: int = default(6000)
 
 
+declare("step", unit=TIME_UNIT, elapsed="Time of the flow, the paper's.")
 declare(
-    Variable("elapsed", ("step",), TIME_UNIT, meaning="Time of the flow, the paper's."),
-    Variable(
-        "part_strength",
-        ("step", "part", "mode"),
-        meaning="Strength u^T W v of each mode in the modules and in the fully shared pathway, mean over routes.",
-        source="Saxe, Sodhani & Lewallen (2022), Fig. 5b",
-    ),
-    Variable("race_time", ("point",), TIME_UNIT, meaning="Times at which the race is predicted."),
-    Variable(
-        "race_strength",
-        ("point", "part", "mode"),
-        meaning="Strength of each mode in the modules that the closed form predicts from wide random weights.",
-        source="docs/studies/pathway-race.md",
-    ),
-    Variable(
-        "duel_time",
-        ("duel", "moment"),
-        TIME_UNIT,
-        meaning="Times at which modules and full sharing are predicted to compete.",
-    ),
-    Variable(
-        "duel_strength",
-        ("duel", "moment", "part_of_two", "mode"),
-        meaning="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
-        source="docs/studies/pathway-race.md",
-    ),
-    Variable(
-        "foretold_half_time",
-        ("mode",),
-        TIME_UNIT,
-        meaning="Half-learning time of each mode that a run's own initial weights lead to.",
-        source="docs/studies/pathway-race.md",
-    ),
-    Variable(
-        "foretold_strength",
-        ("point", "part", "mode"),
-        meaning="Strength of each mode that a run's own initial weights lead to, at the times of the race.",
-    ),
-    Variable(
-        "foretold_duel_strength",
-        ("duel", "moment", "part_of_two", "mode"),
-        meaning="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
-    ),
-    Variable(
-        "weight_ratio",
-        ("part", "mode"),
-        meaning="B2/B1 of each mode where the run ended, from the lengths of its encoder and decoder vectors.",
-        source="Saxe, Sodhani & Lewallen (2022), eqs. (16)-(17)",
-    ),
-    Variable(
-        "half_learning_time",
-        ("mode",),
-        TIME_UNIT,
-        meaning="Time at which a mode is half learned from wide random weights, mean over routes.",
-    ),
-    Variable(
-        "measured_half_time",
-        ("mode",),
-        TIME_UNIT,
-        meaning="Half-learning time of each mode in a run.",
-    ),
-    Variable(
-        "equal_start_half_time",
-        ("mode",),
-        TIME_UNIT,
-        meaning="Half-learning time of the reduction if every strength starts at init_scale, whatever P.",
-    ),
-    Variable(
-        "effective_overlap",
-        meaning="Equal start of the reduction that has the same half-learning time of mode 1, over init_scale.",
-    ),
-    Variable(
-        "full_sharing_share",
-        ("mode",),
-        meaning="Share of each mode that the fully shared pathway carries at the end.",
-    ),
-    Variable(
-        "handicapped_share",
-        ("mode",),
-        meaning="The same, if the fully shared pathway starts at half the scale at which both would tie.",
-    ),
+    "step part mode",
+    source="Saxe, Sodhani & Lewallen (2022), Fig. 5b",
+    part_strength="Strength u^T W v of each mode in the modules and in the fully shared pathway, mean over routes.",
+)
+declare("point", unit=TIME_UNIT, race_time="Times at which the race is predicted.")
+declare(
+    "point part mode",
+    source="docs/studies/pathway-race.md",
+    race_strength="Strength of each mode in the modules that the closed form predicts from wide random weights.",
+)
+declare(
+    "duel moment",
+    unit=TIME_UNIT,
+    duel_time="Times at which modules and full sharing are predicted to compete.",
+)
+declare(
+    "duel moment part_of_two mode",
+    source="docs/studies/pathway-race.md",
+    duel_strength="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
+)
+declare(
+    "mode",
+    unit=TIME_UNIT,
+    source="docs/studies/pathway-race.md",
+    foretold_half_time="Half-learning time of each mode that a run's own initial weights lead to.",
+)
+declare(
+    "point part mode",
+    foretold_strength="Strength of each mode that a run's own initial weights lead to, at the times of the race.",
+)
+declare(
+    "duel moment part_of_two mode",
+    foretold_duel_strength="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
+)
+declare(
+    "part mode",
+    source="Saxe, Sodhani & Lewallen (2022), eqs. (16)-(17)",
+    weight_ratio="B2/B1 of each mode where the run ended, from the lengths of its encoder and decoder vectors.",
+)
+declare(
+    "mode",
+    unit=TIME_UNIT,
+    half_learning_time="Time at which a mode is half learned from wide random weights, mean over routes.",
+    measured_half_time="Half-learning time of each mode in a run.",
+    equal_start_half_time="Half-learning time of the reduction if every strength starts at init_scale, whatever P.",
+)
+declare(
+    effective_overlap="Equal start of the reduction that has the same half-learning time of mode 1, over init_scale."
+)
+declare(
+    "mode",
+    full_sharing_share="Share of each mode that the fully shared pathway carries at the end.",
+    handicapped_share="The same, if the fully shared pathway starts at half the scale at which both would tie.",
 )
 
 

@@ -5,11 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_time import half_times_of_runs
-from foretrain.streams import Seed
-from foretrain.studies.pathway_race.study import Parameters, handicap, part_factors
-from foretrain.studies.pathway_race.training import descent_step, inputs, part_scales
+from foretrain.study import Grid, Seed
 from foretrain.theory.mixed_race import (
     descend,
     effective_start,
@@ -23,6 +20,9 @@ from foretrain.theory.mixed_race import (
 from foretrain.theory.pathway_race import race_factors
 from foretrain.theory.race_from_starts import Common, Followed, common, follow
 from foretrain.training.routing import items_task
+
+from .study import Parameters, handicap, part_factors
+from .training import descent_step, inputs, part_scales
 
 POINTS = 160  # of predicted curves, at times of their own: a run's steps adapt to it
 FINER = 5  # times between two of them, where a half-learning time is read off

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
-from foretrain.streams import Seed, generator
-from foretrain.studies.pathway_race.study import Parameters, part_factors
+from foretrain.study import Program, Seed, generator
 from foretrain.training.routing import items_task
+
+from .study import Parameters, part_factors
 
 
 def part_scales(p: Parameters) -> list[float]:

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from foretrain import study as lab
-from foretrain.study import Variable
+from foretrain.study import declare, default
 from foretrain.training.embedding import Toy, check, inputs, labels, program, shared  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, appendix H, Figs 16-18"
@@ -19,11 +18,8 @@ PRESETS = {
         "steps": 50_000,
     }
 }
-lab.declare(
-    Variable(
-        "deduction_size",
-        meaning="Median number of samples, in random order, from which on all parallelograms can be deduced.",
-    )
+declare(
+    deduction_size="Median number of samples, in random order, from which on all parallelograms can be deduced."
 )
 
 
@@ -31,15 +27,15 @@ lab.declare(
 class Parameters(Toy):
     """Parameters of the toy model, by default for the permutations of three as matrices."""
 
-    operation: str = lab.default("symmetric")
-    symbols: int = lab.default(6)
-    embedding_dim: int = lab.default(3)
-    parallelogram_tolerance: float = lab.default(0.71)
-    training_size: int = lab.default(24)
-    hidden_width: int = lab.default(50)
-    embedding_learning_rate: float = lab.default(3e-3)
-    decoder_learning_rate: float = lab.default(1e-3)
-    decoder_decay: float = lab.default(30.0)
-    steps: int = lab.default(12_000)
-    observe_every: int = lab.default(500)
-    stop: str = lab.default("representation")
+    operation: str = default("symmetric")
+    symbols: int = default(6)
+    embedding_dim: int = default(3)
+    parallelogram_tolerance: float = default(0.71)
+    training_size: int = default(24)
+    hidden_width: int = default(50)
+    embedding_learning_rate: float = default(3e-3)
+    decoder_learning_rate: float = default(1e-3)
+    decoder_decay: float = default(30.0)
+    steps: int = default(12_000)
+    observe_every: int = default(500)
+    stop: str = default("representation")

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Program, Seed, Variable, default, generator, parameter
+from foretrain.study import Program, Run, Seed, declare, default, generator, parameter
 
 SOURCE = "Jermyn & Shlegeris (2022), rank one, and its comments; docs/theory/s-curves.md"
 COST = "30 s"
@@ -29,17 +28,12 @@ _TIMES = {
     "plateau_estimate": "Time from loss 1.1 to loss .9: in closed form.",
 }
 _SOURCE = "docs/theory/s-curves.md"
-lab.declare(
-    *(Variable(name, ("step",), meaning=text, source=_SOURCE) for name, text in _CURVES.items()),
-    *(
-        Variable(name, unit="step × learning rate", meaning=text, source=_SOURCE)
-        for name, text in _TIMES.items()
-    ),
-)
+declare("step", _CURVES, source=_SOURCE)
+declare("", _TIMES, unit="step × learning rate", source=_SOURCE)
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Run):
+class Parameters(Run):
     """Parameters of the rank-one study; each field's rule says what it may be."""
 
     # The loss is that of the n x n matrix, a GB from some 10,000 on.

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from foretrain.studies.rank_one.study import Parameters, inputs
 from foretrain.study import Seed
 from foretrain.theory import rank_one as reduction
 from foretrain.theory.rank_one import FIELDS, RankOneState
 from foretrain.theory.rank_one_plateau import plateau, plateau_estimate
+
+from .study import Parameters, inputs
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from foretrain import study as lab
 from foretrain.figures import forgetting
+from foretrain.study import declare
 from foretrain.theory import ridge as theory
 from foretrain.training import ridge
 
@@ -14,12 +14,8 @@ SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}
 SHOWS = {"grokking": ("predicted-steps", "law", "decay-slope", "samples-slope", "never")}
-lab.declare(
-    lab.Variable("law", unit="step", meaning="What the null space forgets by, inf = never."),
-    lab.Variable(
-        "law_room", meaning="How far rigorous bounds are from it, relatively, nan = none."
-    ),
-)
+declare(unit="step", law="What the null space forgets by, inf = never.")
+declare(law_room="How far rigorous bounds are from it, relatively, nan = none.")
 Parameters, inputs, program, draw = ridge.Ridge, ridge.inputs, ridge.program, forgetting.draw
 
 

@@ -5,15 +5,14 @@ from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
 from foretrain.quantities.allowed import around
-from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.quantities.trajectory import at_end
-from foretrain.studies.routing import theory
-from foretrain.studies.routing.study import SMALLER, task
+from foretrain.study import at_end, crossing_time, sentence
 from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
 from foretrain.training.routing import ITEMS
+
+from . import theory
+from .study import SMALLER, task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"

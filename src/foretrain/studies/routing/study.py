@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import DescentOrFlow
-from foretrain.plans.parameters import default, parameter
-from foretrain.streams import Seed, generator
+from foretrain.study import (
+    DescentOrFlow,
+    Seed,
+    argument_error,
+    declare,
+    default,
+    generator,
+    parameter,
+)
 from foretrain.tasks.domains import Task, digits_task
 from foretrain.training.routing import Images, Items, Routes, check_routes, items_task, labels  # noqa: F401
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 4"
 COST = "50 s"
@@ -68,80 +72,42 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
 
 
 declare(
-    Variable(
-        "heldout_error",
-        ("step",),
-        meaning="Mean over trained routes and held-out samples of 1/2 |error|^2.",
-    ),
-    Variable(
-        "heldout_untrained_error",
-        ("step",),
-        meaning="Mean over untrained routes and held-out samples of 1/2 |error|^2.",
-    ),
-    Variable(
-        "singular_values",
-        ("step", "layer", "mode"),
-        meaning="Largest singular values of each layer, mean over the domains of a layer.",
-        source="Saxe, Sodhani & Lewallen (2022), Fig. 4f",
-    ),
-    Variable(
-        "mode_strength",
-        ("step", "mode"),
-        meaning="Strength u^T W v of each mode of the whole map, mean over trained routes.",
-    ),
-    Variable(
-        "off_diagonal_mass",
-        ("step",),
-        meaning="Share of the whole map's squared norm that lies off the diagonal in the modes of the data, "
-        "trained routes; modes of equal singular value count as one block.",
-    ),
-    Variable(
-        "conserved_drift",
-        ("step",),
-        meaning="Change of Q at both hidden layers since the start, over the squared norm of the hidden matrix.",
-    ),
-    Variable(
-        "reduction_loss",
-        ("step",),
-        meaning="Training loss of the reduction from decoupled weights of the same scale.",
-    ),
-    Variable(
-        "reduction_singular_values",
-        ("step", "layer", "mode"),
-        meaning="Singular values of the reduction from decoupled weights of the same scale.",
-    ),
-    Variable(
-        "start_singular_values",
-        ("step", "layer", "mode"),
-        meaning="Singular values of each layer by the race from the run's own start.",
-    ),
-    Variable(
-        "alike_within",
-        ("step",),
-        meaning="Mean cosine of first-hidden-layer activity for one item in two domains of the same half; 0 without a "
-        "pair.",
-    ),
-    Variable(
-        "alike_between",
-        ("step",),
-        meaning="Mean cosine of first-hidden-layer activity for one item in two domains of different halves; 0 without a "
-        "pair.",
-    ),
-    Variable(
-        "split_within",
-        ("split_step",),
-        meaning="`alike_within` of the variant whose routes disagree, at each of its own observations.",
-    ),
-    Variable(
-        "split_between",
-        ("split_step",),
-        meaning="`alike_between` of the variant whose routes disagree, at each of its own observations.",
-    ),
-    Variable("mode_singular_value", ("mode",), meaning="Singular value S of <y x^T>."),
-    Variable("mode_variance", ("mode",), meaning="Input variance D of each mode."),
-    Variable(
-        "mode_optimum", ("mode",), meaning="Strength of each mode in the least-squares solution."
-    ),
+    "step",
+    heldout_error="Mean over trained routes and held-out samples of 1/2 |error|^2.",
+    heldout_untrained_error="Mean over untrained routes and held-out samples of 1/2 |error|^2.",
+    off_diagonal_mass="Share of the whole map's squared norm that lies off the diagonal in the modes of the data, "
+    "trained routes; modes of equal singular value count as one block.",
+    conserved_drift="Change of Q at both hidden layers since the start, over the squared norm of the hidden matrix.",
+    reduction_loss="Training loss of the reduction from decoupled weights of the same scale.",
+    alike_within="Mean cosine of first-hidden-layer activity for one item in two domains of the same half; 0 without a "
+    "pair.",
+    alike_between="Mean cosine of first-hidden-layer activity for one item in two domains of different halves; 0 without a "
+    "pair.",
+)
+declare(
+    "step layer mode",
+    source="Saxe, Sodhani & Lewallen (2022), Fig. 4f",
+    singular_values="Largest singular values of each layer, mean over the domains of a layer.",
+)
+declare(
+    "step mode",
+    mode_strength="Strength u^T W v of each mode of the whole map, mean over trained routes.",
+)
+declare(
+    "step layer mode",
+    reduction_singular_values="Singular values of the reduction from decoupled weights of the same scale.",
+    start_singular_values="Singular values of each layer by the race from the run's own start.",
+)
+declare(
+    "split_step",
+    split_within="`alike_within` of the variant whose routes disagree, at each of its own observations.",
+    split_between="`alike_between` of the variant whose routes disagree, at each of its own observations.",
+)
+declare(
+    "mode",
+    mode_singular_value="Singular value S of <y x^T>.",
+    mode_variance="Input variance D of each mode.",
+    mode_optimum="Strength of each mode in the least-squares solution.",
 )
 
 

@@ -5,9 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.streams import Seed
-from foretrain.studies.routing.study import Parameters, task, variants
-from foretrain.studies.routing.training import start
+from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular, is_connected
 from foretrain.theory.routing_from_random import (
     FromRandom,
@@ -22,6 +20,9 @@ from foretrain.theory.routing_from_random import (
 from foretrain.theory.routing_from_start import follow_layers, parted
 from foretrain.theory.routing_reduction import euler, similarity
 from foretrain.training.routing import first_half, maps, mask, paper_rate
+
+from .study import Parameters, task, variants
+from .training import start
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:

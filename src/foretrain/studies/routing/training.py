@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
 from foretrain.networks.routing_start import Weights, orthogonal_start
-from foretrain.streams import Seed, generator, key
-from foretrain.studies.routing.study import INIT_LAWS, Parameters, task
+from foretrain.study import Program, Seed, generator, key
 from foretrain.tasks.domains import Task
 from foretrain.training.routing import first_half, item_ends, maps, mask, paper_rate
+
+from .study import INIT_LAWS, Parameters, task
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:

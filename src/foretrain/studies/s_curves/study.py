@@ -5,11 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
-from foretrain.plans.parameters import default
-from foretrain.streams import Seed
+from foretrain.study import Program, Seed, declare, default
 from foretrain.training import factorization
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Jermyn & Shlegeris (2022), Multi-Component Learning and S-Curves, and its comments"
 COST = "1 min"
@@ -23,42 +20,25 @@ PRESETS = {"paper": {"seeds": 100}}
 LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
 MODES = 10  # of the target, largest first, that are followed
 
+declare(decayed_loss="Squared error at which descent with weight decay ends.")
 declare(
-    Variable("decayed_loss", meaning="Squared error at which descent with weight decay ends."),
-    Variable(
-        "direct_loss",
-        ("step",),
-        meaning="Training loss where the logits themselves are trained, by descent.",
-    ),
-    Variable(
-        "direct_loss_large",
-        ("step",),
-        meaning="The same for a target whose logits are of order one.",
-    ),
-    Variable(
-        "flow_loss",
-        ("step",),
-        meaning="Squared error over that of the zero matrix, predicted from the start.",
-    ),
-    Variable(
-        "inside",
-        ("step",),
-        meaning="Squared length of both factors in the span of the target, over twice the sum of its singular values.",
-    ),
-    Variable("outside", ("step",), meaning="The same outside of the span."),
-    Variable(
-        "mode_strengths",
-        ("step", "mode"),
-        meaning="Strength of the first singular modes of the target in the learner, over its own.",
-    ),
-    Variable("flow_inside", ("step",), meaning="`inside` as predicted from the start."),
-    Variable("flow_outside", ("step",), meaning="`outside` as predicted from the start."),
-    Variable("flow_half_step", ("mode",), meaning="Step at which half of a mode is predicted."),
-    Variable(
-        "typical_half_step",
-        ("mode",),
-        meaning="The same from the law of the start alone.",
-    ),
+    "step",
+    direct_loss="Training loss where the logits themselves are trained, by descent.",
+    direct_loss_large="The same for a target whose logits are of order one.",
+    flow_loss="Squared error over that of the zero matrix, predicted from the start.",
+    inside="Squared length of both factors in the span of the target, over twice the sum of its singular values.",
+    outside="The same outside of the span.",
+    flow_inside="`inside` as predicted from the start.",
+    flow_outside="`outside` as predicted from the start.",
+)
+declare(
+    "step mode",
+    mode_strengths="Strength of the first singular modes of the target in the learner, over its own.",
+)
+declare(
+    "mode",
+    flow_half_step="Step at which half of a mode is predicted.",
+    typical_half_step="The same from the law of the start alone.",
 )
 
 

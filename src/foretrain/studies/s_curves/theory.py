@@ -5,11 +5,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.streams import Seed
-from foretrain.studies.s_curves.study import LARGE_SCALE, MODES, Parameters
+from foretrain.study import Seed
 from foretrain.theory import factorization as known
 from foretrain.theory import factorization_flow, rank_one
 from foretrain.training import factorization
+
+from .study import LARGE_SCALE, MODES, Parameters
 
 DIRECT_SEEDS = 100
 FLOW_SEEDS = 20  # those that figures draw

@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from foretrain.plans.parameters import default
+from foretrain.study import declare, default
 from foretrain.training import routing_to_loss
 from foretrain.training.routing import check_routes as check  # noqa: F401
 from foretrain.training.routing import labels  # noqa: F401
 from foretrain.training.routing_to_loss import inputs, program  # noqa: F401
-from foretrain.vocabulary import Variable, declare
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5c"
 COST = "1 min"
@@ -35,11 +34,8 @@ class Parameters(routing_to_loss.ToLoss):
 
 
 declare(
-    Variable(
-        "component_count",
-        kind="int",
-        meaning="Connected components of the graph whose edges are the trained pairs of domains.",
-    )
+    kind="int",
+    component_count="Connected components of the graph whose edges are the trained pairs of domains.",
 )
 
 

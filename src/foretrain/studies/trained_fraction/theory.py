@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.streams import Seed
+from foretrain.study import Seed
 from foretrain.theory.connectivity import error_across_components, predict_masks
 from foretrain.training.routing import items_task, mask
 

@@ -6,12 +6,13 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.slopes import slopes
-from foretrain.studies.translation.study import departure_scale
 from foretrain.study import PerSeed, sentence
 from foretrain.theory.connectivity import joining_times
 from foretrain.theory.masked_rank_one import misalignment_slope
 from foretrain.training.translation import GRAPH, LEARNED, PAIR
 from foretrain.training.translation_claims import CONVERGE, converged, is_square, within
+
+from .study import departure_scale
 
 SIMPLE = "Note on shared representations, section 3"
 LAW = "docs/theory/masked-rank-one.md"

@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error
-from foretrain.plans.blocks import DescentOrFlow
-from foretrain.plans.parameters import default, parameter
-from foretrain.studies.xor.gatings import gatings
+from foretrain.study import DescentOrFlow, argument_error, declare, default, parameter
 from foretrain.tasks.logic import xor
 from foretrain.training.pathways import Pathways
-from foretrain.vocabulary import Variable, declare
+
+from .gatings import gatings
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 3 and appendix A.1"
 COST = "20 s"
@@ -37,62 +35,44 @@ class Parameters(Pathways, DescentOrFlow):
 
 
 declare(
-    Variable(
-        "example_strength",
-        ("step", "example"),
-        meaning="Answer to each example over its norm, in the direction of its target: a(t) of its pathway.",
-        source="Saxe, Sodhani & Lewallen (2022), eq. (21)",
-    ),
-    Variable(
-        "input_weights",
-        ("unit", "input"),
-        meaning="Input weights of every hidden unit at the end; a gated network's pathway by pathway.",
-        source="Saxe, Sodhani & Lewallen (2022), Fig. 3a",
-    ),
-    Variable("output_weights", ("unit",), meaning="Output weight of every hidden unit at the end."),
-    Variable(
-        "start_strength",
-        ("example",),
-        meaning="a_0 of each example's pathway, derived from the initial weights.",
-        source="docs/studies/xor.md",
-    ),
-    Variable(
-        "gated_start_strength",
-        ("example",),
-        meaning="a_0 of each pathway of the gated network, derived from its initial weights.",
-        source="docs/theory/gated-networks.md",
-    ),
-    Variable(
-        "gated_loss",
-        ("step",),
-        meaning="Loss that the reduction expects of the gated network from its derived start.",
-    ),
-    Variable(
-        "closed_form_loss",
-        ("step",),
-        meaning="Closed form of the loss from the decoupled start of the gated network.",
-        source="Saxe, Sodhani & Lewallen (2022), eqs. (21)-(23)",
-    ),
-    Variable(
-        "fitted_strength",
-        meaning="a_0 with which eqs. (21)-(23) come closest to the measured loss.",
-    ),
-    Variable(
-        "fitted_descent_strength",
-        meaning="a_0 with which descent of the reduction, at the run's step, comes closest to the measured loss.",
-    ),
-    Variable(
-        "derived_descent_strength",
-        meaning="The same fit to the loss that the derived start predicts.",
-        source="docs/studies/xor.md",
-    ),
-    Variable("fitted_gated_strength", meaning="The same fit to the gated network's measured loss."),
-    Variable(
-        "fitted_closed_form_loss",
-        ("step",),
-        meaning="Eqs. (21)-(23) from the fitted a_0.",
-        source="Saxe, Sodhani & Lewallen (2022), eqs. (21)-(23)",
-    ),
+    "step example",
+    source="Saxe, Sodhani & Lewallen (2022), eq. (21)",
+    example_strength="Answer to each example over its norm, in the direction of its target: a(t) of its pathway.",
+)
+declare(
+    "unit input",
+    source="Saxe, Sodhani & Lewallen (2022), Fig. 3a",
+    input_weights="Input weights of every hidden unit at the end; a gated network's pathway by pathway.",
+)
+declare("unit", output_weights="Output weight of every hidden unit at the end.")
+declare(
+    "example",
+    source="docs/studies/xor.md",
+    start_strength="a_0 of each example's pathway, derived from the initial weights.",
+)
+declare(
+    "example",
+    source="docs/theory/gated-networks.md",
+    gated_start_strength="a_0 of each pathway of the gated network, derived from its initial weights.",
+)
+declare(
+    "step",
+    gated_loss="Loss that the reduction expects of the gated network from its derived start.",
+)
+declare(
+    "step",
+    source="Saxe, Sodhani & Lewallen (2022), eqs. (21)-(23)",
+    closed_form_loss="Closed form of the loss from the decoupled start of the gated network.",
+    fitted_closed_form_loss="Eqs. (21)-(23) from the fitted a_0.",
+)
+declare(
+    fitted_strength="a_0 with which eqs. (21)-(23) come closest to the measured loss.",
+    fitted_descent_strength="a_0 with which descent of the reduction, at the run's step, comes closest to the measured loss.",
+    fitted_gated_strength="The same fit to the gated network's measured loss.",
+)
+declare(
+    source="docs/studies/xor.md",
+    derived_descent_strength="The same fit to the loss that the derived start predicts.",
 )
 
 

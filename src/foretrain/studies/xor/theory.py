@@ -4,12 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretrain.plans.grid import Grid
 from foretrain.quantities.curve_deviation import closest
-from foretrain.streams import Seed
-from foretrain.studies.xor.gatings import agreement, candidates
-from foretrain.studies.xor.study import Parameters, decoupled_strength, natural_strength
-from foretrain.studies.xor.training import start_weights
+from foretrain.study import DIVERGED, Grid, Seed
 from foretrain.theory.exclusive_or import (
     closed_form,
     descend,
@@ -17,7 +13,10 @@ from foretrain.theory.exclusive_or import (
     loss_of,
     rectified_strengths,
 )
-from foretrain.vocabulary import DIVERGED
+
+from .gatings import agreement, candidates
+from .study import Parameters, decoupled_strength, natural_strength
+from .training import start_weights
 
 _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h sigma_0^2
 

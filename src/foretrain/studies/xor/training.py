@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from foretrain.dynamics.program import Program
 from foretrain.graph import Graph
-from foretrain.streams import Seed, generator
-from foretrain.studies.xor.study import Parameters, decoupled_strength
+from foretrain.study import Program, Seed, generator
 from foretrain.tasks.logic import pathways_graph, xor
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
 from foretrain.theory.reduction import find_reduction
 from foretrain.training.pathways import descent, random_weights
+
+from .study import Parameters, decoupled_strength
 
 
 def network(p: Parameters) -> Graph:

@@ -1,0 +1,37 @@
+"""Packages that import their names when they are first asked for, so that importing the package costs nothing."""
+
+import ast
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module that lists its names under ``if TYPE_CHECKING``.
+
+    Type checkers read the same imports, written as ``from foretrain.errors import argument_error as argument_error``.
+
+    Args:
+        module: Its ``__name__``.
+        file: Its ``__file__``.
+    """
+    tree = ast.parse(Path(file).read_bytes())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    where = {
+        alias.asname or alias.name: (node.module or "", alias.name)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    def get(name: str) -> Any:
+        if name not in where:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        home, attribute = where[name]
+        home = importlib.import_module(home)
+        if not hasattr(home, attribute):  # a submodule
+            return importlib.import_module(f"{home.__name__}.{attribute}")
+        return getattr(home, attribute)
+
+    return get, lambda: sorted(where), sorted(where)

@@ -87,7 +87,7 @@ def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
         assert mode.half_learning_time == pytest.approx(half, rel=1e-4)
         assert mode.singular_value == pytest.approx(s)
         assert mode.outcome == "learned"
-    a = mode_strength(found.times, np.array([s]), init_scale**2, input_variances=d)[:, 0]
+    a = mode_strength(init_scale**2, found.times, np.array([s]), input_variances=d)[:, 0]
     np.testing.assert_allclose(found.loss, 0.5 - np.sqrt(2) * a + a**2, atol=1e-8)
     assert found.exact
     assert found.final_loss == pytest.approx(0, abs=1e-9)
@@ -98,9 +98,9 @@ def test_the_expected_loss_is_that_of_the_decoupled_network_under_small_steps():
     data = race()
     found = of(data, init_scale=0.1, times=np.array([0.0, 1.0, 4.0]))
     statistics = gather_statistics(data)
-    state = decoupled_start(found.reduction, 0.1)
+    state = decoupled_start(0.1, found.reduction)
     frames = hidden_frames(found.reduction, np.random.default_rng(0))
-    weights = decoupled_weights(found.reduction, state, frames)
+    weights = decoupled_weights(state, frames, found.reduction)
     steps = 2000
     for _ in range(steps):
         gradient = statistics_gradient(statistics, weights)

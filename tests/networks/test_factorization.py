@@ -178,7 +178,7 @@ def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     start, target = both(30, dimension=100, rank=1, components=1)
     _, path = train("sgd", "mse", start, target, 60, 0.05, weight_decay)
     columns = [np.asarray(part)[:, 0] for part in (*start, *target)]
-    predicted = rank_one.descent(rank_one.reduce(*columns), 60, 0.05, weight_decay)
+    predicted = rank_one.descent(rank_one.reduce(*columns), 0.05, 60, weight_decay)
     losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
     # Rounding over 60 steps past a saddle.
     np.testing.assert_allclose(losses, rank_one.loss(predicted)[1:], rtol=1e-10, atol=1e-12)

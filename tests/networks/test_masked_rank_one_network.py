@@ -34,11 +34,11 @@ def test_loss_and_velocity_are_those_of_the_theory(x64):
     position, trained = place(5), mask(5)
     u, v, s, _ = (np.array(part) for part in position)
     assert float(network.loss(position, trained)) == pytest.approx(
-        theory.loss(u, v, float(s), np.array(trained)), rel=1e-13
+        theory.loss((u, v, float(s)), np.array(trained)), rel=1e-13
     )
     for ours, theirs in zip(
         network.velocity(position, trained)[:3],
-        theory.velocity(u, v, float(s), np.array(trained)),
+        theory.velocity((u, v, float(s)), np.array(trained)),
         strict=True,
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)

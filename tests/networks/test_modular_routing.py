@@ -13,7 +13,7 @@ from foretrain.networks.modular_routing import (
     random_modules,
 )
 from foretrain.tasks.domains import hierarchy_task
-from foretrain.theory.mixed_race import descend
+from foretrain.theory.mixed_race import descent
 from foretrain.theory.pathway_race import admissible_paths, authors_time_scale, race_factors
 
 TASK = hierarchy_task((6.0, 4.0, 3.0))
@@ -111,7 +111,7 @@ def test_descent_from_decoupled_weights_is_euler_of_the_mixed_reduction(drawn, c
     for (paths, shared, _), scale in zip(schemes, scales, strict=True):
         part = decoupled_modules(random, u, v, domains, paths, WIDTH, shared_encoders=shared)
         parts.append(Modules(*(scale * weights for weights in part)))
-    b1, b2 = descend(step, steps, scales, scales, TASK.singular_values, TASK.variances, factors)
+    b1, b2 = descent((scales, scales), step, steps, TASK.singular_values, TASK.variances, factors)
     expected, worst = b2 * b1**2, 0.0
     with jax.enable_x64(True):
         parts = _array(tuple(parts))

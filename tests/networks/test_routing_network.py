@@ -9,7 +9,7 @@ from foretrain.networks import routing as network
 from foretrain.tasks import masks
 from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.effective_samples import compress
-from foretrain.theory.routing_reduction import euler
+from foretrain.theory.routing_reduction import descent
 
 LAWS = ["orthogonal", "xavier", "gaussian"]
 
@@ -135,7 +135,7 @@ def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw,
             return weights, network.pair_errors(weights, task.inputs, task.targets)
 
         final, errors = jax.jit(lambda w: jax.lax.scan(step, w, None, length=steps))(weights)
-    theory = euler(task.singular_values, task.variances, pairs, 0.3, rate, steps)
+    theory = descent(0.3, rate, steps, task.singular_values, task.variances, pairs)
     scale = theory.pair_error()[0].max()
     np.testing.assert_allclose(errors, theory.pair_error()[1:], atol=1e-12 * scale, rtol=0)
     hidden = np.linalg.svd(final.hidden, compute_uv=False)[:4]

@@ -22,7 +22,7 @@ TIMES = np.linspace(0, 40, 4001)
 
 def modes_loss(values, initial=1e-3, times=TIMES):
     """Loss of decoupled modes: as many plateaus as well separated singular values."""
-    strengths = mode_strength(times, np.array(values), initial)
+    strengths = mode_strength(initial, times, np.array(values))
     return np.sum((np.array(values) - strengths) ** 2, axis=1)
 
 

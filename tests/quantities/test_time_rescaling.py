@@ -10,7 +10,7 @@ TIMES = np.linspace(0, 40, 4001)
 
 def modes_loss(values):
     """Loss of decoupled modes of those singular values."""
-    return np.sum((np.array(values) - mode_strength(TIMES, np.array(values), 1e-3)) ** 2, axis=1)
+    return np.sum((np.array(values) - mode_strength(1e-3, TIMES, np.array(values))) ** 2, axis=1)
 
 
 def test_a_rescaled_curve_is_found_with_no_residual_and_the_inverse_on_exchange():

@@ -41,7 +41,7 @@ def test_exchanging_twice_is_the_start_and_once_changes_the_first_target():
         once = exchanged(target, start)
         for own, back in zip(start, exchanged(target, once), strict=True):
             np.testing.assert_allclose(own, back, atol=1e-14)
-        before, after = first_targets(target, start), first_targets(target, once)
+        before, after = first_targets(start, target), first_targets(once, target)
         assert after[0] == before[0]
         assert after[1] == 1 - before[1]
 

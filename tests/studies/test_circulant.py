@@ -28,7 +28,7 @@ def sample(seed, width=5, offsets="band"):
 def early(seed, sigma, width=5):
     drawn = sample(seed, width)
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
-    return drawn.trained_pairs, early_flow(drawn.trained_pairs, *start)
+    return drawn.trained_pairs, early_flow(start, drawn.trained_pairs)
 
 
 def turning(sigma=1e-3):
@@ -158,11 +158,11 @@ def test_opposite_offsets_pair_five_blocks_which_take_signs_of_their_own():
     assert inputs.max() == 4
     sigma = 1e-6
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
-    end = 5 * blow_up_time(early_flow(trained, *start))
-    u, v, s = (weights[-1] for weights in flow(np.array([end]), trained, *start))
+    end = 5 * blow_up_time(early_flow(start, trained))
+    u, v, s = (weights[-1] for weights in flow(start, np.array([end]), trained))
     product = s * np.outer(u, v)
     np.testing.assert_allclose(np.abs(product), 1, atol=1e-4)
-    left, right = component_signs(trained, *start)
+    left, right = component_signs(start, trained)
     np.testing.assert_array_equal(np.sign(product), np.outer(left, right))
     assert (product[inputs[:, None] == outputs] > 0).all()
     assert (product < 0).any()

@@ -30,7 +30,7 @@ def test_the_grown_start_is_where_small_weights_are_found_later(gating):
     statistics = gather_statistics(data(p, Seed(0, 0)))
     reduction = find_reduction(statistics)
     weights = start_weights(p, Seed(0, 0))
-    state = grown_start(reduction, weights)
+    state = grown_start(weights, reduction)
     rate, steps = 0.02, 2000
     for _ in range(steps):
         gradient = statistics_gradient(statistics, weights)

@@ -48,9 +48,9 @@ def test_the_closed_form_at_s_is_where_the_whole_flow_is_while_small():
     drawn = study.sample(**SMALL, seed=Seed(0, 1))
     sigma = 1e-6
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
-    early = early_flow(drawn.trained_pairs, *start)
+    early = early_flow(start, drawn.trained_pairs)
     times = np.linspace(0, 0.9 * blow_up_time(early), 4000)
-    left, right, scale = model.flow(times, drawn.trained_pairs, *start)
+    left, right, scale = model.flow(start, times, drawn.trained_pairs)
     progress = np.concatenate([[0], np.cumsum((scale[1:] + scale[:-1]) / 2 * np.diff(times))])
     for place in (1000, 2500, 3999):
         u, v, s = weights_at(early, progress[place], scale[place])

@@ -21,7 +21,7 @@ from foretrain.training.routing import items_task
 
 def test_effective_start_is_the_inverse_of_the_half_learning_time():
     factors = race_factors(12, 9)
-    time = half_time([decoupled_scheme(0.13, 0.13, factors)], 3.4, 0.25)
+    time = half_time([decoupled_scheme((0.13, 0.13), factors)], 3.4, 0.25)
     assert effective_start(time, 3.4, 0.25, factors) == pytest.approx(0.13, rel=1e-5)
     assert np.isnan(effective_start(np.nan, 3.4, 0.25, factors))
 
@@ -32,7 +32,7 @@ def test_small_random_weights_have_the_effective_overlap_of_the_page(paths):
     time = half_time([random_scheme(scale, factors)], 3.4, 0.25)
     start = effective_start(time, 3.4, 0.25, factors)
     # Where the poles of both starts are the same; both end there up to terms of order sigma.
-    overlap = decoupled_scheme(1.0, 1.0, factors).pole * factors.outer / RANDOM_POLE
+    overlap = decoupled_scheme((1.0, 1.0), factors).pole * factors.outer / RANDOM_POLE
     assert start / scale == pytest.approx(overlap, rel=1e-3)
 
 
@@ -45,7 +45,7 @@ def test_handicap_is_half_of_the_tie_of_both_poles(paths):
 
 
 def test_curvature_is_the_rate_at_which_the_last_error_decays():
-    from foretrain.theory.mixed_race import descend
+    from foretrain.theory.mixed_race import descent
 
     parameters = study.Parameters(paths=9, learning_rate=0.01)
     data, factors = items_task(parameters.level_weights), study.part_factors(parameters)
@@ -53,7 +53,7 @@ def test_curvature_is_the_rate_at_which_the_last_error_decays():
     # At B2 = sqrt(r) B1, just below the end point.
     outer = (0.999 * s / d / np.sqrt(factors[0].ratio)) ** (1 / 3)
     step = training.descent_step(parameters)
-    b1, b2 = descend(step, 1, outer[None], np.sqrt(factors[0].ratio) * outer[None], s, d, factors)
+    b1, b2 = descent((outer[None], np.sqrt(factors[0].ratio) * outer[None]), step, 1, s, d, factors)
     error = s / d - (b2 * b1**2)[:, 0]
     # The error is a thousandth of the strength: so are the terms left out.
     assert 1 - error[1] / error[0] == pytest.approx(0.01, rel=5e-3)
@@ -83,7 +83,7 @@ def test_adaptive_steps_follow_the_flow(x64):
     data = items_task(parameters.level_weights)
     s, d = data.singular_values[0], data.variances[0]
     measured = np.interp(s / d / 2, strengths, times)
-    expected = half_time([decoupled_scheme(0.2, 0.2, race_factors(2, 4))], s, d)
+    expected = half_time([decoupled_scheme((0.2, 0.2), race_factors(2, 4))], s, d)
     # Euler's delay is half of the growth in a step, here a hundredth at most.
     assert measured == pytest.approx(expected, rel=0.01)
 

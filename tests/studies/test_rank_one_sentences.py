@@ -223,11 +223,11 @@ def test_starts_have_the_scale_they_are_said_to_have():
 
 def test_descent_of_one_start_is_that_of_arrays_to_the_bit_and_a_stride_leaves_out_the_rest():
     start = _starts(1.0, 10)[0]
-    one = reduction.descent(start, 37, 0.03, 0.1)
-    many = reduction.descent(reduction.stack([start, start]), 37, 0.03, 0.1)
-    few = reduction.descent(start, 37, 0.03, 0.1, every=10)
+    one = reduction.descent(start, 0.03, 37, 0.1)
+    many = reduction.descent(reduction.stack([start, start]), 0.03, 37, 0.1)
+    few = reduction.descent(start, 0.03, 37, 0.1, every=10)
     for name in reduction.FIELDS:
         np.testing.assert_array_equal(getattr(one, name), getattr(many, name)[:, 1])
         np.testing.assert_array_equal(getattr(few, name), getattr(one, name)[::10])
-    burst = reduction.descent(start, 100, 50.0)
+    burst = reduction.descent(start, 50.0, 100)
     assert not np.isfinite(burst.overlap_x[-1])

@@ -44,5 +44,5 @@ def test_fewer_samples_are_the_first_of_more_and_starts_scale():
     np.testing.assert_array_equal(few["data"], many["data"][:20])
     np.testing.assert_array_equal(few["teacher"], many["teacher"])
     np.testing.assert_allclose(3 * few["start"], many["start"])
-    run = descent(**many, decay=0.0, learning_rate=0.1)
+    run = descent(learning_rate=0.1, weight_decay=0.0, **many)
     assert run.null.sum() == 70

@@ -8,7 +8,7 @@ import foretrain
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.routing import theory
-from foretrain.theory.pathway_race import descend, routing_factors
+from foretrain.theory.pathway_race import descent, routing_factors
 from foretrain.training.routing import mask
 
 
@@ -63,7 +63,7 @@ def test_asking_again_in_python_returns_the_stored_result(routing_folder):
 def test_reduction_is_the_paper_s_two_numbers_per_mode_for_biregular_masks():
     found = predicted(steps=300, observe_every=100)["reduction_singular_values"]
     s, d = np.array([13.6015, 6.4031, 3.0, 3.0]) / 4, np.full(4, 0.25)
-    outer, hidden = descend(0.04, 300, 0.2, 0.2, s, d, routing_factors(7))
+    outer, hidden = descent((0.2, 0.2), 0.04, 300, s, d, routing_factors(7))
     np.testing.assert_allclose(found[-1, 1], hidden[-1], rtol=1e-4)
     np.testing.assert_allclose(found[-1, 0], outer[-1], rtol=1e-4)
 

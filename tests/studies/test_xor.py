@@ -55,11 +55,11 @@ def test_weights_are_paired_over_scales():
 
 def test_descent_of_the_reduction_tends_to_the_closed_form():
     start, time = np.array([1e-3]), 12.0
-    exact = exclusive_or.closed_form(np.array([time]), start)[0, 0]
+    exact = exclusive_or.closed_form(start, np.array([time]))[0, 0]
     errors = []
     for rate in (0.04, 0.02, 0.01):
         steps = round(time / rate)
-        strengths = exclusive_or.descend(start, rate, steps, steps)
+        strengths = exclusive_or.descent(start, rate, steps, every=steps)
         errors.append(abs(exclusive_or.loss_of(np.repeat(strengths[-1], 4)) - exact))
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     np.testing.assert_allclose(orders, 1, atol=0.1)  # Euler's scheme is of first order
@@ -71,11 +71,11 @@ def test_fits_find_the_start_a_curve_came_from(start):
     starts = np.geomspace(1e-3, 10, 201) * 128 * 2e-4**2
     a0 = start * 128 * 2e-4**2
     times = np.arange(0, steps + 1, every) * rate
-    loss = exclusive_or.closed_form(times, np.array([a0]))[:, 0]
-    flows = exclusive_or.closed_form(times, starts)
+    loss = exclusive_or.closed_form(np.array([a0]), times)[:, 0]
+    flows = exclusive_or.closed_form(starts, times)
     assert closest(starts, flows, loss) == pytest.approx(a0, rel=2e-3)
     # Euler's scheme is late, so that its curve with the same loss starts higher.
-    strengths = exclusive_or.descend(starts, rate, steps, every)
+    strengths = exclusive_or.descent(starts, rate, steps, every=every)
     descents = exclusive_or.loss_of(np.repeat(strengths[..., None], 4, -1))
     assert closest(starts, descents, loss) > 1.02 * a0
 

@@ -16,7 +16,7 @@ from foretrain.studies.xor import training
 from foretrain.studies.xor.study import Parameters, decoupled_strength
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import closed_form, descend, loss_of
+from foretrain.theory.exclusive_or import closed_form, descent, loss_of
 from foretrain.theory.rectified_start import sort_rectified_units
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
 
@@ -47,18 +47,18 @@ def turned(weights, degrees):
     return weights @ np.array([[c, -s], [s, c]])
 
 
-def descent(start, p=P):
-    return descend(start, p.learning_rate, p.steps, p.observe_every).swapaxes(0, 1)
+def descended(start, p=P):
+    return descent(start, p.learning_rate, p.steps, every=p.observe_every).swapaxes(0, 1)
 
 
 def made(*, start=1.0, gated=1.0, rate=1.0, off=0.0, late=1.0, weights=None, of=theory) -> Grid:
     """Runs that do as theory says, but for starts, rates, errors of exact facts and trained weights."""
     known, other = of(), replace(P, learning_rate=rate * P.learning_rate)
-    own = descent(start * theory()["start_strength"].values, other)
-    beside = descent(gated * theory()["gated_start_strength"].values)
+    own = descended(start * theory()["start_strength"].values, other)
+    beside = descended(gated * theory()["gated_start_strength"].values)
     strength = decoupled_strength(P) ** 2
-    alone = descent(np.full((1, 4), strength))
-    flow = closed_form(late * STEP * P.learning_rate, np.array([strength])).T
+    alone = descended(np.full((1, 4), strength))
+    flow = closed_form(np.array([strength]), late * STEP * P.learning_rate).T
     labels = STUDY.labels(P, STEP)
     weights = foreseen() if weights is None else np.broadcast_to(weights, (SEEDS, WIDTH, 2))
     units = {"input_weights": weights, "output_weights": np.ones(WIDTH)}

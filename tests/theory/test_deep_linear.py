@@ -63,7 +63,7 @@ CASES = {
 def test_riccati_solution_is_the_flow(case, time_constant):
     start = balanced_case(1, *case)
     times = [0.0, 0.1, 0.5, 1.0, 2.0, 5.0]
-    exact = products(*balanced_flow(*start, times, time_constant=time_constant))
+    exact = products(*balanced_flow(start[:2], times, start[2], time_constant=time_constant))
     simulated = integrated(*start, times, time_constant)
     for found, expected in zip(exact, simulated, strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-8)
@@ -72,15 +72,15 @@ def test_riccati_solution_is_the_flow(case, time_constant):
 def test_repeated_singular_values_and_zero_overlaps_are_exact():
     start = np.diag([0.1, 0.2, 0.0])
     times = [0.0, 1.0, 3.0]
-    exact = product(*balanced_flow(start, start, 2 * np.eye(3), times))
-    modes = mode_strength(times, [2.0, 2.0], [0.01, 0.04])
+    exact = product(*balanced_flow((start, start), times, 2 * np.eye(3)))
+    modes = mode_strength([0.01, 0.04], times, [2.0, 2.0])
     np.testing.assert_allclose(exact, [np.diag([*row, 0]) for row in modes], atol=1e-14)
 
 
 def test_loss_without_the_half_runs_twice_as_fast():
     start = balanced_case(2, 4, 4, 4, 4, 0.2)
-    slow = product(*balanced_flow(*start, [2.0], time_constant=1.0))
-    fast = product(*balanced_flow(*start, [1.0], time_constant=0.5))
+    slow = product(*balanced_flow(start[:2], [2.0], start[2], time_constant=1.0))
+    fast = product(*balanced_flow(start[:2], [1.0], start[2], time_constant=0.5))
     np.testing.assert_allclose(fast, slow, atol=1e-14)
 
 
@@ -91,7 +91,7 @@ def test_long_times_reach_the_best_fit_without_overflow(width):
     u, values, v = np.linalg.svd(target)
     best = u[:, :width] * values[:width] @ v[:width]
     # At t = 1e3 the exponents are 1e4; the best fit of rank `width` is reached to rounding.
-    ends = product(*balanced_flow(left, right, target, [1e3, 1e6]))
+    ends = product(*balanced_flow((left, right), [1e3, 1e6], target))
     np.testing.assert_allclose(ends, [best, best], atol=1e-12)
 
 
@@ -101,23 +101,23 @@ def test_a_decoupled_start_follows_the_scalar_solution_for_every_mode():
     rng = np.random.default_rng(4)
     u, v = (np.linalg.qr(rng.standard_normal((n, 3)))[0] for n in (5, 4))
     left, right = u * np.sqrt(initial), v * np.sqrt(initial)
-    matrices = product(*balanced_flow(left, right, u * values @ v.T, times))
+    matrices = product(*balanced_flow((left, right), times, u * values @ v.T))
     strengths = np.einsum("ni,tnm,mi->ti", u, matrices, v)
-    np.testing.assert_allclose(strengths, mode_strength(times, values, initial), atol=1e-13)
+    np.testing.assert_allclose(strengths, mode_strength(initial, times, values), atol=1e-13)
 
 
 def test_restarting_continues_the_flow_and_keeps_balance():
     left, right, target = balanced_case(5, 5, 4, 6, 3, 0.2)
-    lefts, rights = balanced_flow(left, right, target, [1.5, 4.0])
+    lefts, rights = balanced_flow((left, right), [1.5, 4.0], target)
     np.testing.assert_allclose(lefts.mT @ lefts, rights.mT @ rights, atol=1e-13)
-    restarted = products(*balanced_flow(lefts[0], rights[0], target, [2.5]))
+    restarted = products(*balanced_flow((lefts[0], rights[0]), [2.5], target))
     for again, whole in zip(restarted, products(lefts, rights), strict=True):
         np.testing.assert_allclose(again[0], whole[1], atol=1e-12)
 
 
 def test_at_time_zero_the_flow_is_the_start():
     left, right, target = balanced_case(6, 5, 4, 3, 4, 0.7)
-    start = products(*balanced_flow(left, right, target, [0.0]))
+    start = products(*balanced_flow((left, right), [0.0], target))
     for found, expected in zip(start, products(left, right), strict=True):
         np.testing.assert_allclose(found[0], expected, atol=1e-14)
 
@@ -126,13 +126,13 @@ def test_rotating_hidden_units_inputs_and_outputs_rotates_the_solution():
     left, right, target = balanced_case(7, 5, 4, 3, 4, 0.3)
     rng = np.random.default_rng(8)
     p, q, r = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (5, 4, 3))
-    plain = product(*balanced_flow(left, right, target, [1.0, 3.0]))
-    rotated = product(*balanced_flow(p @ left @ r, q @ right @ r, p @ target @ q.T, [1.0, 3.0]))
+    plain = product(*balanced_flow((left, right), [1.0, 3.0], target))
+    rotated = product(*balanced_flow((p @ left @ r, q @ right @ r), [1.0, 3.0], p @ target @ q.T))
     np.testing.assert_allclose(rotated, p @ plain @ q.T, atol=1e-12)
 
 
 def test_a_start_of_zeros_stays_zero():
-    lefts, rights = balanced_flow(np.zeros((3, 2)), np.zeros((3, 2)), np.eye(3), [0.0, 100.0])
+    lefts, rights = balanced_flow((np.zeros((3, 2)), np.zeros((3, 2))), [0.0, 100.0], np.eye(3))
     np.testing.assert_array_equal(product(lefts, rights), np.zeros((2, 3, 3)))
 
 
@@ -140,7 +140,7 @@ def test_balanced_start_factors_a_matrix_and_is_accepted():
     matrix = np.random.default_rng(9).standard_normal((5, 3)) * 0.1
     left, right = balanced_start(matrix)
     np.testing.assert_allclose(left @ right.T, matrix, atol=1e-15)
-    balanced_flow(left, right, np.ones((5, 3)), [1.0])
+    balanced_flow((left, right), [1.0], np.ones((5, 3)))
 
 
 def test_unbalanced_starts_are_refused_with_the_number():
@@ -148,12 +148,12 @@ def test_unbalanced_starts_are_refused_with_the_number():
     gram, trace = np.linalg.norm(left.T @ left), np.sum(left**2)
     number = (1.5**2 - 1) * gram / ((1.5**2 + 1) * trace)
     with pytest.raises(ArgumentError, match=f"be balanced .* but deviates by {number:.3g} of"):
-        balanced_flow(1.5 * left, right, target, [1.0])
+        balanced_flow((1.5 * left, right), [1.0], target)
     # For a factor 1 + e the deviation is e |X^T X| / |X|^2: a factor 2 above and below 1e-8.
     excess = 1e-8 * trace / gram
     with pytest.raises(ArgumentError, match="but deviates by 2e-08 of"):
-        balanced_flow(left * (1 + 2 * excess), right, target, [1.0])
-    balanced_flow(left * (1 + excess / 2), right, target, [1.0])
+        balanced_flow((left * (1 + 2 * excess), right), [1.0], target)
+    balanced_flow((left * (1 + excess / 2), right), [1.0], target)
 
 
 def test_mode_strength_solves_its_equation_and_has_its_limits():
@@ -164,11 +164,11 @@ def test_mode_strength_solves_its_equation_and_has_its_limits():
     )
     gap = 1e-5
     times = np.array([1.0 - gap, 1.0, 1.0 + gap])
-    a = mode_strength(times, values, initial, input_variances=variances, time_constant=3.0)
+    a = mode_strength(initial, times, values, input_variances=variances, time_constant=3.0)
     slope = (a[2] - a[0]) / (2 * gap)
     # Central differences: gap^2 = 1e-10, rounding 1e-16/gap = 1e-11.
     np.testing.assert_allclose(3.0 * slope, 2 * a[1] * (values - variances * a[1]), atol=1e-8)
-    ends = mode_strength([0.0, 1e6], values, initial, input_variances=variances)
+    ends = mode_strength(initial, [0.0, 1e6], values, input_variances=variances)
     np.testing.assert_allclose(ends[0], initial, rtol=1e-15)
     np.testing.assert_allclose(ends[1], [1.0, 0.5, 1e-6], rtol=1e-5)
 
@@ -176,15 +176,15 @@ def test_mode_strength_solves_its_equation_and_has_its_limits():
 def test_mode_strength_is_the_printed_formula():
     times, s, d, start = np.array([0.0, 0.7, 4.0]), np.sqrt(2) / 4, 0.5, 0.003
     printed = (s / d) / (1 - (1 - s / (d * start)) * np.exp(-2 * s * times / 2.5))
-    found = mode_strength(times, [s], start, input_variances=d, time_constant=2.5)
+    found = mode_strength(start, times, [s], input_variances=d, time_constant=2.5)
     np.testing.assert_allclose(found[:, 0], printed, rtol=1e-13)
 
 
 def test_mode_time_inverts_mode_strength():
     values, initial = np.array([2.0, 1.0]), np.array([0.01, 4.0])
     times = np.array([0.3, 1.7])
-    strengths = np.diag(mode_strength(times, values, initial, time_constant=2.0))
-    found = mode_time(strengths, values, initial, time_constant=2.0)
+    strengths = np.diag(mode_strength(initial, times, values, time_constant=2.0))
+    found = mode_time(initial, strengths, values, time_constant=2.0)
     np.testing.assert_allclose(found, times, rtol=1e-12)
 
 
@@ -193,22 +193,22 @@ def test_user_errors_name_the_argument():
     with pytest.raises(
         ArgumentError, match=r"`target` must have shape \(3, 3\), but has shape \(2, 3\)"
     ):
-        balanced_flow(square, square, np.ones((2, 3)), [1.0])
-    with pytest.raises(ArgumentError, match="`right` must have 3 columns, as `left`, but has 2"):
-        balanced_flow(square, np.ones((3, 2)), square, [1.0])
+        balanced_flow((square, square), [1.0], np.ones((2, 3)))
+    with pytest.raises(ArgumentError, match=r"`start\[1\]` must have 3 columns"):
+        balanced_flow((square, np.ones((3, 2))), [1.0], square)
     with pytest.raises(ArgumentError, match="`times` must not be negative, but has -1"):
-        balanced_flow(square, square, square, [-1.0])
+        balanced_flow((square, square), [-1.0], square)
     with pytest.raises(ArgumentError, match="`time_constant` must be greater than 0"):
-        balanced_flow(square, square, square, [1.0], time_constant=0.0)
-    with pytest.raises(ArgumentError, match="`initial` must be greater than 0, but has 0"):
-        mode_strength([1.0], [1.0], [0.0])
+        balanced_flow((square, square), [1.0], square, time_constant=0.0)
+    with pytest.raises(ArgumentError, match="`start` must be greater than 0, but has 0"):
+        mode_strength([0.0], [1.0], [1.0])
     with pytest.raises(ArgumentError, match="`singular_values` must not be negative"):
-        mode_strength([1.0], [-1.0], [0.1])
-    with pytest.raises(ArgumentError, match="`initial` must be as long as `singular_values`"):
-        mode_strength([1.0], [1.0], [0.1, 0.2])
+        mode_strength([0.1], [1.0], [-1.0])
+    with pytest.raises(ArgumentError, match="`start` must be as long as `singular_values`"):
+        mode_strength([0.1, 0.2], [1.0], [1.0])
     with pytest.raises(ArgumentError, match=r"`strengths` must lie from 0.1 .* but is 2 in mode 0"):
-        mode_time([2.0], [1.0], [0.1])
+        mode_time([0.1], [2.0], [1.0])
     with pytest.raises(
         ArgumentError, match=r"`strengths` must lie from 0.1 .* but is 0.05 in mode 0"
     ):
-        mode_time([0.05], [1.0], [0.1])
+        mode_time([0.1], [0.05], [1.0])

@@ -47,25 +47,25 @@ def test_effective_loss_by_its_definition():
     training, embedding = sets(30)[0], start()
     energy, size = loss_of_parts(training, embedding)
     number = parallelograms.inside(TEN, training).sum()
-    assert theory.effective_loss(TEN, training, embedding) == pytest.approx(energy / size)
-    shared = theory.effective_loss(TEN, training, embedding, normalised=True)
+    assert theory.effective_loss(embedding, TEN, training) == pytest.approx(energy / size)
+    shared = theory.effective_loss(embedding, TEN, training, normalised=True)
     assert shared == pytest.approx(energy / size / number)
 
 
 def test_effective_loss_does_not_change_with_scale_and_vanishes_on_a_line():
     training, embedding = sets(30)[0], start()
-    whole = theory.effective_loss(TEN, training, embedding)
-    assert theory.effective_loss(TEN, training, -3 * embedding) == pytest.approx(whole)
-    assert theory.effective_loss(TEN, training, embedding + 1) < whole  # the origin counts in Z_0
+    whole = theory.effective_loss(embedding, TEN, training)
+    assert theory.effective_loss(-3 * embedding, TEN, training) == pytest.approx(whole)
+    assert theory.effective_loss(embedding + 1, TEN, training) < whole  # the origin counts in Z_0
     line = np.arange(10.0)[:, None] + 2
-    assert theory.effective_loss(TEN, training, line) == pytest.approx(0, abs=1e-13)
+    assert theory.effective_loss(line, TEN, training) == pytest.approx(0, abs=1e-13)
 
 
 @pytest.mark.parametrize("normalised", [False, True])
 def test_exact_flow_is_the_gradient_flow(normalised):
     training, embedding = sets(25)[0], start()
     times = np.linspace(0, 5.0 if normalised else 0.3, 6)
-    path = theory.exact_flow(TEN, training, embedding, times, normalised=normalised)
+    path = theory.exact_flow(embedding, times, TEN, training, normalised=normalised)
     assert np.abs(path[-1] - path[0]).max() > 0.1
     expected = integrated(training, embedding, times, normalised)
     np.testing.assert_allclose(path, expected, atol=2e-7)
@@ -73,20 +73,20 @@ def test_exact_flow_is_the_gradient_flow(normalised):
 
 def test_velocity_is_the_slope_of_the_exact_flow():
     training, embedding = sets(25)[0], start()
-    path = theory.exact_flow(TEN, training, embedding, [0.1 - 1e-5, 0.1, 0.1 + 1e-5])
+    path = theory.exact_flow(embedding, [0.1 - 1e-5, 0.1, 0.1 + 1e-5], TEN, training)
     slope = (path[2] - path[0]) / 2e-5
-    np.testing.assert_allclose(theory.velocity(TEN, training, path[1]), slope, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(theory.velocity(path[1], TEN, training), slope, rtol=1e-6, atol=1e-8)
 
 
 def test_z0_is_conserved_along_the_exact_flow_and_not_along_the_linear_one():
     training, embedding, times = sets(25, 3), start(), np.linspace(0, 2, 9)
-    path = theory.exact_flow(TEN, training, embedding, times)
+    path = theory.exact_flow(embedding, times, TEN, training)
     assert path.shape == (3, 9, 10, 2)
     size = (embedding**2).sum()
     np.testing.assert_allclose((path**2).sum((-2, -1)), size, rtol=1e-12)
     numeric = integrated(training[0], embedding, times[:3])
     np.testing.assert_allclose((numeric**2).sum((-2, -1)), size, rtol=1e-7)
-    linear = theory.linear_flow(TEN, training, embedding, times)
+    linear = theory.linear_flow(embedding, times, TEN, training)
     assert ((linear**2).sum((-2, -1))[:, -1] < 0.9 * size).all()
 
 
@@ -94,7 +94,7 @@ def test_the_sum_of_embeddings_grows_with_the_loss():
     training, embedding, times = sets(25)[0], start(), np.linspace(0, 0.4, 81)
     size = (embedding**2).sum()
     for path in (
-        theory.exact_flow(TEN, training, embedding, times),
+        theory.exact_flow(embedding, times, TEN, training),
         integrated(training, embedding, times),
     ):
         total = path.sum(-2)
@@ -106,7 +106,7 @@ def test_the_sum_of_embeddings_grows_with_the_loss():
 
 
 def test_the_sum_of_centred_embeddings_is_conserved():
-    path = theory.exact_flow(TEN, sets(25)[0], start(centred=True), np.linspace(0, 2, 9))
+    path = theory.exact_flow(start(centred=True), np.linspace(0, 2, 9), TEN, sets(25)[0])
     np.testing.assert_allclose(path.sum(-2), 0, atol=1e-13)
 
 
@@ -114,7 +114,7 @@ def test_the_sum_ends_where_the_null_space_lets_it():
     training, embedding = sets(25)[0], start()
     values, vectors = np.linalg.eigh(theory.energy_matrix(TEN, training))
     rest = vectors[:, values < 1e-9].T @ embedding
-    end = theory.exact_flow(TEN, training, embedding, [1e5])[0]
+    end = theory.exact_flow(embedding, [1e5], TEN, training)[0]
     expected = embedding.sum(0) * np.sqrt((embedding**2).sum() / (rest**2).sum())
     np.testing.assert_allclose(end.sum(0), expected, rtol=1e-9)
     assert end.var(0).sum() < embedding.var(0).sum()
@@ -122,19 +122,19 @@ def test_the_sum_ends_where_the_null_space_lets_it():
 
 def test_exact_flow_starts_at_the_start_and_can_be_restarted():
     training, embedding = sets(30)[0], start()
-    whole = theory.exact_flow(TEN, training, embedding, [0.0, 0.2, 0.5])
+    whole = theory.exact_flow(embedding, [0.0, 0.2, 0.5], TEN, training)
     np.testing.assert_allclose(whole[0], embedding, atol=1e-14)
-    again = theory.exact_flow(TEN, training, whole[1], [0.3])
+    again = theory.exact_flow(whole[1], [0.3], TEN, training)
     np.testing.assert_allclose(again[0], whole[2], atol=1e-12)
 
 
 def test_the_flow_ends_on_a_line_if_and_only_if_the_training_set_is_critical():
     embedding = start(dimensions=1)
     for training in sets(22, 40):
-        end = theory.exact_flow(TEN, training, embedding, [1e4])[0]
+        end = theory.exact_flow(embedding, [1e4], TEN, training)[0]
         straight = np.abs(np.diff(end[:, 0], 2)).max() < 1e-8
         assert straight == parallelograms.unique_linear(TEN, training)
-        assert theory.effective_loss(TEN, training, end) < 1e-12
+        assert theory.effective_loss(end, TEN, training) < 1e-12
 
 
 def test_hessian_is_the_second_derivative_at_fixed_z0():
@@ -157,7 +157,7 @@ def test_linear_flow_decays_at_the_eigenvalues_of_the_hessian():
     training, embedding = sets(40)[0], start(dimensions=1)
     size = (embedding**2).sum()
     values, vectors = np.linalg.eigh(theory.hessian(TEN, training, size))
-    path = theory.linear_flow(TEN, training, embedding, [0.0, 0.7])
+    path = theory.linear_flow(embedding, [0.0, 0.7], TEN, training)
     before, after = vectors.T @ path[0], vectors.T @ path[1]
     np.testing.assert_allclose(after[:, 0], before[:, 0] * np.exp(-0.7 * values), atol=1e-12)
     assert theory.grokking_rate(TEN, training, size) == pytest.approx(values[2])
@@ -166,7 +166,7 @@ def test_linear_flow_decays_at_the_eigenvalues_of_the_hessian():
 def test_late_exact_flow_becomes_linear_at_the_grokking_rate():
     training, embedding = sets(40)[0], start(dimensions=1, centred=True)
     rate = float(theory.grokking_rate(TEN, training, (embedding**2).sum()))
-    path = theory.exact_flow(TEN, training, embedding, np.array([25.0, 26.0]) / rate)
+    path = theory.exact_flow(embedding, np.array([25.0, 26.0]) / rate, TEN, training)
     bend = np.abs(np.diff(path[..., 0], 2)).max(-1)
     assert np.log(bend[0] / bend[1]) == pytest.approx(1, abs=2e-3)
 
@@ -210,7 +210,7 @@ def test_symbols_of_a_group_have_one_zero_rate_only():
     values = np.linalg.eigvalsh(theory.hessian(five, whole))
     assert theory.grokking_rate(five, whole) == pytest.approx(values[1])
     assert values[1] > 0.1
-    path = theory.linear_flow(five, whole, start()[:5], [100.0])
+    path = theory.linear_flow(start()[:5], [100.0], five, whole)
     np.testing.assert_allclose(path[0] - path[0].mean(0), 0, atol=1e-12)
 
 
@@ -227,19 +227,19 @@ def test_two_numbers_have_no_rate_at_all():
     ("call", "words"),
     [
         (lambda: theory.hessian(TEN, sets(3), 0.0), "`squared_norm` must be greater than 0"),
-        (lambda: theory.grokking_time(-1.0), "`rate` must not be negative"),
+        (lambda: theory.grokking_time(-1.0), "`grokking_rate` must not be negative"),
         (lambda: theory.grokking_time(1.0, 0.0), "`learning_rate` must be greater than 0"),
-        (lambda: theory.exact_flow(TEN, sets(3), np.ones((9, 1)), [1.0]), "10 symbols"),
+        (lambda: theory.exact_flow(np.ones((9, 1)), [1.0], TEN, sets(3)), "10 symbols"),
         (
-            lambda: theory.exact_flow(TEN, sets(3), np.zeros((10, 1)), [1.0]),
+            lambda: theory.exact_flow(np.zeros((10, 1)), [1.0], TEN, sets(3)),
             "not be zero everywhere",
         ),
-        (lambda: theory.linear_flow(TEN, sets(3), start(), [np.nan]), "`times` must hold finite"),
-        (lambda: theory.exact_flow(TEN, sets(3), start(), [-1.0]), "`times` must not be negative"),
-        (lambda: theory.grokking_time("x"), "`rate` must hold real numbers"),
-        (lambda: theory.effective_loss(TEN, np.zeros(55, bool), start()), "hold 1 to 55 samples"),
+        (lambda: theory.linear_flow(start(), [np.nan], TEN, sets(3)), "`times` must hold finite"),
+        (lambda: theory.exact_flow(start(), [-1.0], TEN, sets(3)), "`times` must not be negative"),
+        (lambda: theory.grokking_time("x"), "`grokking_rate` must hold real numbers"),
+        (lambda: theory.effective_loss(start(), TEN, np.zeros(55, bool)), "hold 1 to 55 samples"),
         (lambda: theory.grokking_rate(TEN, np.ones(7, bool)), "each of 55 samples"),
-        (lambda: theory.effective_loss(TEN, sets(3), np.ones((9, 1))), "10 symbols"),
+        (lambda: theory.effective_loss(np.ones((9, 1)), TEN, sets(3)), "10 symbols"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):

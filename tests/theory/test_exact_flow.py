@@ -59,28 +59,28 @@ def curve(flow, times):
 def test_the_loss_is_that_of_the_statistics_and_banks_shrink_without_changing_the_flow(data):
     statistics, weights = gather_statistics(data), start(data, 0.5)
     ends = exact_flow.outputs(statistics)
-    small = exact_flow.compressed(statistics, weights)
+    small = exact_flow.compressed(weights, statistics)
     for w in (weights, small):
-        found = exact_flow.loss(ends, exact_flow.maps(statistics, ends, w))
+        found = exact_flow.loss(exact_flow.maps(w, statistics, ends), ends)
         assert found == pytest.approx(statistics_loss(statistics, weights), rel=1e-12)
     for _ in range(20):  # any step along the gradient, not only the start
         big, little = (statistics_gradient(statistics, w) for w in (weights, small))
         weights = {name: weights[name] - 0.05 * big[name] for name in weights}
         small = {name: small[name] - 0.05 * little[name] for name in small}
-    after = [exact_flow.maps(statistics, ends, w) for w in (weights, small)]
+    after = [exact_flow.maps(w, statistics, ends) for w in (weights, small)]
     for p in after[0]:
         np.testing.assert_allclose(after[0][p], after[1][p], atol=1e-12)
 
 
 def test_a_bank_is_as_wide_as_what_it_meets():
-    small = exact_flow.compressed(gather_statistics(linear()), start(linear()))
+    small = exact_flow.compressed(start(linear()), gather_statistics(linear()))
     assert small["in"].shape == (5, 3)
     assert small["out"].shape == (2, 5)
 
 
 @pytest.mark.parametrize("data", [linear(), gated()])
 def test_the_flow_conserves_what_it_must_and_only_descends(data):
-    flow = exact_flow.follow(gather_statistics(data), start(data, 0.3), 20.0)
+    flow = exact_flow.flow_until(start(data, 0.3), 20.0, gather_statistics(data))
     assert flow.drift < 1e-8
     assert np.all(np.diff(flow.loss) < 1e-9 * flow.loss[0])
     assert flow.loss[-1] < 0.95 * flow.loss[0]
@@ -90,10 +90,10 @@ def test_the_end_of_a_connected_linear_graph_is_least_squares_and_never_negative
     data = linear()
     x, y = data.inputs["x"], data.targets["y"]
     left = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
-    flow = exact_flow.follow(gather_statistics(data), start(data), 60.0)
+    flow = exact_flow.flow_until(start(data), 60.0, gather_statistics(data))
     assert flow.loss[-1] == pytest.approx((left**2).sum() / 80, rel=1e-9)
     perfect = GatedData(TWO, {"x": x}, {"y": x @ np.ones((3, 2))})
-    flow = exact_flow.follow(gather_statistics(perfect), start(data), 200.0)
+    flow = exact_flow.flow_until(start(data), 200.0, gather_statistics(perfect))
     assert 0 <= flow.loss.min() == flow.loss[-1] < 1e-12
 
 
@@ -105,12 +105,12 @@ def test_rotated_inputs_and_outputs_with_rotated_weights_have_the_same_flow():
         "in": turn[2] @ weights["in"] @ turn[0].T,
         "out": turn[1] @ weights["out"] @ turn[2].T,
     }
-    one = exact_flow.follow(gather_statistics(linear()), weights, 10.0)
-    other = exact_flow.follow(gather_statistics(linear(turn[0], turn[1])), turned, 10.0)
+    one = exact_flow.flow_until(weights, 10.0, gather_statistics(linear()))
+    other = exact_flow.flow_until(turned, 10.0, gather_statistics(linear(turn[0], turn[1])))
     np.testing.assert_allclose(curve(one, times), curve(other, times), rtol=1e-4)
     assert one.loss[-1] == pytest.approx(other.loss[-1], rel=1e-8)
     # Turned weights on data that were not turned are another network.
-    wrong = exact_flow.follow(gather_statistics(linear()), turned, 1.0)
+    wrong = exact_flow.flow_until(turned, 1.0, gather_statistics(linear()))
     assert abs(curve(wrong, [1.0]) - curve(one, [1.0])) > 1e-4
 
 
@@ -119,16 +119,16 @@ def test_where_data_commute_it_is_the_reduction():
     data = GatedData(TWO, {"x": x}, {"y": x @ np.array([[1.0, 0], [0, 0.5], [0, 0]])})
     statistics = gather_statistics(data)
     reduction = find_reduction(statistics)
-    state = reduced_dynamics.decoupled_start(reduction, 0.01)
+    state = reduced_dynamics.decoupled_start(0.01, reduction)
     frames = reduced_dynamics.hidden_frames(reduction, np.random.default_rng(0))
-    weights = reduced_dynamics.decoupled_weights(reduction, state, frames)
+    weights = reduced_dynamics.decoupled_weights(state, frames, reduction)
     (group,) = reduction.groups
     found = {group.bundles[0]: (group.frames["y"], group.frames["x"])}
-    flow = exact_flow.follow(statistics, weights, 40.0, frames=found)
-    states = reduced_dynamics.flow(reduction, state, flow.times)
-    np.testing.assert_allclose(flow.loss, reduced_dynamics.loss(reduction, states), atol=1e-8)
-    strengths = reduced_dynamics.mode_strengths(reduction, states)
-    expected = reduced_dynamics.explained(reduction, strengths)
+    flow = exact_flow.flow_until(weights, 40.0, statistics, frames=found)
+    states = reduced_dynamics.flow(state, flow.times, reduction)
+    np.testing.assert_allclose(flow.loss, reduced_dynamics.loss(states, reduction), atol=1e-8)
+    strengths = reduced_dynamics.mode_strengths(states, reduction)
+    expected = reduced_dynamics.explained(strengths, reduction)
     # Between two steps the integrator interpolates, to a lower order than it steps.
     np.testing.assert_allclose(flow.explained, expected, atol=1e-6)
 
@@ -136,7 +136,7 @@ def test_where_data_commute_it_is_the_reduction():
 def test_descent_on_the_examples_comes_to_the_flow_as_its_rate_goes_to_zero():
     data = gated()
     weights = start(data, 0.3)
-    flow = exact_flow.follow(gather_statistics(data), weights, 4.0)
+    flow = exact_flow.flow_until(weights, 4.0, gather_statistics(data))
     off = []
     for rate in (0.02, 0.01):
         steps = round(4.0 / rate)
@@ -153,19 +153,19 @@ def test_the_largest_curvature_is_that_of_the_hessian():
     )
     data = GatedData(graph, {"x": np.ones((1, 1))}, {"y": np.full((1, 1), 2.0)})
     weights = {"in": np.full((1, 1), np.sqrt(2)), "out": np.full((1, 1), np.sqrt(2))}
-    found = exact_flow.largest_curvature(gather_statistics(data), weights)
+    found = exact_flow.largest_curvature(weights, gather_statistics(data))
     assert found == pytest.approx(4, rel=1e-4)
 
 
 def test_the_flow_stops_where_it_is_asked_and_says_whether_it_got_there():
     statistics, weights = gather_statistics(linear()), start(linear())
     least = sum(end.least for end in exact_flow.outputs(statistics))
-    early = exact_flow.follow(statistics, weights, 100.0, enough=least + 0.1)
+    early = exact_flow.flow_until(weights, 100.0, statistics, enough=least + 0.1)
     assert early.finished
     assert early.times[-1] < 20
-    short = exact_flow.follow(statistics, weights, 100.0, enough=least, most=100)
+    short = exact_flow.flow_until(weights, 100.0, statistics, enough=least, most=100)
     assert not short.finished
     assert short.evaluations < 130
-    rest = exact_flow.follow(statistics, weights, 1e6, settle_after=5.0)
+    rest = exact_flow.flow_until(weights, 1e6, statistics, settle_after=5.0)
     assert rest.times[-1] < 1e3
     assert rest.loss[-1] == pytest.approx(least, rel=1e-9)

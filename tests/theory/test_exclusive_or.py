@@ -7,7 +7,7 @@ from foretrain.theory.exclusive_or import (
     SINGULAR_VALUE,
     VARIANCE,
     closed_form,
-    descend,
+    descent,
     gated_strengths,
     loss_of,
     rectified_strengths,
@@ -45,7 +45,7 @@ def test_loss_of_the_four_pathways_is_that_of_what_they_answer():
 
 def test_closed_form_begins_at_its_start_ends_at_zero_and_follows_its_equation():
     start, time = np.array([1e-3, 0.2]), np.linspace(0, 20, 2001)
-    losses = closed_form(np.append(time, 1e3), start)
+    losses = closed_form(start, np.append(time, 1e3))
     np.testing.assert_allclose(losses[0], loss_of(np.repeat(start[:, None], 4, 1)), rtol=1e-14)
     np.testing.assert_allclose(losses[-1], 0, atol=1e-15)
     # da/dt = 2 a (s - d a), by central differences of a read off the loss 4 (1/8 - s a + d a^2 / 2).
@@ -58,12 +58,12 @@ def test_closed_form_begins_at_its_start_ends_at_zero_and_follows_its_equation()
 
 def test_descent_rests_at_both_ends_and_a_stride_leaves_out_the_rest():
     for end in (0.0, LEARNED):
-        np.testing.assert_allclose(descend(np.array([end]), 0.1, 5), end, rtol=1e-14)
+        np.testing.assert_allclose(descent(np.array([end]), 0.1, 5), end, rtol=1e-14)
     start = np.array([[0.01, 0.3], [0.2, 0.6]])
-    path = descend(start, 0.1, 30)
+    path = descent(start, 0.1, 30)
     assert path.shape == (31, 2, 2)
-    np.testing.assert_array_equal(descend(start, 0.1, 30, 10), path[::10])
-    np.testing.assert_allclose(descend(start, 0.1, 400)[-1], LEARNED, rtol=1e-6)
+    np.testing.assert_array_equal(descent(start, 0.1, 30, every=10), path[::10])
+    np.testing.assert_allclose(descent(start, 0.1, 400)[-1], LEARNED, rtol=1e-6)
 
 
 def test_strengths_go_with_the_square_of_the_weights_whatever_the_order_of_units():

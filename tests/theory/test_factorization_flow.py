@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.theory import deep_linear, factorization
-from foretrain.theory.factorization_flow import course, half_steps, shared_first_target
+from foretrain.theory.factorization_flow import descent_curves, half_steps, shared_first_target
 
 
 def drawn(seed, rank, size=14, scale=1.0):
@@ -30,10 +30,10 @@ def test_of_a_balanced_start_it_is_the_closed_form():
     # So small a step is a flow.
     steps, rate = np.array([0, 10, 200, 900, 3000]) * 1000, 1e-6
     product = target[0] @ target[1].T
-    x, y = deep_linear.balanced_flow(*balanced, product, steps * rate, time_constant=0.5)
+    x, y = deep_linear.balanced_flow(balanced, steps * rate, product, time_constant=0.5)
     expected = np.sum((product - x @ y.transpose(0, 2, 1)) ** 2, (1, 2))
     for neglect in (True, False):
-        found = course(target, balanced, steps, rate, balanced=neglect)
+        found = descent_curves(balanced, rate, steps, target, balanced=neglect)
         np.testing.assert_allclose(found.loss, expected, rtol=1e-4)
 
 
@@ -44,7 +44,7 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
     for rate, steps in ((0.02, 100), (0.004, 500)):
         losses, (x, y) = trained(target, start, rate, steps, decay)
         stored = np.arange(0, steps + 1, steps // 50)
-        found = course(target, start, stored, rate, decay, followed=rank)
+        found = descent_curves(start, rate, stored, target, decay, followed=rank)
         errors.append(
             np.abs(found.loss - losses[stored]).max() / np.sum((target[0] @ target[1].T) ** 2)
         )
@@ -70,14 +70,16 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
 def test_leaving_the_imbalance_out_is_what_errs_at_a_small_step():
     target, start = drawn(5, 2)
     losses, steps = trained(target, start, 0.004, 500)[0][::10], np.arange(0, 501, 10)
-    both = (course(target, start, steps, 0.004, balanced=left).loss for left in (False, True))
+    both = (
+        descent_curves(start, 0.004, steps, target, balanced=left).loss for left in (False, True)
+    )
     with_it, without = (np.abs(one - losses).max() for one in both)
     assert without > 3 * with_it
 
 
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
-    found = course(target, start, np.arange(0, 4001, 50), 0.02, 0.4)
+    found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
     expected = factorization.decayed_loss(target[0] @ target[1].T, 3, 0.4)
     assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
 
@@ -85,8 +87,8 @@ def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
 def test_components_keep_their_names():
     target, start = drawn(3, 3)
     steps = np.arange(0, 200, 2)
-    plain = course(target, start, steps, 0.05, followed=3)
-    turned = course(target, [one[:, ::-1] for one in start], steps, 0.05, followed=3)
+    plain = descent_curves(start, 0.05, steps, target, followed=3)
+    turned = descent_curves([one[:, ::-1] for one in start], 0.05, steps, target, followed=3)
     np.testing.assert_allclose(plain.alignments, turned.alignments[:, :, ::-1], atol=1e-6)
     np.testing.assert_allclose(plain.loss, turned.loss, atol=1e-9)
 

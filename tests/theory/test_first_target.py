@@ -11,7 +11,7 @@ def test_from_tiny_starts_the_growing_overlap_decides(seed):
     rng = np.random.default_rng(seed)
     a, b = np.linalg.qr(rng.standard_normal((2, 20, 3)))[0]
     x, y = 1e-7 * rng.standard_normal((2, 20, 4))
-    predicted = first_targets((a, b), (x, y))
+    predicted = first_targets((x, y), (a, b))
     for _ in range(600):
         x, y = (
             x + 0.01 * 2 * (a @ (b.T @ y) - x @ (y.T @ y)),

@@ -81,15 +81,15 @@ def test_the_smallest_curvature_is_that_of_the_whole_hessian(name):
     reduction = find_reduction(statistics)
     generator = np.random.default_rng(0)
     shape = reduction.carried.shape
-    ends = reduced_dynamics.flow(reduction, 0.05 * start_signs(reduction), np.array([0.0, 400.0]))
+    ends = reduced_dynamics.flow(0.05 * start_signs(reduction), np.array([0.0, 400.0]), reduction)
     states = [ends[-1], np.zeros(shape), generator.uniform(-1, 1, size=shape)]
     states.append(generator.uniform(-1, 1, size=shape) * (generator.random(shape) < 0.6))
     for state in states:
-        state = reduced_dynamics.decoupled_start(reduction, state)
+        state = reduced_dynamics.decoupled_start(state, reduction)
         frames = reduced_dynamics.hidden_frames(reduction, generator)
-        weights = reduced_dynamics.decoupled_weights(reduction, state, frames)
+        weights = reduced_dynamics.decoupled_weights(state, frames, reduction)
         expected = min(dense(statistics, weights)[0], 0)
-        assert smallest_curvature(reduction, state) == pytest.approx(expected, abs=1e-6)
+        assert smallest_curvature(state, reduction) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(("table", "second"), [(HADAMARD, np.sqrt(2)), (NEARLY_SEPARATE, 0.9)])
@@ -97,19 +97,19 @@ def test_routes_of_rank_two_leave_their_second_singular_value_as_curvature(table
     data = routes(table)
     reduction = find_reduction(gather_statistics(data))
     start = 0.05 * start_signs(reduction)
-    end = reduced_dynamics.flow(reduction, start, np.array([0.0, 400.0]))[-1]
+    end = reduced_dynamics.flow(start, np.array([0.0, 400.0]), reduction)[-1]
     # S and D are a quarter of the table and of one. One mode learns the first singular value; the second is left.
-    assert reduced_dynamics.loss(reduction, end) == pytest.approx(second**2 / 8, rel=1e-6)
-    assert smallest_curvature(reduction, end) == pytest.approx(-second / 4, rel=1e-6)
+    assert reduced_dynamics.loss(end, reduction) == pytest.approx(second**2 / 8, rel=1e-6)
+    assert smallest_curvature(end, reduction) == pytest.approx(-second / 4, rel=1e-6)
 
 
 def test_through_three_edges_the_saddle_is_flat_and_needs_spare_units():
     for width, flat in ((2, True), (1, False)):
         reduction = find_reduction(gather_statistics(routes(HADAMARD, width=width, banks=2)))
         start = 0.3 * start_signs(reduction)
-        end = reduced_dynamics.flow(reduction, start, np.array([0.0, 1000.0]))[-1]
-        assert smallest_curvature(reduction, end) == pytest.approx(0, abs=1e-7)
-        assert leads_down_flat(reduction, end, 1e-4) is flat
+        end = reduced_dynamics.flow(start, np.array([0.0, 1000.0]), reduction)[-1]
+        assert smallest_curvature(end, reduction) == pytest.approx(0, abs=1e-7)
+        assert leads_down_flat(end, reduction, 1e-4) is flat
 
 
 def found(data):

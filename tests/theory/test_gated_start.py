@@ -23,15 +23,15 @@ def weights():
 
 
 def test_decoupled_weights_are_where_they_grow_from():
-    state = decoupled_start(REDUCTION, 0.3)
+    state = decoupled_start(0.3, REDUCTION)
     frames = hidden_frames(REDUCTION, np.random.default_rng(1))
-    found = grown_start(REDUCTION, decoupled_weights(REDUCTION, state, frames))
+    found = grown_start(decoupled_weights(state, frames, REDUCTION), REDUCTION)
     np.testing.assert_allclose(found, state, atol=1e-15)
 
 
 def test_both_edges_of_a_pathway_start_alike_and_are_what_exclusive_or_says(weights):
     found = dict(
-        zip([e.name for e in REDUCTION.graph.edges], grown_start(REDUCTION, weights), strict=True)
+        zip([e.name for e in REDUCTION.graph.edges], grown_start(weights, REDUCTION), strict=True)
     )
     for k, strength in enumerate(gated_strengths(weights), 1):
         np.testing.assert_array_equal(found[f"in{k}"], found[f"out{k}"])
@@ -39,9 +39,9 @@ def test_both_edges_of_a_pathway_start_alike_and_are_what_exclusive_or_says(weig
 
 
 def test_it_goes_with_the_scale_and_not_with_the_frame_of_the_hidden_units(weights):
-    found = grown_start(REDUCTION, weights)
+    found = grown_start(weights, REDUCTION)
     tripled = {name: 3 * value for name, value in weights.items()}
-    np.testing.assert_allclose(grown_start(REDUCTION, tripled), 3 * found, rtol=1e-13)
+    np.testing.assert_allclose(grown_start(tripled, REDUCTION), 3 * found, rtol=1e-13)
     turn = np.linalg.qr(np.random.default_rng(2).standard_normal((UNITS, UNITS)))[0]
     turned = {n: turn @ v if n[:2] == "in" else v @ turn.T for n, v in weights.items()}
-    np.testing.assert_allclose(grown_start(REDUCTION, turned), found, rtol=1e-12)
+    np.testing.assert_allclose(grown_start(turned, REDUCTION), found, rtol=1e-12)

@@ -13,34 +13,34 @@ START = RANDOM.uniform(-0.5, 0.5, (10, 1))
 
 
 def test_flow_time_is_when_the_exact_flow_has_the_rqi_for_good():
-    time = grokking_time.flow_time(TEN, TRAINING, START, 0.95)
+    time = grokking_time.flow_time(START, TEN, TRAINING, 0.95)
     place = (START - START.mean()) / START.std(ddof=1)
-    path = effective_loss.exact_flow(TEN, TRAINING, place, time * np.array([0.97, 1.0, 1.5, 3.0]))
-    assert (rqi(TEN, path) > 0.95).tolist() == [False, True, True, True]
+    path = effective_loss.exact_flow(place, time * np.array([0.97, 1.0, 1.5, 3.0]), TEN, TRAINING)
+    assert (rqi(path, TEN) > 0.95).tolist() == [False, True, True, True]
 
 
 def test_flow_time_is_zero_on_the_line_and_infinite_where_the_set_leaves_freedom():
-    assert grokking_time.flow_time(TEN, TRAINING, np.arange(10.0)[:, None], 0.95) == 0
+    assert grokking_time.flow_time(np.arange(10.0)[:, None], TEN, TRAINING, 0.95) == 0
     few = training_sets(TEN, 9, 1, RANDOM)[0]
     assert not unique_linear(TEN, few)
-    assert np.isinf(grokking_time.flow_time(TEN, few, START, 0.95))
+    assert np.isinf(grokking_time.flow_time(START, TEN, few, 0.95))
 
 
 def test_adam_lowers_the_effective_loss_to_the_line_and_moves_by_the_rate_at_first():
-    path = grokking_time.adam_path(TEN, TRAINING, START, 1e-3, 2000)
+    path = grokking_time.adam_descent(START, 1e-3, 2000, TEN, TRAINING)
     assert path.shape == (2001, 10, 1)
     np.testing.assert_array_equal(path[0], START)
     assert np.abs(path[1] - path[0]) == pytest.approx(1e-3, rel=1e-3)
-    loss = effective_loss.effective_loss(TEN, TRAINING, path - path.mean(1, keepdims=True))
+    loss = effective_loss.effective_loss(path - path.mean(1, keepdims=True), TEN, TRAINING)
     assert loss[-1] < 1e-4 * loss[0]
-    step = grokking_time.first_step(TEN, path, 0.95)
-    assert rqi(TEN, path[int(step)]) > 0.95 >= rqi(TEN, path[: int(step)]).max()
+    step = grokking_time.first_step(path, TEN, 0.95)
+    assert rqi(path[int(step)], TEN) > 0.95 >= rqi(path[: int(step)], TEN).max()
 
 
 def test_adam_does_not_see_origin_and_its_steps_scale_with_start_over_rate():
     def step(start, rate):
-        path = grokking_time.adam_path(TEN, TRAINING, start, rate, 3000)
-        return grokking_time.first_step(TEN, path, 0.95)
+        path = grokking_time.adam_descent(start, rate, 3000, TEN, TRAINING)
+        return grokking_time.first_step(path, TEN, 0.95)
 
     once = step(START, 1e-3)
     assert 100 < once < 3000
@@ -50,7 +50,7 @@ def test_adam_does_not_see_origin_and_its_steps_scale_with_start_over_rate():
 
 
 def test_the_first_step_of_a_path_that_never_gets_there_is_infinite():
-    assert np.isinf(grokking_time.first_step(TEN, np.tile(START, (3, 1, 1)), 0.95))
+    assert np.isinf(grokking_time.first_step(np.tile(START, (3, 1, 1)), TEN, 0.95))
 
 
 @pytest.mark.parametrize(
@@ -63,15 +63,16 @@ def test_the_first_step_of_a_path_that_never_gets_there_is_infinite():
     ],
 )
 def test_a_start_that_says_nothing_is_refused(training, start, words):
-    for call in (grokking_time.flow_time, lambda *of: grokking_time.adam_path(*of, 3)):
-        with pytest.raises(ArgumentError, match=words):
-            call(TEN, training, start, 0.95)
+    with pytest.raises(ArgumentError, match=words):
+        grokking_time.flow_time(start, TEN, training, 0.95)
+    with pytest.raises(ArgumentError, match=words):
+        grokking_time.adam_descent(start, 0.95, 3, TEN, training)
 
 
 def test_numbers_that_say_nothing_are_refused():
     with pytest.raises(ArgumentError, match="`threshold` must be finite"):
-        grokking_time.flow_time(TEN, TRAINING, START, np.nan)
+        grokking_time.flow_time(START, TEN, TRAINING, np.nan)
     with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
-        grokking_time.adam_path(TEN, TRAINING, START, -1.0, 3)
+        grokking_time.adam_descent(START, -1.0, 3, TEN, TRAINING)
     with pytest.raises(ArgumentError, match="`steps` must be at least 0"):
-        grokking_time.adam_path(TEN, TRAINING, START, 1.0, -1)
+        grokking_time.adam_descent(START, 1.0, -1, TEN, TRAINING)

@@ -11,7 +11,7 @@ from foretrain.theory import lazy_perceptron as lazy
 RANDOM = np.random.default_rng(0)
 START = lazy.Layers(*draw_decoder(RANDOM, 6, 9, 3))
 IMAGES, OTHERS = RANDOM.random((5, 6)), RANDOM.random((4, 6))
-RATES = {"body_rate": 0.01, "last_rate": 0.01, "threshold": 1.0}
+RATES = {"hidden_learning_rate": 0.01, "last_learning_rate": 0.01, "threshold": 1.0}
 
 
 def test_the_kernel_is_that_of_automatic_derivatives():
@@ -51,13 +51,13 @@ def test_steps_go_as_the_inverse_decay_and_do_not_depend_on_decay_where_the_star
     labels = np.repeat([0, 1], 10)
     kept = np.arange(20) % 10 < 2
     data = images[kept], labels[kept], images[~kept], labels[~kept]
-    assert lazy.lazy_step(START, *data, decay=0.0, **RATES) == 0
+    assert lazy.lazy_step(START, *data, weight_decay=0.0, **RATES) == 0
     large = lazy.shrunk(START, 100.0, 100.0)
-    slow, fast = (lazy.lazy_step(large, *data, decay=decay, **RATES) for decay in (0.1, 1.0))
+    slow, fast = (lazy.lazy_step(large, *data, weight_decay=decay, **RATES) for decay in (0.1, 1.0))
     assert 0 < fast < np.inf
     assert slow == pytest.approx(fast * np.log1p(-0.01) / np.log1p(-0.001), rel=1e-9)
-    assert np.isinf(lazy.lazy_step(large, *data, decay=0.0, **RATES))
-    assert np.isnan(lazy.lazy_step(large, *data, decay=100.0, **RATES))
+    assert np.isinf(lazy.lazy_step(large, *data, weight_decay=0.0, **RATES))
+    assert np.isnan(lazy.lazy_step(large, *data, weight_decay=100.0, **RATES))
 
 
 def test_layers_of_two_rates_shrink_together_by_their_mean():

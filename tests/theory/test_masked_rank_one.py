@@ -19,14 +19,14 @@ def mask(seed, size=6, pairs=14):
 
 def test_velocity_is_minus_the_gradient_of_the_loss():
     trained, (u, v, s) = mask(0), start(0)
-    rates = np.concatenate([np.ravel(part) for part in model.velocity(u, v, s, trained)])
+    rates = np.concatenate([np.ravel(part) for part in model.velocity((u, v, s), trained)])
     state, step = np.concatenate([u, v, [s]]), 1e-6
     for index in range(state.size):
         ends = []
         for sign in (1, -1):
             moved = state.copy()
             moved[index] += sign * step
-            ends.append(model.loss(moved[:6], moved[6:12], moved[12], trained))
+            ends.append(model.loss((moved[:6], moved[6:12], moved[12]), trained))
         # Central differences: an error of order step^2 and of rounding/step.
         assert rates[index] == pytest.approx(-(ends[0] - ends[1]) / (2 * step), abs=1e-6)
 
@@ -34,12 +34,12 @@ def test_velocity_is_minus_the_gradient_of_the_loss():
 @pytest.mark.parametrize("seed", range(4))
 def test_the_whole_flow_conserves_both_invariants_and_lowers_the_loss(seed):
     trained, (u, v, s) = mask(seed), start(seed, sigma=0.5)
-    left, right, scale = model.flow(np.linspace(0, 20, 30), trained, u, v, s)
+    left, right, scale = model.flow((u, v, s), np.linspace(0, 20, 30), trained)
     for weight in (left, right):
         conserved = (weight**2).sum(axis=1) - scale**2
         # The solver's relative tolerance is 1e-11 per step, over some hundreds of steps.
         np.testing.assert_allclose(conserved, conserved[0], atol=1e-8)
-    losses = [model.loss(*state, trained) for state in zip(left, right, scale, strict=True)]
+    losses = [model.loss(state, trained) for state in zip(left, right, scale, strict=True)]
     assert (np.diff(losses) <= 1e-10).all()
     assert losses[-1] < losses[0]
 
@@ -51,8 +51,8 @@ def test_zero_loss_on_a_connected_mask_is_generalisation_and_all_else_is_stuck_t
         if not routing.is_connected(trained):
             continue
         u, v, s = start(seed, sigma=0.3)
-        left, right, scale = (part[-1] for part in model.flow([0, 200.0], trained, u, v, s))
-        final = model.loss(left, right, scale, trained)
+        left, right, scale = (part[-1] for part in model.flow((u, v, s), [0, 200.0], trained))
+        final = model.loss((left, right, scale), trained)
         if final < 1e-12:
             solved += 1
             # An error of 1e-6 per trained pair is passed on along paths of at most 11 of them.
@@ -66,7 +66,7 @@ def test_zero_loss_on_a_connected_mask_is_generalisation_and_all_else_is_stuck_t
 def test_zero_loss_on_a_disconnected_mask_leaves_the_cross_pairs_free():
     trained = np.kron(np.eye(2, dtype=int), np.ones((3, 3), int))
     u, v = np.repeat([2.0, 1.0], 3), np.repeat([0.5, 1.0], 3)
-    assert model.loss(u, v, 1.0, trained) == 0
+    assert model.loss((u, v, 1.0), trained) == 0
     assert set(np.outer(u, v).ravel()) == {1.0, 2.0, 0.5}
 
 
@@ -75,10 +75,10 @@ def test_the_escape_time_is_the_blow_up_time_and_a_bounded_remainder(seed):
     from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow
 
     trained = mask(seed)
-    unit = blow_up_time(early_flow(trained, *start(seed)))
+    unit = blow_up_time(early_flow(start(seed), trained))
     remainders = []
     for sigma in (1e-2, 1e-4, 1e-6):
-        time, *_ = model.escape(trained, *start(seed, sigma=sigma), fraction=0.8)
+        time, *_ = model.escape(start(seed, sigma=sigma), trained, fraction=0.8)
         remainders.append(time - unit / sigma)
         # Not -log(sigma): the product with sigma is constant over four decades.
         assert time * sigma == pytest.approx(unit, rel=20 * sigma)
@@ -93,7 +93,7 @@ def test_misalignment_at_escape_falls_with_the_predicted_power_of_sigma(width):
     for seed in range(3):
         left = []
         for sigma in (1e-5, 1e-7):
-            _, u, v, _ = model.escape(trained, *start(seed, 10, 10, sigma=sigma))
+            _, u, v, _ = model.escape(start(seed, 10, 10, sigma=sigma), trained)
             left.append(model.misalignment(u, v, trained))
         fitted = np.log(left[0] / left[1]) / np.log(1e-5 / 1e-7)
         # Other modes, weaker by sigma^((s_2 - s_3)/s_1), bend the law by a few hundredths here.
@@ -152,19 +152,19 @@ def test_a_mask_too_hard_to_fit_is_never_escaped():
     # Without a rank-one fit below it, the level is not reached: zero loss needs s u_i v_j = 1.
     trained = np.ones((2, 2))
     time, *_ = model.escape(
-        trained, np.array([1.0, -1.0]), np.array([1.0, -1.0]), 1e-3, fraction=0.4
+        (np.array([1.0, -1.0]), np.array([1.0, -1.0]), 1e-3), trained, fraction=0.4
     )
     assert np.isnan(time)
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`left_start` must have length 6, but has length 5"):
-        model.flow([0.0], mask(0), np.ones(5), np.ones(6), 1.0)
+    with pytest.raises(ArgumentError, match=r"`start\[0\]` must have length 6, but has length 5"):
+        model.flow((np.ones(5), np.ones(6), 1.0), [0.0], mask(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must train at least one pair"):
-        model.flow([0.0], np.zeros((2, 2)), np.ones(2), np.ones(2), 1.0)
+        model.flow((np.ones(2), np.ones(2), 1.0), [0.0], np.zeros((2, 2)))
     with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
-        model.flow([2.0, 1.0], mask(0), np.ones(6), np.ones(6), 1.0)
+        model.flow((np.ones(6), np.ones(6), 1.0), [2.0, 1.0], mask(0))
     with pytest.raises(ArgumentError, match="`fraction` must be greater than 0"):
-        model.escape(mask(0), np.ones(6), np.ones(6), 1.0, fraction=0.0)
+        model.escape((np.ones(6), np.ones(6), 1.0), mask(0), fraction=0.0)
     with pytest.raises(ArgumentError, match="`singular_values` must have a positive one"):
         model.alignment_exponent([0.0, 0.0])

@@ -24,8 +24,8 @@ def test_the_end_has_zero_loss_and_conserves_what_the_flow_conserves(sigma):
         random = np.random.default_rng(seed)
         mask = sparse(6, 9, random.uniform(1, 5), random).astype(float)
         u, v, s = start(seed, mask, sigma)
-        end = end_of_training(mask, u, v, s)
-        assert loss(end.left, end.right, end.scale, mask) < 1e-20
+        end = end_of_training((u, v, s), mask)
+        assert loss((end.left, end.right, end.scale), mask) < 1e-20
         whole = max((end.left**2).sum(), (end.right**2).sum(), end.scale**2)
         for weights, before in ((end.left, u), (end.right, v)):
             kept = before @ before - s**2
@@ -41,7 +41,7 @@ def test_the_end_tends_to_the_ratio_of_the_numbers_of_domains_as_the_square_of_t
     trained = MASK.any(1)[:, None] & MASK.any(0)[None, :]
     gaps = []
     for sigma in (1e-3, 1e-4):
-        products = end_of_training(MASK, *start(1, sigma=sigma)).products
+        products = end_of_training(start(1, sigma=sigma), MASK).products
         gaps.append(np.abs(products / across_scale(MASK) - 1)[trained].max())
         assert products[~trained].max() < 10 * sigma
     assert gaps[0] / gaps[1] == pytest.approx(100, rel=1e-3)
@@ -50,14 +50,14 @@ def test_the_end_tends_to_the_ratio_of_the_numbers_of_domains_as_the_square_of_t
 @pytest.mark.parametrize("seed", [0, 2, 5])
 def test_the_whole_flow_ends_there(seed):
     u, v, s = start(seed, sigma=1e-2)
-    times = np.array([40 * blow_up_time(early_flow(MASK, u, v, s))])
-    left, right, scale = (weights[-1] for weights in flow(times, MASK, u, v, s))
-    assert loss(left, right, scale, MASK) < 1e-12
-    end = end_of_training(MASK, u, v, s)
+    times = np.array([40 * blow_up_time(early_flow((u, v, s), MASK))])
+    left, right, scale = (weights[-1] for weights in flow((u, v, s), times, MASK))
+    assert loss((left, right, scale), MASK) < 1e-12
+    end = end_of_training((u, v, s), MASK)
     np.testing.assert_allclose(np.abs(left), end.left, rtol=1e-5)
     np.testing.assert_allclose(np.abs(right), end.right, rtol=1e-5)
     assert abs(scale) == pytest.approx(end.scale, rel=1e-5)
-    first, second = component_signs(MASK, u, v, s)
+    first, second = component_signs((u, v, s), MASK)
     assert (first == 0).tolist() == [False] * 5 + [True]
     known = np.outer(first, second) != 0
     product = scale * np.outer(left, right)

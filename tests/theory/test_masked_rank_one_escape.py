@@ -22,6 +22,10 @@ def draw(seed, rows=6, columns=6, pairs=14):
     )
 
 
+def flow_of(trained, *start):
+    return escape.early_flow(start, trained)
+
+
 def integrate(trained, u, v, s, times):
     """u, v, s and the integral of s by SciPy, from the linearised equations as they stand."""
     rows = u.size
@@ -58,7 +62,7 @@ def place_at(early, time):
 
 
 SEEDS = range(16)
-TURNING = [seed for seed in SEEDS if math.isfinite(escape.early_flow(*draw(seed)).turning_point)]
+TURNING = [seed for seed in SEEDS if math.isfinite(flow_of(*draw(seed)).turning_point)]
 
 
 def test_the_draws_below_hold_both_kinds_of_starts():
@@ -66,7 +70,7 @@ def test_the_draws_below_hold_both_kinds_of_starts():
 
 
 def assert_closed_forms_are_the_flow(trained, u, v, s):
-    early = escape.early_flow(trained, u, v, s)
+    early = escape.early_flow((u, v, s), trained)
     times = np.array([0.1, 0.4, 0.7, 0.9]) * escape.blow_up_time(early)
     for time, (left, right, scale, progress) in zip(
         times, integrate(trained, u, v, s, times), strict=True
@@ -100,7 +104,7 @@ def test_closed_forms_hold_from_a_scale_of_zero(seed):
 @pytest.mark.parametrize("seed", TURNING)
 def test_the_scale_changes_sign_at_the_turning_point(seed):
     trained, u, v, s = draw(seed)
-    early = escape.early_flow(trained, u, v, s)
+    early = escape.early_flow((u, v, s), trained)
     turned = escape.time_at(early, early.turning_point)
     assert escape.time_at(early, early.turning_point, returning=True) == turned
     (_, _, scale, progress) = integrate(trained, u, v, s, [turned])[0]
@@ -116,7 +120,7 @@ def test_a_fifth_of_gaussian_starts_turns_and_half_first_oppose():
     draws = 400
     for seed in range(draws):
         trained, u, v, s = draw(seed)
-        early = escape.early_flow(trained, u, v, s)
+        early = escape.early_flow((u, v, s), trained)
         turned += math.isfinite(early.turning_point)
         opposed += early.sign * (u @ trained @ v) < 0
     # Four standard errors of a count; opposition is exactly one half by the symmetry u -> -u.
@@ -126,7 +130,7 @@ def test_a_fifth_of_gaussian_starts_turns_and_half_first_oppose():
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_time_runs_from_zero_to_the_blow_up(seed):
-    early = escape.early_flow(*draw(seed))
+    early = flow_of(*draw(seed))
     assert escape.time_at(early, 0.0) == 0
     end = escape.blow_up_time(early)
     back = math.isfinite(early.turning_point)
@@ -139,28 +143,28 @@ def test_time_runs_from_zero_to_the_blow_up(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_restarting_on_the_way_changes_nothing(seed):
     trained, u, v, s = draw(seed)
-    early = escape.early_flow(trained, u, v, s)
+    early = escape.early_flow((u, v, s), trained)
     end = escape.blow_up_time(early)
     place, scale = place_at(early, 0.6 * end)
     left, right, log_size = escape.early_weights(early, place)
     size = math.exp(log_size)
-    again = escape.early_flow(trained, left * size, right * size, early.sign * scale)
+    again = escape.early_flow((left * size, right * size, early.sign * scale), trained)
     assert escape.blow_up_time(again) == pytest.approx(0.4 * end, rel=1e-8)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_rescaling_a_start_rescales_time_exactly(seed):
     trained, u, v, s = draw(seed)
-    unit = escape.early_flow(trained, u, v, s)
-    small = escape.early_flow(trained, 1e-6 * u, 1e-6 * v, 1e-6 * s)
+    unit = escape.early_flow((u, v, s), trained)
+    small = escape.early_flow((1e-6 * u, 1e-6 * v, 1e-6 * s), trained)
     assert small.turning_point == pytest.approx(unit.turning_point, rel=1e-9)
     assert escape.blow_up_time(small) == pytest.approx(1e6 * escape.blow_up_time(unit), rel=1e-9)
 
 
 def test_the_gauge_changes_signs_only():
     trained, u, v, s = draw(7)
-    one = escape.early_flow(trained, u, v, s)
-    other = escape.early_flow(trained, -u, v, -s)
+    one = escape.early_flow((u, v, s), trained)
+    other = escape.early_flow((-u, v, -s), trained)
     assert one.sign == -other.sign
     assert escape.blow_up_time(one) == pytest.approx(escape.blow_up_time(other), rel=1e-12)
     np.testing.assert_allclose(
@@ -170,7 +174,7 @@ def test_the_gauge_changes_signs_only():
 
 def test_one_mode_has_the_closed_form_of_a_growing_exponential():
     # T = 1, u = v = s = a: all three stay equal, ds/dt = s^2, s = a/(1 - a t), S = -log(1 - a t).
-    early = escape.early_flow([[1.0]], [0.25], [0.25], 0.25)
+    early = escape.early_flow(([0.25], [0.25], 0.25), [[1.0]])
     assert escape.blow_up_time(early) == pytest.approx(4, rel=1e-11)
     assert escape.time_at(early, math.log(4)) == pytest.approx(3, rel=1e-11)
     assert escape.squared_scale(early, math.log(4)) == pytest.approx(1, rel=1e-11)
@@ -179,13 +183,13 @@ def test_one_mode_has_the_closed_form_of_a_growing_exponential():
 
 def test_starts_that_oppose_each_other_exactly_are_refused():
     # u = -v = s: s = a/(1 + a t) decays for ever.
-    with pytest.raises(ArgumentError, match="`left_start` must have a part that grows"):
-        escape.early_flow([[1.0]], [0.25], [-0.25], 0.25)
+    with pytest.raises(ArgumentError, match="`start` must have a part that grows"):
+        escape.early_flow(([0.25], [-0.25], 0.25), [[1.0]])
 
 
 def test_opposed_weights_with_a_small_scale_turn_in_closed_form():
     # T = 1, u = -v = a, s = b < a: F = b^2 + a^2 (e^(-2S) - 1) is zero at S = -log(1 - b^2/a^2)/2.
-    early = escape.early_flow([[1.0]], [0.5], [-0.5], 0.3)
+    early = escape.early_flow(([0.5], [-0.5], 0.3), [[1.0]])
     assert early.turning_point == pytest.approx(-math.log(0.64) / 2, rel=1e-13)
     # u' = -s u and s' = -u^2 = -(s^2 + .16): s = .4 tan(c - .4 t), zero at .4 t = c, infinite pi/2 on.
     c = math.atan(0.3 / 0.4)
@@ -197,7 +201,7 @@ def test_opposed_weights_with_a_small_scale_turn_in_closed_form():
 def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
     trained = routing.circulant(6, 4)
     _, u, v, s = draw(1)
-    early = escape.early_flow(trained, u, v, s)
+    early = escape.early_flow((u, v, s), trained)
     left, right, log_size = escape.early_weights(early, 1e4)
     assert log_size == pytest.approx(4e4)
     np.testing.assert_allclose(left / left[0], 1, rtol=1e-12)
@@ -205,7 +209,7 @@ def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
 
 
 def test_squared_scale_is_exact_at_the_start_and_convex():
-    early = escape.early_flow(*draw(2))
+    early = flow_of(*draw(2))
     assert escape.squared_scale(early, 0.0) == early.start**2
     values = np.array([escape.squared_scale(early, place) for place in np.linspace(-2, 2, 41)])
     assert (np.diff(values, 2) > 0).all()
@@ -213,7 +217,7 @@ def test_squared_scale_is_exact_at_the_start_and_convex():
 
 def test_bad_arguments_are_refused():
     for seed in (TURNING[0], next(seed for seed in SEEDS if seed not in TURNING)):
-        early = escape.early_flow(*draw(seed))
+        early = flow_of(*draw(seed))
         with pytest.raises(ArgumentError, match="`progress` must lie between 0 and the turning"):
             escape.time_at(early, -1.0)
     with pytest.raises(ArgumentError, match="`progress` must be at most the turning point inf"):

@@ -7,7 +7,7 @@ from foretrain.theory.mixed_race import (
     RANDOM_POLE,
     clock_at,
     decoupled_scheme,
-    descend,
+    descent,
     final_gains,
     gains,
     half_time,
@@ -23,7 +23,7 @@ S, D = 3.4, 0.25
 @pytest.mark.parametrize("ratio", [0.25, 1.0, 3.0])
 def test_gain_solves_the_reduction_on_its_own_clock(start, ratio):
     factors = RaceFactors(0.1, 0.1 * ratio)
-    scheme = decoupled_scheme(*start, factors)
+    scheme = decoupled_scheme(start, factors)
     end = 0.9 * min(scheme.pole, 40.0)
     right = lambda _, b: [0.1 * b[1] * b[0], 0.1 * ratio * b[0] ** 2]  # noqa: E731
     solution = solve_ivp(right, (0, end), start, rtol=1e-11, atol=1e-13, dense_output=True)
@@ -34,13 +34,13 @@ def test_gain_solves_the_reduction_on_its_own_clock(start, ratio):
 
 
 def test_balanced_start_has_the_rational_solution():
-    scheme = decoupled_scheme(0.3, 0.3, RaceFactors(0.1, 0.1))
+    scheme = decoupled_scheme((0.3, 0.3), RaceFactors(0.1, 0.1))
     assert scheme.pole == pytest.approx(1 / (0.1 * 0.3), rel=1e-14)
     assert scheme.gain(10.0) == pytest.approx((0.3 / (1 - 0.1 * 0.3 * 10)) ** 3, rel=1e-13)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda f: decoupled_scheme(0.2, 0.1, f), lambda f: random_scheme(0.2, f)]
+    "make", [lambda f: decoupled_scheme((0.2, 0.1), f), lambda f: random_scheme(0.2, f)]
 )
 def test_near_the_pole_every_start_grows_alike(make):
     factors = race_factors(12, 9)
@@ -54,13 +54,13 @@ def test_near_the_pole_every_start_grows_alike(make):
 @pytest.mark.parametrize("paths", [1, 4, 36, 144])
 def test_alone_a_scheme_takes_the_time_of_the_solved_reduction(paths):
     factors = race_factors(12, paths)
-    expected = half_learning_time(0.2, 0.1, S, D, factors)
-    assert half_time([decoupled_scheme(0.2, 0.1, factors)], S, D) == pytest.approx(
+    expected = half_learning_time((0.2, 0.1), S, D, factors)
+    assert half_time([decoupled_scheme((0.2, 0.1), factors)], S, D) == pytest.approx(
         expected, rel=1e-8
     )
     times = np.linspace(0, 2 * expected, 9)
-    b1, b2 = flow(times, 0.2, 0.1, np.array([S]), np.array([D]), factors)
-    measured = gains(times, [decoupled_scheme(0.2, 0.1, factors)], S, D)
+    b1, b2 = flow((0.2, 0.1), times, np.array([S]), np.array([D]), factors)
+    measured = gains([decoupled_scheme((0.2, 0.1), factors)], times, S, D)
     assert np.allclose(measured[:, 0], (b2 * b1**2)[:, 0], rtol=1e-5, atol=1e-6)
 
 
@@ -110,14 +110,14 @@ def test_from_small_random_weights_half_times_go_as_the_inverse_root_of_paths():
 def test_mixed_race_ends_where_its_flow_ends():
     factors = [race_factors(4, 1), race_factors(4, 4), race_factors(4, 16)]
     starts = [(0.9, 0.5), (0.4, 0.3), (0.1, 0.1)]
-    schemes = [decoupled_scheme(*s, f) for s, f in zip(starts, factors, strict=True)]
+    schemes = [decoupled_scheme(s, f) for s, f in zip(starts, factors, strict=True)]
     predicted = final_gains(schemes, S, D)
     assert predicted.sum() == pytest.approx(S / D, rel=1e-12)
     b1, b2 = (np.array(column)[:, None] for column in zip(*starts, strict=True))
     rough, fine = (
         (b2_ * b1_**2)[-1, :, 0]
         for b1_, b2_ in (
-            descend(step, round(400 / step), b1, b2, np.array([S]), np.array([D]), factors)
+            descent((b1, b2), step, round(400 / step), np.array([S]), np.array([D]), factors)
             for step in (0.02, 0.01)
         )
     )
@@ -150,15 +150,15 @@ def test_the_first_pole_wins_and_wins_all_for_small_starts(paths, scale):
 
 def test_refuses_what_cannot_race():
     factors = race_factors(4, 4)
-    with pytest.raises(ArgumentError, match="`outer_start` must not be zero"):
-        decoupled_scheme(0.0, 0.1, factors)
+    with pytest.raises(ArgumentError, match=r"`start\[0\]` must not be zero"):
+        decoupled_scheme((0.0, 0.1), factors)
     with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
         random_scheme(-1.0, factors)
     with pytest.raises(ArgumentError, match="`gain` must be above that of the start"):
-        clock_at([decoupled_scheme(1.0, 1.0, factors)], 0.5)
+        clock_at([decoupled_scheme((1.0, 1.0), factors)], 0.5)
     with pytest.raises(ArgumentError, match="`schemes` must hold one that grows"):
-        clock_at([decoupled_scheme(0.1, -0.9, RaceFactors(1.0, 1.0))], 0.5)
+        clock_at([decoupled_scheme((0.1, -0.9), RaceFactors(1.0, 1.0))], 0.5)
     with pytest.raises(ArgumentError, match="`schemes` must hold at least one"):
         clock_at([], 0.5)
     with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
-        gains(np.array([1.0, 0.5]), [random_scheme(0.1, factors)], S, D)
+        gains([random_scheme(0.1, factors)], np.array([1.0, 0.5]), S, D)

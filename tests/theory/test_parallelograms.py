@@ -98,8 +98,8 @@ def test_degrees_of_freedom_are_counted_exactly(operation):
 
 def test_a_linear_representation_is_never_excluded():
     line = np.arange(10.0)[:, None] * [1.0, -0.3] + [2, 5]
-    assert theory.held(TEN, line).all()
-    assert theory.rqi(TEN, line) == 1
+    assert theory.held(line, TEN).all()
+    assert theory.rqi(line, TEN) == 1
     training = sets(TEN, 20, 50)
     np.testing.assert_allclose(theory.gram(TEN, training) @ line, 0, atol=1e-9)
     assert (theory.degrees_of_freedom(TEN, training) >= 2).all()
@@ -109,7 +109,7 @@ def test_a_linear_representation_is_never_excluded():
 def test_random_representations_hold_next_to_nothing():
     embedding = np.random.default_rng(0).normal(size=(200, 10, 1))
     # 70 gaps of variance 4 or 6 times that of a symbol: a share of about .2 * .4 / 2 lies within .1 of zero
-    assert 0.02 < theory.rqi(TEN, embedding).mean() < 0.06
+    assert 0.02 < theory.rqi(embedding, TEN).mean() < 0.06
 
 
 @settings(max_examples=30, deadline=None)
@@ -124,8 +124,8 @@ def test_rqi_is_invariant_under_affine_maps_of_each_dimension(seed, dimensions, 
     embedding = np.arange(10.0)[:, None] + random.normal(size=(10, dimensions)) * 0.05
     scales = scale * random.uniform(0.5, 2, dimensions) * random.choice([-1, 1], dimensions)
     mapped = embedding[:, random.permutation(dimensions)] * scales + shift
-    assert theory.rqi(TEN, embedding) > 0
-    assert theory.rqi(TEN, mapped) == theory.rqi(TEN, embedding)
+    assert theory.rqi(embedding, TEN) > 0
+    assert theory.rqi(mapped, TEN) == theory.rqi(embedding, TEN)
 
 
 def test_exact_parallelograms_survive_every_affine_map():
@@ -133,9 +133,9 @@ def test_exact_parallelograms_survive_every_affine_map():
     free = np.linalg.eigh(theory.gram(TEN, sets(TEN, 14, 1)[0]))[1][:, :4]
     embedding = free @ random.normal(size=(4, 3))
     mapped = embedding @ random.normal(size=(3, 3)) + random.normal(size=3)
-    exact = theory.held(TEN, embedding, 1e-9)
+    exact = theory.held(embedding, TEN, 1e-9)
     assert 0 < exact.sum() < 70
-    assert (theory.held(TEN, mapped, 1e-9) == exact).all()
+    assert (theory.held(mapped, TEN, 1e-9) == exact).all()
 
 
 def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
@@ -144,12 +144,12 @@ def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
     unit = line.std(ddof=1)
     four = groups.addition(4)
     off = [0.2, 0.2]  # (0, 3) to (1, 2) and (1, 3) to (2, 2); (0, 2) to (1, 1) is exact
-    assert theory.held(four, line, 0.2 / unit * 1.001).sum() == 3
-    assert theory.held(four, line, 0.2 / unit * 0.999).sum() == 3 - len(off)
+    assert theory.held(line, four, 0.2 / unit * 1.001).sum() == 3
+    assert theory.held(line, four, 0.2 / unit * 0.999).sum() == 3 - len(off)
 
 
 def test_a_representation_that_collapsed_holds_nothing():
-    assert not theory.held(TEN, np.ones((10, 1))).any()
+    assert not theory.held(np.ones((10, 1)), TEN).any()
 
 
 def test_predicted_accuracy_by_its_definition():
@@ -203,7 +203,7 @@ def test_ideal_is_what_every_representation_has_that_obeys_the_training_set():
     random = np.random.default_rng(0).normal(size=(30, 10, 1))
     obeying = vectors @ (np.where(values < 1e-9, 1, 0)[..., None] * random)
     closed = theory.ideal(TEN, training)
-    real = theory.held(TEN, obeying, 1e-7)
+    real = theory.held(obeying, TEN, 1e-7)
     assert (closed == real).all()
     assert (closed.mean(-1) >= theory.inside(TEN, training).mean(-1)).all()
 
@@ -265,7 +265,7 @@ APART = groups.Operation(np.arange(4).reshape(2, 2), PAIRS, np.arange(4), False,
 def test_two_symbols_need_nothing():
     two = groups.addition(2)
     assert theory.unique_linear_probability(two, 5, np.random.default_rng(0)).tolist() == [1, 1, 1]
-    assert theory.rqi(two, np.array([[0.0], [1.0]])) == 1
+    assert theory.rqi(np.array([[0.0], [1.0]]), two) == 1
 
 
 @pytest.mark.parametrize("operation", [groups.addition(2), APART])
@@ -273,7 +273,7 @@ def test_without_parallelograms_accuracy_is_what_was_trained(operation):
     training = np.tri(len(operation.samples), dtype=bool)
     ideal = theory.ideal(operation, training)
     assert ideal.shape == (len(training), 0)
-    assert (theory.share(ideal) == 1).all()
+    assert (theory.fraction(ideal) == 1).all()
     predicted = theory.predicted_accuracy(operation, training, ideal)
     assert predicted == pytest.approx(training.mean(1))
     assert theory.predicted_accuracy(operation, training[0], ideal[0]) == predicted[0]
@@ -310,7 +310,7 @@ def test_a_circle_has_the_sums_of_a_label_on_one_line_through_its_middle(symbols
     np.testing.assert_allclose((total**2 / label).imag, 0, atol=1e-12)
     assert ((total**2 / label).real > 1e-3).all()
     flat = np.stack([circle.real, circle.imag], axis=1)
-    assert theory.rqi(operation, flat) < 0.1  # their lengths differ
+    assert theory.rqi(flat, operation) < 0.1  # their lengths differ
 
 
 def test_with_an_even_number_of_symbols_opposite_places_cancel():
@@ -326,15 +326,15 @@ def test_rotations_of_the_plane_satisfy_all_products_of_a_cyclic_group(symbols):
     rotation = np.moveaxis(
         np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]), -1, 0
     )
-    assert theory.held_by_matrices(groups.cyclic(symbols, ordered=True), rotation, 1e-20).all()
+    assert theory.held_by_matrices(rotation, groups.cyclic(symbols, ordered=True), 1e-20).all()
 
 
 def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_not():
     matrices = groups.permutation_matrices(3)
-    assert theory.held_by_matrices(S3, np.stack([matrices, -7 * matrices]), 1e-20).all()
+    assert theory.held_by_matrices(np.stack([matrices, -7 * matrices]), S3, 1e-20).all()
     random = np.random.default_rng(0).normal(size=(50, 6, 3, 3))
     # each entry of a product has variance 3, of a difference 6: the mean of nine is hardly ever below .5
-    assert theory.held_by_matrices(S3, random).mean() < 0.01
+    assert theory.held_by_matrices(random, S3).mean() < 0.01
 
 
 @pytest.mark.parametrize(
@@ -343,19 +343,19 @@ def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_n
         (lambda: theory.ideal(TEN, np.ones(54, bool)), "hold true or false for each of 55"),
         (lambda: theory.gram(TEN, np.ones(55)), "dtype float64"),
         (lambda: theory.gram(TEN, np.zeros((3, 55), bool)), "hold 1 to 55 samples"),
-        (lambda: theory.rqi(TEN, np.ones((9, 1))), "10 symbols"),
-        (lambda: theory.rqi(TEN, np.ones((10, 1)), 0), "greater than 0"),
-        (lambda: theory.held_by_matrices(S3, np.ones((6, 2, 3))), "be square"),
-        (lambda: theory.held_by_matrices(S3, np.ones((5, 3, 3))), "each of 6 symbols"),
+        (lambda: theory.rqi(np.ones((9, 1)), TEN), "10 symbols"),
+        (lambda: theory.rqi(np.ones((10, 1)), TEN, 0), "greater than 0"),
+        (lambda: theory.held_by_matrices(np.ones((6, 2, 3)), S3), "be square"),
+        (lambda: theory.held_by_matrices(np.ones((5, 3, 3)), S3), "each of 6 symbols"),
         (lambda: theory.implied(TEN, np.ones(69, bool)), "each of 70 parallelograms"),
         (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=[56]), "between 1 and 55"),
         (lambda: theory.unique_linear_probability(TEN, 0, ANY), "`draws` must be at least 1"),
         (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=56), "between 1 and 55"),
         (lambda: theory.ideal(TEN, np.ones((0, 55), bool)), "one set at least"),
-        (lambda: theory.rqi(TEN, [["a"]] * 10), "`embedding` must hold real numbers"),
-        (lambda: theory.rqi(TEN, 1j * np.ones((10, 1))), "`embedding` must hold real numbers"),
-        (lambda: theory.rqi(TEN, [[1], [1, 2]]), "`embedding` must hold rows of one length"),
-        (lambda: theory.rqi(TEN, np.ones((10, 0))), "one dimension at least"),
+        (lambda: theory.rqi([["a"]] * 10, TEN), "`embedding` must hold real numbers"),
+        (lambda: theory.rqi(1j * np.ones((10, 1)), TEN), "`embedding` must hold real numbers"),
+        (lambda: theory.rqi([[1], [1, 2]], TEN), "`embedding` must hold rows of one length"),
+        (lambda: theory.rqi(np.ones((10, 0)), TEN), "one dimension at least"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, words):

@@ -59,16 +59,16 @@ STORED = {"steps": 60, "every": 3, "tolerance": 0.0}
 @pytest.mark.parametrize("decay", [0.0, 0.4])
 def test_descent_at_rank_one_is_that_of_the_four_numbers(decay):
     target, start = drawn()
-    losses = factorization_losses("sgd_decay", target, start, 0.03, decay, **STORED)
+    losses = factorization_losses(start, 0.03, target, "sgd_decay", decay, **STORED)
     for seed in range(2):
         four = rank_one.reduce(*start[:, seed, 0], *target[:, seed, 0])
-        path = rank_one.descent(four, 60, 0.03, decay, every=3)
+        path = rank_one.descent(four, 0.03, 60, decay, every=3)
         np.testing.assert_allclose(losses[:, seed], rank_one.loss(path), rtol=1e-11)
 
 
 def test_descent_of_several_components_is_that_of_the_matrices():
     target, start = drawn(rank=3)
-    losses = factorization_losses("sgd", target, start, 0.03, 0.0, **STORED)
+    losses = factorization_losses(start, 0.03, target, "sgd", 0.0, **STORED)
     for seed in range(2):
         (a, b), (x, y) = target[:, seed], start[:, seed]
         for stored in losses[:, seed]:
@@ -82,8 +82,8 @@ def test_what_decay_leaves_of_the_loss_falls_as_the_second_mean_forgets():
     target, start = drawn(size=50, rank=2)
     stored = {"steps": 1000, "every": 200, "tolerance": 0.0}
     with patch.object(published_rules, "BETAS", (0.9, 0.995)):
-        losses = factorization_losses("adamw", target, start, 0.002, 1.0, **stored)
-        without = factorization_losses("adamw", target, start, 0.002, 0.0, **stored)
+        losses = factorization_losses(start, 0.002, target, "adamw", 1.0, **stored)
+        without = factorization_losses(start, 0.002, target, "adamw", 0.0, **stored)
         expected = np.log(forgetting(1000) / forgetting(600))
     fell = np.log(losses[5] / losses[3]) / expected
     # Entries of 1/sqrt(50), whose squares slow it by some 5/50.
@@ -94,8 +94,8 @@ def test_what_decay_leaves_of_the_loss_falls_as_the_second_mean_forgets():
 @pytest.mark.parametrize("optimizer", ["adam", "adamw"])
 def test_both_factors_are_trained_alike(optimizer):
     target, start = drawn()
-    losses = factorization_losses(optimizer, target, start, 0.01, 0.2, **STORED)
-    exchanged = factorization_losses(optimizer, target[::-1], start[::-1], 0.01, 0.2, **STORED)
+    losses = factorization_losses(start, 0.01, target, optimizer, 0.2, **STORED)
+    exchanged = factorization_losses(start[::-1], 0.01, target[::-1], optimizer, 0.2, **STORED)
     np.testing.assert_allclose(losses, exchanged, rtol=1e-12)
     assert (losses[-1] < losses[0]).all()
 
@@ -103,9 +103,9 @@ def test_both_factors_are_trained_alike(optimizer):
 def test_it_ends_where_all_have_learned_or_none_is_finite():
     target, start = drawn()
     learned = {**STORED, "tolerance": 0.05, "steps": 3000}
-    losses = factorization_losses("sgd", target, start, 0.03, 0.0, **learned)
+    losses = factorization_losses(start, 0.03, target, "sgd", 0.0, **learned)
     assert (losses[-1] <= 0.05).all()
     assert not (losses[-2] <= 0.05).all()
     with np.errstate(over="ignore", invalid="ignore"):
-        burst = factorization_losses("sgd", target, start, 1e6, 0.0, **{**STORED, "steps": 3000})
+        burst = factorization_losses(start, 1e6, target, "sgd", 0.0, **{**STORED, "steps": 3000})
     assert len(burst) < 100

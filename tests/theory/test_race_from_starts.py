@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from foretrain.errors import ArgumentError
 from foretrain.theory.mixed_race import gains, random_scheme
 from foretrain.theory.pathway_race import race_factors
-from foretrain.theory.race_from_starts import common, follow
+from foretrain.theory.race_from_starts import common, flow
 
 S, D = np.array([3.4, 1.6, 0.75]), np.array([0.25, 0.2, 0.25])
 TIMES = np.linspace(0, 60, 31)
@@ -23,7 +23,7 @@ def test_one_domain_alone_is_the_whole_network():
     first, last = (scale * orthogonal(random, width, 3) for _ in range(2))
     hidden = scale * orthogonal(random, width, width)
     factors = race_factors(1, 1)
-    found = follow(TIMES, [common(first[None], hidden[None], last[None])], [factors], S, D)
+    found = flow([common(first[None], hidden[None], last[None])], TIMES, S, D, [factors])
 
     def velocity(_, state):
         w1, w2, w3 = np.split(state, [3 * width, 3 * width + width**2])
@@ -54,9 +54,9 @@ def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a
         closed.append(random_scheme(size * scale, factors))
         shares.append(factors)
     for some in (slice(0, 1), slice(None)):
-        found = follow(10 * TIMES, schemes[some], shares[some], s, d)
+        found = flow(schemes[some], 10 * TIMES, s, d, shares[some])
         assert found.gain[..., 0] == pytest.approx(
-            gains(10 * TIMES, closed[some], *s, *d), rel=1e-3, abs=1e-5
+            gains(closed[some], 10 * TIMES, *s, *d), rel=1e-3, abs=1e-5
         )
 
 
@@ -67,7 +67,7 @@ def test_a_start_a_tenth_larger_is_sooner_by_as_much():
     for scale in (0.02, 0.022):
         start = common(scale * first[None], scale * hidden[None], scale * last[None])
         times = np.linspace(0, 2.0 / scale, 500)
-        gain = follow(times, [start], [race_factors(1, 1)], S, D).gain[:, 0, 0]
+        gain = flow([start], times, S, D, [race_factors(1, 1)]).gain[:, 0, 0]
         at.append(np.interp(S[0] / D[0] / 2, gain, times))
     assert at[0] / at[1] == pytest.approx(1.1, rel=0.01)
 
@@ -79,7 +79,7 @@ def test_refuses_what_does_not_stay_on_planes_and_times_that_go_back():
         common(first, hidden, last)
     turned = common(first, orthogonal(random, 30, 30)[None], last)
     with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
-        follow([1.0, 0.0], [turned], [race_factors(1, 1)], S[:2], D[:2])
+        flow([turned], [1.0, 0.0], S[:2], D[:2], [race_factors(1, 1)])
     many = common(*(np.repeat(a, 2, 0) for a in (first, orthogonal(random, 30, 30)[None], last)))
-    with pytest.raises(ArgumentError, match="`schemes` must have at most one of several modules"):
-        follow([0.0, 1.0], [many, many], [race_factors(1, 1)] * 2, S[:2], D[:2])
+    with pytest.raises(ArgumentError, match="`start` must have at most one of several modules"):
+        flow([many, many], [0.0, 1.0], S[:2], D[:2], [race_factors(1, 1)] * 2)

@@ -36,7 +36,7 @@ def as_rows(state):
 def test_discrete_reduction_is_descent_on_the_vectors_at_any_step(learning_rate, weight_decay):
     x, y, a, b = draw(1)
     path, losses = full_descent(x, y, a, b, 200, learning_rate, weight_decay)
-    reduced = rank_one.descent(reduce(x, y, a, b), 200, learning_rate, weight_decay)
+    reduced = rank_one.descent(reduce(x, y, a, b), learning_rate, 200, weight_decay)
     # Rounding only: sums over 100 entries, 200 steps near a saddle that stretches errors by about
     # 1/init overlap = 10.
     np.testing.assert_allclose(
@@ -50,7 +50,7 @@ def test_descent_tends_to_the_flow_at_first_order_in_the_step():
     rates, deviations = np.array([1e-2, 1e-3, 1e-4]), []
     for rate in rates:
         steps = round(horizon / rate)
-        discrete = rank_one.descent(start, steps, rate, weight_decay)
+        discrete = rank_one.descent(start, rate, steps, weight_decay)
         flow = rank_one.flow(start, rate * np.arange(steps + 1), weight_decay)
         deviations.append(np.abs(loss(discrete) - loss(flow)).max())
     slope = np.polyfit(np.log(rates), np.log(deviations), 1)[0]
@@ -168,9 +168,9 @@ def test_gradient_terms_add_up_to_the_gradient():
 def test_a_batch_of_starts_descends_as_each_alone():
     starts = [reduce(*draw(seed)) for seed in (16, 17, 18)]
     batch = RankOneState(*np.transpose([as_rows(start) for start in starts]))
-    together = as_rows(rank_one.descent(batch, 30, 0.05, 0.1))
+    together = as_rows(rank_one.descent(batch, 0.05, 30, 0.1))
     for index, start in enumerate(starts):
-        alone = as_rows(rank_one.descent(start, 30, 0.05, 0.1))
+        alone = as_rows(rank_one.descent(start, 0.05, 30, 0.1))
         np.testing.assert_array_equal(together[:, :, index], alone)
 
 
@@ -182,7 +182,7 @@ def test_exchanging_x_and_y_exchanges_the_numbers():
 
 
 def test_a_diverging_descent_is_given_as_it_is():
-    path = rank_one.descent(RankOneState(1.0, 1.0, 5.0, 5.0), 50, 10.0)
+    path = rank_one.descent(RankOneState(1.0, 1.0, 5.0, 5.0), 10.0, 50)
     assert not np.isfinite(as_rows(path)[:, -1]).all()
 
 
@@ -202,6 +202,6 @@ def test_user_errors_name_the_argument():
     with pytest.raises(ArgumentError, match="`weight_decay` must be at least 0, but is -1"):
         rank_one.flow(good, [1.0], -1.0)
     with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, but is 0"):
-        rank_one.descent(good, 3, 0.0)
+        rank_one.descent(good, 0.0, 3)
     with pytest.raises(ArgumentError, match="`steps` must be at least 0, but is -1"):
-        rank_one.descent(good, -1, 0.1)
+        rank_one.descent(good, 0.1, -1)

@@ -139,7 +139,7 @@ def test_a_start_below_the_plateau_has_none():
 
 def test_a_start_without_signal_never_leaves_the_plateau():
     opposed = RankOneState(0.1, -0.1, 0.0, 0.0)
-    assert plateau(opposed, horizon=5.0).end == np.inf
+    assert plateau(opposed, until=5.0).end == np.inf
     assert plateau_estimate(opposed).end == np.inf
 
 
@@ -149,8 +149,8 @@ def test_user_errors_name_the_argument():
         plateau(start, level=1.0)
     with pytest.raises(ArgumentError, match="`level` must be greater than 0, but is 0"):
         plateau_estimate(start, level=0.0)
-    with pytest.raises(ArgumentError, match="`horizon` must be greater than 0"):
-        plateau(start, horizon=0.0)
+    with pytest.raises(ArgumentError, match="`until` must be greater than 0"):
+        plateau(start, until=0.0)
     with pytest.raises(ArgumentError, match="`dimension` must be at least 2, but is 1"):
         typical_start(1)
     with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):

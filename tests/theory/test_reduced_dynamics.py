@@ -26,18 +26,18 @@ def test_xor_reduces_to_one_mode_per_pathway_with_the_closed_solution():
     )
     np.testing.assert_allclose(reduction.input_variances, np.full((4, 1), 1 / 2), rtol=1e-14)
     start, times = 0.1, np.linspace(0, 40, 81)
-    states = flow(reduction, decoupled_start(reduction, start), times)
+    states = flow(decoupled_start(start, reduction), times, reduction)
     s, d, a0 = np.sqrt(2) / 4, 1 / 2, start**2
     strength = (s / d) / (1 - (1 - s / (d * a0)) * np.exp(-2 * s * times))  # eq. (21), tau = 1
     # Integrated at a relative tolerance of 1e-10.
-    found = mode_strengths(reduction, states)[..., 0]
+    found = mode_strengths(states, reduction)[..., 0]
     np.testing.assert_allclose(found, np.tile(strength, (4, 1)).T, rtol=1e-7)
     expected = 1 / 2 - np.sqrt(2) * strength + strength**2  # eq. (23)
-    np.testing.assert_allclose(loss(reduction, states), expected, atol=1e-8)
+    np.testing.assert_allclose(loss(states, reduction), expected, atol=1e-8)
     half = np.log(s / (d * a0) - 1) / (2 * s)
     fine = np.linspace(half - 1, half + 1, 2001)
-    states = flow(reduction, start, fine)
-    np.testing.assert_allclose(half_learning_times(reduction, fine, states), half, rtol=1e-7)
+    states = flow(start, fine, reduction)
+    np.testing.assert_allclose(half_learning_times(states, fine, reduction), half, rtol=1e-7)
 
 
 def test_small_random_weights_follow_the_reduction_from_their_growing_part():
@@ -55,16 +55,16 @@ def test_small_random_weights_follow_the_reduction_from_their_growing_part():
         losses.append(statistics_loss(statistics, weights))
         gradient = statistics_gradient(statistics, weights)
         weights = {name: weights[name] - rate * gradient[name] for name in weights}
-    predicted = loss(reduction, descent(reduction, decoupled_start(reduction, start), rate, steps))
+    predicted = loss(descent(decoupled_start(start, reduction), rate, steps, reduction), reduction)
     assert losses[-1] < 1e-6
     # The part left out is of the order of the initial strength, N_h sigma_0^2 = 1.3e-4, times the slope of the curve.
     np.testing.assert_allclose(predicted, losses, rtol=0, atol=1e-3 * losses[0])
 
 
 def total_map(reduction, statistics, start, path):
-    states = flow(reduction, decoupled_start(reduction, start), np.array([0.0, 300.0]))
+    states = flow(decoupled_start(start, reduction), np.array([0.0, 300.0]), reduction)
     weights = decoupled_weights(
-        reduction, states[-1], hidden_frames(reduction, np.random.default_rng(0))
+        states[-1], hidden_frames(reduction, np.random.default_rng(0)), reduction
     )
     into, out = statistics.paths[path].edges
     return weights[out] @ weights[into]
@@ -84,15 +84,15 @@ def test_contextual_pathways_learn_their_context_and_a_single_one_the_mean():
 def test_starts_that_do_not_fit_are_refused():
     reduction = find_reduction(gather_statistics(xor(2)))
     with pytest.raises(ArgumentError, match=r"has `in9`\. Did you mean"):
-        decoupled_start(reduction, {"in9": 0.1})
+        decoupled_start({"in9": 0.1}, reduction)
     with pytest.raises(ArgumentError, match=r"`start\.out1` must be given"):
-        decoupled_start(reduction, {f"in{k}": 0.1 for k in range(1, 5)})
+        decoupled_start({f"in{k}": 0.1 for k in range(1, 5)}, reduction)
     names = [edge.name for edge in reduction.graph.edges]
     with pytest.raises(ArgumentError, match=r"`start\.in1` must be a number or have shape \(1,\)"):
-        decoupled_start(reduction, {**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]})
+        decoupled_start({**dict.fromkeys(names, 0.1), "in1": [0.1, 0.2]}, reduction)
     with pytest.raises(ArgumentError, match=r"`start` must be a number or have shape \(8, 1\)"):
-        decoupled_start(reduction, np.ones(3))
+        decoupled_start(np.ones(3), reduction)
     with pytest.raises(ArgumentError, match="`times` must ascend"):
-        flow(reduction, 0.1, np.array([1.0, 0.5]))
+        flow(0.1, np.array([1.0, 0.5]), reduction)
     with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
-        descent(reduction, 0.1, 0.0, 3)
+        descent(0.1, 0.0, 3, reduction)

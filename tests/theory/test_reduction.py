@@ -127,20 +127,20 @@ def test_descent_of_the_full_network_is_euler_of_the_reduction(name):
     statistics = gather_statistics(data)
     reduction = find_reduction(statistics)
     draw = np.random.default_rng(5)
-    start = decoupled_start(reduction, draw.uniform(0.2, 0.4, size=reduction.carried.shape))
+    start = decoupled_start(draw.uniform(0.2, 0.4, size=reduction.carried.shape), reduction)
     frames = hidden_frames(reduction, draw)
     steps, rate = 150, 0.1
-    states = descent(reduction, start, rate, steps)
-    weights = train(data, decoupled_weights(reduction, start, frames), rate, steps)
-    expected = decoupled_weights(reduction, states[-1], frames)
+    states = descent(start, rate, steps, reduction)
+    weights = train(data, decoupled_weights(start, frames, reduction), rate, steps)
+    expected = decoupled_weights(states[-1], frames, reduction)
     for edge, matrix in expected.items():
         scale = np.abs(matrix).max()
         # Rounding of 150 steps on numbers of order one; the modes do not amplify it.
         np.testing.assert_allclose(weights[edge], matrix, rtol=0, atol=1e-12 * scale)
-    losses = loss(reduction, states)
+    losses = loss(states, reduction)
     assert losses[-1] < 0.9 * losses[0]  # Something was learned: the test is not empty.
     for k in (0, steps):
-        full = statistics_loss(statistics, decoupled_weights(reduction, states[k], frames))
+        full = statistics_loss(statistics, decoupled_weights(states[k], frames, reduction))
         assert losses[k] == pytest.approx(full, rel=1e-12, abs=1e-15)
 
 
@@ -200,17 +200,17 @@ def test_on_any_graph_the_full_network_moves_as_the_reduction_says(seed):
     statistics = gather_statistics(data)
     assume(any(np.any(statistics.input_pair(p, p)) for p in statistics.target_input))
     reduction = find_reduction(statistics)
-    state = decoupled_start(reduction, draw.standard_normal(reduction.carried.shape))
+    state = decoupled_start(draw.standard_normal(reduction.carried.shape), reduction)
     frames = hidden_frames(reduction, draw)
-    weights = decoupled_weights(reduction, state, frames)
+    weights = decoupled_weights(state, frames, reduction)
     full = statistics_gradient(statistics, weights)
-    reduced = decoupled_weights(reduction, velocity(reduction, state), frames)
+    reduced = decoupled_weights(velocity(state, reduction), frames, reduction)
     scale = max(np.abs(matrix).max() for matrix in full.values())
     for edge, matrix in full.items():
         # Frames are exact to rounding, up to 1e-8 (the default tolerance) where values happen to be close.
         np.testing.assert_allclose(reduced[edge], -matrix, rtol=0, atol=1e-8 * scale)
     power = statistics_loss(statistics, weights)
-    assert loss(reduction, state) == pytest.approx(power, rel=1e-8, abs=1e-12)
+    assert loss(state, reduction) == pytest.approx(power, rel=1e-8, abs=1e-12)
 
 
 @pytest.mark.parametrize(("domains", "outputs_per_input"), [(3, 2), (4, 3), (3, 1)])
@@ -228,10 +228,10 @@ def test_routing_coefficients_are_counted_from_the_graph(domains, outputs_per_in
     s, d = np.linalg.svd(target, compute_uv=False) / 4, 1 / 4
     outer, shared = 0.3, 0.5
     state = decoupled_start(
-        reduction, {e.name: shared if e.name == "shared" else outer for e in reduction.graph.edges}
+        {e.name: shared if e.name == "shared" else outer for e in reduction.graph.edges}, reduction
     )
     error = s - shared * outer**2 * d
-    for edge, rate in zip(reduction.graph.edges, velocity(reduction, state), strict=True):
+    for edge, rate in zip(reduction.graph.edges, velocity(state, reduction), strict=True):
         expected = outer**2 * error if edge.name == "shared" else shared * outer * error / domains
         np.testing.assert_allclose(rate, expected, rtol=1e-12)
 
@@ -240,7 +240,7 @@ def test_the_shared_pathway_of_ten_domains_is_half_learned_at_its_known_time():
     # All 100 routes through one hidden layer, mode 1, start 0.08: measured independently on eqs. (13)-(14).
     reduction = find_reduction(gather_statistics(routing(10, 10, hierarchy())))
     times = np.linspace(0, 20, 401)
-    half = half_learning_times(reduction, times, flow(reduction, 0.08, times))
+    half = half_learning_times(flow(0.08, times, reduction), times, reduction)
     assert half.shape == (100, 4)
     np.testing.assert_allclose(half[:, 0], 14.8, atol=0.05)
     assert np.all(half[:, 0] < half[:, 1])
@@ -253,11 +253,11 @@ def test_modes_without_target_have_no_half_learning_time_and_slow_ones_an_infini
     y = left * [*sizes[:2], 0] @ right
     reduction = find_reduction(gather_statistics(GatedData(data.graph, data.inputs, {"y": y})))
     times = np.linspace(0, 100, 2001)
-    half = half_learning_times(reduction, times, flow(reduction, 0.3, times))
+    half = half_learning_times(flow(0.3, times, reduction), times, reduction)
     assert np.isfinite(half[0, :2]).all()
     assert np.isnan(half[0, 2:]).all()
     early = times[times < half[0, 0]]
-    assert np.isinf(half_learning_times(reduction, early, flow(reduction, 0.3, early))[0, :2]).all()
+    assert np.isinf(half_learning_times(flow(0.3, early, reduction), early, reduction)[0, :2]).all()
 
 
 def test_directions_without_variance_are_no_modes():
@@ -277,18 +277,18 @@ def test_directions_without_variance_are_no_modes():
 
 def test_flow_is_the_limit_of_descent_and_restarts_where_it_stopped():
     reduction = find_reduction(gather_statistics(skip_connection()))
-    start = decoupled_start(reduction, 0.3)
-    whole = flow(reduction, start, np.array([0.0, 1.0, 3.0]))
+    start = decoupled_start(0.3, reduction)
+    whole = flow(start, np.array([0.0, 1.0, 3.0]), reduction)
     np.testing.assert_array_equal(whole[0], start)
-    again = flow(reduction, whole[1], np.array([2.0]))
+    again = flow(whole[1], np.array([2.0]), reduction)
     np.testing.assert_allclose(again[0], whole[2], atol=1e-8)
     errors = [
-        np.abs(descent(reduction, start, 3 / n, n, every=n)[-1] - whole[2]).max()
+        np.abs(descent(start, 3 / n, n, reduction, every=n)[-1] - whole[2]).max()
         for n in (1000, 2000)
     ]
     # Euler is of first order: halving the step halves the error, up to terms of relative size 3 / 1000.
     assert errors[0] / errors[1] == pytest.approx(2, rel=0.02)
-    assert np.all(np.diff(loss(reduction, flow(reduction, start, np.linspace(0, 5, 50)))) < 0)
+    assert np.all(np.diff(loss(flow(start, np.linspace(0, 5, 50), reduction), reduction)) < 0)
 
 
 def test_data_that_no_frames_diagonalise_are_refused_with_the_residual():

@@ -12,6 +12,10 @@ def drawn(n=12, d=20, init_scale=5.0, noise=0.0, seed=0):
     return data, targets, teacher, init_scale * random.standard_normal(d) / np.sqrt(d)
 
 
+def descent(data, targets, teacher, start, decay, rate):
+    return ridge.descent(start, rate, data, targets, teacher, decay)
+
+
 def by_hand(data, targets, teacher, weights, decay, rate, steps):
     """Errors of every step of the plain recursion."""
     errors = []
@@ -27,7 +31,7 @@ def by_hand(data, targets, teacher, weights, decay, rate, steps):
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_the_closed_form_is_descent_step_by_step(n, decay, noise):
     given = drawn(n, noise=noise)
-    run = ridge.descent(*given, decay, 0.1)
+    run = descent(*given, decay, 0.1)
     np.testing.assert_allclose(
         run.errors(np.arange(301)), by_hand(*given, decay, 0.1, 300), rtol=1e-9, atol=1e-12
     )
@@ -38,17 +42,17 @@ def test_the_limit_is_the_ridge_solution():
     data, targets, teacher, start = drawn()
     n, d = data.shape
     solution = np.linalg.solve(data.T @ data / n + 0.1 * np.eye(d), data.T @ targets / n)
-    run = ridge.descent(data, targets, teacher, start, 0.1, 0.1)
+    run = ridge.descent(start, 0.1, data, targets, teacher, 0.1)
     assert run.floor == pytest.approx(((solution - teacher) ** 2).sum(), rel=1e-12)
     assert run.errors(np.array([10**5]))[1][0] == pytest.approx(run.floor, rel=1e-12)
 
 
 def test_as_the_step_goes_to_zero_descent_becomes_the_flow_with_an_error_of_first_order():
     given, decay, time = drawn(), 0.05, 7.0
-    curvature = ridge.descent(*given, decay, 0.1).curvature
+    curvature = descent(*given, decay, 0.1).curvature
 
     def gap(rate):
-        run = ridge.descent(*given, decay, rate)
+        run = descent(*given, decay, rate)
         kept = np.exp(-(curvature + decay) * time)
         flow = run.limit + kept * (run.start - run.limit)
         return abs(run.errors(np.array([time / rate]))[1][0] - ((flow - run.teacher) ** 2).sum())
@@ -60,7 +64,7 @@ def test_as_the_step_goes_to_zero_descent_becomes_the_flow_with_an_error_of_firs
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, noise):
     given = drawn(15, 20, init_scale=20.0, noise=noise, seed=seed)
-    run = ridge.descent(*given, 0.006, 0.1)
+    run = descent(*given, 0.006, 0.1)
     assert (np.abs(run.factor) <= 1).all()
     for threshold in (0.35, 0.5, 0.8):
         found = run.first_steps((0.01, threshold), 30_000)[1]
@@ -70,7 +74,7 @@ def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, n
 
 
 def test_without_decay_the_null_space_never_forgets_and_with_more_samples_there_is_none():
-    few, many = (ridge.descent(*drawn(n), 0.0, 0.1) for n in (12, 30))
+    few, many = (descent(*drawn(n), 0.0, 0.1) for n in (12, 30))
     assert few.generalisation(0.5) == (np.inf, np.inf, np.inf)
     assert np.isinf(few.first_steps((0.01, 0.5), 20_000)[1])
     kept = (few.start - few.teacher)[few.null]
@@ -84,7 +88,7 @@ def test_without_decay_the_null_space_never_forgets_and_with_more_samples_there_
 
 def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():
     data, targets, teacher, start = drawn(12)
-    run = ridge.descent(data, targets, teacher, start, 0.01, 0.1)
+    run = ridge.descent(start, 0.1, data, targets, teacher, 0.01)
     hidden = (run.teacher[run.null] ** 2).sum()
     # A start orthogonal to the teacher there cannot pass by it.
     there = run.start * run.null
@@ -98,7 +102,7 @@ def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():
 def test_the_step_is_inversely_proportional_to_the_decay_up_to_the_derived_euler_error():
     given, rate = drawn(15, 20, init_scale=20.0), 0.05
     decays = np.array([0.001, 0.002, 0.004])
-    steps = [ridge.descent(*given, decay, rate).forgetting(0.5) for decay in decays]
+    steps = [descent(*given, decay, rate).forgetting(0.5) for decay in decays]
     scaled = np.array(steps) * -np.log1p(-rate * decays)
     np.testing.assert_allclose(scaled, scaled[0], rtol=1e-12)
 
@@ -106,7 +110,7 @@ def test_the_step_is_inversely_proportional_to_the_decay_up_to_the_derived_euler
 def test_the_typical_run_is_the_median_of_many():
     times = []
     for seed in range(40):
-        run = ridge.descent(*drawn(140, 200, 10.0, seed=seed), 1e-4, 0.05)
+        run = descent(*drawn(140, 200, 10.0, seed=seed), 1e-4, 0.05)
         times.append(run.forgetting(0.5) * 0.05)
     # The middle of 40 runs that scatter by some 6% is known to 1.2%.
     assert np.median(times) == pytest.approx(
@@ -130,6 +134,6 @@ def test_limits_of_the_typical_run(share, init_scale, threshold, decay, time):
 @pytest.mark.parametrize(("decay", "rate"), [(100.0, 0.1), (0.01, 5.0)])
 def test_where_a_step_overshoots_there_is_no_law(decay, rate):
     with np.errstate(all="raise"):
-        bounds = np.array(ridge.descent(*drawn(), decay, rate).generalisation(0.5))
+        bounds = np.array(descent(*drawn(), decay, rate).generalisation(0.5))
     assert np.isnan(bounds).all()
     assert np.isnan(ridge.room(bounds, 100))

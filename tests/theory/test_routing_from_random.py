@@ -8,7 +8,7 @@ from foretrain.theory import routing_from_random
 from foretrain.theory.mixed_race import clock_at, random_growth, random_scheme
 from foretrain.theory.pathway_race import routing_factors
 from foretrain.theory.routing_from_random import (
-    alike,
+    domain_similarity,
     from_random,
     parts_loss,
     parts_of_maps,
@@ -23,7 +23,7 @@ TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
 
 
 def race(outputs=4, domains=7, scale=0.2, times=TIMES):
-    return from_random(times, scale, circulant(domains, outputs), S, D)
+    return from_random(scale, times, circulant(domains, outputs), S, D)
 
 
 def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution():
@@ -72,7 +72,7 @@ def test_fewer_trained_routes_leave_more_to_single_domains():
 
 
 def of_maps(maps, times=TIMES, scale=0.2):
-    return parts_of_maps(times, scale, maps, S, D)
+    return parts_of_maps(scale, times, maps, S, D)
 
 
 def test_equal_maps_have_one_part_which_is_the_race():
@@ -91,14 +91,14 @@ def test_equal_maps_have_one_part_which_is_the_race():
 def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
     sign = np.array([1, 1, 1, -1, -1, -1])
     parts = of_maps(1 + share * np.outer(sign, sign))
-    alone = race_gains(TIMES, 0.2, 6, share * S, D)
+    alone = race_gains(0.2, TIMES, 6, share * S, D)
     np.testing.assert_allclose(parts.gain[:, 1], alone, rtol=1e-6)  # a solver between
     assert (parts.gain[:, 2:] == 0).all()
     # Small weights: the second half-learning time is later by the ratio of the singular values over domains.
     late = np.linspace(0, 4000, 4001)
     halves = [
         late[
-            np.argmax(race_gains(late, 1e-2, 6, part * S[:1], D[:1])[:, 0] > part * S[0] / D[0] / 2)
+            np.argmax(race_gains(1e-2, late, 6, part * S[:1], D[:1])[:, 0] > part * S[0] / D[0] / 2)
         ]
         for part in (1.0, share)
     ]
@@ -108,10 +108,10 @@ def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
 def test_halves_that_share_nothing_of_their_maps_are_never_alike():
     sign = np.array([1, 1, -1, -1])
     apart, agree = (of_maps(1 + share * np.outer(sign, sign)) for share in (1.0, 0.0))
-    within, between = alike(apart, np.eye(3), 2)
+    within, between = domain_similarity(apart, np.eye(3), 2)
     assert within[-1] > 0.9
     np.testing.assert_allclose(between, 0, atol=1e-12)
-    for cosine in alike(agree, np.eye(3), 2):
+    for cosine in domain_similarity(agree, np.eye(3), 2):
         assert cosine[-1] == pytest.approx(race(4, 4).cosine[-1].mean(), rel=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_dot_products_are_those_of_the_parts():
     modes = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
     found = parts_similarity(parts, modes)
     cosine, _ = cross_domain_similarity(found, 3)
-    within, between = (one[-1] for one in alike(parts, modes, 4))
+    within, between = (one[-1] for one in domain_similarity(parts, modes, 4))
     assert float(cosine) == pytest.approx((18 * within + 24 * between) / 42, rel=1e-9)
     np.testing.assert_allclose(found[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
 
@@ -136,7 +136,7 @@ def test_one_domain_has_nothing_to_compare():
 def test_refuses_masks_for_which_it_is_not_derived():
     pairs = random_rows(5, 2, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular, but is not"):
-        from_random(TIMES, 0.2, pairs, S, D)
+        from_random(0.2, TIMES, pairs, S, D)
     with pytest.raises(ArgumentError, match="`init_scale`"):
         race(scale=-1.0)
 

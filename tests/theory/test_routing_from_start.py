@@ -9,7 +9,7 @@ from foretrain.errors import ArgumentError
 from foretrain.networks.routing_start import orthogonal_stack
 from foretrain.tasks.masks import circulant, random_rows
 from foretrain.theory.routing_from_random import from_random
-from foretrain.theory.routing_from_start import Parted, follow_layers, parted
+from foretrain.theory.routing_from_start import Parted, flow, parted
 
 S, D, SCALE, WIDTH = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25), 0.2, 48
 TIMES = np.arange(0, 60.0, 0.6)
@@ -54,7 +54,7 @@ def network(outputs):
 
 def left(found, outputs):
     """Share of what parts each layer from the race of wide weights that is left, largest over layers."""
-    race = from_random(TIMES, SCALE, circulant(6, outputs), S, D)
+    race = from_random(SCALE, TIMES, circulant(6, outputs), S, D)
     wide = np.stack([race.outer, race.hidden, race.outer], 1)
     gaps = (((network(outputs) - one) ** 2).sum((0, 2)) for one in (found, wide))
     return float(np.divide(*gaps).max())
@@ -63,7 +63,7 @@ def left(found, outputs):
 @pytest.mark.parametrize("outputs", LAYERS)
 def test_layers_grow_as_their_own_start_says(outputs):
     own = parted(*start(), circulant(6, outputs))
-    found = follow_layers(TIMES, own, S, D)
+    found = flow(own, TIMES, S, D)
     assert left(found.singular_values, outputs) < 1 - LAYERS[outputs]
     np.testing.assert_allclose(found.singular_values[0], SCALE)
     np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-3)
@@ -74,7 +74,7 @@ def test_layers_grow_as_their_own_start_says(outputs):
     others = parted(*start(1), circulant(6, outputs))
     turned = parted(start()[0], start()[1].T, start()[2], circulant(6, outputs))
     for wrong in (others, Parted(own.planes, np.ones(6)), turned):
-        assert left(follow_layers(TIMES, wrong, S, D).singular_values, outputs) > 0.2
+        assert left(flow(wrong, TIMES, S, D).singular_values, outputs) > 0.2
 
 
 def test_refuses_what_has_no_such_race():
@@ -83,4 +83,4 @@ def test_refuses_what_has_no_such_race():
     with pytest.raises(ArgumentError, match="`hidden` must be multiples of orthogonal matrices"):
         parted(start()[0], np.diag(np.arange(1.0, 1 + WIDTH)), start()[2], circulant(6, 4))
     with pytest.raises(ArgumentError, match="`times` must not be negative"):
-        follow_layers(TIMES[::-1], parted(*start(), circulant(6, 4)), S, D)
+        flow(parted(*start(), circulant(6, 4)), TIMES[::-1], S, D)

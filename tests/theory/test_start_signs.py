@@ -49,11 +49,11 @@ def test_signs_along_every_path_multiply_to_that_of_its_singular_value():
 def test_with_the_signs_everything_is_learned_and_without_them_it_is_not():
     reduction = crossing([[1.0, -1.0], [-1.0, 1.0]])
     times = np.array([0.0, 300.0])
-    signed = flow(reduction, decoupled_start(reduction, 0.05 * start_signs(reduction)), times)
-    unsigned = flow(reduction, decoupled_start(reduction, 0.05), times)
-    assert loss(reduction, signed)[-1] < 1e-6
+    signed = flow(decoupled_start(0.05 * start_signs(reduction), reduction), times, reduction)
+    unsigned = flow(decoupled_start(0.05, reduction), times, reduction)
+    assert loss(signed, reduction)[-1] < 1e-6
     # From equal positive weights, only what the positive paths ask for could be learned.
-    assert loss(reduction, unsigned)[-1] > 0.1
+    assert loss(unsigned, reduction)[-1] > 0.1
 
 
 def test_where_wishes_contradict_each_other_the_weakest_stays_unmet():

@@ -7,7 +7,7 @@ from foretrain.networks.routing import decoupled_weights
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.studies.initialization.study import Parameters
-from foretrain.theory.routing_reduction import euler
+from foretrain.theory.routing_reduction import descent
 from foretrain.training.routing import items_task, mask
 from foretrain.training.routing_to_loss import inputs, program
 
@@ -42,7 +42,7 @@ def descend():
 def test_the_network_keeps_the_pace_of_its_rate_and_scale_to_rounding(descend):
     data, pairs = items_task(P.level_weights), mask(P, Seed(0, 0)).astype(float)
     modes = data.singular_values, data.variances
-    error = euler(*modes, pairs, P.init_scale, P.rate, STEPS).pair_error()
+    error = descent(P.init_scale, P.rate, STEPS, *modes, pairs).pair_error()
     means = [(error * some).sum((1, 2)) / some.sum() for some in (pairs, 1 - pairs)]
     expected = np.stack(means, 1) + data.unexplained_power / 2
     sound = descend()

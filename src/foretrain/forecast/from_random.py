@@ -98,17 +98,17 @@ def expected_from_random(
     target = reduced.attainable_loss
     flows = []
     for weights in starts:
-        initial = exact_flow.loss(ends, exact_flow.maps(statistics, ends, weights))
+        initial = exact_flow.loss(exact_flow.maps(weights, statistics, ends), ends)
         flows.append(
-            exact_flow.follow(
-                statistics,
+            exact_flow.flow_until(
                 weights,
                 horizon,
+                statistics,
                 ends=ends,
                 frames=frames,
                 enough=target + _ENOUGH * initial,
-                settle_after=horizon / 20,  # five times the slowest mode's own time
                 at_least=0.0 if times is None else float(times[-1]),
+                settle_after=horizon / 20,  # five times the slowest mode's own time
                 most=_MOST,
             )
         )
@@ -137,7 +137,7 @@ def expected_from_random(
         drawn=drawn,
         drift=max(flow.drift for flow in flows),
         finished=all(flow.finished for flow in flows),
-        curvature=max(exact_flow.largest_curvature(statistics, flow.weights) for flow in flows),
+        curvature=max(exact_flow.largest_curvature(flow.weights, statistics) for flow in flows),
         reduced=_beside(reduced, seen, np.median(drawn.at(seen), axis=0), times),
     )
 
@@ -148,8 +148,8 @@ def _draw(reduction: Reduction, law: str, scale: float, seed: int):
 
 
 def _state_cost(statistics: Statistics, weights, draws: int, tell) -> None:
-    small = exact_flow.compressed(statistics, weights)
-    each = exact_flow.multiplications(statistics, small)
+    small = exact_flow.compressed(weights, statistics)
+    each = exact_flow.multiplications(small, statistics)
     if each > _SLOWEST:
         rule = f"need at most {_SLOWEST:g} multiplications for one evaluation of the exact flow"
         got = f"needs {each:.3g}"
@@ -173,7 +173,7 @@ def _seconds(value: float) -> str:
     return f"{value:.2g} s" if value < 100 else f"{value / 60:.2g} min"
 
 
-def _half_times(reduction: Reduction, flow: exact_flow.Followed) -> np.ndarray:
+def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray:
     """When half of S(p) is explained, shape (path, mode), as `half_learning_times` says it of a reduction."""
     values = reduction.singular_values
     found = np.full(values.shape, np.nan)

@@ -82,7 +82,7 @@ def predict(
             says whether whitening the inputs would do; or no path is ever open.
 
     Cost: that of `find_reduction` and of integrating the reduced flow: seconds at a thousand inputs. Of random weights
-    that of `foretrain.theory.exact_flow.follow`, once a draw.
+    that of `foretrain.theory.exact_flow.flow_until`, once a draw.
     """
     scale = real("init_scale", init_scale, above=0)
     seeds = _count(seeds)

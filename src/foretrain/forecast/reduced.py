@@ -58,17 +58,17 @@ def reduced_prediction(
     natural = _natural_strength(reduction)
     check_scale(scale, strengths, reduction, natural)
     start = start_signs(reduction) * strengths[:, None]
-    start = reduced_dynamics.decoupled_start(reduction, start)
+    start = reduced_dynamics.decoupled_start(start, reduction)
     horizon = longest_time(reduction, float(strengths.min()))
     if times is not None:
         times = check_times(times, horizon)
     # Nine decades in time with 0.7% between points, far less than a mode takes to rise.
     followed = np.concatenate([[0.0], np.geomspace(1e-9 * horizon, horizon, 3000)])
     until = horizon if times is None else max(horizon, times[-1])
-    flow = reduced_dynamics.trajectory(reduction, start, until)
+    flow = reduced_dynamics.flow_until(start, until, reduction)
     followed = _refined(followed, flow(followed))
     states = flow(followed)
-    losses = reduced_dynamics.loss(reduction, states)
+    losses = reduced_dynamics.loss(states, reduction)
     initial, final = float(losses[0]), float(losses[-1])
     if times is None:
         reached = first_below(followed, losses, final + 0.01 * (initial - final))
@@ -83,7 +83,7 @@ def reduced_prediction(
         init_scale=float(strengths.max()),
         modes=_forecast(reduction, followed, states),
         times=times,
-        loss=reduced_dynamics.loss(reduction, flow(times)),
+        loss=reduced_dynamics.loss(flow(times), reduction),
         initial_loss=initial,
         final_loss=final,
         learning_time=first_below(followed, losses, (initial + final) / 2),
@@ -179,10 +179,10 @@ def _stability(
     lengths = [len(path.edges) for path in reduction.paths]
     rate = strongest * max(natural ** (length - 2) for length in lengths)
     end = _settled(reduction, end)
-    curvature = gated_landscape.smallest_curvature(reduction, end)
+    curvature = gated_landscape.smallest_curvature(end, reduction)
     if curvature > -_NO_CURVATURE * rate:
         curvature = 0.0
-    flat = gated_landscape.leads_down_flat(reduction, end, _WEAKEST * strongest)
+    flat = gated_landscape.leads_down_flat(end, reduction, _WEAKEST * strongest)
     if (curvature < -_WEAKEST * rate or flat) and (falls_short or not exact):
         return curvature, False
     return curvature, True if exact else None
@@ -222,11 +222,11 @@ def longest_time(reduction: Reduction, init_scale: float) -> float:
 def _forecast(
     reduction: Reduction, times: np.ndarray, states: np.ndarray
 ) -> tuple[ModeForecast, ...]:
-    halves = reduced_dynamics.half_learning_times(reduction, times, states)
+    halves = reduced_dynamics.half_learning_times(states, times, reduction)
     end = np.concatenate([states[-1], np.ones((1, states.shape[2]))])
     carried = np.prod(end[reduction.path_edges], axis=1)
-    strengths = reduced_dynamics.mode_strengths(reduction, states[-1])
-    total = reduced_dynamics.explained(reduction, strengths)
+    strengths = reduced_dynamics.mode_strengths(states[-1], reduction)
+    total = reduced_dynamics.explained(strengths, reduction)
     own = reduction.input_variances[reduction.pairs[:, 0] == reduction.pairs[:, 1]]
     return mode_rows(reduction, halves, total, carried * own[reduction.bundle_of_path])
 

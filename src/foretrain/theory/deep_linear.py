@@ -18,7 +18,7 @@ _BALANCE_TOLERANCE = 1e-8
 
 
 def mode_strength(
-    times, singular_values, initial, *, input_variances=1.0, time_constant: float = 1.0
+    start, times, singular_values, *, input_variances=1.0, time_constant: float = 1.0
 ) -> np.ndarray:
     r"""Strength of each singular mode from a balanced, decoupled start.
 
@@ -28,9 +28,9 @@ def mode_strength(
     a form that is finite for all times and for s = 0, where a = a_0 / (1 + 2 d a_0 t / tau).
 
     Args:
+        start: a_0, shape (mode,) or a float; > 0. Zero is a fixed point and is refused.
         times: Shape (time,), not negative, in any order; unit of `time_constant`.
         singular_values: s, shape (mode,), of the input-output correlation; >= 0.
-        initial: a_0, shape (mode,) or a float; > 0. Zero is a fixed point and is refused.
         input_variances: d, shape (mode,) or a float; > 0.
         time_constant: tau > 0.
 
@@ -44,25 +44,25 @@ def mode_strength(
     values = finite_array("singular_values", singular_values, ndim=1).astype(float)
     if (values < 0).any():
         raise argument_error("singular_values", "not be negative", f"has {values.min():g}")
-    initial = _per_mode("initial", initial, values)
+    start = _per_mode("start", start, values)
     variances = _per_mode("input_variances", input_variances, values)
     exponent = 2 * values * times[:, None] / real("time_constant", time_constant, above=0)
     # a_0 / (e^-x + d a_0 (1 - e^-x)/s), where the last quotient is 2 t / tau at s = 0.
     safe = np.where(values > 0, values, 1.0)
     quotient = np.where(values > 0, -np.expm1(-exponent) / safe, 2 * times[:, None] / time_constant)
-    return initial / (np.exp(-exponent) + variances * initial * quotient)
+    return start / (np.exp(-exponent) + variances * start * quotient)
 
 
 def mode_time(
-    strengths, singular_values, initial, *, input_variances=1.0, time_constant: float = 1.0
+    start, strengths, singular_values, *, input_variances=1.0, time_constant: float = 1.0
 ) -> np.ndarray:
     """Time at which each mode reaches a strength: the inverse of `mode_strength`.
 
     Args:
-        strengths: a, shape (mode,) or a float, between `initial` and s/d (either may be larger),
+        start: a_0, as in `mode_strength`, not equal to s/d.
+        strengths: a, shape (mode,) or a float, between `start` and s/d (either may be larger),
             s/d excluded.
         singular_values: s, shape (mode,), > 0.
-        initial: a_0, as in `mode_strength`, not equal to s/d.
         input_variances: d > 0.
         time_constant: tau > 0.
 
@@ -73,17 +73,17 @@ def mode_time(
         ArgumentError: a strength is never reached.
     """
     values = _per_mode("singular_values", singular_values, np.atleast_1d(singular_values))
-    initial = _per_mode("initial", initial, values)
+    start = _per_mode("start", start, values)
     strengths = _per_mode("strengths", strengths, values)
     final = values / _per_mode("input_variances", input_variances, values)
-    ratio = (strengths / initial) * (final - initial)
+    ratio = (strengths / start) * (final - start)
     remaining = final - strengths
     unreached = (ratio * remaining <= 0) | (ratio / np.where(remaining == 0, 1, remaining) < 1)
     if unreached.any():
         mode = int(np.argmax(unreached))
         raise argument_error(
             "strengths",
-            f"lie from {initial[mode]:g} (the start) to {final[mode]:g} (the end, not included)",
+            f"lie from {start[mode]:g} (the start) to {final[mode]:g} (the end, not included)",
             f"is {strengths[mode]:g} in mode {mode}",
         )
     time_constant = real("time_constant", time_constant, above=0)
@@ -106,7 +106,7 @@ def balanced_start(product) -> tuple[np.ndarray, np.ndarray]:
 
 
 def balanced_flow(
-    left, right, target, times, *, time_constant: float = 1.0
+    start, times, target, *, time_constant: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Exact gradient flow of X Y^T towards `target` from a balanced start, any shapes and ranks.
 
@@ -121,10 +121,9 @@ def balanced_flow(
     docs/theory/deep-linear.md.
 
     Args:
-        left: X(0), shape (n, width).
-        right: Y(0), shape (m, width).
-        target: C, shape (n, m).
+        start: The pair X(0), Y(0), shapes (n, width) and (m, width).
         times: Shape (time,), not negative, in any order.
+        target: C, shape (n, m).
         time_constant: tau > 0: 1 for the loss with 1/2, 1/2 for the loss without.
 
     Returns:
@@ -145,7 +144,7 @@ def balanced_flow(
     counts as absent and is never learned, although a simulation would grow it out of its rounding
     noise.
     """
-    left, right, target = _factors(left, right, target)
+    left, right, target = _factors(*start, target)
     times = _times(times) / real("time_constant", time_constant, above=0)
     vectors, rates = _eigenbasis(target)
     overlaps, pivots = _echelon(vectors.T @ np.concatenate([right, left]))
@@ -220,12 +219,12 @@ def _riccati_factor(overlaps, rates, pivots, time):
 
 
 def _factors(left, right, target):
-    left = finite_array("left", left, ndim=2).astype(float)
-    right = finite_array("right", right, ndim=2).astype(float)
+    left = finite_array("start[0]", left, ndim=2).astype(float)
+    right = finite_array("start[1]", right, ndim=2).astype(float)
     target = finite_array("target", target, ndim=2).astype(float)
     if left.shape[1] != right.shape[1]:
         raise argument_error(
-            "right", f"have {left.shape[1]} columns, as `left`", f"has {right.shape[1]}"
+            "start[1]", f"have {left.shape[1]} columns, as `start[0]`", f"has {right.shape[1]}"
         )
     if target.shape != (len(left), len(right)):
         raise argument_error(
@@ -235,8 +234,8 @@ def _factors(left, right, target):
     difference = np.linalg.norm(left.T @ left - right.T @ right)
     if difference > _BALANCE_TOLERANCE * scale:
         raise argument_error(
-            "left",
-            f"be balanced with `right` (X^T X = Y^T Y to {_BALANCE_TOLERANCE:g})",
+            "start",
+            f"be balanced (X^T X = Y^T Y to {_BALANCE_TOLERANCE:g})",
             f"deviates by {difference / scale:.3g} of |X|^2 + |Y|^2",
             "Try `balanced_start`, or simulate.",
         )

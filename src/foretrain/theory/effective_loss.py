@@ -31,7 +31,7 @@ def energy_matrix(operation: Operation, training, *, normalised: bool = False) -
     return matrix / np.maximum(number, 1)[..., None, None]
 
 
-def effective_loss(operation: Operation, training, embedding, *, normalised: bool = False):
+def effective_loss(embedding, operation: Operation, training, *, normalised: bool = False):
     """l_0 / Z_0 of embeddings (..., symbol, dimension) as they are, shape (...,): neither centred nor scaled."""
     loss, size = _parts(energy_matrix(operation, training, normalised=normalised), embedding)
     return loss / size
@@ -66,32 +66,34 @@ def grokking_rate(operation: Operation, training, squared_norm=None, *, normalis
     return np.where(unique, values[..., least], 0.0)
 
 
-def grokking_time(rate, learning_rate: float = 1.0):
+def grokking_time(grokking_rate, learning_rate: float = 1.0):
     """1 / lambda_3 in continuous time, or 1 / (lambda_3 eta) in steps of descent with learning rate eta; inf at rate 0."""
-    rate = np.asarray(rate)
-    if rate.dtype.kind not in "fiub":
-        raise argument_error("rate", "hold real numbers", f"has dtype {rate.dtype}")
-    if (rate < 0).any():
-        raise argument_error("rate", "not be negative", f"is {rate.min():g}")
+    grokking_rate = np.asarray(grokking_rate)
+    if grokking_rate.dtype.kind not in "fiub":
+        raise argument_error(
+            "grokking_rate", "hold real numbers", f"has dtype {grokking_rate.dtype}"
+        )
+    if (grokking_rate < 0).any():
+        raise argument_error("grokking_rate", "not be negative", f"is {grokking_rate.min():g}")
     with np.errstate(divide="ignore"):
-        return 1 / (rate * real("learning_rate", learning_rate, above=0))
+        return 1 / (grokking_rate * real("learning_rate", learning_rate, above=0))
 
 
-def linear_flow(operation: Operation, training, start, times, *, normalised: bool = False):
+def linear_flow(start, times, operation: Operation, training, *, normalised: bool = False):
     """exp(-H t) R_0 with Z_0 fixed at that of the start, (..., time, symbol, dimension); arguments as in `exact_flow`."""
     return _decayed(operation, training, start, times, normalised)[0]
 
 
-def exact_flow(operation: Operation, training, start, times, *, normalised: bool = False):
+def exact_flow(start, times, operation: Operation, training, *, normalised: bool = False):
     """Gradient flow of l_0 / Z_0, Z_0 moving: exp(-H t) R_0, rescaled to the Z_0 of the start, which is conserved.
 
     The sum C of all embeddings obeys dC/dt = (2 l_0 / Z_0^2) C: it is conserved only where it is zero, or at a minimum.
 
     Args:
-        operation: What is learned.
-        training: bool (..., sample).
         start: R_0, (..., symbol, dimension), not all zero.
         times: (time,), continuous, not negative.
+        operation: What is learned.
+        training: bool (..., sample).
         normalised: Divide l_0 by |P0(D)|.
 
     Returns:
@@ -101,7 +103,7 @@ def exact_flow(operation: Operation, training, start, times, *, normalised: bool
     return path * np.sqrt(size[..., None, None, None] / (path**2).sum((-2, -1), keepdims=True))
 
 
-def velocity(operation: Operation, training, embedding, *, normalised: bool = False):
+def velocity(embedding, operation: Operation, training, *, normalised: bool = False):
     """dR/dt of the flow on l_0 / Z_0, (..., symbol, dimension): -(2 / Z_0)(A^T A - l_0 / Z_0) R."""
     matrix = energy_matrix(operation, training, normalised=normalised)
     loss, size = (part[..., None, None] for part in _parts(matrix, embedding))

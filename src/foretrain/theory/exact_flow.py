@@ -55,7 +55,7 @@ class Output:
 
 
 @dataclass(frozen=True, eq=False)
-class Followed:
+class Trajectory:
     """One network along its flow.
 
     Attributes:
@@ -111,7 +111,7 @@ def _pair(statistics: Statistics, j: int, p: int) -> np.ndarray:
     return np.zeros((width[statistics.bundles[j].source], width[statistics.bundles[p].source]))
 
 
-def maps(statistics: Statistics, ends: tuple[Output, ...], weights: Mapping) -> dict:
+def maps(weights: Mapping, statistics: Statistics, ends: tuple[Output, ...]) -> dict:
     """Sum over its paths of the product of weights, for every trained bundle: number to (output width, input width)."""
     return {
         p: sum(path_product(statistics.paths[i], weights) for i in statistics.bundles[p].paths)
@@ -120,7 +120,7 @@ def maps(statistics: Statistics, ends: tuple[Output, ...], weights: Mapping) -> 
     }
 
 
-def loss(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> float:
+def loss(totals: Mapping[int, np.ndarray], ends: tuple[Output, ...]) -> float:
     """Loss of a network with these maps, never negative: half the mean square error, summed over outputs."""
     found = 0.0
     for end in ends:
@@ -131,7 +131,7 @@ def loss(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> float:
     return found
 
 
-def explained(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+def explained(totals: Mapping[int, np.ndarray], ends: tuple[Output, ...]) -> dict[int, np.ndarray]:
     """``sum_j W_j Sigma_x(j, p)``, what a network with these maps has learned of ``Sigma_yx(p)``, for every bundle p."""
     found = {}
     for end in ends:
@@ -141,7 +141,7 @@ def explained(ends: tuple[Output, ...], totals: Mapping[int, np.ndarray]) -> dic
     return found
 
 
-def compressed(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def compressed(weights: Mapping[str, np.ndarray], statistics: Statistics) -> dict[str, np.ndarray]:
     """Weights with the same flow of all maps, in hidden banks no wider than what enters and leaves them."""
     graph, made = statistics.graph, {name: np.asarray(w, float) for name, w in weights.items()}
     shrunk = True
@@ -159,7 +159,7 @@ def compressed(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> dic
     return made
 
 
-def multiplications(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> float:
+def multiplications(weights: Mapping[str, np.ndarray], statistics: Statistics) -> float:
     """About how many multiplications one evaluation of the gradient takes, by the widths of `compressed` weights."""
     count = 0.0
     for p in statistics.target_input:
@@ -174,7 +174,7 @@ def multiplications(statistics: Statistics, weights: Mapping[str, np.ndarray]) -
     return count
 
 
-def largest_curvature(statistics: Statistics, weights: Mapping[str, np.ndarray]) -> float:
+def largest_curvature(weights: Mapping[str, np.ndarray], statistics: Statistics) -> float:
     """Largest eigenvalue of the Hessian of the loss, by sixty power iterations: descent needs a smaller rate than 2 / it."""
     generator = np.random.default_rng(0)
     names = list(weights)
@@ -194,10 +194,10 @@ def largest_curvature(statistics: Statistics, weights: Mapping[str, np.ndarray])
     return value
 
 
-def follow(
-    statistics: Statistics,
-    weights: Mapping[str, np.ndarray],
+def flow_until(
+    start: Mapping[str, np.ndarray],
     until: float,
+    statistics: Statistics,
     *,
     ends: tuple[Output, ...] | None = None,
     frames: Mapping[int, tuple[np.ndarray, np.ndarray]] | None = None,
@@ -205,13 +205,13 @@ def follow(
     at_least: float = 0.0,
     settle_after: float = math.inf,
     most: int = 40_000,
-) -> Followed:
+) -> Trajectory:
     """Integrate the exact gradient flow (DOP853, relative tolerance 1e-9).
 
     Args:
-        statistics: Of the training data.
-        weights: Edge name to its matrix at time 0, shape (target width, source width).
+        start: Edge name to its matrix at time 0, shape (target width, source width).
         until: Time at which to stop, positive.
+        statistics: Of the training data.
         ends: From `outputs`, where it is at hand.
         frames: Number of a bundle to U and V, shape (width, mode) each, along which what is explained is looked at.
         enough: Loss at which to stop before.
@@ -227,7 +227,7 @@ def follow(
     Memory: one set of weights, ten times.
     """
     ends = outputs(statistics) if ends is None else ends
-    small = compressed(statistics, weights)
+    small = compressed(start, statistics)
     names, shapes = list(small), [small[name].shape for name in small]
     cuts = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
 
@@ -240,17 +240,17 @@ def follow(
         return -np.concatenate([gradient[name].ravel() for name in names])
 
     def looked(flat):
-        totals = maps(statistics, ends, unpacked(flat))
-        learned = explained(ends, totals) if frames else {}
+        totals = maps(unpacked(flat), statistics, ends)
+        learned = explained(totals, ends) if frames else {}
         along = [np.sum((u.T @ learned[p]) * v.T, axis=1) for p, (u, v) in (frames or {}).items()]
-        return loss(ends, totals), np.array(along)
+        return loss(totals, ends), np.array(along)
 
-    start = np.concatenate([small[name].ravel() for name in names])
-    size = math.sqrt(float(np.mean(start**2)))
+    state = np.concatenate([small[name].ravel() for name in names])
+    size = math.sqrt(float(np.mean(state**2)))
     solver = DOP853(
-        velocity, 0.0, start, until, rtol=_TOLERANCE, atol=_TOLERANCE * max(size, 1e-150)
+        velocity, 0.0, state, until, rtol=_TOLERANCE, atol=_TOLERANCE * max(size, 1e-150)
     )
-    seen = [(0.0, *looked(start))]
+    seen = [(0.0, *looked(state))]
     while solver.status == "running" and solver.nfev < most:
         begun = float(solver.t)
         reason = solver.step()
@@ -272,4 +272,4 @@ def follow(
     moved = max((float(np.abs(after[v] - before[v]).max()) for v in before), default=0.0)
     largest = max(float(np.abs(w).max()) for w in end.values()) ** 2
     done = bool(losses[-1] <= enough)
-    return Followed(times, losses, along, end, moved / (largest or 1.0), solver.nfev, done)
+    return Trajectory(times, losses, along, end, moved / (largest or 1.0), solver.nfev, done)

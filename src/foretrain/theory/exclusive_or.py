@@ -20,7 +20,7 @@ def loss_of(strengths: np.ndarray) -> np.ndarray:
         return np.asarray(terms.sum(-1))
 
 
-def descend(start: np.ndarray, rate: float, steps: int, every: int = 1) -> np.ndarray:
+def descent(start: np.ndarray, learning_rate: float, steps: int, *, every: int = 1) -> np.ndarray:
     """Descent of the reduction: a of balanced pathways that start at `start`, of any shape, at every so manyth step.
 
     Returns:
@@ -30,16 +30,16 @@ def descend(start: np.ndarray, rate: float, steps: int, every: int = 1) -> np.nd
     strengths = [weight**2]
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, steps + 1):
-            weight = weight + rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
+            weight = weight + learning_rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
             if step % every == 0:
                 strengths.append(weight**2)
     return np.array(strengths)
 
 
-def closed_form(times: np.ndarray, start: np.ndarray) -> np.ndarray:
+def closed_form(start: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Eqs. (21)-(23): loss at times of shape (time,) from starts of shape (start,), shape (time, start)."""
     values = np.full(len(start), SINGULAR_VALUE)
-    strengths = mode_strength(times, values, start, input_variances=VARIANCE)
+    strengths = mode_strength(start, times, values, input_variances=VARIANCE)
     return loss_of(np.repeat(strengths[..., None], 4, axis=-1))
 
 

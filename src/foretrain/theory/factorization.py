@@ -20,16 +20,16 @@ def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> fl
     return float(np.sum(left**2))
 
 
-def direct_loss(target: np.ndarray, start: np.ndarray, steps: int, every: int = 1) -> np.ndarray:
+def direct_loss(start: np.ndarray, steps: int, target: np.ndarray, *, every: int = 1) -> np.ndarray:
     """Divergence of softmax Z from softmax C while Z itself descends.
 
     The step is a quarter of the reciprocal of the largest probability of target and start, below which descent of this
     convex loss behaves as its flow does: the Hessian diag(Q) - Q Q^T has no eigenvalue above max Q.
 
     Args:
-        target: Logits C, of any shape.
         start: Logits Z at the start.
         steps: Number of steps.
+        target: Logits C, of any shape.
         every: Stride of what is returned, shape (stored step,).
     """
     goal, logits = _softmax(target), start

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.stats import chi2
 
 
-class Course(NamedTuple):
+class DescentCurves(NamedTuple):
     """A predicted run.
 
     Attributes:
@@ -42,25 +42,25 @@ class Course(NamedTuple):
     outside: np.ndarray
 
 
-def course(
-    target,
+def descent_curves(
     start,
-    steps: np.ndarray,
-    rate: float,
+    learning_rate: float,
+    step: np.ndarray,
+    target,
     weight_decay: float = 0.0,
     *,
     followed: int = 0,
     balanced: bool = False,
     until: float = 1e-12,
-) -> Course:
-    """Loss, alignments and modes at these steps of descent, predicted from the start.
+) -> DescentCurves:
+    """Loss, alignments and modes after these numbers of steps of descent, predicted from the start.
 
     Args:
-        target: The pair A, B, shape (n, target) each; C = A B^T.
         start: The pair X, Y, shape (n, component) each.
-        steps: Ascending numbers of steps from 0, shape (step,). With `balanced` their spacing does not matter; else the
+        learning_rate: eta, the step of descent.
+        step: Ascending numbers of steps from 0, shape (step,). With `balanced` their spacing does not matter; else the
             course is composed of intervals between them, and errs by the cube of their length.
-        rate: eta, the step of descent.
+        target: The pair A, B, shape (n, target) each; C = A B^T.
         weight_decay: lambda.
         followed: Of how many components the alignments are given, the first.
         balanced: Leave the imbalance out: the closed form, of the product only.
@@ -80,7 +80,7 @@ def course(
     a, x, b, y = (_padded(matrix, size) for matrix in (a, x, b, y))
     left, values, right = np.linalg.svd(a @ b.T)
     a, x, b, y = left.T @ a, left.T @ x, right @ b, right @ y
-    growth = rate * (2 * values - weight_decay)
+    growth = learning_rate * (2 * values - weight_decay)
     flat = np.abs(growth) < 1e-9
     slower = np.where(flat, 1.0, np.log1p(growth) / np.where(flat, 1.0, growth))[:, None]
     scale = np.sqrt(slower)
@@ -90,11 +90,11 @@ def course(
     tilt, axes = np.linalg.eigh(imbalance)
     whole, count = float(np.sum(values**2)), min(a.shape[1], len(values))
     found: list[tuple] = []
-    for index, step in enumerate(steps):
+    for index, now in enumerate(step):
         if index:
-            length = rate * float(step - steps[index - 1])
+            length = learning_rate * float(now - step[index - 1])
             # The imbalance itself decays; half of its turn before the interval, half after it.
-            turn = tilt * np.exp(-2 * weight_decay * rate * steps[index - 1]) * length / 2
+            turn = tilt * np.exp(-2 * weight_decay * learning_rate * step[index - 1]) * length / 2
             turned = axes * np.exp(turn) @ axes.T, axes * np.exp(-turn) @ axes.T
             x, y = x @ turned[0], y @ turned[1]
             x, y = _riccati(x, y, rates, decays, length)
@@ -108,33 +108,37 @@ def course(
         found.append((loss, aligned, np.diag(own)[:count], *parts))
         if loss < until * whole:
             break
-    missing = len(steps) - len(found)
+    missing = len(step) - len(found)
     columns = (np.array(column) for column in zip(*found, strict=True))
-    return Course(*(np.concatenate([one, np.repeat(one[-1:], missing, 0)]) for one in columns))
+    return DescentCurves(
+        *(np.concatenate([one, np.repeat(one[-1:], missing, 0)]) for one in columns)
+    )
 
 
-def half_steps(steps: np.ndarray, strengths: np.ndarray, values: np.ndarray) -> np.ndarray:
+def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndarray) -> np.ndarray:
     """Step at which each mode first has half of its strength, shape (mode,); nan where it has not.
 
     Args:
-        steps: Shape (step,).
+        step: Shape (step,).
         strengths: Shape (step, mode).
-        values: What the modes end at, > 0, shape (mode,).
+        singular_values: What the modes end at, > 0, shape (mode,).
     """
-    reached = strengths >= values / 2
+    reached = strengths >= singular_values / 2
     first = reached.argmax(0)
     before = np.maximum(first - 1, 0)
     low, high = (np.take_along_axis(strengths, at[None], 0)[0] for at in (before, first))
-    share = np.where(first > 0, (values / 2 - low) / np.where(high > low, high - low, 1.0), 1.0)
-    return np.where(reached.any(0), steps[before] + share * (steps[first] - steps[before]), np.nan)
+    share = np.where(
+        first > 0, (singular_values / 2 - low) / np.where(high > low, high - low, 1.0), 1.0
+    )
+    return np.where(reached.any(0), step[before] + share * (step[first] - step[before]), np.nan)
 
 
 def typical_half_steps(
-    values,
+    singular_values,
     dimension: int,
     components: int,
     init_scale: float,
-    rate: float,
+    learning_rate: float,
     weight_decay: float = 0.0,
 ) -> np.ndarray:
     r"""Step at which each mode typically has half of its strength, from the law of the start alone, shape (mode,).
@@ -148,15 +152,15 @@ def typical_half_steps(
     m_k the median of chi^2_k. Modes that decay does not let grow never are: inf.
 
     Args:
-        values: s, shape (mode,).
+        singular_values: s, shape (mode,).
         dimension: n.
         components: k.
         init_scale: sigma.
-        rate: eta, the step of descent.
+        learning_rate: eta, the step of descent.
         weight_decay: lambda.
     """
-    values = np.asarray(values, float)
-    growth, variance = 4 * values - 2 * weight_decay, init_scale**2
+    singular_values = np.asarray(singular_values, float)
+    growth, variance = 4 * singular_values - 2 * weight_decay, init_scale**2
     grows = growth > 1e-9
     growth = np.where(grows, growth, 1.0)
     needed = np.log(growth / 2 * dimension / (variance * chi2.median(components)))
@@ -164,8 +168,8 @@ def typical_half_steps(
     for _ in range(60):  # contracts: the logarithm grows slower than time
         decayed = -np.expm1(-2 * weight_decay * time) / (2 * weight_decay) if weight_decay else time
         time = np.maximum(needed + np.log1p(4 * variance * decayed), 0) / growth
-    slower = np.log1p(rate * growth / 2) / (rate * growth / 2)
-    return np.where(grows, time / (rate * slower), np.inf)
+    slower = np.log1p(learning_rate * growth / 2) / (learning_rate * growth / 2)
+    return np.where(grows, time / (learning_rate * slower), np.inf)
 
 
 def shared_first_target(rank: int, components: int) -> float:

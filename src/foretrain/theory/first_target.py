@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import betaincc
 
 
-def first_targets(target, start) -> np.ndarray:
+def first_targets(start, target) -> np.ndarray:
     """The target on which each component's growing overlap is largest at the start.
 
     While the learner is small, x' = 2 A B^T y and y' = 2 B A^T x. For orthonormal targets the
@@ -14,8 +14,8 @@ def first_targets(target, start) -> np.ndarray:
     independent targets at n >> r^2 this holds up to their overlaps.
 
     Args:
-        target: The pair A, B, shape (n, target) each.
         start: The pair X, Y, shape (n, component) each.
+        target: The pair A, B, shape (n, target) each.
 
     Returns:
         Integers, shape (component,).
@@ -24,13 +24,13 @@ def first_targets(target, start) -> np.ndarray:
     return np.abs(np.asarray(a).T @ x + np.asarray(b).T @ y).argmax(axis=0)
 
 
-def random_mixture(rank: int, close: float) -> float:
+def random_mixture(rank: int, threshold: float) -> float:
     """How often a component of a Haar-random mixture of that many orthogonal targets is primarily one of them.
 
     The squared entries of a column are Beta(1/2, (r - 1)/2), of which at most one exceeds one half.
 
     Args:
         rank: r, number of targets, 2 or more.
-        close: Alignment (squared entry) from which on it is primarily one target, at least 1/2.
+        threshold: Alignment (squared entry) from which on it is primarily one target, at least 1/2.
     """
-    return float(rank * betaincc(0.5, (rank - 1) / 2, close))
+    return float(rank * betaincc(0.5, (rank - 1) / 2, threshold))

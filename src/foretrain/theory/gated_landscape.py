@@ -41,25 +41,25 @@ _ROUNDING = 1e-12
 _UNUSED = 1e-3
 
 
-def unlearned(reduction: Reduction, state: np.ndarray) -> np.ndarray:
+def unlearned(state: np.ndarray, reduction: Reduction) -> np.ndarray:
     """``E(p) = S(p) - sum_j B_j D(j, p)`` of every bundle in one state, shape (bundle, mode)."""
-    strengths = reduced_dynamics.mode_strengths(reduction, state)
-    return reduction.singular_values - reduced_dynamics.explained(reduction, strengths)
+    strengths = reduced_dynamics.mode_strengths(state, reduction)
+    return reduction.singular_values - reduced_dynamics.explained(strengths, reduction)
 
 
-def smallest_curvature(reduction: Reduction, state: np.ndarray) -> float:
+def smallest_curvature(state: np.ndarray, reduction: Reduction) -> float:
     """Smallest eigenvalue of the Hessian of the whole network's loss at a decoupled point, 0 if none is negative.
 
     Exact where the residual is zero; else that of a network on the diagonal part of the statistics. Small weights leave
     a saddle in a time of about log(1 / deviation) / |curvature|.
 
     Args:
-        reduction: The reduced network.
         state: Strengths, shape (edge, mode); a fixed point for the curvature to say what is stable.
+        reduction: The reduced network.
 
     Cost: for every pair of modes with one that is not learned, O(path * longest path^2 + edge^3) of the group.
     """
-    error = unlearned(reduction, state)
+    error = unlearned(state, reduction)
     scale = np.abs(reduction.singular_values).max()
     found = 0.0
     for number in range(len(reduction.groups)):
@@ -72,15 +72,15 @@ def smallest_curvature(reduction: Reduction, state: np.ndarray) -> float:
     return found
 
 
-def leads_down_flat(reduction: Reduction, state: np.ndarray, tolerance: float) -> bool:
+def leads_down_flat(state: np.ndarray, reduction: Reduction, tolerance: float) -> bool:
     """Whether a path of three or more edges could lower the loss through spare units, without any curvature.
 
     Args:
-        reduction: The reduced network.
         state: Strengths, shape (edge, mode).
+        reduction: The reduced network.
         tolerance: Unlearned part E(p) up to which a path counts as learned, in the unit of S(p).
     """
-    error = np.abs(unlearned(reduction, state)).max(axis=1)
+    error = np.abs(unlearned(state, reduction)).max(axis=1)
     used = np.abs(state) > _UNUSED * np.abs(state).max()
     number = {edge.name: index for index, edge in enumerate(reduction.graph.edges)}
     for path, bundle in zip(reduction.paths, reduction.bundle_of_path, strict=True):

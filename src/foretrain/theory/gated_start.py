@@ -6,7 +6,7 @@ from foretrain.theory.reduced_dynamics import decoupled_start
 from foretrain.theory.reduction import Reduction
 
 
-def grown_start(reduction: Reduction, weights: dict[str, np.ndarray]) -> np.ndarray:
+def grown_start(weights: dict[str, np.ndarray], reduction: Reduction) -> np.ndarray:
     """State of the reduction that small weights of parallel two-layer pathways grow from, shape (edge, mode).
 
     While weights are small the sum q = (W_in v + W_out^T u) / 2 of a mode grows and the difference decays, so that
@@ -18,4 +18,4 @@ def grown_start(reduction: Reduction, weights: dict[str, np.ndarray]) -> np.ndar
         right, left = group.frames["x"], group.frames["y"]
         growing = (weights[first] @ right + weights[second].T @ left) / 2
         start[first] = start[second] = np.linalg.norm(growing, axis=0)
-    return decoupled_start(reduction, start)
+    return decoupled_start(start, reduction)

@@ -14,13 +14,13 @@ from foretrain.theory.parallelograms import checked_training, degrees_of_freedom
 _TIMES = 400  # at which a flow is looked at, between .01 and 20 of its slowest time
 
 
-def flow_time(operation: Operation, training, start, threshold: float, tolerance: float = 0.1):
+def flow_time(start, operation: Operation, training, threshold: float, tolerance: float = 0.1):
     """Time from which on the flow of the effective loss has an RQI above a threshold, its start at unit variance.
 
     Args:
+        start: (symbol, dimension).
         operation: What is learned.
         training: bool (sample,), one training set.
-        start: (symbol, dimension).
         threshold: Of the RQI.
         tolerance: delta of the parallelograms.
 
@@ -38,14 +38,14 @@ def flow_time(operation: Operation, training, start, threshold: float, tolerance
     if free == len(rates):
         return np.inf
     times = np.append(0, np.geomspace(0.01, 20, _TIMES) / rates[free])
-    below = rqi(operation, linear_flow(operation, training, start, times), tolerance) <= threshold
+    below = rqi(linear_flow(start, times, operation, training), operation, tolerance) <= threshold
     if not below.any():
         return 0.0
     return np.append(times, np.inf)[np.flatnonzero(below)[-1] + 1]
 
 
-def adam_path(
-    operation: Operation, training, start, learning_rate: float, steps: int
+def adam_descent(
+    start, learning_rate: float, steps: int, operation: Operation, training
 ) -> np.ndarray:
     """Embeddings under Adam on the effective loss, (step, symbol, dimension), the start first.
 
@@ -67,9 +67,9 @@ def adam_path(
     return np.array(path)
 
 
-def first_step(operation: Operation, path, threshold: float, tolerance: float = 0.1) -> float:
+def first_step(path, operation: Operation, threshold: float, tolerance: float = 0.1) -> float:
     """First step of a path (step, symbol, dimension) with an RQI above a threshold; infinity where there is none."""
-    reached = rqi(operation, path, tolerance) > threshold
+    reached = rqi(path, operation, tolerance) > threshold
     return float(reached.argmax()) if reached.any() else np.inf
 
 

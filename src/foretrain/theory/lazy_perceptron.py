@@ -67,9 +67,11 @@ def lazy_answers(weights: Layers, images, targets, others) -> np.ndarray:
     )
 
 
-def shrinking(body_rate: float, last_rate: float, decay: float) -> float:
+def shrinking(hidden_learning_rate: float, last_learning_rate: float, weight_decay: float) -> float:
     """By how much the mean over the three layers of the logarithm of weights falls in a step; nan where a step overshoots."""
-    rates = np.array([body_rate, body_rate, last_rate]) * decay
+    rates = (
+        np.array([hidden_learning_rate, hidden_learning_rate, last_learning_rate]) * weight_decay
+    )
     return float(abs(np.log1p(-rates).mean())) if rates.max() < 1 else np.nan
 
 
@@ -80,9 +82,9 @@ def lazy_step(
     others: np.ndarray,
     other_labels: np.ndarray,
     *,
-    body_rate: float,
-    last_rate: float,
-    decay: float,
+    hidden_learning_rate: float,
+    last_learning_rate: float,
+    weight_decay: float,
     threshold: float,
 ) -> float:
     """First step at which the linearised perceptron answers a share `threshold` of other images right.
@@ -93,22 +95,28 @@ def lazy_step(
         labels: Of these, (sample,).
         others: Images that are not trained, (other, pixel).
         other_labels: Of these, (other,).
-        body_rate: Learning rate of the hidden layers.
-        last_rate: That of the last one.
-        decay: Decoupled weight decay of all.
+        hidden_learning_rate: Learning rate of the hidden layers.
+        last_learning_rate: That of the last one.
+        weight_decay: Decoupled weight decay of all.
         threshold: Accuracy that counts as generalised.
 
     Returns:
         The step, where weights are known to .3%; infinity for never, nan where decay overshoots.
     """
     targets = np.eye(start.bias_3.size)[labels]
-    per_step = shrinking(body_rate, last_rate, decay)
+    per_step = shrinking(hidden_learning_rate, last_learning_rate, weight_decay)
     if np.isnan(per_step):
         return np.nan
 
     def enough(depth):
         step = depth / per_step if per_step > 0 else 0.0
-        weights = shrunk(start, *((1 - rate * decay) ** step for rate in (body_rate, last_rate)))
+        weights = shrunk(
+            start,
+            *(
+                (1 - rate * weight_decay) ** step
+                for rate in (hidden_learning_rate, last_learning_rate)
+            ),
+        )
         answers = lazy_answers(weights, images, targets, others)
         return (answers.argmax(1) == other_labels).mean() >= threshold
 

@@ -86,28 +86,26 @@ def misalignment(left, right, trained_pairs) -> float:
     return math.sqrt(sines[0] + sines[1] - sines[0] * sines[1])
 
 
-def loss(left, right, scale, trained_pairs) -> float:
-    """L = |(s u v^T - J) o T|_F^2 / 2."""
+def loss(state, trained_pairs) -> float:
+    """L = |(s u v^T - J) o T|_F^2 / 2 of a state (u, v, s)."""
+    left, right, scale = state
     return float((((scale * np.outer(left, right) - 1) * trained_pairs) ** 2).sum() / 2)
 
 
-def velocity(left, right, scale, trained_pairs) -> tuple[np.ndarray, np.ndarray, float]:
-    """(du/dt, dv/dt, ds/dt) of the whole gradient flow."""
+def velocity(state, trained_pairs) -> tuple[np.ndarray, np.ndarray, float]:
+    """(du/dt, dv/dt, ds/dt) of the whole gradient flow at a state (u, v, s)."""
+    left, right, scale = state
     error = (scale * np.outer(left, right) - 1) * trained_pairs
     return -scale * error @ right, -scale * left @ error, -float(left @ error @ right)
 
 
-def flow(
-    times, trained_pairs, left_start, right_start, scale_start: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def flow(start, times, trained_pairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The whole gradient flow, by a multistep method that copes with the stiffness of huge weights.
 
     Args:
+        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         times: Not decreasing, from the start at time 0 on, shape (time,).
         trained_pairs: T, shape (row, column).
-        left_start: u(0), shape (row,).
-        right_start: v(0), shape (column,).
-        scale_start: s(0).
 
     Returns:
         u, v and s, shapes (time, row), (time, column) and (time,); relative error about 1e-9.
@@ -118,7 +116,7 @@ def flow(
     times = finite_array("times", times, ndim=1).astype(float)
     if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
         raise argument_error("times", "not be negative nor decrease", "does")
-    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    trained, u, v, s = checked_start(start, trained_pairs)
     state = np.concatenate([u, v, [s]])
     end = float(times[-1]) if times.size else 0.0
     solution = solve_ivp(
@@ -129,15 +127,13 @@ def flow(
 
 
 def escape(
-    trained_pairs, left_start, right_start, scale_start: float, *, fraction: float = 0.5
+    start, trained_pairs, *, fraction: float = 0.5
 ) -> tuple[float, np.ndarray, np.ndarray, float]:
     """First time at which the whole flow has brought the loss below a fraction of |T|/2.
 
     Args:
+        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         trained_pairs: T, shape (row, column).
-        left_start: u(0), shape (row,).
-        right_start: v(0), shape (column,).
-        scale_start: s(0).
         fraction: Of the loss of zero weights, between 0 and 1, reachable by a rank-one fit.
 
     Returns:
@@ -148,12 +144,12 @@ def escape(
         ArgumentError: `fraction` is out of range, or as `early_flow`.
     """
     fraction = real("fraction", fraction, above=0, maximum=1)
-    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    trained, u, v, s = checked_start(start, trained_pairs)
     level = fraction * trained.sum() / 2
-    limit = 3 * blow_up_time(early_flow(trained, u, v, s)) + 1000
+    limit = 3 * blow_up_time(early_flow((u, v, s), trained)) + 1000
 
     def reached(_, state):
-        return loss(state[: u.size], state[u.size : -1], state[-1], trained) - level
+        return loss((state[: u.size], state[u.size : -1], state[-1]), trained) - level
 
     event: Any = reached  # a function with the attributes that SciPy reads
     event.terminal, event.direction = True, -1
@@ -173,7 +169,7 @@ def _derivative(trained):
     rows = len(trained)
 
     def derivative(_, state):
-        left, right, scale = velocity(state[:rows], state[rows:-1], state[-1], trained)
+        left, right, scale = velocity((state[:rows], state[rows:-1], state[-1]), trained)
         return np.concatenate([left, right, [scale]])
 
     return derivative

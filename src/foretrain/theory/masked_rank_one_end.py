@@ -41,14 +41,12 @@ class End(NamedTuple):
         return self.scale * np.outer(self.left, self.right)
 
 
-def end_of_training(trained_pairs, left_start, right_start, scale_start: float) -> End:
+def end_of_training(start, trained_pairs) -> End:
     """Where zero loss is reached from a start, whatever its size, if it is.
 
     Args:
+        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-        left_start: u(0), shape (row,).
-        right_start: v(0), shape (column,).
-        scale_start: s(0).
 
     Returns:
         |u|, |v| and |s|.
@@ -58,7 +56,7 @@ def end_of_training(trained_pairs, left_start, right_start, scale_start: float) 
 
     Cost: a tenth of a millisecond for ten domains.
     """
-    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    trained, u, v, s = checked_start(start, trained_pairs)
     rows, columns = components(trained)
     parts = [(rows == part, columns == part) for part in np.unique(rows[trained.any(1)])]
     inputs, outputs = np.array([[mine.sum() for mine in part] for part in parts], float).T
@@ -89,9 +87,7 @@ def end_of_training(trained_pairs, left_start, right_start, scale_start: float) 
     return End(left, right, math.sqrt(squared))
 
 
-def component_signs(
-    trained_pairs, left_start, right_start, scale_start: float
-) -> tuple[np.ndarray, np.ndarray]:
+def component_signs(start, trained_pairs) -> tuple[np.ndarray, np.ndarray]:
     """The sign that each component takes in the limit of small weights, from the start of its own leading mode.
 
     In the linearised flow the leading mode of a component grows as e^(s_1 |S|) from (u_1 . u(0) + v_1 . v(0)) / 2 if S runs
@@ -99,10 +95,8 @@ def component_signs(
     in S, so that its sign stays. A pair across components has the sign of the product of both.
 
     Args:
+        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-        left_start: u(0), shape (row,).
-        right_start: v(0), shape (column,).
-        scale_start: s(0).
 
     Returns:
         +1 or -1 for every input and for every output domain, shapes (row,) and (column,); 0 for those never trained.
@@ -110,8 +104,8 @@ def component_signs(
     Raises:
         ArgumentError: as `foretrain.theory.masked_rank_one_escape.early_flow`.
     """
-    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
-    early = early_flow(trained, u, v, s)
+    trained, u, v, s = checked_start(start, trained_pairs)
+    early = early_flow((u, v, s), trained)
     toward = -early.sign if math.isfinite(early.turning_point) else early.sign
     rows, columns = components(trained)
     left, right = np.zeros(u.size), np.zeros(v.size)

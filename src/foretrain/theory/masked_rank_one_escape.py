@@ -53,14 +53,12 @@ class EarlyFlow:
     turning_point: float
 
 
-def early_flow(trained_pairs, left_start, right_start, scale_start: float) -> EarlyFlow:
+def early_flow(start, trained_pairs) -> EarlyFlow:
     """Diagonalise the linearised flow from a start.
 
     Args:
+        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-        left_start: u(0), shape (row,).
-        right_start: v(0), shape (column,).
-        scale_start: s(0).
 
     Returns:
         The flow, for the functions below.
@@ -69,7 +67,7 @@ def early_flow(trained_pairs, left_start, right_start, scale_start: float) -> Ea
         ArgumentError: shapes differ, an entry is not finite, T is zero, or u and v oppose each other
             exactly, so that all weights decay for ever.
     """
-    trained, u, v, s = checked_start(trained_pairs, left_start, right_start, scale_start)
+    trained, u, v, s = checked_start(start, trained_pairs)
     left, values, right = np.linalg.svd(trained, full_matrices=False)
     sign = math.copysign(1.0, s if s else u @ trained @ v)
     a, b = sign * left.T @ u, right @ v
@@ -126,10 +124,10 @@ def weights_at(
     return size * left, size * right, float(np.copysign(magnitude, scale))
 
 
-def rescaled(unit: EarlyFlow, sigma: float) -> EarlyFlow:
-    """The flow from the same start times `sigma`: all weights are, at every S."""
+def rescaled(early: EarlyFlow, init_scale: float) -> EarlyFlow:
+    """The flow from the same start times `init_scale`: all weights are, at every S."""
     names = ("growing", "decaying", "start", "left_rest", "right_rest")
-    return replace(unit, **{name: sigma * getattr(unit, name) for name in names})
+    return replace(early, **{name: init_scale * getattr(early, name) for name in names})
 
 
 def signs_agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
@@ -176,7 +174,7 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
         while excess(far) < 0:
             far = 2 * far
             if far > 4 * _farthest(early):
-                raise argument_error("left_start", "have squares that do not underflow", "has not")
+                raise argument_error("start", "have squares that do not underflow", "has not")
         while excess(far / 2) >= 0:
             far = far / 2
         distance = bracketed_root(excess, far / 2, far)
@@ -227,19 +225,18 @@ _QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 400}
 _LARGEST_EXPONENT = 700.0
 
 
-def checked_start(trained_pairs, left_start, right_start, scale_start):
+def checked_start(start, trained_pairs):
     """Return mask, u(0), v(0) and s(0) in float64, or raise as `early_flow`."""
     trained = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
     if not trained.any():
         raise argument_error("trained_pairs", "train at least one pair", "trains none")
-    u = finite_array("left_start", left_start, ndim=1).astype(float)
-    v = finite_array("right_start", right_start, ndim=1).astype(float)
-    for name, weight, size in zip(
-        ("left_start", "right_start"), (u, v), trained.shape, strict=True
-    ):
+    left, right, scale = start
+    u = finite_array("start[0]", left, ndim=1).astype(float)
+    v = finite_array("start[1]", right, ndim=1).astype(float)
+    for name, weight, size in zip(("start[0]", "start[1]"), (u, v), trained.shape, strict=True):
         if weight.size != size:
             raise argument_error(name, f"have length {size}", f"has length {weight.size}")
-    return trained, u, v, real("scale_start", scale_start)
+    return trained, u, v, real("start[2]", scale)
 
 
 def _increase(early, origin, step):
@@ -279,9 +276,7 @@ def _turning_point(early):
     far = min(lowest, _farthest(early))
     if lowest == 0 or squared_scale(early, far) >= 0:
         if math.isinf(lowest):
-            raise argument_error(
-                "left_start", "have a part that grows", "only decays: it opposes `right_start`"
-            )
+            raise argument_error("start", "have a part that grows", "only decays: u opposes v")
         return math.inf
     return bracketed_root(lambda place: squared_scale(early, place), 0.0, far, relative=1e-15)
 

@@ -47,22 +47,21 @@ class Scheme:
     pole: float
 
 
-def decoupled_scheme(outer_start: float, hidden_start: float, factors: RaceFactors) -> Scheme:
+def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
     """A scheme from a decoupled start.
 
     Args:
-        outer_start: B1(0) of encoders and decoders, not zero.
-        hidden_start: B2(0), any sign.
+        start: The pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
         factors: Its shares of the trained routes, such as `foretrain.theory.pathway_race.race_factors`.
 
     Raises:
         ArgumentError: B1(0) is zero, where nothing moves.
     """
-    outer, start = real("outer_start", outer_start), real("hidden_start", hidden_start)
+    outer, hidden = (real(f"start[{place}]", value) for place, value in enumerate(start))
     if outer == 0:
-        raise argument_error("outer_start", "not be zero", "is 0, where nothing moves")
+        raise argument_error("start[0]", "not be zero", "is 0, where nothing moves")
     ratio, rate = factors.ratio, factors.outer
-    conserved = ratio * outer**2 - start**2
+    conserved = ratio * outer**2 - hidden**2
     root = math.sqrt(abs(conserved))
 
     def gain(clock):
@@ -73,16 +72,16 @@ def decoupled_scheme(outer_start: float, hidden_start: float, factors: RaceFacto
             cosine, sine = math.cosh(angle), math.sinh(angle) / root
         else:
             cosine, sine = 1.0, rate * clock
-        weight = (start * cosine + conserved * sine) / (cosine - start * sine)
+        weight = (hidden * cosine + conserved * sine) / (cosine - hidden * sine)
         # B2^2 + C without cancellation: r B1^2 grows as the inverse square of the same denominator.
-        return weight * (outer / (cosine - start * sine)) ** 2
+        return weight * (outer / (cosine - hidden * sine)) ** 2
 
     if conserved > 0:
-        pole = math.atan2(root, start) / (rate * root)
-    elif start <= 0:
+        pole = math.atan2(root, hidden) / (rate * root)
+    elif hidden <= 0:
         pole = math.inf
     else:
-        pole = math.atanh(root / start) / (rate * root) if root else 1 / (rate * start)
+        pole = math.atanh(root / hidden) / (rate * root) if root else 1 / (rate * hidden)
     return Scheme(gain, pole)
 
 
@@ -111,18 +110,18 @@ def equal_scheme(start: float, factors: RaceFactors, optimum: float) -> Scheme:
     A start beyond the half has no half-learning time: one just below it stands for it, which learns at once.
     """
     start = min(start, 0.99 * (optimum / 2) ** (1 / 3))
-    return decoupled_scheme(start, start, factors)
+    return decoupled_scheme((start, start), factors)
 
 
 def effective_start(
-    time: float, singular_value: float, input_variance: float, factors: RaceFactors
+    time: float, singular_values: float, input_variances: float, factors: RaceFactors
 ) -> float:
     """The equal start b = B1 = B2 of the reduction whose half-learning time is `time`; nan if there is none."""
-    top = (singular_value / input_variance / 2) ** (1 / 3)
+    top = (singular_values / input_variances / 2) ** (1 / 3)
 
     def excess(log_start):
-        scheme = decoupled_scheme(math.exp(log_start), math.exp(log_start), factors)
-        return half_time([scheme], singular_value, input_variance) - time
+        scheme = decoupled_scheme((math.exp(log_start), math.exp(log_start)), factors)
+        return half_time([scheme], singular_values, input_variances) - time
 
     low, high = np.log(1e-9 * top), np.log(0.999 * top)
     if not (np.isfinite(time) and excess(low) > 0 > excess(high)):
@@ -186,43 +185,43 @@ def clock_at(schemes: Sequence[Scheme], gain: float) -> float:
 
 
 def final_gains(
-    schemes: Sequence[Scheme], singular_value: float, input_variance: float
+    schemes: Sequence[Scheme], singular_values: float, input_variances: float
 ) -> np.ndarray:
     """What each scheme has learned of S/D at the end of training, shape (scheme,); they add up to S/D."""
-    target = real("singular_value", singular_value, above=0) / real(
-        "input_variance", input_variance, above=0
+    target = real("singular_values", singular_values, above=0) / real(
+        "input_variances", input_variances, above=0
     )
     clock = clock_at(schemes, target)
     return np.array([scheme.gain(clock) for scheme in schemes])
 
 
-def half_time(schemes: Sequence[Scheme], singular_value: float, input_variance: float) -> float:
+def half_time(schemes: Sequence[Scheme], singular_values: float, input_variances: float) -> float:
     """Time at which the schemes together have learned half of S/D; relative error about 1e-9."""
-    half = clock_at(schemes, singular_value / input_variance / 2)
+    half = clock_at(schemes, singular_values / input_variances / 2)
     total, pole = _total(schemes), min(scheme.pole for scheme in schemes)
 
     # u = pole - e^-x: small starts learn only in the last moments before the pole.
     def integrand(x):
         gap = math.exp(-x)
-        return gap / (singular_value - input_variance * total(pole - gap))
+        return gap / (singular_values - input_variances * total(pole - gap))
 
     ends = -math.log(pole), -math.log(pole - half)
     return quad(integrand, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]
 
 
 def gains(
-    times, schemes: Sequence[Scheme], singular_value: float, input_variance: float
+    schemes: Sequence[Scheme], times, singular_values: float, input_variances: float
 ) -> np.ndarray:
     """Gains along gradient flow, shape (time, scheme), at `times` that start at 0 or later and do not decrease."""
     times = finite_array("times", times, ndim=1).astype(float)
     if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
         raise argument_error("times", "not be negative nor decrease", "does")
     total = _total(schemes)
-    end = clock_at(schemes, singular_value / input_variance)
+    end = clock_at(schemes, singular_values / input_variances)
 
     # The end is approached exponentially; an overshoot by the solver must not step over the pole.
     def derivative(_, clock):
-        return [singular_value - input_variance * total(min(float(clock[0]), end))]
+        return [singular_values - input_variances * total(min(float(clock[0]), end))]
 
     solution = solve_ivp(
         derivative,
@@ -237,11 +236,10 @@ def gains(
     return np.array([[scheme.gain(u) for scheme in schemes] for u in clock])
 
 
-def descend(
-    step_size: float,
+def descent(
+    start,
+    learning_rate: float,
     steps: int,
-    outer_starts,
-    hidden_starts,
     singular_values,
     input_variances,
     factors: Sequence[RaceFactors],
@@ -249,10 +247,9 @@ def descend(
     """Euler steps of the mixed race: what descent of the whole network does from decoupled weights, to rounding.
 
     Args:
-        step_size: Paper time per step.
+        start: The pair B1(0), B2(0), each of shape (scheme, mode) or what broadcasts to it.
+        learning_rate: Paper time per step.
         steps: Number of steps.
-        outer_starts: B1(0), shape (scheme, mode) or what broadcasts to it.
-        hidden_starts: B2(0), likewise.
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
         factors: One per scheme.
@@ -265,14 +262,14 @@ def descend(
         for n, v in (("singular_values", singular_values), ("input_variances", input_variances))
     )
     shape = (len(factors), s.size)
-    b1, b2 = (np.broadcast_to(np.asarray(v, float), shape) for v in (outer_starts, hidden_starts))
+    b1, b2 = (np.broadcast_to(np.asarray(v, float), shape) for v in start)
     outer, hidden = (np.array([[getattr(f, n)] for f in factors]) for n in ("outer", "hidden"))
     path = [(b1, b2)]
     for _ in range(steps):
         error = s - d * (b2 * b1**2).sum(0)
         b1, b2 = (
-            b1 + step_size * outer * b2 * b1 * error,
-            b2 + step_size * hidden * b1**2 * error,
+            b1 + learning_rate * outer * b2 * b1 * error,
+            b2 + learning_rate * hidden * b1**2 * error,
         )
         path.append((b1, b2))
     first, second = zip(*path, strict=True)

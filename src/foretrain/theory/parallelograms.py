@@ -70,7 +70,7 @@ def normalised(embedding) -> np.ndarray:
         )
 
 
-def held(operation: Operation, embedding, tolerance: float = 0.1) -> np.ndarray:
+def held(embedding, operation: Operation, tolerance: float = 0.1) -> np.ndarray:
     """P(R, delta), bool (..., parallelogram): those that a representation has.
 
     The mean over dimensions of (E_i + E_j - E_m - E_n)^2 is below delta^2, E normalised. Changes of unit and origin in each
@@ -78,8 +78,8 @@ def held(operation: Operation, embedding, tolerance: float = 0.1) -> np.ndarray:
     measured in units of each). Nothing is held where a dimension has collapsed to a point.
 
     Args:
-        operation: What is learned.
         embedding: (..., symbol, dimension).
+        operation: What is learned.
         tolerance: delta, 0.1 in the authors' code.
     """
     tolerance = real("tolerance", tolerance, above=0)
@@ -89,14 +89,14 @@ def held(operation: Operation, embedding, tolerance: float = 0.1) -> np.ndarray:
     return (gap**2).mean(-1) < tolerance**2
 
 
-def held_by_matrices(operation: Operation, matrices, threshold: float = 0.5) -> np.ndarray:
+def held_by_matrices(matrices, operation: Operation, threshold: float = 0.5) -> np.ndarray:
     """Generalised parallelograms of elements that are matrices, bool (..., parallelogram).
 
     The mean over entries of (E_i E_j - E_m E_n)^2 is below `threshold`, E divided by the root mean square of all entries.
 
     Args:
-        operation: What is learned.
         matrices: (..., symbol, d, d).
+        operation: What is learned.
         threshold: Of the mean square, 0.5 in the authors' code.
     """
     matrices = _numbers("matrices", matrices)
@@ -114,15 +114,15 @@ def held_by_matrices(operation: Operation, matrices, threshold: float = 0.5) -> 
     return (gap**2).mean((-2, -1)) < real("threshold", threshold, above=0)
 
 
-def share(parallelogram_set):
+def fraction(parallelogram_set):
     """Share of all parallelograms that a set, bool (..., parallelogram), has; 1 where there are none, as for p = 2."""
     chosen = np.asarray(parallelogram_set)
     return chosen.mean(-1) if chosen.shape[-1] else np.ones(chosen.shape[:-1])
 
 
-def rqi(operation: Operation, embedding, tolerance: float = 0.1):
+def rqi(embedding, operation: Operation, tolerance: float = 0.1):
     """Quality of a representation, |P(R)| / |P0|, shape (...,); 1 where there are none."""
-    return share(held(operation, embedding, tolerance))
+    return fraction(held(embedding, operation, tolerance))
 
 
 def predicted_accuracy(operation: Operation, training, parallelogram_set):

@@ -104,15 +104,17 @@ def authors_time_scale(domains: int, trained_outputs: int, features: int) -> flo
     return 2 * trained_outputs * domains / integer("features", features, minimum=1)
 
 
-def velocity(outer_weight, hidden_weight, singular_value, input_variance, factors):
-    """(dB1/dt, dB2/dt) of eqs. (13-14), by mode."""
-    error = singular_value - hidden_weight * outer_weight**2 * input_variance
+def velocity(state, singular_values, input_variances, factors):
+    """(dB1/dt, dB2/dt) of eqs. (13-14) at a state (B1, B2), by mode."""
+    outer_weight, hidden_weight = state
+    error = singular_values - hidden_weight * outer_weight**2 * input_variances
     outer_rate = factors.outer * hidden_weight * outer_weight * error
     return outer_rate, factors.hidden * outer_weight**2 * error
 
 
-def invariant(outer_weight, hidden_weight, factors: RaceFactors):
-    """C = r B1^2 - B2^2, conserved by the flow; a step of descent changes it by O(step^2)."""
+def invariant(state, factors: RaceFactors):
+    """C = r B1^2 - B2^2 of a state (B1, B2), conserved by the flow; a step of descent changes it by O(step^2)."""
+    outer_weight, hidden_weight = state
     return factors.ratio * np.square(outer_weight) - np.square(hidden_weight)
 
 
@@ -121,14 +123,13 @@ def weight_ratio(outer_weight, conserved, factors: RaceFactors):
     return np.sqrt(factors.ratio - conserved / np.square(outer_weight))
 
 
-def loss(outer_weight, hidden_weight, singular_values, input_variances, output_power):
+def loss(state, singular_values, input_variances, output_power):
     """Half the squared error averaged over items and trained routes.
 
     L = <|y|^2>/2 + sum over modes of [G^2 D/2 - S G] with G = B2 B1^2.
 
     Args:
-        outer_weight: B1, shape (..., mode).
-        hidden_weight: B2, shape (..., mode).
+        state: The pair B1, B2, shape (..., mode) each.
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
         output_power: <|y|^2> over items.
@@ -136,6 +137,7 @@ def loss(outer_weight, hidden_weight, singular_values, input_variances, output_p
     Returns:
         The loss, shape (...).
     """
+    outer_weight, hidden_weight = state
     gain = hidden_weight * np.square(outer_weight)
     parts = input_variances * np.square(gain) / 2 - singular_values * gain
     return output_power / 2 + parts.sum(axis=-1)
@@ -169,7 +171,7 @@ def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
 
 
 def time_to_reach(
-    hidden_weight, outer_start, hidden_start, singular_value, input_variance, factors: RaceFactors
+    start, hidden_weight, singular_values, input_variances, factors: RaceFactors
 ) -> np.ndarray:
     """Time at which B2 reaches a value: eq. (15) solved by quadrature.
 
@@ -178,11 +180,10 @@ def time_to_reach(
     are integrated, so that nothing cancels: the relative error is about 1e-10.
 
     Args:
+        start: The pair B1(0), not zero, and B2(0), more than -sqrt(-C) where C <= 0, else B2 never becomes positive.
         hidden_weight: B2 asked for.
-        outer_start: B1(0), not zero.
-        hidden_start: B2(0); more than -sqrt(-C) where C <= 0, else B2 never becomes positive.
-        singular_value: S > 0.
-        input_variance: D > 0.
+        singular_values: S > 0.
+        input_variances: D > 0.
         factors: The factors.
 
     Returns:
@@ -195,7 +196,12 @@ def time_to_reach(
     arrays = np.broadcast_arrays(
         *(
             np.asarray(value, np.float64)
-            for value in (hidden_weight, outer_start, hidden_start, singular_value, input_variance)
+            for value in (
+                hidden_weight,
+                *start,
+                singular_values,
+                input_variances,
+            )
         )
     )
     times = np.empty(arrays[0].shape)
@@ -205,10 +211,10 @@ def time_to_reach(
 
 
 def _time(target, outer, start, singular, variance, factors):
-    real("singular_value", singular, above=0)
-    real("input_variance", variance, above=0)
+    real("singular_values", singular, above=0)
+    real("input_variances", variance, above=0)
     if outer == 0:
-        raise argument_error("outer_start", "not be zero", "is 0, where nothing moves")
+        raise argument_error("start[0]", "not be zero", "is 0, where nothing moves")
     ratio = factors.ratio
     conserved = ratio * outer**2 - start**2
     end = float(hidden_weight_at(singular / variance, conserved, factors))
@@ -274,28 +280,25 @@ def _time(target, outer, start, singular, variance, factors):
 _QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 200}
 
 
-def half_learning_time(
-    outer_start, hidden_start, singular_value, input_variance, factors: RaceFactors
-) -> np.ndarray:
+def half_learning_time(start, singular_values, input_variances, factors: RaceFactors) -> np.ndarray:
     """Time at which B2 B1^2 D = S/2, by mode; see `time_to_reach` for starts that are beyond it."""
-    conserved = invariant(np.asarray(outer_start, float), hidden_start, factors)
+    conserved = invariant((np.asarray(start[0], float), start[1]), factors)
     half = hidden_weight_at(
-        np.asarray(singular_value, float) / (2 * np.asarray(input_variance, float)),
+        np.asarray(singular_values, float) / (2 * np.asarray(input_variances, float)),
         conserved,
         factors,
     )
-    return time_to_reach(half, outer_start, hidden_start, singular_value, input_variance, factors)
+    return time_to_reach(start, half, singular_values, input_variances, factors)
 
 
 def flow(
-    times, outer_start, hidden_start, singular_values, input_variances, factors: RaceFactors
+    start, times, singular_values, input_variances, factors: RaceFactors
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient flow of eqs. (13-14) by an adaptive Runge-Kutta method of order 8.
 
     Args:
+        start: The pair B1(0), B2(0), scalars or of shape (mode,).
         times: Not decreasing, from the start at time 0 on, paper time, shape (time,).
-        outer_start: B1(0), scalar or shape (mode,).
-        hidden_start: B2(0), scalar or shape (mode,).
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
         factors: The factors.
@@ -309,14 +312,14 @@ def flow(
     times = finite_array("times", times, ndim=1).astype(np.float64)
     if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
         raise argument_error("times", "not be negative nor decrease", "does")
-    start, singular, variance = _start(outer_start, hidden_start, singular_values, input_variances)
+    start, singular, variance = _start(start, singular_values, input_variances)
     modes = singular.size
     if not times.size or times[-1] == 0:
         outer, hidden = (np.tile(part, (times.size, 1)) for part in start)
         return outer, hidden
 
     def derivative(_, state):
-        return np.concatenate(velocity(state[:modes], state[modes:], singular, variance, factors))
+        return np.concatenate(velocity((state[:modes], state[modes:]), singular, variance, factors))
 
     solution = solve_ivp(
         derivative,
@@ -331,11 +334,10 @@ def flow(
     return path[:, :modes], path[:, modes:]
 
 
-def descend(
-    step_size: float,
+def descent(
+    start,
+    learning_rate: float,
     steps: int,
-    outer_start,
-    hidden_start,
     singular_values,
     input_variances,
     factors: RaceFactors,
@@ -345,10 +347,9 @@ def descend(
     From decoupled weights this is what full-batch descent of the whole network does, to rounding.
 
     Args:
-        step_size: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
+        start: The pair B1(0), B2(0), scalars or of shape (mode,).
+        learning_rate: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
         steps: Number of steps, at least 0.
-        outer_start: B1(0), scalar or shape (mode,).
-        hidden_start: B2(0), scalar or shape (mode,).
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
         factors: The factors.
@@ -359,19 +360,19 @@ def descend(
     Raises:
         ArgumentError: a number is out of range or not finite.
     """
-    step_size = real("step_size", step_size, above=0)
+    learning_rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)
-    start, singular, variance = _start(outer_start, hidden_start, singular_values, input_variances)
+    start, singular, variance = _start(start, singular_values, input_variances)
     path = np.empty((steps + 1, 2, singular.size))
     path[0] = start
     for step in range(steps):
-        path[step + 1] = path[step] + step_size * np.stack(
-            velocity(path[step, 0], path[step, 1], singular, variance, factors)
+        path[step + 1] = path[step] + learning_rate * np.stack(
+            velocity((path[step, 0], path[step, 1]), singular, variance, factors)
         )
     return path[:, 0], path[:, 1]
 
 
-def _start(outer_start, hidden_start, singular_values, input_variances):
+def _start(start, singular_values, input_variances):
     singular = finite_array("singular_values", singular_values, ndim=1).astype(np.float64)
     variance = finite_array("input_variances", input_variances, ndim=1).astype(np.float64)
     if variance.shape != singular.shape:
@@ -382,6 +383,6 @@ def _start(outer_start, hidden_start, singular_values, input_variances):
         )
     start = [
         np.broadcast_to(finite_array(name, value).astype(np.float64), singular.shape)
-        for name, value in (("outer_start", outer_start), ("hidden_start", hidden_start))
+        for name, value in zip(("start[0]", "start[1]"), start, strict=True)
     ]
     return start, singular, variance

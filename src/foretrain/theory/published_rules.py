@@ -5,7 +5,9 @@ import numpy as np
 BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
-def step(optimizer: str, weights, slope, memory, count: int, rate: float, decay: float) -> tuple:
+def step(
+    optimizer: str, weights, slope, memory, count: int, learning_rate: float, weight_decay: float
+) -> tuple:
     """Weights and memory after one step.
 
     Args:
@@ -14,26 +16,26 @@ def step(optimizer: str, weights, slope, memory, count: int, rate: float, decay:
         slope: Gradient of the loss there, without decay.
         memory: Running means of the gradient and of its square, both of zeros before the first step.
         count: Number of the step, from 1.
-        rate: Learning rate.
-        decay: Lambda, which pulls apart from the gradient's means.
+        learning_rate: Learning rate.
+        weight_decay: Lambda, which pulls apart from the gradient's means.
     """
     if optimizer in ("sgd", "sgd_decay"):
-        return weights - rate * (slope + decay * weights), memory
+        return weights - learning_rate * (slope + weight_decay * weights), memory
     first, second = (
         beta * old + (1 - beta) * new
         for beta, old, new in zip(BETAS, memory, (slope, slope**2), strict=True)
     )
     mean, square = (m / (1 - beta**count) for m, beta in zip((first, second), BETAS, strict=True))
-    change = mean / (np.sqrt(square) + EPSILON) + decay * weights
-    return weights - rate * change, (first, second)
+    change = mean / (np.sqrt(square) + EPSILON) + weight_decay * weights
+    return weights - learning_rate * change, (first, second)
 
 
 def factorization_losses(
-    optimizer: str,
-    target: np.ndarray,
     start: np.ndarray,
-    rate: float,
-    decay: float,
+    learning_rate: float,
+    target: np.ndarray,
+    optimizer: str,
+    weight_decay: float,
     *,
     steps: int,
     every: int,
@@ -44,11 +46,11 @@ def factorization_losses(
     A step costs O(n k (k + r)) and seed.
 
     Args:
-        optimizer: As in `step`.
-        target: The a_i and b_i of every seed, shape (2, seed, r, n).
         start: The x_j and y_j, shape (2, seed, k, n).
-        rate: Learning rate.
-        decay: Lambda.
+        learning_rate: Learning rate.
+        target: The a_i and b_i of every seed, shape (2, seed, r, n).
+        optimizer: As in `step`.
+        weight_decay: Lambda.
         steps: Largest number of steps.
         every: Stride of what is stored.
         tolerance: It ends where all losses are at most this part of that of zero weights, or none is finite.
@@ -67,7 +69,9 @@ def factorization_losses(
                 break
         # The gradient for x_j is 2 sum_k (y_j . y_k) x_k - 2 sum_i (b_i . y_j) a_i, and likewise for y_j.
         slope = 2 * (squares[::-1] @ weights - overlaps[::-1] @ target)
-        weights, memory = step(optimizer, weights, slope, memory, count + 1, rate, decay)
+        weights, memory = step(
+            optimizer, weights, slope, memory, count + 1, learning_rate, weight_decay
+        )
     return np.array(losses)
 
 

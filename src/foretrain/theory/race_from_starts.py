@@ -80,23 +80,19 @@ def common(encoders, hidden, decoders) -> Common:
     return Common(_turned(before) @ first, plane, _turned(after) @ last)
 
 
-def follow(
-    times,
-    schemes: Sequence[Common],
-    factors: Sequence[RaceFactors],
-    singular_values,
-    input_variances,
+def flow(
+    start: Sequence[Common], times, singular_values, input_variances, factors: Sequence[RaceFactors]
 ) -> Followed:
     """Follow the gradient flow of all schemes together from a start.
 
     A scheme of one module sees the mean error over the modules of the others.
 
     Args:
+        start: At most one of several modules.
         times: From 0 on, not decreasing, shape (time,).
-        schemes: At most one of several modules.
-        factors: Shares of the trained routes, one per scheme.
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
+        factors: Shares of the trained routes, one per scheme.
 
     Returns:
         Strengths, to about 1e-6 of the largest. Cost: some hundred steps of products of matrices of the size of the planes,
@@ -108,10 +104,10 @@ def follow(
     times = finite_array("times", times, ndim=1).astype(float)
     if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
         raise argument_error("times", "not be negative nor decrease", "does")
-    if sum(len(scheme.hidden) > 1 for scheme in schemes) > 1:
-        raise argument_error("schemes", "have at most one of several modules", "have more")
+    if sum(len(scheme.hidden) > 1 for scheme in start) > 1:
+        raise argument_error("start", "have at most one of several modules", "have more")
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
-    parts = [part for one in schemes for part in (one.encoders, one.hidden, one.decoders)]
+    parts = [part for one in start for part in (one.encoders, one.hidden, one.decoders)]
     sizes = np.cumsum([part.size for part in parts])[:-1]
 
     def split(state):
@@ -137,10 +133,10 @@ def follow(
         gain = [np.einsum("kam,kab,kbm->m", c, n, b) / len(b) for b, n, c in own]
         return gain, [_length(b) * _length(c) for b, _, c in own]
 
-    start = np.concatenate([part.ravel() for part in parts])
-    found = [strengths(start)] * int((times == 0).sum())
+    state = np.concatenate([part.ravel() for part in parts])
+    found = [strengths(state)] * int((times == 0).sum())
     if len(found) < len(times):
-        solver = RK45(velocity, 0.0, start, float(times[-1]), rtol=1e-6, atol=1e-8)
+        solver = RK45(velocity, 0.0, state, float(times[-1]), rtol=1e-6, atol=1e-8)
         while len(found) < len(times):
             solver.step()
             inside = solver.dense_output()

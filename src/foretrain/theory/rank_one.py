@@ -151,8 +151,8 @@ def step(state: RankOneState, learning_rate: float, weight_decay: float = 0.0) -
 
 def descent(
     start: RankOneState,
-    steps: int,
     learning_rate: float,
+    steps: int,
     weight_decay: float = 0.0,
     *,
     every: int = 1,
@@ -161,9 +161,9 @@ def descent(
 
     Args:
         start: The numbers at step 0, floats or arrays of a common shape.
-        steps: Number of steps, >= 0.
         learning_rate: eta > 0. A large one may diverge, as descent itself does; numbers then become
             inf or nan.
+        steps: Number of steps, >= 0.
         weight_decay: lambda >= 0.
         every: Stride in steps of what is returned.
 
@@ -213,16 +213,16 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
         raise argument_error("times", "not be negative", f"has {times.min():g}")
     weight_decay = real("weight_decay", weight_decay, minimum=0)
     start = checked(start, scalar=True)
-    path, _ = integrate(start, max(times.max(initial=0.0), 0.0), weight_decay)
+    path, _ = flow_until(start, max(times.max(initial=0.0), 0.0), weight_decay)
     return path(times)
 
 
-def integrate(start: RankOneState, horizon: float, weight_decay: float, events=()):
-    """Integrate up to `horizon` and return a function of times to states; see `flow`.
+def flow_until(start: RankOneState, until: float, weight_decay: float, events=()):
+    """Integrate up to `until` and return a function of times to states; see `flow`.
 
     Args:
         start: Four floats.
-        horizon: End of the integration, >= 0.
+        until: End of the integration, >= 0.
         weight_decay: lambda >= 0.
         events: Functions of a state; the first zero of each from above is found, and the last of
             them ends the integration.
@@ -255,12 +255,12 @@ def integrate(start: RankOneState, horizon: float, weight_decay: float, events=(
         return event
 
     numbers = [start.overlap_x, start.overlap_y, 0.0, 0.0]
-    if horizon == 0:
+    if until == 0:
         still = np.array(numbers)[:, None]
         return lambda times: unpack(np.tile(still, len(times))), [np.nan for _ in events]
     solution = solve_ivp(
         derivative,
-        (0.0, horizon),
+        (0.0, until),
         numbers,
         method="DOP853",
         rtol=_RELATIVE,

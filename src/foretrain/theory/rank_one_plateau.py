@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import exprel
 
 from foretrain.errors import argument_error, integer, real
-from foretrain.theory.rank_one import RankOneState, checked, integrate, loss
+from foretrain.theory.rank_one import RankOneState, checked, flow_until, loss
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Plateau:
 
 
 def plateau(
-    start: RankOneState, *, level: float = 0.1, weight_decay: float = 0.0, horizon: float = 1e3
+    start: RankOneState, *, level: float = 0.1, weight_decay: float = 0.0, until: float = 1e3
 ) -> Plateau:
     """The plateau under gradient flow, by integrating the exact reduction.
 
@@ -44,16 +44,16 @@ def plateau(
         start: The four numbers at time 0, floats.
         level: f, relative half-width of the plateau, in (0, 1).
         weight_decay: lambda >= 0. For lambda^2/4 >= 1 - f the plateau does not end.
-        horizon: Time after which the search is given up.
+        until: Time after which the search is given up.
 
     Cost:
-        A few ms; up to 1 s if the plateau does not end before `horizon`.
+        A few ms; up to 1 s if the plateau does not end before `until`.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
-    horizon = real("horizon", horizon, above=0)
+    until = real("until", until, above=0)
     bounds = (1 + level, 1 - level)
     events = [lambda state, bound=bound: loss(state) - bound for bound in bounds]
-    _, found = integrate(start, horizon, weight_decay, events)
+    _, found = flow_until(start, until, weight_decay, events)
     initial = float(loss(start))
     times = [
         0.0 if initial <= bound else (np.inf if np.isnan(time) else time)

@@ -25,13 +25,13 @@ from foretrain.errors import (
 from foretrain.theory.reduction import Reduction
 
 
-def decoupled_start(reduction: Reduction, start: float | Mapping | np.ndarray) -> np.ndarray:
+def decoupled_start(start: float | Mapping | np.ndarray, reduction: Reduction) -> np.ndarray:
     """Initial state B(0).
 
     Args:
-        reduction: The reduced network.
         start: One number for every edge and mode; or edge name to a number or an array of shape (mode,), all edges
             that are trained; or an array of shape (edge, mode).
+        reduction: The reduced network.
 
     Returns:
         The state, shape (edge, mode), zero where an edge does not carry the mode.
@@ -62,7 +62,7 @@ def decoupled_start(reduction: Reduction, start: float | Mapping | np.ndarray) -
     return np.where(reduction.carried, rows, 0.0)
 
 
-def velocity(reduction: Reduction, state: np.ndarray) -> np.ndarray:
+def velocity(state: np.ndarray, reduction: Reduction) -> np.ndarray:
     """Right-hand side of eq. (10): dB/dt, shape (edge, mode)."""
     factors = np.concatenate([state, np.ones((1, state.shape[1]))])[reduction.path_edges]
     before, after = np.ones_like(factors), np.ones_like(factors)
@@ -70,17 +70,17 @@ def velocity(reduction: Reduction, state: np.ndarray) -> np.ndarray:
         before[:, place] = before[:, place - 1] * factors[:, place - 1]
         after[:, -1 - place] = after[:, -place] * factors[:, -place]
     strength = _sum_bundles(reduction, before[:, -1] * factors[:, -1])
-    error = reduction.singular_values - explained(reduction, strength)
+    error = reduction.singular_values - explained(strength, reduction)
     terms = before * after * error[reduction.bundle_of_path, None, :]
     return reduction.incidence @ terms.reshape(-1, state.shape[1])
 
 
-def mode_strengths(reduction: Reduction, states: np.ndarray) -> np.ndarray:
+def mode_strengths(states: np.ndarray, reduction: Reduction) -> np.ndarray:
     """Strength of every mode in the summed map of every bundle's paths, shape (..., bundle, mode).
 
     Args:
-        reduction: The reduced network.
         states: One or more states, shape (..., edge, mode).
+        reduction: The reduced network.
     """
     padded = np.concatenate([states, np.ones_like(states[..., :1, :])], axis=-2)
     product = padded[..., reduction.path_edges[:, 0], :]
@@ -94,19 +94,19 @@ def _sum_bundles(reduction, products):
     return np.add.reduceat(products, first, axis=-2)
 
 
-def explained(reduction: Reduction, strengths: np.ndarray) -> np.ndarray:
+def explained(strengths: np.ndarray, reduction: Reduction) -> np.ndarray:
     """``sum_j B_j D(j, p)`` of every bundle p, what is learned of S(p): shape (..., bundle, mode).
 
     Args:
-        reduction: The reduced network.
         strengths: From `mode_strengths`, shape (..., bundle, mode).
+        reduction: The reduced network.
     """
     terms = strengths[..., reduction.pairs[:, 0], :] * reduction.input_variances
     first = np.searchsorted(reduction.pairs[:, 1], np.arange(len(reduction.active)))
     return np.add.reduceat(terms, first, axis=-2)
 
 
-def loss(reduction: Reduction, states: np.ndarray) -> np.ndarray:
+def loss(states: np.ndarray, reduction: Reduction) -> np.ndarray:
     r"""Loss of states of shape (..., edge, mode), shape (...): the loss of the full network where the residual is zero.
 
     $$ L = \tfrac12 \langle |y|^2 \rangle - \sum_p \sum_i S_i(p) B_{p,i}
@@ -114,25 +114,25 @@ def loss(reduction: Reduction, states: np.ndarray) -> np.ndarray:
 
     It is a mean of squares, and never negative: what falls below zero is rounding of a difference of large terms.
     """
-    strengths = mode_strengths(reduction, states)
-    error = reduction.singular_values - explained(reduction, strengths) / 2
+    strengths = mode_strengths(states, reduction)
+    error = reduction.singular_values - explained(strengths, reduction) / 2
     gained = np.sum(strengths * error, axis=(-2, -1))
     return np.asarray(np.maximum(reduction.target_power / 2 - gained, 0.0))
 
 
 def flow(
-    reduction: Reduction,
     start: float | Mapping | np.ndarray,
     times: np.ndarray,
+    reduction: Reduction,
     *,
     relative_tolerance: float = 1e-10,
 ) -> np.ndarray:
     """Integrate the reduced gradient flow.
 
     Args:
-        reduction: The reduced network.
         start: State at time 0, or anything that `decoupled_start` makes one of.
         times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
+        reduction: The reduced network.
         relative_tolerance: Of the integrator (LSODA, which is stiff where it must be).
 
     Returns:
@@ -147,17 +147,17 @@ def flow(
     times = finite_array("times", times, ndim=1).astype(float)
     if times.size == 0 or times[0] < 0 or np.any(np.diff(times) <= 0):
         raise argument_error("times", "ascend from a time that is not negative", f"is {times}")
-    start = decoupled_start(reduction, start)
+    start = decoupled_start(start, reduction)
     if times[-1] == 0:
         return start[None]
     solution = _solve(reduction, start, times[-1], relative_tolerance, t_eval=times)
     return _states(solution.y, times, start)
 
 
-def trajectory(
-    reduction: Reduction,
+def flow_until(
     start: float | Mapping | np.ndarray,
     until: float,
+    reduction: Reduction,
     *,
     relative_tolerance: float = 1e-10,
 ) -> Callable[[np.ndarray], np.ndarray]:
@@ -166,7 +166,7 @@ def trajectory(
     Returns:
         Times in [0, until], shape (time,), to states of shape (time, edge, mode), as `flow` gives them.
     """
-    start = decoupled_start(reduction, start)
+    start = decoupled_start(start, reduction)
     solution = _solve(reduction, start, until, relative_tolerance, dense_output=True)
     return lambda times: _states(solution.sol(times), times, start)
 
@@ -175,7 +175,7 @@ def _solve(reduction, start, until, relative_tolerance, **how):
     edges, modes = start.shape
 
     def derivative(_, flat):
-        return velocity(reduction, flat.reshape(modes, edges).T).T.ravel()
+        return velocity(flat.reshape(modes, edges).T, reduction).T.ravel()
 
     solution = solve_ivp(
         derivative,
@@ -201,20 +201,20 @@ def _states(flat, times, start):
 
 
 def descent(
-    reduction: Reduction,
     start: float | Mapping | np.ndarray,
     learning_rate: float,
     steps: int,
+    reduction: Reduction,
     *,
     every: int = 1,
 ) -> np.ndarray:
     """Gradient descent of the reduced network: Euler's scheme, exactly what the full network does.
 
     Args:
-        reduction: The reduced network.
         start: State at step 0, or anything that `decoupled_start` makes one of.
         learning_rate: Step size, in the unit of time of `flow`; positive.
         steps: Number of steps, at least 0.
+        reduction: The reduced network.
         every: Stride in steps at which states are kept.
 
     Returns:
@@ -223,23 +223,23 @@ def descent(
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
-    state = decoupled_start(reduction, start)
+    state = decoupled_start(start, reduction)
     states = [state]
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, steps + 1):
-            state = state + learning_rate * velocity(reduction, state)
+            state = state + learning_rate * velocity(state, reduction)
             if step % every == 0:
                 states.append(state)
     return np.array(states)
 
 
-def half_learning_times(reduction: Reduction, times: np.ndarray, states: np.ndarray) -> np.ndarray:
+def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduction) -> np.ndarray:
     """First time at which a path's mode is half learned: ``sum_j B_j D(j, p) = S(p) / 2``.
 
     Args:
-        reduction: The reduced network.
-        times: Times (or steps) of the states, shape (time,), ascending.
         states: Shape (time, edge, mode). Between them the ratio is interpolated linearly: choose them close.
+        times: Times (or steps) of the states, shape (time,), ascending.
+        reduction: The reduced network.
 
     Returns:
         Shape (path, mode), in the unit of `times`. nan where a path has nothing to learn in a mode (S = 0), infinity
@@ -247,7 +247,7 @@ def half_learning_times(reduction: Reduction, times: np.ndarray, states: np.ndar
     """
     values = reduction.singular_values
     target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)
-    learned = explained(reduction, mode_strengths(reduction, states)) / target
+    learned = explained(mode_strengths(states, reduction), reduction) / target
     reached = learned >= 0.5
     after = np.argmax(reached, axis=0)
     before = np.maximum(after - 1, 0)
@@ -281,14 +281,14 @@ def hidden_frames(
 
 
 def decoupled_weights(
-    reduction: Reduction, state: np.ndarray, frames: list[dict[str, np.ndarray]]
+    state: np.ndarray, frames: list[dict[str, np.ndarray]], reduction: Reduction
 ) -> dict[str, np.ndarray]:
     """Weights of the full network in a state: ``W_e = R_t(e) B_e R_s(e)^T``, eq. (9).
 
     Args:
-        reduction: The reduced network.
         state: Shape (edge, mode).
         frames: Of the hidden nodes, from `hidden_frames`; the same ones at every time.
+        reduction: The reduced network.
 
     Returns:
         Edge name to float64 array of shape (target width, source width); zero for edges that no trained path uses.

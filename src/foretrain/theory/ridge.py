@@ -100,22 +100,22 @@ class Descent:
 
 
 def descent(
+    start: np.ndarray,
+    learning_rate: float,
     data: np.ndarray,
     targets: np.ndarray,
     teacher: np.ndarray,
-    start: np.ndarray,
-    decay: float,
-    learning_rate: float,
+    weight_decay: float,
 ) -> Descent:
     """Descent of |X w - y|²/(2n) + decay |w|²/2 from `start`.
 
     Args:
+        start: Shape (d,).
+        learning_rate: eta.
         data: X, shape (n, d).
         targets: y, shape (n,).
         teacher: w*, shape (d,); validation inputs are isotropic, so that the error is |w - w*|².
-        start: Shape (d,).
-        decay: lambda, not negative.
-        learning_rate: eta.
+        weight_decay: lambda, not negative.
     """
     n, d = data.shape
     left, singular, right = np.linalg.svd(data, full_matrices=True)
@@ -124,7 +124,7 @@ def descent(
     curvature, projected, fitted = np.zeros(d), left.T @ targets, np.zeros(d)
     curvature[:seen] = singular[:seen] ** 2 / n
     fitted[:seen] = projected[:seen] / singular[:seen]
-    share = np.where(null, 0, curvature / np.where(null, 1, curvature + decay))
+    share = np.where(null, 0, curvature / np.where(null, 1, curvature + weight_decay))
     return Descent(
         curvature=curvature,
         null=null,
@@ -132,13 +132,13 @@ def descent(
         limit=share * fitted,
         teacher=right @ teacher,
         fitted=fitted,
-        factor=1 - learning_rate * (curvature + decay),
+        factor=1 - learning_rate * (curvature + weight_decay),
         unfitted=float((projected[seen:] ** 2).sum() / n),
     )
 
 
 def typical_generalisation(
-    share: float, init_scale: float, threshold: float, decay: float
+    fraction: float, init_scale: float, threshold: float, weight_decay: float
 ) -> float:
     """Time at which the typical run generalises, ln(g sigma²/(threshold - g))/(2 lambda) with g = 1 - n/d.
 
@@ -146,21 +146,21 @@ def typical_generalisation(
     the data: the null space then holds a share g of both, and nothing else is wrong.
 
     Args:
-        share: n/d, below 1.
+        fraction: n/d, below 1.
         init_scale: sigma.
         threshold: Of |w - w*|².
-        decay: lambda.
+        weight_decay: lambda.
 
     Returns:
         The time, step × learning rate; inf where `threshold` <= g, or without decay, and 0 where the start is no worse
         than that.
     """
-    hidden = 1 - share
+    hidden = 1 - fraction
     if hidden * (1 + init_scale**2) <= threshold:
         return 0.0
-    if threshold <= hidden or decay == 0:
+    if threshold <= hidden or weight_decay == 0:
         return np.inf
-    return float(np.log(hidden * init_scale**2 / (threshold - hidden)) / (2 * decay))
+    return float(np.log(hidden * init_scale**2 / (threshold - hidden)) / (2 * weight_decay))
 
 
 def room(bounds: np.ndarray, steps: int) -> float | np.ndarray:

@@ -58,15 +58,17 @@ class FromRandom:
     cosine: np.ndarray
 
 
-def from_random(times, init_scale: float, trained_pairs, singular_values, variances) -> FromRandom:
+def from_random(
+    init_scale: float, times, trained_pairs, singular_values, input_variances
+) -> FromRandom:
     """Follow every mode of a routing network from wide random orthogonal weights.
 
     Args:
-        times: From 0 on, not decreasing, paper time, shape (time,); the last may be inf, the end of training.
         init_scale: sigma > 0, all singular values of every matrix at the start.
+        times: From 0 on, not decreasing, paper time, shape (time,); the last may be inf, the end of training.
         trained_pairs: T, shape (input_domain, output_domain), biregular: K outputs per input, K inputs per output.
         singular_values: S, shape (mode,).
-        variances: D, shape (mode,).
+        input_variances: D, shape (mode,).
 
     Raises:
         ArgumentError: T is not biregular, or a number is out of range.
@@ -77,14 +79,16 @@ def from_random(times, init_scale: float, trained_pairs, singular_values, varian
     if not is_biregular(pairs):
         raise argument_error("trained_pairs", "be biregular", "is not")
     domains = len(pairs)
-    gain = race_gains(times, scale, domains, singular_values, variances)
+    gain = race_gains(scale, times, domains, singular_values, input_variances)
     tau = _tau(gain, scale, domains)
     power = parts_of_mask(gain, scale, pairs).power / domains
     length = power.sum(1)
     apart = power[:, 1:].sum(1)
-    alike = (length - apart * domains / max(domains - 1, 1)) / length
+    domain_similarity = (length - apart * domains / max(domains - 1, 1)) / length
     hidden = scale * _larger_eigenvalue(tau)
-    return FromRandom(gain, np.sqrt(length), hidden, alike if domains > 1 else 1 + 0 * gain)
+    return FromRandom(
+        gain, np.sqrt(length), hidden, domain_similarity if domains > 1 else 1 + 0 * gain
+    )
 
 
 def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:
@@ -103,18 +107,18 @@ def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:
     return Parts(vectors, power, (np.arange(len(pairs)) == 0)[:, None] * gain[:, None, :])
 
 
-def parts_of_maps(times, init_scale: float, maps, singular_values, variances) -> Parts:
+def parts_of_maps(init_scale: float, times, maps, singular_values, input_variances) -> Parts:
     """The parts of the encoders where all routes are trained and route (i, j) has the singular values S c_ij.
 
     Wide layers keep the parts on planes of their own, so that part q races alone with c's singular value c_q: as a network
     whose routes all have S c_q/M. Its first half-learning time is 1/c_q of that of equal maps, in the limit of small weights.
 
     Args:
-        times: As of `from_random`.
         init_scale: sigma > 0.
+        times: As of `from_random`.
         maps: c, shape (input_domain, output_domain).
         singular_values: S, shape (mode,).
-        variances: D, shape (mode,).
+        input_variances: D, shape (mode,).
     """
     scale = real("init_scale", init_scale, above=0)
     vectors, strengths, _ = np.linalg.svd(finite_array("maps", maps, ndim=2).astype(float))
@@ -123,12 +127,12 @@ def parts_of_maps(times, init_scale: float, maps, singular_values, variances) ->
     for part, share in enumerate(strengths / domains):
         if share > 1e-9:  # the others are not in the map and stay as drawn
             driven = share * np.asarray(singular_values)
-            gain[:, part] = race_gains(times, scale, domains, driven, variances)
+            gain[:, part] = race_gains(scale, times, domains, driven, input_variances)
     power = scale**2 * (_squared_norm(_tau(gain, scale, domains)) - 1)
     return Parts(vectors, power, gain)
 
 
-def alike(parts: Parts, input_modes, first_half: int) -> tuple[np.ndarray, np.ndarray]:
+def domain_similarity(parts: Parts, input_modes, first_half: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean cosine between the first-layer representations of one item in two domains, of one half or of different halves.
 
     Args:
@@ -160,36 +164,38 @@ def parts_similarity(parts: Parts, input_modes) -> np.ndarray:
     return found.reshape(2 * (len(vectors) * len(modes),))
 
 
-def parts_loss(parts: Parts, maps, singular_values, variances) -> np.ndarray:
+def parts_loss(parts: Parts, maps, singular_values, input_variances) -> np.ndarray:
     """Loss of a network in which every part has its strength, all routes trained, shape (time,); see `parts_of_maps`."""
     shares = np.linalg.svd(np.asarray(maps, float), compute_uv=False) / len(parts.vectors)
-    s, d = np.asarray(singular_values), np.asarray(variances)
+    s, d = np.asarray(singular_values), np.asarray(input_variances)
     return (0.5 * (shares[:, None] * s - d * parts.gain) ** 2 / d).sum((1, 2))
 
 
-def race_gains(times, init_scale: float, domains: int, singular_values, variances) -> np.ndarray:
+def race_gains(
+    init_scale: float, times, domains: int, singular_values, input_variances
+) -> np.ndarray:
     """Strength of every mode along the race from wide random weights, shape (time, mode); see `from_random`."""
     times = np.asarray(times, float)
     finite = times[np.isfinite(times)]
     scheme = [random_scheme(init_scale, routing_factors(domains))]
     modes = []
-    for s, d in zip(singular_values, variances, strict=True):
+    for s, d in zip(singular_values, input_variances, strict=True):
         end = np.full(times.size - finite.size, s / d)
-        modes.append(np.concatenate([gains(finite, scheme, s, d)[:, 0], end]))
+        modes.append(np.concatenate([gains(scheme, finite, s, d)[:, 0], end]))
     return np.stack(modes, 1)
 
 
-def race_loss(gain, singular_values, variances, unexplained_power: float) -> np.ndarray:
+def race_loss(gain, singular_values, input_variances, unexplained_power: float) -> np.ndarray:
     """Loss of a network whose modes have these strengths, shape (time,).
 
     Args:
         gain: Shape (time, mode).
         singular_values: S, shape (mode,).
-        variances: D, shape (mode,).
+        input_variances: D, shape (mode,).
         unexplained_power: <|y|^2> less what the modes explain.
     """
     loss = np.full(len(gain), unexplained_power / 2)
-    for mode, (s, d) in enumerate(zip(singular_values, variances, strict=True)):
+    for mode, (s, d) in enumerate(zip(singular_values, input_variances, strict=True)):
         loss += 0.5 * (s - d * gain[:, mode]) ** 2 / d
     return loss
 

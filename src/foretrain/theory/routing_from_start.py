@@ -74,14 +74,14 @@ def parted(encoders, hidden, decoders, trained_pairs) -> Parted:
     return Parted(common(first, matrix, last), np.minimum(paces, 1))
 
 
-def follow_layers(times, start: Parted, singular_values, variances) -> Layers:
+def flow(start: Parted, times, singular_values, input_variances) -> Layers:
     """Follow the layers of a network from a start.
 
     Args:
-        times: From 0 on, not decreasing, paper time, shape (time,).
         start: Of `parted`.
+        times: From 0 on, not decreasing, paper time, shape (time,).
         singular_values: S, shape (mode,).
-        variances: D, shape (mode,).
+        input_variances: D, shape (mode,).
 
     Returns:
         Strengths, to about 1e-4 of the largest. Cost: some hundred steps of products of M matrices of the size of the planes,
@@ -93,7 +93,7 @@ def follow_layers(times, start: Parted, singular_values, variances) -> Layers:
     parts = (start.planes.encoders, start.planes.hidden, start.planes.decoders)
     sizes, domains = np.cumsum([part.size for part in parts])[:-1], len(start.paces)
     share = start.paces[:, None, None] / domains
-    signal, variance = np.diag(singular_values), np.asarray(variances, float)
+    signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
 
     def split(states):
         blocks = np.split(states, sizes, -1)

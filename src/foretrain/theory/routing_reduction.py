@@ -31,7 +31,7 @@ class RoutingReduction:
         output_kind: Kind of each output domain, shape (output_domain,).
         share: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
         singular_values: S, shape (mode,).
-        variances: D, shape (mode,).
+        input_variances: D, shape (mode,).
     """
 
     encoders: np.ndarray
@@ -41,7 +41,7 @@ class RoutingReduction:
     output_kind: np.ndarray
     share: np.ndarray
     singular_values: np.ndarray
-    variances: np.ndarray
+    input_variances: np.ndarray
 
     def loss(self) -> np.ndarray:
         """Mean error of the trained routes without the residual, shape (step, ...)."""
@@ -61,32 +61,33 @@ class RoutingReduction:
 
     def _kind_error(self):
         # 1/2 |Y - Yhat|^2 of a mode is 1/2 (S - a D)^2 / D.
-        gap = self.singular_values - self._strength() * self.variances
-        return 0.5 * (gap**2 / self.variances).sum(-1)
+        gap = self.singular_values - self._strength() * self.input_variances
+        return 0.5 * (gap**2 / self.input_variances).sum(-1)
 
 
-def euler(
-    singular_values,
-    variances,
-    trained_pairs,
-    init_scale,
+def descent(
+    start,
     learning_rate: float,
     steps: int,
-    observe_every: int = 1,
+    singular_values,
+    input_variances,
+    trained_pairs,
+    *,
+    every: int = 1,
 ) -> RoutingReduction:
     """Euler steps of the reduction: exactly what gradient descent of the full network does from a decoupled start.
 
     Args:
-        singular_values: S of <y x^T>, shape (mode,).
-        variances: D, input variance of each mode, shape (mode,), positive.
-        trained_pairs: T, shape (input_domain, output_domain), 0/1.
-        init_scale: Strength of every mode in every layer at step 0; an array makes as many reductions at once.
+        start: Strength of every mode in every layer at step 0; an array makes as many reductions at once.
         learning_rate: Step, in the paper's time (loss = mean over items and trained routes of 1/2 |y - yhat|^2).
         steps: Number of steps, at least 0.
-        observe_every: Stride of the stored steps; step 0 is stored.
+        singular_values: S of <y x^T>, shape (mode,).
+        input_variances: D, input variance of each mode, shape (mode,), positive.
+        trained_pairs: T, shape (input_domain, output_domain), 0/1.
+        every: Stride of the stored steps; step 0 is stored.
 
     Returns:
-        Strengths at steps 0, observe_every, 2 observe_every, ... <= steps.
+        Strengths at steps 0, every, 2 every, ... <= steps.
 
     Raises:
         ArgumentError: a number or array breaks its rule.
@@ -95,14 +96,14 @@ def euler(
     domain, others have M.
     """
     s = finite_array("singular_values", singular_values, ndim=1).astype(float)
-    d = finite_array("variances", variances, ndim=1).astype(float)
+    d = finite_array("input_variances", input_variances, ndim=1).astype(float)
     pairs = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
     rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)
-    stride = integer("observe_every", observe_every, minimum=1)
-    start = finite_array("init_scale", init_scale).astype(float)[..., None]
+    stride = integer("every", every, minimum=1)
+    start = finite_array("start", start).astype(float)[..., None]
     if not (start > 0).all():
-        raise argument_error("init_scale", "be greater than 0", f"is {start.min():g}")
+        raise argument_error("start", "be greater than 0", f"is {start.min():g}")
     if len(np.unique(pairs.sum(1))) == len(np.unique(pairs.sum(0))) == 1:
         share, counts = np.ones((1, 1)), pairs.shape
         input_kind, output_kind = (np.zeros(size, int) for size in pairs.shape)
@@ -125,7 +126,14 @@ def euler(
         b1, b3 = new_b1, new_b3
     encoders, hidden, decoders = (np.stack(values) for values in zip(*stored, strict=True))
     return RoutingReduction(
-        encoders, hidden, decoders, input_kind, output_kind, share, singular_values=s, variances=d
+        encoders,
+        hidden,
+        decoders,
+        input_kind,
+        output_kind,
+        share,
+        singular_values=s,
+        input_variances=d,
     )
 
 

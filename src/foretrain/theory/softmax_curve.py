@@ -11,40 +11,43 @@ p grows as an exponential at first, bends at p = 1/3 and is late as 1 - p ~ 1/t:
 import numpy as np
 
 
-def time_of_probability(probability, classes: int, first=None):
+def time_of_probability(probability, classes: int, start=None):
     """Time, step x learning rate, at which the right class has this probability.
 
     Args:
-        probability: In (0, 1), of any shape, at least `first`.
+        probability: In (0, 1), of any shape, at least `start`.
         classes: N, at least two.
-        first: Probability at time zero, of a shape that goes with it; by default 1/N.
+        start: Probability at time zero, of a shape that goes with it; by default 1/N.
     """
-    first = 1 / classes if first is None else first
+    start = 1 / classes if start is None else start
 
     def clock(p):
         return np.log(p / (1 - p)) + 1 / (1 - p)
 
-    return (clock(np.asarray(probability, float)) - clock(first)) * (classes - 1) / classes
+    return (clock(np.asarray(probability, float)) - clock(start)) * (classes - 1) / classes
 
 
-def train_logits(logits: np.ndarray, right: int, times: np.ndarray, substeps: int) -> np.ndarray:
+def descent(
+    start: np.ndarray, learning_rate: float, steps: int, right: int, *, every: int = 1
+) -> np.ndarray:
     """Probability of one entry while all logits are trained to it by descent of the cross-entropy.
 
     Args:
-        logits: At the start, shape (class,).
+        start: Logits at step 0, shape (class,).
+        learning_rate: Step size.
+        steps: Number of steps.
         right: Index of the right class.
-        times: Stored times, evenly spaced from zero.
-        substeps: Steps between two of them.
+        every: Stride of the steps that are returned.
 
     Returns:
-        Shape of `times`.
+        The probability at steps 0, `every`, 2 `every`, .., shape (steps // every + 1,).
     """
-    rate, logits, found = (times[1] - times[0]) / substeps, logits.astype(float), []
-    for number in range((len(times) - 1) * substeps + 1):
+    logits, probability = start.astype(float), []
+    for step in range(steps + 1):
         weights = np.exp(logits - logits.max())
         weights /= weights.sum()
-        if number % substeps == 0:
-            found.append(weights[right])
-        logits = logits - rate * weights
-        logits[right] += rate
-    return np.array(found)
+        if step % every == 0:
+            probability.append(weights[right])
+        logits = logits - learning_rate * weights
+        logits[right] += learning_rate
+    return np.array(probability)

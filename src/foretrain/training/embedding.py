@@ -203,7 +203,7 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
         **given,
         "training": training.astype(float),
         "ideal_accuracy": np.float64(parallelograms.predicted_accuracy(task, training, ideal)),
-        "ideal_rqi": np.float64(parallelograms.share(ideal)),
+        "ideal_rqi": np.float64(parallelograms.fraction(ideal)),
         "lambda_3": np.float64(rate),
     }
 

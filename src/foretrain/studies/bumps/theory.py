@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.study import Seed
-from foretrain.theory.factorization_flow import course
+from foretrain.theory.factorization_flow import descent_curves
 from foretrain.theory.first_target import first_targets
 from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED
@@ -28,7 +28,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 @lru_cache(maxsize=10_000)
 def _first(p: Parameters, seed: Seed) -> np.ndarray:
-    return _followed(first_targets(*draw_start(p, seed)))
+    target, start = draw_start(p, seed)
+    return _followed(first_targets(start, target))
 
 
 @lru_cache(maxsize=10_000)
@@ -44,7 +45,8 @@ def flow(p: Parameters, seed: Seed) -> np.ndarray:
     rate = factorization.learning_rate(p)
     step = np.arange(0, p.steps + 1, p.observe_every)
     until = max(p.loss_tolerance, 1e-12)
-    return course(*draw_start(p, seed), step, rate, followed=TRACKED, until=until).alignments
+    target, start = draw_start(p, seed)
+    return descent_curves(start, rate, step, target, followed=TRACKED, until=until).alignments
 
 
 def record(p: Parameters, seed: Seed) -> np.ndarray:

@@ -64,5 +64,5 @@ def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
 @lru_cache(maxsize=100_000)
 def unit_flow(domains: int, width: int, offsets: str, seed: Seed) -> tuple[np.ndarray, EarlyFlow]:
     """The mask of a seed, and the linearised flow from the start of unit scale."""
-    drawn = sample(domains, width, offsets, seed)
-    return drawn.trained_pairs, linearised.early_flow(*drawn)
+    trained, *start = sample(domains, width, offsets, seed)
+    return trained, linearised.early_flow(start, trained)

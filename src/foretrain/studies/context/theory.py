@@ -28,9 +28,9 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         one = replace(p, network="gated", gating=gating, moments=moments)
         statistics = gather_statistics(data(one, seed))
         reduction = find_reduction(statistics, approximate=True)
-        start = grown_start(reduction, start_weights(one, seed))
-        states = reduced_dynamics.flow(reduction, start, step * p.learning_rate)
-        losses.append(reduced_dynamics.loss(reduction, states))
+        start = grown_start(start_weights(one, seed), reduction)
+        states = reduced_dynamics.flow(start, step * p.learning_rate, reduction)
+        losses.append(reduced_dynamics.loss(states, reduction))
         solution = statistics.least_squares()
         weights[number, : len(solution)] = solution
         residuals.append(reduction.residual)

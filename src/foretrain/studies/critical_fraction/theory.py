@@ -32,13 +32,13 @@ def predict(p, step, seed):
     training, place = start["training"] > 0, start["embedding"]
     wanted = p.rqi_threshold, p.parallelogram_tolerance
     normalised = parallelograms.normalised(place)
-    path = effective_loss.exact_flow(task, training, normalised, rate * step)
-    adam = grokking_time.adam_path(task, training, place, rate, ADAM_STEPS)
+    path = effective_loss.exact_flow(normalised, rate * step, task, training)
+    adam = grokking_time.adam_descent(place, rate, ADAM_STEPS, task, training)
     return {
         "unique_probability": (critical_sizes(p.operation, p.symbols) <= p.training_size).mean(),
         "theory_step": effective_loss.grokking_time(start["lambda_3"], rate),
-        "flow_step": grokking_time.flow_time(task, training, place, *wanted) / rate,
-        "adam_step": grokking_time.first_step(task, adam, *wanted),
+        "flow_step": grokking_time.flow_time(place, task, training, *wanted) / rate,
+        "adam_step": grokking_time.first_step(adam, task, *wanted),
         "flow_embedding": path,
-        "rqi": parallelograms.rqi(task, path, p.parallelogram_tolerance),
+        "rqi": parallelograms.rqi(path, task, p.parallelogram_tolerance),
     }

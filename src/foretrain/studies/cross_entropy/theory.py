@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.study import Seed
-from foretrain.theory.softmax_curve import train_logits
+from foretrain.theory.softmax_curve import descent
 from foretrain.training import factorization
 
 from .study import LARGE_SCALE, Parameters
@@ -16,7 +16,6 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     if p.target_scale < LARGE_SCALE or seed.number >= SEEDS or step.size < 2:
         return {"direct_probability": np.full(step.size, np.nan)}
     target, start = (f.left @ f.right.T for f in factorization.draw(p, seed))
-    times = np.linspace(0, END, step.size)
-    return {
-        "direct_probability": train_logits(start.ravel(), int(target.argmax()), times, SUBSTEPS)
-    }
+    rate, steps = END / (step.size - 1) / SUBSTEPS, (step.size - 1) * SUBSTEPS
+    path = descent(start.ravel(), rate, steps, int(target.argmax()), every=SUBSTEPS)
+    return {"direct_probability": path}

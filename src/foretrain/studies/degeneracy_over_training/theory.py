@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.tasks.masks import circulant
 from foretrain.theory.aoyagi import deep_linear
-from foretrain.theory.mixed_race import descend
+from foretrain.theory.mixed_race import descent
 from foretrain.theory.pathway_race import RaceFactors, routing_factors
 from foretrain.training.routing import items_task
 
@@ -21,7 +21,7 @@ def predict(p, step):
     factors = [routing_factors(m), RaceFactors(1 / (k * m), 1 / (k * m))][: 1 + (m > 1)]
     starts = p.init_scale * np.array([[p.shared_scale], [1.0]])[: len(factors)]
     modes = data.singular_values, data.variances
-    b1, b2 = descend(p.learning_rate, int(moments(p)[-1]), starts, starts, *modes, factors)
+    b1, b2 = descent((starts, starts), p.learning_rate, int(moments(p)[-1]), *modes, factors)
     shape, untrained = (len(data.output_modes), len(data.variances)), (p.init_scale, p.init_scale)
     found = [curvatures(b1[at], b2[at], circulant(m, k).T, shape, untrained) for at in moments(p)]
     return {

@@ -17,7 +17,7 @@ def of_start(p: Toy, given: dict) -> dict[str, float]:
     weights = [given[name] for name in shapes(p, task) if name != "targets"]
     return {
         "start_norm": float(np.sqrt(sum((part**2).sum() for part in weights))),
-        "start_rqi": float(rqi(task, given["embedding"], p.parallelogram_tolerance)),
+        "start_rqi": float(rqi(given["embedding"], task, p.parallelogram_tolerance)),
         "kernel_alignment": kernel_alignment(p, given),
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from foretrain.networks.embedding import Decoder
 from foretrain.study import Seed
-from foretrain.theory.grokking_time import adam_path, first_step, flow_time
+from foretrain.theory.grokking_time import adam_descent, first_step, flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of
 
@@ -56,9 +56,9 @@ def times(p: Toy, given: dict) -> tuple[float, float, float]:
     """Rate times steps of: the flow of the effective loss, Adam on it, and the decoder on a line."""
     task = operation(p)
     start, training = given["embedding"], given["training"] > 0
-    flow = flow_time(task, training, start, p.rqi_threshold, p.parallelogram_tolerance)
-    path = adam_path(task, training, start, RATE, int(PATH / RATE))
-    adam = RATE * first_step(task, path, p.rqi_threshold, p.parallelogram_tolerance)
+    flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
+    path = adam_descent(start, RATE, int(PATH / RATE), task, training)
+    adam = RATE * first_step(path, task, p.rqi_threshold, p.parallelogram_tolerance)
     number = np.arange(p.symbols) - (p.symbols - 1) / 2
     line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
     return float(flow), adam, decoder_time(p, given, line)

@@ -102,9 +102,9 @@ def predict(p, step, seed):
         given["labels"],
         given["validation_images"],
         given["validation_labels"],
-        body_rate=p.learning_rate,
-        last_rate=p.last_learning_rate,
-        decay=p.weight_decay,
+        hidden_learning_rate=p.learning_rate,
+        last_learning_rate=p.last_learning_rate,
+        weight_decay=p.weight_decay,
         threshold=p.validation_threshold,
     )
     return {"forgetting_step": np.float64(forgotten), "lazy_step": np.float64(lazy)}

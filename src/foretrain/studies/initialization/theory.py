@@ -24,9 +24,9 @@ from .study import Parameters
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Both theories at numbers of steps, as long as the race takes to learn all modes four times over; nan after that."""
     data = items_task(p.level_weights)
-    strengths = p.init_scale, p.init_scale, data.singular_values, data.variances
+    start, modes = (p.init_scale, p.init_scale), (data.singular_values, data.variances)
     # nan or negative where a large start is beyond the half: such a mode takes no time.
-    slowest = np.nan_to_num(half_learning_time(*strengths, routing_factors(p.domains))).max()
+    slowest = np.nan_to_num(half_learning_time(start, *modes, routing_factors(p.domains))).max()
     horizon = math.ceil(max(4 * slowest / p.rate, 400))
     shown = step[step <= horizon]
     kernel = kernel_of_seed(p, seed)
@@ -51,7 +51,7 @@ def race_cosine(p: Parameters, seed: Seed) -> float:
         return np.nan
     data = items_task(p.level_weights)
     modes = data.singular_values, data.variances
-    end = from_random(np.array([1.0, np.inf]), p.init_scale, pairs, *modes)
+    end = from_random(p.init_scale, np.array([1.0, np.inf]), pairs, *modes)
     dots = similarity(data.input_modes[0], end.outer[-1] ** 2, end.cosine[-1], p.domains)
     return float(cross_domain_similarity(dots, ITEMS)[0])
 
@@ -70,7 +70,7 @@ def race_loss(p: Parameters, step: np.ndarray) -> np.ndarray:
 def _race_loss(level_weights, domains, init_scale, rate, step):
     data = items_task(level_weights)
     modes = data.singular_values, data.variances
-    gain = race_gains(np.array(step) * rate, init_scale, domains, *modes)
+    gain = race_gains(init_scale, np.array(step) * rate, domains, *modes)
     return loss_of(gain, *modes, data.unexplained_power)
 
 

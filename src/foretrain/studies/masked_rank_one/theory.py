@@ -29,7 +29,8 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
 @lru_cache(maxsize=100_000)
 def unit_prediction(p: Parameters, seed: Seed) -> dict:
     """Whether s changes sign, time to infinite S, s_1 and 1 - s_2/s_1, from the start of unit scale."""
-    early = early_flow(*drawn(p, seed))
+    trained, *start = drawn(p, seed)
+    early = early_flow(start, trained)
     return {
         "turns": bool(np.isfinite(early.turning_point)),
         "blow_up_time": blow_up_time(early),
@@ -62,7 +63,7 @@ class Told(NamedTuple):
 def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
     """What is known before training of a sparse mask and the start of one seed."""
     trained, left, right, scale = sample_sparse(domains, seed)
-    end = end_of_training(trained, init_scale * left, init_scale * right, init_scale * scale)
+    end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
     inputs, outputs = components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
     return Told(
@@ -71,7 +72,7 @@ def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
         idle=idle,
         size=end.products,
         limit=np.where(idle, 0.0, across_scale(trained)),
-        sign=np.outer(*component_signs(trained, left, right, scale)),
+        sign=np.outer(*component_signs((left, right, scale), trained)),
     )
 
 
@@ -88,7 +89,7 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     draws = [drawn(p, cell.seed(seed)) for seed in range(seeds)]
     for seed, one in enumerate(draws[:FOLLOWED]):
         start = (p.init_scale * weights for weights in (one.left, one.right, one.scale))
-        early = early_flow(one.trained_pairs, *start)
+        early = early_flow(start, one.trained_pairs)
         run = data.isel(seed=seed)
         before = run["solver_time"].values <= run["stage_time"].values[ESCAPE]
         for step in np.flatnonzero(before):

@@ -98,7 +98,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     if p.start == "random":
         return {}
     s, time = p.singular_value, step * p.learning_rate
-    strength = mode_strength(time, np.array([s]), inputs(p, seed)["weights"][:1] ** 2)[:, 0]
+    strength = mode_strength(inputs(p, seed)["weights"][:1] ** 2, time, np.array([s]))[:, 0]
     return {"strength": strength, "loss": 0.5 * (s - strength) ** 2}
 
 

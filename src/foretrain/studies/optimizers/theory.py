@@ -49,4 +49,4 @@ def _losses(p: Parameters, root: int, block: int, size: int) -> np.ndarray:
         1, 2, 0, 3, 4
     )  # shape (a or b, seed, r, n), (x or y, seed, r, n)
     stored = {"steps": p.steps, "every": p.observe_every, "tolerance": p.loss_tolerance}
-    return factorization_losses(p.optimizer, target, start, p.learning_rate, decay(p), **stored)
+    return factorization_losses(start, p.learning_rate, target, p.optimizer, decay(p), **stored)

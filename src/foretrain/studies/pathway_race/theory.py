@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.quantities.learning_time import half_times_of_runs
 from foretrain.study import Grid, Seed
 from foretrain.theory.mixed_race import (
-    descend,
+    descent,
     effective_start,
     equal_scheme,
     final_gains,
@@ -18,7 +18,7 @@ from foretrain.theory.mixed_race import (
     random_scheme,
 )
 from foretrain.theory.pathway_race import race_factors
-from foretrain.theory.race_from_starts import Common, Followed, common, follow
+from foretrain.theory.race_from_starts import Common, Followed, common, flow
 from foretrain.training.routing import items_task
 
 from .study import Parameters, handicap, part_factors
@@ -48,13 +48,13 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
         own = random_scheme(scale, factors)
         half = np.array([half_time([own], s, d) for s, d in modes])
         times = np.linspace(0, 1.6 * max(half), POINTS)
-        strength = np.stack([gains(times, [own], s, d) for s, d in modes], axis=-1)
+        strength = np.stack([gains([own], times, s, d) for s, d in modes], axis=-1)
         found["half_learning_time"] = half
         for number, (name, ratio) in enumerate(zip(names[1:], _duel_scales(p), strict=True)):
             race = [own, random_scheme(scale * ratio, race_factors(p.domains, p.domains**2))]
             found[name] = np.array([final_gains(race, s, d)[1] * d / s for s, d in modes])
             duel_time[number] = _duel_times(race, modes)
-            both = [gains(duel_time[number], race, s, d) for s, d in modes]
+            both = [gains(race, duel_time[number], s, d) for s, d in modes]
             duel_strength[number] = np.stack(both, axis=-1)
     curves = {"race_time": times, "race_strength": strength}
     duels = {"duel_time": duel_time, "duel_strength": duel_strength}
@@ -89,7 +89,7 @@ def start(p: Parameters, seed: Seed) -> list[Common]:
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Followed:
     """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
     data = items_task(p.level_weights)
-    return follow(times, start(p, seed), part_factors(p), data.singular_values, data.variances)
+    return flow(start(p, seed), times, data.singular_values, data.variances, part_factors(p))
 
 
 def overlap(p: Parameters, paths: int) -> float:
@@ -180,5 +180,5 @@ def decoupled_run(p: Parameters) -> np.ndarray:
     """Strengths of all parts by Euler with the run's own step, shape (steps + 1, part, mode)."""
     data, scales = items_task(p.level_weights), np.array(part_scales(p))[:, None]
     modes = data.singular_values, data.variances
-    b1, b2 = descend(descent_step(p), p.steps, scales, scales, *modes, part_factors(p))
+    b1, b2 = descent((scales, scales), descent_step(p), p.steps, *modes, part_factors(p))
     return b2 * b1**2

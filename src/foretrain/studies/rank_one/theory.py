@@ -17,8 +17,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 def from_start(p: Parameters, start: RankOneState) -> dict[str, np.ndarray]:
     """Descent of the four numbers at the run's own step, and the plateau that the start gives."""
-    rates = p.learning_rate, p.weight_decay
-    path = reduction.descent(start, p.steps, *rates, every=p.observe_every)
+    path = reduction.descent(start, p.learning_rate, p.steps, p.weight_decay, every=p.observe_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         terms = reduction.gradient_terms(path, p.weight_decay)
         norms = np.sqrt(path.squared_norm_x * path.squared_norm_y)

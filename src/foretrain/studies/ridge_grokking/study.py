@@ -26,7 +26,9 @@ def variants(p):
 
 def predict(p, step, seed):
     """The closed form of descent, and the law of the null space alone."""
-    run = theory.descent(**inputs(p, seed), decay=p.weight_decay, learning_rate=p.learning_rate)
+    run = theory.descent(
+        learning_rate=p.learning_rate, weight_decay=p.weight_decay, **inputs(p, seed)
+    )
     first = run.first_steps((p.fit_threshold, p.threshold), p.steps - 1)
     bounds = np.array(run.generalisation(p.threshold))
     steps = *np.where(np.isinf(first), np.nan, first), bounds[1], theory.room(bounds, p.steps)

@@ -9,7 +9,7 @@ from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular, is_connected
 from foretrain.theory.routing_from_random import (
     FromRandom,
-    alike,
+    domain_similarity,
     from_random,
     parts_loss,
     parts_of_maps,
@@ -17,8 +17,8 @@ from foretrain.theory.routing_from_random import (
     parts_similarity,
     race_loss,
 )
-from foretrain.theory.routing_from_start import follow_layers, parted
-from foretrain.theory.routing_reduction import euler, similarity
+from foretrain.theory.routing_from_start import flow, parted
+from foretrain.theory.routing_reduction import descent, similarity
 from foretrain.training.routing import first_half, maps, mask, paper_rate
 
 from .study import Parameters, task, variants
@@ -48,7 +48,7 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
     last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
     own = parted(first, drawn.hidden, last, pairs)
-    return follow_layers(_time(p, data, step), own, *modes).singular_values
+    return flow(own, _time(p, data, step), *modes).singular_values
 
 
 def _of_run(p, seed, step):
@@ -71,12 +71,12 @@ def _of_run(p, seed, step):
         parts = parts_of_mask(race.gain, p.init_scale, pairs)
     elif p.disagreement and p.init_law == "orthogonal" and pairs.all():
         routes, modes = maps(p.domains, p.disagreement), (data.singular_values, data.variances)
-        parts = parts_of_maps(_time(p, data, step), p.init_scale, routes, *modes)
+        parts = parts_of_maps(p.init_scale, _time(p, data, step), routes, *modes)
         loss = parts_loss(parts, routes, *modes)
         found |= {"loss": loss, "untrained_error": 0 * loss}
     if parts is not None and "similarity" in reduction:
         found["similarity"] = parts_similarity(parts, data.input_modes[0])
-        within, between = alike(parts, data.input_modes[0], first_half(p.domains))
+        within, between = domain_similarity(parts, data.input_modes[0], first_half(p.domains))
         found |= {"alike_within": within, "alike_between": between}
     return {**reduction, **found}
 
@@ -117,7 +117,7 @@ def growth(p: Parameters, seed: Seed) -> tuple[np.ndarray, np.ndarray]:
 def _race(p, seed, step):
     data = task(p, seed)
     modes = data.singular_values, data.variances
-    return from_random(_time(p, data, np.array(step)), p.init_scale, mask(p, seed), *modes)
+    return from_random(p.init_scale, _time(p, data, np.array(step)), mask(p, seed), *modes)
 
 
 def _time(p, data, step):
@@ -139,14 +139,14 @@ def _of_seed(p, seed):
 def _reduction(p, seed):
     """The reduction, by Euler with the run's own step, every mode and layer starting at `init_scale`."""
     pairs, data = mask(p, seed), task(p, seed)
-    run = euler(
-        data.singular_values,
-        data.variances,
-        pairs,
+    run = descent(
         p.init_scale,
         paper_rate(p, data.targets.shape[1]),
         p.steps,
-        p.observe_every,
+        data.singular_values,
+        data.variances,
+        pairs,
+        every=p.observe_every,
     )
     error = run.pair_error() + data.unexplained_power / 2
     mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731

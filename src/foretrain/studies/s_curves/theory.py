@@ -53,7 +53,8 @@ def flow(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
 def _flow(p: Parameters, step: tuple[int, ...], seed: Seed) -> dict[str, np.ndarray]:
     target, start = factorization.draw(p, seed)
     rates = factorization.learning_rate(p), factorization.weight_decay(p)
-    found = factorization_flow.course(target, start, np.array(step), *rates)
+    rate, decay = rates
+    found = factorization_flow.descent_curves(start, rate, np.array(step), target, decay)
     values = np.linalg.svd(target.left @ target.right.T, compute_uv=False)
     modes = slice(min(p.rank, MODES))
     ends = np.maximum(values[modes] - rates[1] / 2, 1e-9)
@@ -86,15 +87,16 @@ def rank_one_loss(p: Parameters, seed: Seed) -> np.ndarray:
     """Loss of the four-number reduction, shape (stored step,)."""
     target, start = factorization.draw(p, seed)
     columns = (start.left[:, 0], start.right[:, 0], target.left[:, 0], target.right[:, 0])
-    rates = factorization.learning_rate(p), factorization.weight_decay(p)
-    path = rank_one.descent(rank_one.stack([rank_one.reduce(*columns)]), p.steps, *rates)
+    rate, decay = factorization.learning_rate(p), factorization.weight_decay(p)
+    start = rank_one.stack([rank_one.reduce(*columns)])
+    path = rank_one.descent(start, rate, p.steps, decay)
     return np.asarray(rank_one.loss(path))[:: p.observe_every, 0]
 
 
 def direct_loss(p: Parameters, seed: Seed) -> np.ndarray:
     """Loss where the logits are trained, from the product of the run's start, shape (stored step,); its time is another."""
     target, start = _products(p, seed)
-    return known.direct_loss(target, start, p.steps, p.observe_every)
+    return known.direct_loss(start, p.steps, target, every=p.observe_every)
 
 
 def decayed_loss(p: Parameters, seed: Seed) -> float:

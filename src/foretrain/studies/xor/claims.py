@@ -13,7 +13,7 @@ from foretrain.studies.xor.gatings import SINGLE
 from foretrain.studies.xor.study import decoupled_strength, natural_strength
 from foretrain.studies.xor.training import start_weights
 from foretrain.tasks.logic import xor
-from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descend
+from foretrain.theory.exclusive_or import LEARNED, SINGULAR_VALUE, descent
 from foretrain.theory.rectified_start import (
     mean_rectified_start,
     rectified_variance,
@@ -187,7 +187,7 @@ def cell_types_foreseen(cell):
 def decoupled(cell):
     p, run = cell.parameters, cell.variants["decoupled"].isel(seed=0)
     start = np.full(4, decoupled_strength(p) ** 2)
-    predicted = descend(start, p.learning_rate, p.steps, p.observe_every)
+    predicted = descent(start, p.learning_rate, p.steps, every=p.observe_every)
     measured = run["example_strength"].transpose("step", "example").values
     with np.errstate(invalid="ignore"):
         deviation = np.abs(measured - predicted[: len(measured)]).max() / LEARNED

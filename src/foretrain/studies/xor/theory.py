@@ -8,7 +8,7 @@ from foretrain.quantities.curve_deviation import closest
 from foretrain.study import DIVERGED, Grid, Seed
 from foretrain.theory.exclusive_or import (
     closed_form,
-    descend,
+    descent,
     gated_strengths,
     loss_of,
     rectified_strengths,
@@ -30,7 +30,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     gated = own = gated_strengths(start_weights(replace(p, network="gated"), seed))
     if p.network == "relu":
         own = rectified_strengths(start_weights(p, seed))
-    strengths = descend(np.array([own, gated]), p.learning_rate, p.steps, p.observe_every)
+    strengths = descent(np.array([own, gated]), p.learning_rate, p.steps, every=p.observe_every)
     decoupled = np.array([decoupled_strength(p) ** 2])
     return {
         "loss": loss_of(strengths[:, 0]),
@@ -38,7 +38,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
         "start_strength": own,
         "gated_start_strength": gated,
         "gated_loss": loss_of(strengths[:, 1]),
-        "closed_form_loss": closed_form(step * p.learning_rate, decoupled)[:, 0],
+        "closed_form_loss": closed_form(decoupled, step * p.learning_rate)[:, 0],
         **candidates(decoupled_strength(p)),
     }
 
@@ -52,14 +52,14 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     p, run = cell.parameters, cell.simulation
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)
-    pathways = descend(starts, p.learning_rate, p.steps, p.observe_every)
+    pathways = descent(starts, p.learning_rate, p.steps, every=p.observe_every)
     descents = loss_of(np.repeat(pathways[..., None], 4, -1))
     fitted = lambda losses: [closest(starts, descents, loss) for loss in losses]  # noqa: E731
-    own, flows = _losses(run), closed_form(time, starts)
+    own, flows = _losses(run), closed_form(starts, time)
     closed = np.array([closest(starts, flows, loss) for loss in own])
     curves = np.full((cell.seeds, run.sizes["step"]), np.nan)
     known = np.isfinite(closed)
-    curves[known] = closed_form(run["step"].values * p.learning_rate, closed[known]).T
+    curves[known] = closed_form(closed[known], run["step"].values * p.learning_rate).T
     found = {
         "fitted_strength": closed,
         "fitted_descent_strength": fitted(own),

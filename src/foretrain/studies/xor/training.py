@@ -23,9 +23,9 @@ def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
     if p.init_law == "normal":
         return random_weights(network(p), p, seed)
     reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
-    state = decoupled_start(reduction, decoupled_strength(p))
+    state = decoupled_start(decoupled_strength(p), reduction)
     frames = hidden_frames(reduction, generator(seed, "weights"))
-    return decoupled_weights(reduction, state, frames)
+    return decoupled_weights(state, frames, reduction)
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:

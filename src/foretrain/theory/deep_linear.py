@@ -144,7 +144,7 @@ def balanced_flow(
     counts as absent and is never learned, although a simulation would grow it out of its rounding
     noise.
     """
-    left, right, target = _factors(*start, target)
+    left, right, target = _factors(start, target)
     times = _times(times) / real("time_constant", time_constant, above=0)
     vectors, rates = _eigenbasis(target)
     overlaps, pivots = _echelon(vectors.T @ np.concatenate([right, left]))
@@ -218,7 +218,8 @@ def _riccati_factor(overlaps, rates, pivots, time):
     return np.linalg.solve(triangle.T, moved.T).T
 
 
-def _factors(left, right, target):
+def _factors(start, target):
+    left, right = start
     left = finite_array("start[0]", left, ndim=2).astype(float)
     right = finite_array("start[1]", right, ndim=2).astype(float)
     target = finite_array("target", target, ndim=2).astype(float)

@@ -25,8 +25,9 @@ check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 _jaxtyped = jaxtyping.jaxtyped
 # They take whatever a user or a file gives and say in one line what is wrong with it, which tests put to the proof.
 _REFUSE_THEMSELVES = {
-    "foretrain.claims.sentence.Exact.__init__",
-    "foretrain.claims.sentence.sentence",
+    "foretrain.quantities.measured.Exact.__init__",
+    "foretrain.claims.sentence.claim",
+    "foretrain.claims.sentence.Sentence.__init__",
     "foretrain.graph.Edge.__init__",
     "foretrain.laboratory.conduct.conduct",
     "foretrain.laboratory.conduct.data_from",
@@ -35,7 +36,7 @@ _REFUSE_THEMSELVES = {
     "foretrain.laboratory.train.train",
     "foretrain.plans.plan.make_plan",
     "foretrain.plans.study.Card.__init__",
-    "foretrain.plans.study.Study.draw",
+    "foretrain.figures.drawings.drawings",
     "foretrain.results.manifest.claim_folder",
     "foretrain.results.result.open_result",
 }

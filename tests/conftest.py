@@ -124,10 +124,10 @@ def every_figure_of_a_study_can_be_read(monkeypatch):
     """Look at every figure that a study draws in a test: nothing clipped, no text on another, no legend on a curve."""
     from legible import troubles
 
+    from foretrain.figures import drawings as pictures
     from foretrain.figures.style import style
-    from foretrain.plans.study import Study
 
-    found, drawn = [], Study.draw
+    found, drawn = [], pictures._drawn
 
     def looked_at(study, grid):
         drawings = drawn(study, grid)
@@ -139,6 +139,6 @@ def every_figure_of_a_study_can_be_read(monkeypatch):
                 drawing.figure.set_layout_engine("none")
         return drawings
 
-    monkeypatch.setattr(Study, "draw", looked_at)
+    monkeypatch.setattr(pictures, "_drawn", looked_at)
     yield
     assert not found, found

@@ -1,4 +1,4 @@
-"""Everything the author of a study needs, from one place: ``from foretrain.study import parameter, Program, sentence``.
+"""Everything the author of a study needs, from one place: ``from foretrain.study import parameter, Program, claim``.
 
 See `foretrain.plans.study` for what a study may define, and the page "A study of your own" of the documentation. A name is
 imported when it is asked for: a file of claims needs neither SciPy nor xarray until it is judged.
@@ -10,6 +10,7 @@ from foretrain.lazy import lazy
 
 if TYPE_CHECKING:
     from foretrain.claims.sentence import Sentence as Sentence
+    from foretrain.claims.sentence import claim as claim
     from foretrain.claims.sentence import sentence as sentence
     from foretrain.degeneracy.posterior import behavioural as behavioural
     from foretrain.degeneracy.posterior import posterior as posterior
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
     from foretrain.quantities.learning_time import crossing_time as crossing_time
     from foretrain.quantities.learning_time import half_learning_times as half_learning_times
     from foretrain.quantities.measured import Exact as Exact
+    from foretrain.quantities.measured import NotApplicable as NotApplicable
     from foretrain.quantities.measured import PerSeed as PerSeed
+    from foretrain.quantities.panels import drawn as drawn
+    from foretrain.quantities.panels import figure as figure
+    from foretrain.quantities.panels import panel as panel
+    from foretrain.quantities.readers import crossing as crossing
+    from foretrain.quantities.readers import relative_gap as relative_gap
+    from foretrain.quantities.readers import slope as slope
     from foretrain.quantities.trajectory import at_end as at_end
     from foretrain.streams import Seed as Seed
     from foretrain.streams import generator as generator

@@ -41,11 +41,13 @@ class Drawing:
         figure: A `matplotlib.figure.Figure`, not registered with pyplot, or a part of one.
         title: A few words.
         caption: What is drawn and what is seen in it, in sentences; what bands and error bars are.
+        reads: Variables that are drawn, such as "loss" or "flow/loss".
     """
 
     figure: Any
     title: str
     caption: str
+    reads: frozenset[str] = frozenset()
 
 
 def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing:

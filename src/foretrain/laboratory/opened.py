@@ -8,6 +8,7 @@ from typing import Any
 from foretrain.claims import markup
 from foretrain.errors import ForetrainError, argument_error, nearest
 from foretrain.figures import Drawing, curves
+from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
 from foretrain.plans.grid import Grid
@@ -86,7 +87,7 @@ class StudyResult(Result):
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        own = None if self._plan is None else self._plan.study.draw(self.grid)
+        own = None if self._plan is None else drawings(self._plan.study, self.grid)
         return curves.draw(self.grid) if own is None else own
 
 

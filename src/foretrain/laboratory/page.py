@@ -1,20 +1,20 @@
 """The page of a result: its figures drawn, its summary put into words."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from foretrain import figures, references
 from foretrain.figures import curves
+from foretrain.figures.drawings import drawings
+from foretrain.figures.links import links
 from foretrain.figures.live import live
-from foretrain.figures.style import style
 from foretrain.laboratory.judge import Problem, any_run, problem
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan
-from foretrain.plans.study import StudyError
 from foretrain.report.derivation import Derivation, derivations, pages
 from foretrain.report.page import PageFigure, write
 from foretrain.results.result import Result
@@ -58,7 +58,7 @@ def write_page(
         numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
     shows: dict[str, tuple[str, ...]] = {}
     if plan is not None:
-        shows = _guarded("SHOWS", problems, lambda: plan.study.shows, {})
+        shows = _guarded("links", problems, lambda: links(drawings, summary.claims), {})
     shown, room = [], _MOST_CSV
     for name, drawing in drawings.items():
         tell(Stage("Drawing", len(shown), len(drawings), "figures", name))
@@ -109,21 +109,8 @@ def _folder(result: Result) -> Path:
 
 
 def _drawn(plan: Plan, whole: Grid) -> dict[str, figures.Drawing]:
-    with style():
-        own = plan.study.draw(whole)
-        if own is None:
-            return curves.draw(whole)
-    if not isinstance(own, Mapping):
-        raise StudyError(f"`draw` must return a dictionary, but returns {type(own).__name__}.")
-    for name, drawing in own.items():
-        if not isinstance(name, str) or not name or Path(name).name != name:
-            raise StudyError(
-                f"`draw` must give names of files without a folder, but gives {name!r}."
-            )
-        if not isinstance(drawing, figures.Drawing):
-            got = type(drawing).__name__
-            raise StudyError(f"`draw` must give a Drawing under each name, but `{name}` is {got}.")
-    return dict(own)
+    own = drawings(plan.study, whole)
+    return curves.draw(whole) if own is None else own
 
 
 def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:

@@ -22,6 +22,8 @@ class Rule:
         choices: Allowed strings.
         static: True if a change of value needs another compiled program (shapes, laws, optimisers).
         sweepable: True if several values make an axis.
+        symbol: The paper's symbol, such as "σ_0" or "η_A/η_x"; "" where it has none.
+        unit: Unit, "1" for a pure number.
     """
 
     meaning: str
@@ -31,6 +33,8 @@ class Rule:
     choices: tuple[str, ...] = ()
     static: bool = False
     sweepable: bool = True
+    symbol: str = ""
+    unit: str = "1"
 
 
 def parameter(default: Any, meaning: str, **rule) -> Any:

@@ -47,6 +47,7 @@ from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
 from foretrain.plans.parameters import clean, guarded, rules, types
 from foretrain.plans.place import place
+from foretrain.quantities.panels import FigureRow
 from foretrain.references import bibtex
 from foretrain.streams import Seed
 
@@ -388,6 +389,18 @@ class Study:
                 )
             given[name] = tuple(one)
         return given
+
+    @cached_property
+    def figures(self) -> dict[str, FigureRow] | None:
+        """Its figures, by name; None where it declares none."""
+        rows = self._find("figures", "FIGURES")
+        if rows is None:
+            return None
+        for name, row in _dictionary("FIGURES", rows).items():
+            if not isinstance(row, FigureRow):
+                rule = "`FIGURES` must hold rows made by `figure(...)` or `drawn(...)`"
+                raise StudyError(f"{rule}, but `{name}` is {row!r}.")
+        return dict(rows)
 
     def draw(self, grid: Any) -> dict[str, Any] | None:
         """The figures of a grid, name to `foretrain.figures.Drawing`; None where the study leaves them to the default."""

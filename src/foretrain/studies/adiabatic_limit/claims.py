@@ -1,101 +1,93 @@
-"""What is claimed of the adiabatic limit; the corrected forms are derived in ``docs/studies/adiabatic-limit.md``."""
+"""Claims on the adiabatic limit; the corrected forms are derived in ``docs/studies/adiabatic-limit.md``."""
 
 import numpy as np
 
-from foretrain.quantities.power_law import power
-from foretrain.study import Exact, sentence
+from foretrain.study import claim, slope
 
 from .study import SOURCE
 
 OWN = "docs/studies/adiabatic-limit.md"
 ORDER = {
     "source": OWN,
-    "predicted": 1,
-    "allowed": (0.85, 1.15),
+    "rank": "headline",
+    "near": 1,
+    "inside": (0.85, 1.15),
+    "along": "rate_ratio",
+    "where": lambda c: not c.p.weight_decay,
     "why": "Errors of second order at ratios up to .03; were the first order missing, or not caught, it would be 0 or 2.",
-    "over": "rate_ratio",
     "note": "Slope in logarithms, over ratios of at most .03.",
 }
 
 
-def order(cell, error):
-    """Slope of an error (rate_ratio, seed) at the small ratios; None where there are fewer than three."""
-    ratios = np.array(cell.values("rate_ratio"))
-    small = (ratios <= 0.03) & (ratios > 0)
-    if small.sum() < 3 or cell.parameters.weight_decay:
-        return None
-    return power(ratios[small], error[small])
+def order(error):
+    """Return the power of the ratio of rates with which an error grows, at ratios of at most .03."""
+    return slope(error.where(error.rate_ratio <= 0.03, drop=True), "rate_ratio")
 
 
-def deviation_error(cell, isotropic=False):
-    """Largest distance over time from the frozen map's deviations, or from exp(-t), over that at the start; (axis, seed)."""
-    found, said = cell.simulation["deviations"], cell.theory["deviations"]
-    first = found.isel(step=0, drop=True)
-    if isotropic:
-        said = first * np.exp(-found["time"])
-    gap, size = (
-        ((x**2).sum(("sample", "coordinate"), skipna=False)) ** 0.5 for x in (found - said, first)
-    )
-    return (gap.max("step", skipna=False) / size).values
+def error(c, expected=None):
+    """Return the largest distance over time of the deviations from those expected, over that at the start."""
+
+    def size(x):
+        return (x**2).sum(("sample", "coordinate"), skipna=False) ** 0.5
+
+    gap = size(c.deviations - (c.theory.deviations if expected is None else expected))
+    return gap.max("step", skipna=False) / size(c.start.deviations)
 
 
-@sentence(
-    "Inputs of the same label attract each other by (x1 - x2)' = -eta_x A'A (x1 - x2), whatever the ratio.",
-    source=f"{SOURCE}, eq. (40)",
-    predicted=0,
-    allowed=(0, 1e-10),
-    why="Bias and label cancel in the difference; one solver steps both sides, which leaves rounding.",
-    note="Largest deviation from the propagator of the run's own A'A.",
-)
-def pairs(cell):
-    return Exact(float(cell.simulation["pair_gap"].max(skipna=False)))
+def isotropic_error(c):
+    """Return the error of deviations that all fall as exp(-t)."""
+    return error(c, c.start.deviations * np.exp(-c.time))
 
 
-@sentence(
-    "The bias is (1 - exp(-eta_A t)) y.",
-    source=f"{SOURCE}, eq. (38)",
-    predicted=0,
-    allowed=(0, 0.05),
-    why="What is dropped, A x, should be small beside the label.",
-    note="Relative error of b . y at the end.",
-)
-def bias(cell):
-    if cell.parameters.rate_ratio == 0:
-        return None
-    found = cell.simulation["learned_bias"].isel(step=-1).values
-    time = float(cell.simulation["time"].values[-1])
-    return np.abs(found / -np.expm1(-cell.parameters.rate_ratio * time) - 1)
-
-
-@sentence(
-    "The bias integrates what the frozen map leaves of the label, with an error of first order in the ratio.",
-    corrects="bias",
-    **ORDER,
-)
-def bias_corrected(cell):
-    found, said = (data["learned_bias"].isel(step=-1) for data in (cell.simulation, cell.theory))
-    return order(cell, np.abs(found / said - 1).values)
-
-
-@sentence(
-    "In the adiabatic limit the map may be frozen: deviations differ from exp(-A'A t) by the ratio to first order.",
-    **ORDER,
-)
-def frozen(cell):
-    return order(cell, deviation_error(cell))
-
-
-@sentence(
-    "With a standard start A'A is the identity, so that deviations fall as exp(-eta_x t), up to 1/sqrt(k).",
-    source=SOURCE,
-    predicted=-0.5,
-    allowed=(-0.65, -0.35),
-    why="Eigenvalues of A'A scatter about 1 as k^-1/2; draws of the map alone give -.50, with .15 from seed to seed.",
-    over="output_dim",
-    note="Slope in logarithms of the largest error over time against k, at ratios of at most .01.",
-)
-def isotropic(cell):
-    p, widths = cell.parameters, np.array(cell.values("output_dim"))
-    if len(widths) < 3 or p.rate_ratio > 0.01 or p.weight_decay:
-        return None
-    return power(widths, deviation_error(cell, isotropic=True))
+CLAIMS = [
+    claim(
+        "pairs",
+        "Two inputs of one label attract each other by (x1 - x2)' = -eta_x A'A (x1 - x2), at any ratio of the learning rates.",
+        lambda c: c.pair_gap,
+        exact=True,
+        near=0,
+        inside=(0, 1e-10),
+        rank="headline",
+        source=f"{SOURCE}, eq. (40)",
+        why="Bias and label cancel in the difference; one solver steps both sides, which leaves rounding.",
+        note="Largest deviation from the propagator of the run's own A'A.",
+    ),
+    claim(
+        "bias",
+        "The bias of the map is (1 - exp(-eta_A t)) times the label.",
+        lambda c: abs(c.end.learned_bias / -np.expm1(-c.p.rate_ratio * float(c.time[-1])) - 1),
+        near=0,
+        inside=(0, 0.05),
+        where=lambda c: c.p.rate_ratio > 0,
+        source=f"{SOURCE}, eq. (38)",
+        why="What is dropped, A x, should be small beside the label.",
+        note="Relative error of b . y at the end.",
+    ),
+    claim(
+        "bias.corrected",
+        "The bias of the map integrates the part of the label that the frozen map leaves, with an error of first order in the "
+        "ratio of the learning rates.",
+        lambda c: order(abs(c.end.learned_bias / c.theory.end.learned_bias - 1)),
+        corrects="bias",
+        **ORDER,
+    ),
+    claim(
+        "frozen",
+        "While the map learns slowly it may be taken as frozen: deviations of inputs differ from exp(-A'A t) in proportion to "
+        "the ratio of the learning rates.",
+        lambda c: order(error(c)),
+        **ORDER,
+    ),
+    claim(
+        "isotropic",
+        "From a standard start A'A is the identity up to 1/sqrt(k), so that deviations of inputs fall as exp(-eta_x t).",
+        lambda c: slope(isotropic_error(c), "output_dim"),
+        near=-0.5,
+        inside=(-0.65, -0.35),
+        along="output_dim",
+        where=lambda c: c.p.rate_ratio <= 0.01 and not c.p.weight_decay,
+        source=SOURCE,
+        why="Eigenvalues of A'A scatter about 1 as k^-1/2; draws of the map alone give -.50, with .15 from seed to seed.",
+        note="Slope in logarithms of the largest error over time against k, at ratios of at most .01.",
+    ),
+]

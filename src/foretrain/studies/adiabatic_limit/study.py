@@ -27,10 +27,14 @@ declare(
 class Parameters(Run):
     """Inputs of one label y, the map A x + b, and the rates at which they learn; time is in units of 1/eta_x."""
 
-    rate_ratio: float = parameter(0.01, "eta_A/eta_x, learning rate of map over inputs", minimum=0)
+    rate_ratio: float = parameter(
+        0.01, "learning rate of the map over that of the inputs", symbol="η_A/η_x", minimum=0
+    )
     samples: int = parameter(6, "inputs of the label", minimum=2, static=True)
     dimension: int = parameter(4, "d, of an input", minimum=1, static=True)
-    output_dim: int = parameter(128, "k, of label and output", minimum=1, static=True)
+    output_dim: int = parameter(
+        128, "dimension of label and output", symbol="k", minimum=1, static=True
+    )
     init_scale: float = parameter(1.0, "standard deviation of an input's entries", above=0)
     label_scale: float = parameter(1.0, "length of a typical label", above=0)
     weight_decay: float = parameter(0.0, "gamma, decay of A", minimum=0)

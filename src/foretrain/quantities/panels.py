@@ -1,0 +1,144 @@
+"""Figures as rows over quantities: which quantity is drawn against which axis, without a picture yet.
+
+A study's ``figures.py`` lists its figures::
+
+    FIGURES = {
+        "ratio": figure(
+            "Effective and real",
+            "Left: energy of pairs over its start. Right: distance from the frozen map.",
+            panel(lambda c: c.pair_energy / c.start.pair_energy, by="rate_ratio", scale="semilogy"),
+            panel(error, x="rate_ratio", by="output_dim", scale="loglog"),
+        ),
+        "task": drawn(draw_task, "trained_pairs"),
+    }
+
+`foretrain.figures.drawings` makes pictures of them. Lines are thick with a band over seeds, theory is dashed over them, and
+labels of axes come from the vocabulary and from the parameters' symbols.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foretrain.errors import ForetrainError
+
+SCALES = ("linear", "semilogx", "semilogy", "loglog")
+STATISTICS = ("mean", "median", "runs")
+
+
+class FigureError(ForetrainError, TypeError):
+    """A figure is declared in a way that cannot be drawn."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of a figure; made by `panel`.
+
+    Attributes:
+        quantities: Label to quantity; a single one has the label "".
+        x: "time" (training steps where no time is known), "step", an axis of the grid, or another dim of the quantity.
+        by: Axis of the grid or dim of the quantity that gives the colours; None for one colour.
+        across: Axis of the grid or dim of the quantity that gives a panel of its own for each value; None for one panel.
+        of: Label to network, "" being the study's own; each is drawn.
+        theory: Draw the same quantity of the theory (True), nothing (False), or another quantity of the cell.
+        theory_label: Label of the dashed lines in the legend.
+        statistic: "mean" or "median" over seeds, in a band of its 95% interval, or "runs" for every run as a thin line.
+        scale: One of `SCALES`.
+        label: Ordinate, in words; by default the meaning of the variable.
+        xlabel: Abscissa, in words; by default that of `x`.
+        title: Title of the panel.
+        xlim, ylim: Limits (low, high), or a function of the cell that gives them; None for those of the data.
+        levels: Label to a value, or to a function of the cell that gives one, drawn as a horizontal dotted line.
+        most: Largest number of values of `by` and of `across` that are drawn.
+    """
+
+    quantities: Mapping[str, Callable[[Any], Any]]
+    x: str = "time"
+    by: str | None = None
+    across: str | None = None
+    of: Mapping[str, str] | None = None
+    theory: bool | Callable[[Any], Any] = True
+    theory_label: str = "theory"
+    statistic: str = "mean"
+    scale: str = "linear"
+    label: str = ""
+    xlabel: str = ""
+    title: str = ""
+    xlim: Any = None
+    ylim: Any = None
+    levels: Mapping[str, Any] | None = None
+    most: int = 6
+
+    def __post_init__(self):
+        for name, known in (("scale", SCALES), ("statistic", STATISTICS)):
+            if getattr(self, name) not in known:
+                got = getattr(self, name)
+                raise FigureError(f"A panel's `{name}` must be one of {known}, but is {got!r}.")
+        for label, quantity in self.quantities.items():
+            if not isinstance(label, str) or not callable(quantity):
+                raise FigureError(
+                    f"A panel must draw functions of the cell by their label, but draws {quantity!r}."
+                )
+
+
+def panel(quantity: Any, **options: Any) -> Panel:
+    """Declare a panel that draws one quantity, or several by their labels; `options` are the attributes of `Panel`.
+
+    Raises:
+        FigureError: an option cannot be drawn.
+    """
+    if isinstance(options.get("of"), str):
+        options["of"] = {"": options["of"]}
+    try:
+        return Panel(quantity if isinstance(quantity, Mapping) else {"": quantity}, **options)
+    except TypeError as error:
+        if isinstance(error, FigureError):
+            raise
+        raise FigureError(f"A panel cannot be declared so: {error}.") from None
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """One figure of a study; made by `figure`, or by `drawn` where a function draws it.
+
+    Attributes:
+        title: A few words, or a function of the cell that gives them.
+        caption: What is drawn and what is seen in it, in sentences, or a function of the cell that gives them.
+        panels: Its panels, left to right.
+        where: Cells for which it is drawn, a function of the cell; None for all.
+        columns: Panels in a row; by default all panels, at most three.
+        height: In inches; by default 3.6 for each row.
+        sharey: Whether all panels have one ordinate.
+        legend: Columns of the legend.
+        function: Draws the figure from a grid in place of `panels`: gives a `foretrain.figures.Drawing`, several by their
+            names, or None where there is nothing to draw.
+        reads: Variables that `function` draws, such as "loss" or "flow/loss": claims that read them link to the figure.
+    """
+
+    title: Any = ""
+    caption: Any = ""
+    panels: tuple[Panel, ...] = ()
+    where: Callable[[Any], Any] | None = None
+    columns: int | None = None
+    height: float | None = None
+    sharey: bool = False
+    legend: int = 2
+    function: Callable[[Any], Any] | None = None
+    reads: tuple[str, ...] = ()
+
+
+def figure(title: Any, caption: Any, *panels: Panel, **options: Any) -> FigureRow:
+    """Declare a figure of some panels; `options` are the attributes of `FigureRow`."""
+    for one in panels:
+        if not isinstance(one, Panel):
+            raise FigureError(f"A figure must have panels made by `panel(...)`, but has {one!r}.")
+    if not panels:
+        raise FigureError("A figure must have a panel, but has none.")
+    return FigureRow(title, caption, panels, **options)
+
+
+def drawn(
+    function: Callable[[Any], Any], *reads: str, where: Callable[[Any], Any] | None = None
+) -> FigureRow:
+    """Declare a figure that a function draws from the grid, and the variables that it draws."""
+    return FigureRow(function=function, reads=reads, where=where)

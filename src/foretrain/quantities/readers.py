@@ -1,0 +1,65 @@
+"""Readings on labelled arrays that quantities share: slopes in logarithms, first crossings, distances from theory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foretrain.quantities.learning_time import crossing_time
+from foretrain.quantities.measured import NotApplicable
+from foretrain.quantities.power_law import power
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def slope(values: xr.DataArray, axis: str, least: int = 3) -> xr.DataArray:
+    """Return the least-squares slope of ln values along ln of an axis.
+
+    Args:
+        values: Positive, with the dim `axis` and its coordinate; nan where unknown.
+        axis: Name of the axis.
+        least: Fewest values of the axis that tell a slope.
+
+    Returns:
+        Without the dim `axis`; nan for a seed of which a value is unknown or not positive.
+
+    Raises:
+        NotApplicable: the axis has fewer positive values.
+    """
+    import xarray as xr
+
+    values = values.where(values[axis] > 0, drop=True)
+    if values.sizes[axis] < least:
+        raise NotApplicable(f"`{axis}` has fewer than {least} values")
+    return xr.apply_ufunc(
+        lambda y: power(
+            values[axis].values, np.moveaxis(y, -1, 0).reshape(y.shape[-1], -1)
+        ).reshape(y.shape[:-1]),
+        values,
+        input_core_dims=[[axis]],
+    )
+
+
+def crossing(values: xr.DataArray, level: xr.DataArray | float, time: str = "time") -> xr.DataArray:
+    """Return when a curve first crosses a level from below, interpolated; nan where it never does.
+
+    Args:
+        values: With the dim ``step`` and the coordinate `time` along it.
+        level: A number, or one for each curve.
+        time: Coordinate that gives the time, in its unit; "step" for steps.
+    """
+    import xarray as xr
+
+    level = xr.broadcast(xr.DataArray(level), values.isel(step=0, drop=True))[0]
+    curves = values.transpose(..., "step")
+    times = crossing_time(
+        values[time].values, curves.values, level.transpose(*curves.dims[:-1]).values
+    )
+    return values.isel(step=0, drop=True).transpose(*curves.dims[:-1]).copy(data=times)
+
+
+def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
+    """Return the deviation from what is expected, over the largest size of that."""
+    return (values - expected) / np.abs(expected).max()

@@ -41,7 +41,7 @@ COMPARED = (
 
 # Claims of before to those of now, both as "study/id", the study as it was named before.
 RENAMED: dict[str, str] = {}
-# Claims that differ on purpose, with the reason.
+# Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {}
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {}
@@ -467,14 +467,14 @@ def differences(preset: str, before: list[dict], after: list[dict]) -> list[str]
     study = preset.partition(".")[0]
     for claim in before:
         id = f"{study}/{claim['id']}"
-        if id in DROPPED:
+        if {id, f"{study}/*"} & DROPPED.keys():
             continue
         new = RENAMED.get(id, id)
         name = label(preset, {**claim, "id": new.rpartition("/")[2]})
         found = now.pop(name, None)
         if found is None:
             lines.append(f"{name}: only before, {claim['verdict']}")
-        elif id not in DIFFERS and new not in DIFFERS:
+        elif not {id, new, f"{study}/*"} & DIFFERS.keys():
             corrects = RENAMED.get(f"{study}/{claim['corrects']}", f"/{claim['corrects']}")
             wanted = {**claim, "corrects": corrects.rpartition("/")[2]}
             lines += [

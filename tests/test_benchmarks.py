@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -12,11 +13,22 @@ from foretrain.plans.plan import make_plan
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
+def load(name):
+    """The module of a script."""
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    script = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
 def degeneracy(script, tmp_path):
-    """foretrain's own row; the table of reference is that of `foretrain.degeneracy.reference`, which has tests."""
     script.WIDTHS, script.DRAWS, script.TURNS, script.BATCH = (64, 4, 10), 12, 1, 16
     script.prepared(tmp_path)
     assert script.ours(tmp_path, "foretrain", True)["draws"] == script.CHAINS * 12
+    sys.modules["nuts"] = load("nuts")
+    sys.modules["nuts"].distances = lambda: []
+    script.reference()
+    del sys.modules["nuts"]
 
 
 def equal_verdicts(script, tmp_path):
@@ -76,6 +88,14 @@ def lanes(script, tmp_path):
         assert script.torch_steps_per_second(1, steps=3) > 0
 
 
+def nuts(script, tmp_path):
+    name, network = next(iter(script.small_networks().items()))
+    few = {"chains": 2, "draws": 20, "warm_up": 10}
+    rows = script.distances({name: network}, ["sgld"], lengths=[1], reference=few)
+    assert name in script.table(rows)
+    assert list(script.summary(rows)) == ["sgld"]
+
+
 def parallelograms(script, tmp_path):
     script.DRAWS, script.LOOPED, script.ORDERS = 10, 10, 2
     script.main()
@@ -116,7 +136,7 @@ def translation(script, tmp_path):
 SMALLEST = {
     run.__name__: run
     for run in (
-        degeneracy, equal_verdicts, grokking, image_routing, interaction_basis, judging, lanes, parallelograms, results,
+        degeneracy, equal_verdicts, grokking, image_routing, interaction_basis, judging, lanes, nuts, parallelograms, results,
         routing, s_curves, scaling, translation,
     )
 }  # fmt: skip
@@ -126,7 +146,4 @@ SMALLEST = {
 def test_the_script_runs_at_its_smallest_size(name, tmp_path):
     if name in ("interaction_basis", "s_curves"):
         pytest.importorskip("torch")
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    SMALLEST[name](script, tmp_path)
+    SMALLEST[name](load(name), tmp_path)

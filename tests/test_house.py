@@ -39,6 +39,7 @@ FLOORS = [
     {"tasks"},
     {"claims"},
     {"quantities"},
+    {"provenance"},
     {"words", "vocabulary", "graph", "references", "streams", "errors", "lazy"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}

@@ -120,8 +120,12 @@ def _finish(result, arguments):
         page = result.path / "report.html"
         if page.exists():
             print(f"\nPage: {page}")
+    summary = read_summary(result.path)
+    if not arguments.quiet:
+        for line in summary.remarks:
+            _print_folded(line, "note: ", "      ")
     _tell_troubles(result.path)
-    if read_summary(result.path).lost:
+    if summary.lost:
         return 3
     return _verdict(result.claims, arguments)
 
@@ -238,11 +242,16 @@ def _show(arguments):
     """The claims as the summary holds them, without opening the store, which takes longer than reading them."""
     from foretrain.claims.table import ClaimTable
     from foretrain.errors import path_argument
-    from foretrain.results.summary import FILE, read_summary
+    from foretrain.results.summary import FILE, altered, read_summary
 
     folder = path_argument("folder", arguments.folder)
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
+    notes = [*summary.remarks, *summary.history, *summary.problems]
+    for name in altered(folder):
+        complain(
+            f"{folder / name} is not as foretrain wrote it. Try foretrain report, which makes it anew from the journal."
+        )
     if arguments.json:
         print((folder / FILE).read_text(encoding="utf-8"))
     elif arguments.markdown:
@@ -256,7 +265,7 @@ def _show(arguments):
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
-            *(("note", line) for line in (*summary.history, *summary.problems)),
+            *(("note", line) for line in notes),
         ]
         for name, text in facts:
             _print_folded(text, f"  {name:<8}", " " * 10)

@@ -5,7 +5,6 @@ import pytest
 import foretrain
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
-from foretrain.plans.code import code_of
 from foretrain.plans.study import StudyError
 from foretrain.results.journal import scan
 from foretrain.study import define
@@ -144,9 +143,9 @@ def test_a_posterior_is_sampled_by_the_machine(tmp_path):
 
 
 def test_the_code_that_makes_runs_is_what_measures_and_samples(measured):
-    before = code_of(catalogue.load(measured))
+    before = catalogue.load(measured).code
     measured.write_text(MEASURED.replace("abs(x.mean())", "abs(x.mean() + 1)"))
-    assert code_of(catalogue.load(measured)) != before
+    assert catalogue.load(measured).code != before
 
 
 def test_a_study_must_do_something(tmp_path):

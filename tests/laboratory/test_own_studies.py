@@ -18,7 +18,6 @@ from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
-from foretrain.plans.code import code_of
 from foretrain.plans.study import StudyError
 from foretrain.results.journal import scan
 from foretrain.study import Program, Run, declare, define, generator, parameter, sentence
@@ -252,9 +251,9 @@ def test_new_refuses_what_is_no_module_and_what_is_there(tmp_path, name, capsys)
 def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
     out = tmp_path / "out"
     foretrain.run(mine, out=out, **SMALL)
-    first = code_of(catalogue.load(mine))
+    first = catalogue.load(mine).code
     edited(mine, "lambda w, g: w - inputs", "lambda w, g: w - 0.5 * inputs")
-    second = code_of(catalogue.load(mine))
+    second = catalogue.load(mine).code
     assert first != second
     foretrain.run(mine, out=out, **{**SMALL, "quiet": False})
     assert "than the present" in capsys.readouterr().err
@@ -278,10 +277,10 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
 
 
 def test_what_only_looks_at_runs_is_no_other_code(mine):
-    before = code_of(catalogue.load(mine))
+    before = catalogue.load(mine).code
     edited(mine, "Components of larger variance", "Larger components")
     edited(mine, '"""What is drawn for one run', '"""Drawn for one run')
-    assert code_of(catalogue.load(mine)) == before
+    assert catalogue.load(mine).code == before
 
 
 def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_counted(mine, tmp_path):
@@ -289,11 +288,11 @@ def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_coun
     foretrain.run(mine, out=out, **SMALL)
     foretrain.run(mine, out=out, **SMALL)
     summary = json.loads((out / "summary.json").read_text())
-    assert (summary["reworded"], len(summary["looks"])) == ([], 1)
+    assert (summary["remarks"], len(summary["looks"])) == ([], 1)
     edited(mine, "allowed=(0.5, 1)", "allowed=(0.1, 1)")
     foretrain.run(mine, out=out, **{**SMALL, "seeds": 4})
     summary = json.loads((out / "summary.json").read_text())
-    assert summary["reworded"] == ["larger-first"]
+    assert summary["remarks"][0].endswith("not fixed before it: larger-first.")
     assert [look["seeds"] for look in summary["looks"]] == [3, 4]
     assert "larger-first" in (out / "report.html").read_text()
 

@@ -129,7 +129,8 @@ def example_summary() -> dict:
         "source": "Saxe, Sodhani & Lewallen (2022), section 4, Figs. 4 to 6",
         "claims": [claim.as_dict() for claim in claims],
         "problems": ["The sentence `slow` raised ValueError: empty (claims.py, line 12)."],
-        "reworded": ["winner"],
+        "remarks": ["Reworded after the first run: winner."],
+        "seal": {"predicts": "ab12"},
         "looks": [
             {"seeds": 10, "at": "2026-11-19T09:00:00Z"},
             {"seeds": 10, "at": "2026-11-19T11:30:00Z"},

@@ -105,7 +105,8 @@ def test_text_from_outside_is_never_markup(summary):
             ),
         ],
         "problems": [evil],
-        "reworded": [evil],
+        "remarks": [evil],
+        "seal": {"commit": evil},
         "looks": [{"seeds": 1, "at": evil}, {"seeds": 2, "at": evil}],
         "preset": evil,
         "codes": {evil: 1, evil + "2": 2},
@@ -239,18 +240,12 @@ def test_what_raised_is_said_before_the_claims(summary):
     assert text.index("The sentence `slow` raised") < text.index("What a claim allows is fixed")
 
 
-def test_sentences_changed_and_seeds_added_after_a_look_are_said_beside_the_verdicts(summary):
+def test_what_makes_verdicts_worth_less_stands_beside_them(summary):
     text = text_of(summary)
-    assert "Changed after the first run, in what they say, allow or measure" in text
-    assert "so not fixed before it: winner." in text
-    assert "Verdicts were seen before all seeds were there (10 then 20 seeds)." in text
-    assert "Sentences changed since the first run winner" in text
+    assert text.index("Reworded after the first run: winner.") < text.index("Verdicts looked at")
+    assert "Sealed before the first run theory ab12" in text
     when = "2026-11-19T09:00:00Z to 2026-11-20T14:03:11Z"
     assert f"Verdicts looked at 3 times, with 10, 10 and 20 seeds, {when}" in text
-    clean = text_of({**summary, "reworded": [], "looks": [{"seeds": 20}, {"seeds": 20}]})
-    assert "Verdicts were seen" not in clean
-    assert "Changed after" not in clean
-    assert "Verdicts looked at 2 times, with 20 and 20 seeds" in clean
 
 
 def test_runs_of_several_versions_of_the_code_are_named(summary):

@@ -44,8 +44,8 @@ MANIFEST = {
     "plan": PLAN,
     "versions": {"python": "3.11"},
     "lanes": {"default": 5},
-    "seal": {"zero-shot": "ab12"},
-    "looks": [{"seeds": 10, "hash": "0a", "at": "2026-01-01", "seal": {"a": "b"}}],
+    "seal": {"predicts": "ab12", "claims": {"a": ["b", "c"]}},
+    "looks": [{"seeds": 10, "hash": "0a", "at": "2026-01-01", "seal": {"judges": "b"}}],
     "history": ["2 runs were kept"],
 }
 CLAIM = {

@@ -25,8 +25,10 @@ WHOLE = {
     "where": "./mine.py",
     "versions": {"python": "3.11"},
     "lanes": {"default": 5},
-    "seal": {"zero-shot": "ab12"},
-    "looks": [{"seeds": 10, "hash": "0a", "at": "2026-01-01T00:00:00+00:00", "seal": {"a": "b"}}],
+    "seal": {"predicts": "ab12", "claims": {"a": ["b", "c"]}},
+    "looks": [
+        {"seeds": 10, "hash": "0a", "at": "2026-01-01T00:00:00+00:00", "seal": {"judges": "b"}}
+    ],
     "code": {"ab12": 3},
     "data_dir": "/data",
     "history": ["2 runs were kept, η"],

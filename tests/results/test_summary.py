@@ -48,8 +48,8 @@ SUMMARY = Summary(
     preset="quick",
     codes={"ab": 9, "": 1},
     problems=("Sentence `b` raised.",),
-    looks=({"seeds": 3, "at": "2026-01-01", "hash": "0a", "seal": {"a": "b"}},),
-    reworded=("b",),
+    looks=({"seeds": 3, "at": "2026-01-01", "hash": "0a", "seal": {"judges": "b"}},),
+    remarks=("Reworded: b.",),
     history=("2 runs were kept.",),
     citations=("saxe2022",),
 )

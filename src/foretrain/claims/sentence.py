@@ -17,18 +17,16 @@ data, fixed before the first run and sealed by a hash. `near`, `inside` and `whe
 withholds what was trained.
 """
 
-import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.callables import function_of
 from foretrain.claims.claim import DETAIL, RANKS
-from foretrain.claims.written import written
 from foretrain.errors import ForetrainError
+from foretrain.provenance.objects import function_of
 
 STATISTICS = ("mean", "median", "fraction")
 
@@ -129,19 +127,6 @@ class Sentence:
         given = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
         return replace(self, statement=statement, corrects=self.id, **given)
 
-    @property
-    def seal(self) -> str:
-        """Hash (16 hex digits) of all that is fixed before a run: words, interval, and the code that measures.
-
-        The code is that of the study, with the values it uses as they are now, see `foretrain.claims.written`.
-        """
-        parts = [self.id, self.statement, self.source, self.why, self.note, self.unit, self.among]
-        parts += [self.statistic, self.corrects]
-        parts += [repr((self.along, self.of, self.at_end, self.exact))]
-        fixed = (self.inside, self.near, self.quantity, self.where)
-        parts += [written(part, self.quantity) for part in fixed]
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
 
 def claim(
     id: str, words: str, quantity: Callable[[Any], Any], *, inside: Any, why: str, **row: Any
@@ -211,11 +196,6 @@ def place(said: Sentence) -> str:
     function = function_of(said.quantity)
     assert function is not None, "a sentence without a function is refused"
     return f"{function.__code__.co_filename}, line {function.__code__.co_firstlineno}"
-
-
-def seals(sentences: Iterable[Sentence]) -> Mapping[str, str]:
-    """Return the seal of every sentence, by id."""
-    return {said.id: said.seal for said in sentences}
 
 
 # The old form, until every study has rows.

@@ -29,7 +29,6 @@ from foretrain.engine.processes import InProcess, Process, count_workers, gpu_pr
 from foretrain.engine.progress import Forecast, Progress
 from foretrain.errors import ForetrainError, TooLarge
 from foretrain.plans import catalogue
-from foretrain.plans.code import code_of
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.folding import physical_memory
 from foretrain.results.journal import FinishedRun, Writer, scan
@@ -98,7 +97,7 @@ class Coordinator:
 
     def run(self) -> None:
         """Run everything; returns when every run is durable. On any exception the workers are ended first."""
-        self._code = code_of(self.plan.study)
+        self._code = self.plan.study.code
         self.groups = make_groups(self.runs, self.plan.study.estimate)
         self.workers = count_workers(self.workers, len(self.runs), on_gpu=self._on_gpu)
         self._predicted = sum(group.steps for group in self.groups)

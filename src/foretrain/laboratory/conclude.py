@@ -3,10 +3,9 @@
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -20,6 +19,7 @@ from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import Stage, Tell, silent
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import Plan, command, grid
+from foretrain.provenance.record import remarks
 from foretrain.report.page import FILE_NAME
 from foretrain.results.journal import Scan, scan
 from foretrain.results.lock import patient_lock
@@ -29,6 +29,7 @@ from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.store import NAME, attributes, write_group, write_tree
 from foretrain.results.summary import (
     Summary,
+    altered,
     count_outcomes,
     read_summary,
     versions,
@@ -54,18 +55,20 @@ def conclude(
     whole = labelled(folder, plan, problems, held, tell=tell)
     _refuse_to_lose(folder, whole)
     _protect(whole)
+    for name in altered(folder):
+        home.note(folder, f"{name} was not as foretrain had written it, and was made anew.")
     # Who is interrupted from here on finds no page, and so nothing that looks done.
     (folder / FILE_NAME).unlink(missing_ok=True)
     done = _Writing(folder, plan, whole, held, device, wall_time_s)
     done.write((), problems)
     claims, raised = judged(plan.study, whole, plan.preset, tell=tell)
-    looks = home.look(folder, plan)
+    done.manifest = home.look(folder, plan, claims)
     problems += raised
-    done.write(claims, problems, looks=looks)
+    done.write(claims, problems)
     result = opened(folder)
     write_page(result, plan, whole, problems, tell=tell)
     if problems:
-        done.write(claims, problems, looks=looks, store=False)
+        done.write(claims, problems, store=False)
         for one in problems:
             append_log(folder, one.trace)
     return result
@@ -106,6 +109,7 @@ class _Writing:
     ):
         self._folder, self._plan, self._whole, self._held = folder, plan, whole, held
         before = summary_of(folder)
+        self.manifest = read_manifest(folder) or {}
         self._written: tuple[int, int] | None = None
         self._device = device or (before.device if before else "")
         self._wall_time_s = round((before.wall_time_s if before else 0.0) + wall_time_s, 1)
@@ -115,7 +119,6 @@ class _Writing:
         claims: list[Claim] | tuple[Claim, ...],
         problems: list[Problem],
         *,
-        looks: Sequence[Mapping[str, Any]] = (),
         store: bool = True,
     ) -> None:
         """Write summary and, unless it has been, store with these claims."""
@@ -150,7 +153,8 @@ class _Writing:
             # A cell that lacks a variant has no runs of it: nothing is missing there.
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         counts = +counts
-        held, manifest, fields = self._held, read_manifest(folder) or {}, plan.as_dict()
+        held, manifest, fields = self._held, self.manifest, plan.as_dict()
+        looks = manifest.get("looks", [])
         card = plan.study.card
         write_summary(
             folder,
@@ -174,7 +178,8 @@ class _Writing:
                 claims=tuple(claims),
                 problems=tuple(one.line for one in problems),
                 looks=tuple(dict(one) for one in looks),
-                reworded=tuple(home.reworded(folder, plan)),
+                remarks=tuple(remarks(manifest.get("seal"), looks)),
+                seal=dict(manifest.get("seal", {})),
                 history=tuple(manifest.get("history", ())),
                 command=shlex.join(command(plan)),
                 citations=tuple(card.references),

@@ -25,14 +25,13 @@ from foretrain.laboratory.opened import opened
 from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import on_cluster, stages, training
 from foretrain.plans.author import loaded
-from foretrain.plans.code import code_of
 from foretrain.plans.config import read_sweep
 from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
 from foretrain.results.result import Result
-from foretrain.results.summary import read_summary
+from foretrain.results.summary import altered, read_summary
 from foretrain.vocabulary import FAILED
 from foretrain.words import count, say
 
@@ -252,7 +251,7 @@ def _other_code(
     Raises:
         FolderError: runs are to be added to those of other code, and nothing is said.
     """
-    code = code_of(plan.study)
+    code = plan.study.code
     made_by = {name: held.code_of(name) for name in held.identities}
     other = {name: one for name, one in made_by.items() if one != code}
     failed = _failed(held) & other.keys()
@@ -281,7 +280,7 @@ def _finished(folder: Path, plan: Plan, held: Scan) -> Result | None:
     made = all((folder / name).exists() for name in ("summary.json", "results.zarr", "report.html"))
     if not made or (before := summary_of(folder)) is None or before.hash != plan.hash:
         return None
-    if home.reworded_since(folder, plan) or _missing(plan, held):
+    if home.judged_otherwise(folder, plan) or altered(folder) or _missing(plan, held):
         return None
     try:
         return opened(folder)
@@ -340,7 +339,7 @@ def rebuild(
         result = conclude(folder, plan, "", 0.0, tell=tell)
     if plan.study.where and plan.study.where != stored.get("where"):
         home.record(folder, plan)
-        others = sorted(held.codes.keys() - {code := code_of(plan.study), ""})
+        others = sorted(held.codes.keys() - {code := plan.study.code, ""})
         made = f" Its runs were made by other code ({', '.join(others)}; now {code})."
         say(f"{folder} remembers that its study is at {plan.study.where}.{made if others else ''}")
     return result

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.sentence import seals
+from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError
 from foretrain.plans.plan import Plan, join
-from foretrain.results.decode import Look
+from foretrain.provenance.record import verdicts
+from foretrain.results.decode import Look, Manifest
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.summary import versions
@@ -25,7 +26,7 @@ def joined(folder: Path, plan: Plan) -> Plan:
 def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> Mapping[str, Any] | None:
     """Write the plan into the folder's manifest, joined with what another process may have added meanwhile.
 
-    Before the first run the sentences of the study are sealed: the hash of each is written with the plan.
+    Before the first run all that verdicts will rest on is sealed: its hashes are written with the plan.
 
     Returns:
         The plan that stood there before, None if there was none.
@@ -35,7 +36,8 @@ def record(folder: Path, plan: Plan, *, data_dir: str | None = None) -> Mapping[
         before = manifest.get("plan")
         plan = join(manifest["plan"], plan) if "plan" in manifest else plan
         content = {**manifest, "schema": plan.as_dict()["schema"], "plan": plan.as_dict()}
-        content.setdefault("seal", dict(seals(plan.study.sentences)))
+        if "seal" not in content and "looks" not in content:
+            content["seal"] = plan.study.seal
         if data_dir is not None:
             content["data_dir"] = data_dir
         if content != manifest:
@@ -59,33 +61,33 @@ def note(folder: Path, line: str) -> None:
         write_manifest(folder, {**manifest, "history": [*manifest.get("history", []), line]})
 
 
-def look(folder: Path, plan: Plan) -> list[Look]:
-    """Count a look at the verdicts, unless these very runs were judged by these very sentences before; all looks so far."""
-    now = {"seeds": plan.seeds, "hash": plan.hash, "seal": dict(seals(plan.study.sentences))}
+def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
+    """Count a look at the verdicts, unless the last look was at these very runs by this very code.
+
+    Returns:
+        The manifest with all looks so far.
+    """
+    seal = plan.study.seal
+    now = {"seeds": plan.seeds, "hash": plan.hash, "seal": seal, "verdicts": verdicts(claims)}
     with patient_lock(folder, "manifest", _WAIT_S):
         manifest = read_manifest(folder) or {}
         looks = list(manifest.get("looks", []))
-        if not any(all(one.get(name) == value for name, value in now.items()) for one in looks):
+        if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            looks.append(Look(**now, at=at))
-            write_manifest(folder, {**manifest, "looks": looks})
-        return looks
+            manifest = {**manifest, "looks": [*looks, Look(**now, at=at)]}
+            write_manifest(folder, manifest)
+        return manifest
 
 
-def reworded(folder: Path, plan: Plan) -> list[str]:
-    """Ids of the sentences that are not as they were sealed before the first run, those that came later included."""
-    manifest = read_manifest(folder) or {}
-    if "seal" not in manifest:
-        return []
-    now = seals(plan.study.sentences)
-    return [id for id, seal in now.items() if manifest["seal"].get(id) != seal]
-
-
-def reworded_since(folder: Path, plan: Plan) -> bool:
-    """Whether the sentences are other ones than those of the last look at the verdicts."""
+def judged_otherwise(folder: Path, plan: Plan) -> bool:
+    """Say if other code than the present gave the last verdicts, or other words."""
     looks = (read_manifest(folder) or {}).get("looks", [])
-    judged_by = dict(looks[-1].get("seal", {})) if looks else {}
-    return judged_by != dict(seals(plan.study.sentences))
+    return not looks or not _same(looks[-1], plan.study.seal)
+
+
+def _same(look: Look, seal: Mapping[str, Any]) -> bool:
+    """Compare seals but for their commits, which change with files that no verdict rests on."""
+    return {**look.get("seal", {}), "commit": ""} == {**seal, "commit": ""}
 
 
 def data_dir(folder: Path) -> str | None:

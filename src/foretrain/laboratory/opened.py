@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims import markup
-from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.errors import ForetrainError, StoreError, argument_error, nearest
 from foretrain.figures import Drawing, curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import SCHEMA, plan_from_dict
+from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
+from foretrain.results.summary import altered
 
 
 class StudyResult(Result):
@@ -100,4 +102,9 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         lazy: If True, values are read when they are used.
     """
     found = open_result(path, strict=strict, lazy=lazy)
+    if strict and STORE in altered(found.path):
+        raise StoreError(
+            f"{found.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "
+            "the journal, or `strict=False` to read it as it is."
+        )
     return StudyResult(found.path, found.tree)

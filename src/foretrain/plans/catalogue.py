@@ -17,9 +17,9 @@ from types import ModuleType
 from typing import Any
 
 from foretrain.errors import argument_error, nearest
-from foretrain.plans import siblings
 from foretrain.plans.constants import constants
 from foretrain.plans.study import ROLES, Card, Study, StudyError
+from foretrain.provenance import siblings
 
 _FOLDER = Path(__file__).parents[1] / "studies"
 GROUP = "foretrain.studies"
@@ -116,7 +116,8 @@ def describe(study: Study) -> dict[str, str]:
         return {"study": study.where or study.name}
     import cloudpickle
 
-    content = {"card": study.card, "names": study.part("study")}
+    # The process that restores it may not have the sources of its functions.
+    content = {"card": study.card, "names": study.part("study"), "code": study.code}
     return {"pickled": base64.b64encode(cloudpickle.dumps(content)).decode()}
 
 
@@ -125,7 +126,9 @@ def restore(described: dict[str, str]) -> Study:
     if "study" in described:
         return load(described["study"])
     content = pickle.loads(base64.b64decode(described["pickled"]))
-    return Study(content["card"], lambda role: content["names"] if role == "study" else None)
+    found = Study(content["card"], lambda role: content["names"] if role == "study" else None)
+    found.code = content["code"]
+    return found
 
 
 def _is_path(text: str) -> bool:

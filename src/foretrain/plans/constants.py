@@ -4,7 +4,8 @@ import ast
 from pathlib import Path
 from typing import Any
 
-from foretrain.plans.siblings import beside, file_of
+from foretrain.provenance.siblings import beside
+from foretrain.provenance.sources import file_of
 
 _PACKAGE = Path(__file__).parents[1]
 _DEPTH = 5  # of names that are imported from a file that imports them

@@ -34,6 +34,7 @@ sentences                              claims.py    all that the file holds, tho
 """
 
 import contextlib
+import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
 from foretrain.plans.parameters import clean, guarded, rules, types
 from foretrain.plans.place import place
+from foretrain.provenance.seal import makes, seal
 from foretrain.quantities.panels import FigureRow
 from foretrain.references import bibtex
 from foretrain.streams import Seed
@@ -138,7 +140,9 @@ class Study:
 
     def named(self, name: str) -> "Study":
         """The same study under another name, such as that which a folder of its results knows it by."""
-        return Study(replace(self.card, name=name), self._part, self.where, self.files)
+        found = copy.copy(self)
+        found.card = replace(self.card, name=name)
+        return found
 
     def __repr__(self) -> str:
         return f"Study({self.name!r})"
@@ -208,6 +212,16 @@ class Study:
     def revision(self) -> int:
         """Part of the identity of every run: raised when the author changes what a run computes."""
         return integer("REVISION", self._find("study", "REVISION", 1), minimum=0)
+
+    @cached_property
+    def code(self) -> str:
+        """Hash (12 hex digits) of the code that makes its runs."""
+        return makes(self)
+
+    @cached_property
+    def seal(self) -> dict[str, Any]:
+        """Hashes of all that its verdicts rest on, see `foretrain.provenance.seal.seal`."""
+        return seal(self)
 
     def check(self, p: Any) -> None:
         """Refuse parameters that do not fit together; raises `ArgumentError`."""

@@ -12,7 +12,8 @@ is then left out.
 ``source``      document, section, figure
 ``problems``    list of one-line texts: sentences and figures that raised
 ``claims``      list of `foretrain.claims.claim.Claim`, or of their `as_dict`
-``reworded``    list of ids: sentences that were changed since the first run
+``remarks``     list of sentences: what makes the verdicts worth less, such as claims changed since the first run
+``seal``        dict: hashes of all that verdicts rest on, see `foretrain.provenance.seal`
 ``looks``       list of ``{"seeds": number, "at": time}``: the times verdicts were looked at
 ``config``      parameter to value
 ``axes``        parameter to the list of its values, for those that make an axis

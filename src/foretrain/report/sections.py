@@ -194,27 +194,9 @@ def _claims(summary: Mapping, said: Verdicts | None) -> dict:
     return {
         "entries": said.entries if said else [],
         "places": said.places if said else {},
-        "heed": _heed(summary),
+        "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
     }
-
-
-def _heed(summary: Mapping) -> list[str]:
-    """What makes the verdicts worth less, in sentences."""
-    lines = []
-    if summary.get("reworded"):
-        lines.append(
-            "Changed after the first run, in what they say, allow or measure, and so not fixed before it:"
-            f" {', '.join(map(str, summary['reworded']))}."
-        )
-    seeds = [look["seeds"] for look in summary.get("looks") or ()]
-    if len(set(seeds)) > 1:
-        several = " then ".join(str(one) for one in dict.fromkeys(seeds))
-        lines.append(
-            f"Verdicts were seen before all seeds were there ({several} seeds). Adding seeds after a look at the"
-            " verdicts makes it more likely that one of them is wrong by chance."
-        )
-    return lines
 
 
 def curves(live: Mapping) -> dict:
@@ -280,10 +262,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
         "Root seed": ("root_seed", str),
         "Hash of the code": ("codes", _codes),
         "Verdicts looked at": ("looks", _looks),
-        "Sentences changed since the first run": (
-            "reworded",
-            lambda ids: ", ".join(map(str, ids)) or "none",
-        ),
+        "Sealed before the first run": ("seal", _sealed),
         "Device": ("device", str),
         "Wall time": ("wall_time_s", duration),
         "Created": ("created_at", str),
@@ -312,6 +291,12 @@ def _codes(codes: Mapping) -> str:
     return ", ".join(
         f"{code or 'unknown'} ({count(amount, 'run')})" for code, amount in codes.items()
     )
+
+
+def _sealed(seal: Mapping) -> str:
+    """The hashes of what verdicts rest on, and the commit they stood at."""
+    names = {"predicts": "theory", "judges": "judge", "commit": "commit"}
+    return ", ".join(f"{what} {seal[name]}" for name, what in names.items() if seal.get(name))
 
 
 def _looks(looks: Sequence[Mapping]) -> str:

@@ -64,13 +64,31 @@ class PlanEntries(TypedDict):
     where: NotRequired[FilePath]
 
 
+class Seal(TypedDict, total=False):
+    """Hashes of all that verdicts rest on, see `foretrain.provenance.seal.seal`."""
+
+    predicts: str
+    judges: str
+    claims: dict[str, Annotated[list[str], Meta(min_length=2, max_length=2)]]
+    commit: str
+
+
 class Look(TypedDict):
-    """One look at verdicts: from how many seeds and which plan they were judged, when, and the sentences' hashes then."""
+    """One look at verdicts.
+
+    Attributes:
+        seeds: Number of seeds from which the claims were judged.
+        at: ISO 8601 time.
+        hash: Hash of the plan.
+        seal: What the verdicts rested on.
+        verdicts: Id of each claim to its verdict.
+    """
 
     seeds: Count
     at: NotRequired[str]
     hash: NotRequired[str]
-    seal: NotRequired[dict[str, str]]
+    seal: NotRequired[Seal]
+    verdicts: NotRequired[dict[str, str]]
 
 
 class Manifest(TypedDict, total=False):
@@ -82,7 +100,7 @@ class Manifest(TypedDict, total=False):
         where: Path of a study of one's own.
         versions: Package to version.
         lanes: Name of a static signature to the lanes of each worker.
-        seal: Id of a sentence to its hash before the first run.
+        seal: What verdicts rest on, before the first run.
         looks: The times at which the claims were judged.
         code: Hash of sources to what they are.
         data_dir: Where data that the study reads lie.
@@ -94,7 +112,7 @@ class Manifest(TypedDict, total=False):
     where: FilePath
     versions: dict[str, str]
     lanes: dict[str, Annotated[int, Meta(ge=1, le=MOST_LANES)]]
-    seal: dict[str, str]
+    seal: Seal
     looks: list[Look]
     code: dict[str, str | Count]
     data_dir: FilePath
@@ -213,8 +231,9 @@ class StoredSummary(Struct, kw_only=True):
     failures: dict[str, str] = {}
     codes: dict[str, Count] = {}
     problems: list[str] = []
+    seal: Seal = {}
     looks: list[Look] = []
-    reworded: list[str] = []
+    remarks: list[str] = []
     history: list[str] = []
     command: str = ""
     citations: list[str]

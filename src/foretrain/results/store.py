@@ -19,11 +19,11 @@ import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
+from foretrain.results.checksum import NAME
 from foretrain.results.decode import ArrayNode
 from foretrain.results.files import read_file, refused, sync_folder
 from foretrain.results.folding import physical_memory
 
-NAME = "results.zarr"
 SCHEMA = decode.SCHEMA
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"

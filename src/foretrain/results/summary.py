@@ -1,7 +1,9 @@
 """``summary.json``: a result in brief, for people, scripts and the page, with all that depends on when it was run."""
 
 import functools
+import hashlib
 import importlib.metadata
+import json
 import platform
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -12,12 +14,15 @@ import numpy as np
 from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
-from foretrain.results.files import read_file, unreadable, write_json
+from foretrain.results.checksum import NAME as STORE
+from foretrain.results.checksum import checksum
+from foretrain.results.files import json_bytes, read_file, unreadable, write_json
 
 if TYPE_CHECKING:
     import xarray as xr
 
 FILE = "summary.json"
+_CHECKSUM = "checksum"
 _PACKAGES = (
     *("foretrain", "numpy", "scipy", "jax", "jaxlib", "equinox", "diffrax", "optax"),
     *("xarray", "zarr"),
@@ -48,7 +53,8 @@ class Summary:
         claims: The judged sentences.
         problems: What raised while predicting, judging or drawing, a line each.
         looks: The times at which the claims were judged, see `foretrain.results.decode.Look`.
-        reworded: Ids of the sentences that are not as they were before the first run.
+        remarks: What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
+        seal: What the verdicts rest on, as it was before the first run, see `foretrain.results.decode.Seal`.
         history: What was done with the folder, in words.
         command: Command line that repeats it.
         citations: Keys of the works it builds on.
@@ -73,7 +79,8 @@ class Summary:
     claims: tuple[Claim, ...] = ()
     problems: tuple[str, ...] = ()
     looks: tuple[dict, ...] = ()
-    reworded: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    seal: dict = field(default_factory=dict)
     history: tuple[str, ...] = ()
     command: str = ""
     citations: tuple[str, ...] = ()
@@ -85,11 +92,40 @@ class Summary:
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write ``summary.json`` atomically; raises `FolderError` if the disk refuses it."""
+    """Write ``summary.json`` atomically, with the checksums of itself and of the store beside it, see `altered`.
+
+    Raises:
+        FolderError: the disk refuses it.
+    """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
     content["axes"] = {name: list(values) for name, values in summary.axes.items()}
+    content["store"] = checksum(Path(folder))
+    content[_CHECKSUM] = _checksum(content)
     return write_json(Path(folder) / FILE, content)
+
+
+def altered(folder: Path) -> list[str]:
+    """Names of the files of a folder that are not as foretrain wrote them: ``summary.json``, ``results.zarr``.
+
+    A summary of an earlier foretrain holds no checksums. The journal, which both are made from, has its own.
+    """
+    try:
+        content = json.loads(read_file(folder / FILE))
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(content, dict) or _CHECKSUM not in content:
+        return []
+    if _checksum(content) != content[_CHECKSUM]:
+        return [FILE]
+    return [] if checksum(folder) == content["store"] else [STORE]
+
+
+def _checksum(content: dict) -> str:
+    others = {name: value for name, value in content.items() if name != _CHECKSUM}
+    return hashlib.sha256(
+        json.dumps(json.loads(json_bytes(others)), sort_keys=True).encode()
+    ).hexdigest()
 
 
 def read_summary(folder: Path) -> Summary:
@@ -110,7 +146,7 @@ def read_summary(folder: Path) -> Summary:
     except OSError as error:
         raise unreadable(path, error) from error
     entries, claims = decode.summary(content, path)
-    for name in ("problems", "looks", "reworded", "history", "citations"):
+    for name in ("problems", "looks", "remarks", "history", "citations"):
         entries[name] = tuple(entries[name])
     return Summary(**entries, claims=claims)
 

@@ -9,7 +9,6 @@ import pytest
 
 import foretrain
 from foretrain.plans import catalogue
-from foretrain.plans.code import code_of
 
 STUDY = '''"""A decay."""
 
@@ -109,14 +108,14 @@ def test_a_study_and_what_it_imports_run_from_anywhere(tmp_path):
 def test_a_helper_that_changes_is_read_again_and_is_other_code(tmp_path):
     file = written(tmp_path / "a", 0.5)
     before = catalogue.load(file)
-    code = code_of(before)
+    code = before.code
     assert catalogue.load(file) is before
     (file.parent / "helper.py").write_text(
         (file.parent / "helper.py").read_text().replace("0.5", "0.6")
     )
     after = catalogue.load(file)
     assert after.inputs(after.Parameters(), foretrain.study.Seed(0, 0))["factor"] == 0.6
-    assert code_of(after) != code
+    assert after.code != code
 
 
 def test_a_helper_that_raises_is_told_with_its_line(tmp_path):

@@ -1,0 +1,212 @@
+"""What functions are made of that are met as objects: their sources, and the values that they hold.
+
+A function of a file counts by its own source and by all that this reaches, see `foretrain.provenance.sources`; one of a
+notebook by its source and the values of the names that it uses. Both count by their closures and defaults.
+"""
+
+import ast
+import dataclasses
+import functools
+import hashlib
+import inspect
+import linecache
+import pickle
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from foretrain.provenance import sources
+
+_PLAIN = (bool, int, float, complex, str, bytes, range, types.NoneType, types.EllipsisType)
+_MADE = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"}
+
+
+def digest(*parts: str) -> str:
+    """Hash (12 hex digits) of some texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def hashed(value: Any, rooms: set[str] = sources.ROOMS, folders: Iterable[Path] = ()) -> str:
+    """Hash (12 hex digits) of a value, or of all that a function depends on; the same in every process.
+
+    Args:
+        value: Anything.
+        rooms: Rooms of foretrain that count.
+        folders: Folders in which the files of a study look for the modules that they import.
+    """
+    walk = _Walk(rooms, folders)
+    walk.write(value)
+    return digest(*walk.texts, *sources.reached(walk.places, folders, rooms)[0])
+
+
+def function_of(value: Any) -> types.FunctionType | None:
+    """The plain function within partial functions, methods and wrappers; None if there is none."""
+    while value is not None and not (
+        isinstance(value, types.FunctionType) and "__wrapped__" not in value.__dict__
+    ):
+        if isinstance(value, functools.partial | types.MethodType):
+            value = value.func if isinstance(value, functools.partial) else value.__func__
+        else:
+            value = getattr(value, "__dict__", {}).get("__wrapped__")
+    return value
+
+
+class _Walk:
+    """A walk through all that a value holds.
+
+    Attributes:
+        texts: What was met.
+        places: Names of files that were met, of which the sources count.
+    """
+
+    def __init__(self, rooms: set[str], folders: Iterable[Path]):
+        self.rooms, self.folders = rooms, list(folders)
+        self.texts: list[str] = []
+        self.places: list[sources.Place] = []
+        self._seen: dict[int, Any] = {}  # holds the objects, so that no other gets the id of one
+
+    def write(self, value: Any) -> None:
+        kind = type(value)
+        self.texts.append(f"{kind.__module__}.{kind.__qualname__}")
+        if isinstance(value, _PLAIN):
+            self.texts.append(repr(value))
+            return
+        if kind is not tuple:  # equal tuples may or may not be one object
+            if id(value) in self._seen:
+                return
+            self._seen[id(value)] = value
+        match value:
+            case functools.partial():
+                self._all((value.func, value.args, value.keywords))
+            case types.MethodType():
+                self._all((value.__func__, value.__self__))
+            case types.FunctionType():
+                self._function(value)
+            case type():
+                self._class(value)
+            case types.ModuleType():
+                self.texts.append(value.__name__)
+                if file := _file(value.__name__):
+                    self._place(file, sources.WHOLE)
+            case dict():
+                self._all(part for pair in value.items() for part in pair)
+            case list() | tuple():
+                self._all(value)
+            case set() | frozenset():
+                self.texts += sorted(hashed(one, self.rooms, self.folders) for one in value)
+            case property() | classmethod() | staticmethod() | functools.cached_property():
+                self._all(getattr(value, name, None) for name in ("fget", "__func__", "func"))
+            case _ if hasattr(value, "dtype") and hasattr(value, "shape"):
+                self._array(value)
+            case _ if hasattr(value, "__wrapped__"):
+                self.write(value.__wrapped__)
+            case _:
+                self._object(value)
+
+    def _all(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.write(value)
+
+    def _array(self, value: Any) -> None:
+        import numpy as np
+
+        array = np.asarray(value)
+        content = pickle.dumps(array.tolist()) if array.dtype.hasobject else array.tobytes()
+        self.texts += [str(array.dtype), str(array.shape), hashlib.sha256(content).hexdigest()]
+
+    def _object(self, value: Any) -> None:
+        if _file(type(value).__module__) or dataclasses.is_dataclass(value):
+            self._all((type(value), getattr(value, "__dict__", {})))
+            return
+        try:
+            self.texts.append(hashlib.sha256(pickle.dumps(value)).hexdigest())
+        except Exception:  # such as what holds a lambda
+            self.write(getattr(value, "__dict__", {}))
+
+    def _place(self, file: Path, name: str) -> None:
+        if sources.counts(file, self.rooms):
+            self.places.append((file, name))
+
+    def _function(self, value: types.FunctionType) -> None:
+        self._all((value.__defaults__, value.__kwdefaults__, getattr(value, "__wrapped__", None)))
+        for cell in value.__closure__ or ():
+            self._all([cell.cell_contents] if _is_filled(cell) else ())
+        file, code = Path(value.__code__.co_filename), value.__code__
+        if value.__module__ != "__main__" and _file(value.__module__) is None and file.is_file():
+            self.texts.append(f"{value.__module__}.{value.__qualname__}")
+            return
+        if file.is_file():
+            parts = sources.functions_in(file).get((code.co_firstlineno, value.__name__), ())
+            for part in parts if sources.counts(file, self.rooms) else ():
+                self.texts.append(part.text)
+                for name in part.uses:
+                    self._place(file, name)
+                for module, targets in sources.targets_of(part, file, self.folders):
+                    self.texts += [module] if not targets else []
+                    for target in targets:
+                        self._place(*target)
+            return
+        self._source(value)
+
+    def _source(self, value: types.FunctionType) -> None:
+        """A function of a notebook, or of a text that is no file; without any source its code."""
+        code = value.__code__
+        text = "".join(linecache.getlines(code.co_filename))
+        known = sources.functions(ast.parse(text), text)
+        parts = known.get((code.co_firstlineno, value.__name__), [])
+        names = {name for part in parts for name in part.uses}
+        self.texts += [part.text for part in parts]
+        if not parts:
+            codes = [*_codes(code)]
+            names = {name for one in codes for name in one.co_names}
+            self.texts += [repr((one.co_code, one.co_names)) for one in codes]
+            self._all(c for one in codes for c in one.co_consts if not inspect.iscode(c))
+        for name in sorted(names & value.__globals__.keys()):
+            if not name.startswith("__"):
+                self.texts.append(name)
+                self.write(value.__globals__[name])
+
+    def _class(self, value: type) -> None:
+        file = _file(value.__module__)
+        if file is not None and "<locals>" not in value.__qualname__:
+            self.texts.append(value.__qualname__)
+            self._place(file, value.__qualname__.partition(".")[0])
+            return
+        self.texts.append(value.__qualname__)
+        if file is None and value.__module__ not in ("__main__", None):
+            return
+        fields = {
+            one.name: one.metadata for one in getattr(value, "__dataclass_fields__", {}).values()
+        }
+        self.texts += fields
+        self._all(value.__bases__)
+        for name, one in sorted(vars(value).items()):
+            is_parameter = {"rule", "changed"} & fields.get(name, {}).keys()
+            if isinstance(one, property | types.FunctionType) or name[:2] != "__":
+                if name not in _MADE and not is_parameter:
+                    self.texts.append(name)
+                    self.write(one)
+
+
+def _file(module: str | None) -> Path | None:
+    """The file of a module of the user or of foretrain; None for any other."""
+    name = getattr(sys.modules.get(module or ""), "__file__", None)
+    if name and (sources.is_users(name) or Path(name).is_relative_to(sources.PACKAGE)):
+        return Path(name)
+    return None
+
+
+def _is_filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is cell.cell_contents
+    except ValueError:
+        return False
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for one in code.co_consts:
+        if inspect.iscode(one):
+            yield from _codes(one)

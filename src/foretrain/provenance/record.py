@@ -1,0 +1,100 @@
+"""What has happened to a study between the seal before its first run and the verdicts of now, in sentences."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_NOTHING: dict[str, Any] = {"claims": {}}
+
+
+def verdicts(claims: Iterable[Any]) -> dict[str, str]:
+    """Id of each claim to its verdict, of several cells to how many have which, such as "3 holds, 1 fails"."""
+    counts: dict[str, Counter] = {}
+    for one in claims:
+        counts.setdefault(one.id, Counter())[one.verdict] += 1
+    return {
+        id: next(iter(count))
+        if count.total() == 1
+        else ", ".join(f"{number} {verdict}" for verdict, number in count.most_common())
+        for id, count in counts.items()
+    }
+
+
+def reworded(sealed: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Ids of the claims that are not as they were sealed before the first run, those that came later included."""
+    before = sealed.get("claims", {})
+    return [id for id, one in now["claims"].items() if before.get(id) != one]
+
+
+def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
+
+    Args:
+        sealed: The seal before the first run, see `foretrain.provenance.seal.seal`; None where there is none.
+        looks: All looks at the verdicts, the last of them at those of now, see `foretrain.results.decode.Look`.
+    """
+    lines = _changes(sealed, looks) if sealed and looks and looks[-1].get("seal") else []
+    seeds = list(dict.fromkeys(str(look["seeds"]) for look in looks))
+    if len(seeds) > 1:
+        lines.append(
+            f"Verdicts were seen before all seeds were there ({' then '.join(seeds)} seeds). Adding seeds after a look at the "
+            "verdicts makes it more likely that one of them is wrong by chance."
+        )
+    return lines
+
+
+def _changes(sealed: Mapping[str, Any], looks: Sequence[Mapping[str, Any]]) -> list[str]:
+    seals = [look.get("seal") or _NOTHING for look in looks]
+    first, now = sealed.get("claims", {}), seals[-1]["claims"]
+    kinds: dict[str, list[str]] = {}
+    for id in dict.fromkeys(id for seal in (sealed, *seals) for id in seal.get("claims", {})):
+        later = [one["claims"].get(id) for one in seals]
+        known = [one for one in later if one]
+        if id not in now:
+            kind = "Taken out after the first run"
+        elif id not in first:
+            kind = "Added after the first run, and so not fixed before it"
+        elif later[-1][1] != first[id][1]:
+            kind = "Changed after the first run in what they measure, allow or predict, and so not fixed before it"
+        elif any(one[1] != first[id][1] for one in known):
+            kind = "Changed after the first run in what they measure, allow or predict, and changed back"
+        elif later[-1][0] != first[id][0]:
+            kind = (
+                "Reworded after the first run (what they measure, allow and predict did not change)"
+            )
+        else:
+            continue
+        kinds.setdefault(kind, []).append(id)
+    lines = [f"{kind}: {', '.join(ids)}." for kind, ids in kinds.items()]
+    for part, what in (("predicts", "theory"), ("judges", "code that judges all claims")):
+        values = [one[part] for one in seals if part in one]
+        if any(value != sealed.get(part) for value in values):
+            back = " and changed back" if values[-1] == sealed.get(part) else ""
+            lines.append(f"The {what} was changed after the first run{back}.")
+    return lines + _other_verdicts(looks)
+
+
+def _other_verdicts(looks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Verdicts that differ from those seen earlier by other theory or judge, the old beside the new."""
+    last, others, was_other = looks[-1], [], False
+    now = last.get("verdicts", {})
+    for id in dict.fromkeys(id for one in looks for id in one.get("verdicts", {})):
+        earlier = [one for one in reversed(looks) if _rests(one, id) != _rests(last, id)]
+        was_other |= bool(earlier) and id in now
+        for one in earlier:
+            then = one.get("verdicts", {}).get(id)
+            if then is not None and then != now.get(id):
+                seeds = "" if one["seeds"] == last["seeds"] else f" with {one['seeds']} seeds"
+                at = one.get("at", "an earlier day")
+                others.append(f"{id} ({then}{seeds} on {at}, {now.get(id, 'not judged')} now)")
+                break
+    if others:
+        return [f"Verdicts that differ from earlier ones by other code: {', '.join(others)}."]
+    return ["Other code gave the same verdicts before."] if was_other else []
+
+
+def _rests(look: Mapping[str, Any], id: str) -> tuple | None:
+    """All that a verdict of a look rests on, words left out; None where nothing was sealed."""
+    seal = look.get("seal") or {}
+    one = seal.get("claims", {}).get(id)
+    return one and (seal.get("predicts"), seal.get("judges"), one[1])

@@ -1,0 +1,90 @@
+"""The three hashes of a study: what makes its runs, what predicts, what judges; and the seal that holds them.
+
+The hash that makes stands in the journal beside every run: other code, other runs. The other two and the words of every
+claim are sealed before the first run, and written again at each look at the verdicts.
+"""
+
+import dataclasses
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from foretrain.provenance.objects import digest, hashed
+from foretrain.provenance.sources import PACKAGE, ROOMS, WHOLE, reached, statements
+
+_MAKERS = ("program", "measure", "posterior", "inputs", "shared", "variants", "Parameters")
+_PREDICTORS = ("predict", "fit")
+_LABELLERS = ("labels", "time")  # of what theory and claims read
+_TRAINED_BY = ("engine/kernel.py", "engine/lanes.py", "streams.py", "dynamics/program.py")
+_COMPUTED_BY = ("engine/host.py",)
+_JUDGES = (("claims/judge.py", "judge"), ("plans/grid.py", "Grid"))
+_JUDGED_IN = ROOMS | {"claims"}
+# Of a claim its words, and what decides neither words nor verdict; whatever else it holds judges.
+_WORDS = ("statement", "source", "why", "note", "unit", "among")
+_ORDERS = ("rank",)
+
+
+def makes(study: Any) -> str:
+    """Hash (12 hex digits) of the code that makes a study's runs."""
+    if study.files:
+        files = [Path(file) for file in study.files.values()]
+        bound = {name for file in files for name in statements(file)}
+    else:
+        bound = {*(study.part("study") or {})}
+    machine = {*_TRAINED_BY, *(_COMPUTED_BY if bound & {"measure", "posterior"} else ())}
+    names = _MAKERS if bound & {"program", "measure", "posterior"} else (WHOLE,)
+    made = _made_of(study, ("training", "measurement", "chains"), names)
+    return digest(made, *reached([(PACKAGE / name, WHOLE) for name in machine])[0])
+
+
+def seal(study: Any) -> dict[str, Any]:
+    """The seal of a study as it is now.
+
+    Returns:
+        ``predicts`` and ``judges``, hashes of the theory and of what judges any claim; ``claims``, for each id the hashes of
+        its words and of what it measures, allows and predicts; ``commit`` of the study's files, "" where there is none.
+    """
+    judges = [(PACKAGE / file, name) for file, name in _JUDGES]
+    folders = _folders(study)
+    return {
+        "predicts": _made_of(study, ("theory",), _PREDICTORS),
+        "judges": digest(_made_of(study, (), _LABELLERS), *reached(judges, (), _JUDGED_IN)[0]),
+        "claims": {one.id: _of_claim(one, folders) for one in study.sentences},
+        "commit": _commit(*folders),
+    }
+
+
+def _made_of(study: Any, roles: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """Hash of what some functions of a study are made of, in the files of these roles or in ``study.py``."""
+    if not study.files:
+        known = study.part("study") or {}
+        return hashed({name: known[name] for name in names if name in known})
+    files = [Path(study.files[role]) for role in (*roles, "study") if role in study.files]
+    places = [(file, name) for file in files for name in names]
+    return digest(*reached(places, _folders(study))[0])
+
+
+def _of_claim(claim: Any, folders: list[Path]) -> list[str]:
+    names = [field.name for field in dataclasses.fields(claim) if field.name not in _ORDERS]
+    held = {name: getattr(claim, name) for name in names}
+    words = [str(held.pop(name)) for name in _WORDS if name in held]
+    return [digest(*words), hashed(held, _JUDGED_IN, folders)]
+
+
+def _folders(study: Any) -> list[Path]:
+    return sorted({Path(file).parent for file in study.files.values()})
+
+
+@cache
+def _commit(*folders: Path) -> str:
+    """The git commit of a study's folder, with ``-dirty`` where files have changed since; "" where there is none."""
+    folder = folders[0] if folders else None
+    if folder is None or "site-packages" in folder.parts:
+        return ""
+    words = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--exclude=*"]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""

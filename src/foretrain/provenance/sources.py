@@ -1,0 +1,396 @@
+"""What names of Python files are made of: their statements and those of every file that they reach. No file is run.
+
+A name counts by the statement that binds it, without comments, docstrings, annotations and layout, and by every name that
+this statement uses, through imports too. Followed are the files of the user and the rooms of foretrain that decide
+numbers; of a library only the imported name counts.
+"""
+
+import ast
+import copy
+import importlib.util
+import symtable
+import sys
+import sysconfig
+import textwrap
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+ROOMS = {
+    *("studies", "training", "networks", "dynamics", "quantities", "tasks", "theory"),
+    *("degeneracy", "streams", "study"),
+}
+WHOLE = ""  # stands for all of a file
+EFFECT = "*"  # stands for what a file does when it is imported, whatever is asked for
+_STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+_REFLECTION = {"globals", "eval", "exec"}  # may reach any name of the file
+_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+Place = tuple[Path, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """A part of a file.
+
+    Attributes:
+        names: Names under which it counts.
+        node: Its syntax.
+        source: Its source.
+    """
+
+    names: frozenset[str]
+    node: ast.AST
+    source: str
+
+    @cached_property
+    def text(self) -> str:
+        """The statement without what decides no number."""
+        _strip(self.node)
+        return ast.dump(self.node)
+
+    @cached_property
+    def uses(self) -> frozenset[str]:
+        """Names that it looks up outside of itself, ``helper.fit`` where of a name one attribute alone is used."""
+        found: set[str] = set()
+        tables = [symtable.symtable(self.source, "statement", "exec")]
+        for table in tables:
+            tables += table.get_children()
+            outer = table.get_type() in ("module", "class")
+            found |= {
+                symbol.get_name()
+                for symbol in table.get_symbols()
+                if (symbol.is_referenced() if outer else symbol.is_global())
+            }
+        inside = [one for one in ast.walk(self.node) if isinstance(one, ast.Name | ast.Attribute)]
+        with_attribute = {id(getattr(one, "value", None)): one for one in inside}
+        names = set()
+        for one in inside:
+            if isinstance(one, ast.Name) and one.id in found:
+                over = with_attribute.get(id(one))
+                names.add(f"{one.id}.{over.attr}" if isinstance(over, ast.Attribute) else one.id)
+        return frozenset(names)
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str, str], ...]:
+        """Level, module and name ("" for the module itself) of all that it imports."""
+        found: list[tuple[int, str, str]] = []
+        for node in ast.walk(self.node):
+            match node:
+                case ast.ImportFrom():
+                    found += [(node.level, node.module or "", one.name) for one in node.names]
+                case ast.Import():
+                    found += [(0, one.name, "") for one in node.names]
+                case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+                    if _last(node.func) == "import_module":
+                        module = name.lstrip(".")
+                        found.append((len(name) - len(module), module, ""))
+        return tuple(found)
+
+
+def reached(
+    roots: Iterable[Place], folders: Iterable[Path] = (), rooms: set[str] = ROOMS
+) -> tuple[list[str], set[Path]]:
+    """What some names are made of.
+
+    Args:
+        roots: Each a file and a name in it, or `WHOLE`.
+        folders: Folders in which the files of a study look for the modules that they import.
+        rooms: Rooms of foretrain that are followed.
+
+    Returns:
+        The texts, in an order that does not depend on where the files lie, and the files.
+    """
+    waiting, folders = list(roots), list(folders)
+    own = {file for file, _ in waiting}
+    seen: set[Place] = set()
+    kept: dict[Path, set[Statement]] = {}
+    outside: set[str] = set()
+    while waiting:
+        place = file, name = waiting.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        held = kept.setdefault(file, set())
+        known = statements(file)
+        name, _, attribute = name.partition(".")
+        taken = known[""] if name == WHOLE else [*known.get(name, ()), *known.get(EFFECT, ())]
+        for one in taken:
+            if one not in held:
+                waiting += [(file, used) for used in one.uses]
+                waiting += [(file, used) for used in known if _REFLECTION & one.uses]
+            held.add(one)
+            for module, targets in targets_of(one, file, folders, attribute):
+                outside |= {module} if not targets else set()
+                waiting += [target for target in targets if counts(target[0], rooms)]
+    for file, held in kept.items():
+        outside |= {f"{_label(file, own)}: {text}" for text in _texts(file, held)}
+    return sorted(outside), set(kept)
+
+
+def targets_of(
+    statement: Statement, file: Path, folders: Iterable[Path], attribute: str = ""
+) -> Iterator[tuple[str, list[Place]]]:
+    """What a statement imports, and where it is; of a module the attribute alone, if one is named."""
+    for level, module, name in statement.imports:
+        found = _targets(file, folders, level, module, name)
+        yield (
+            f"{module}.{name}",
+            [(one, attribute or asked if asked == WHOLE else asked) for one, asked in found],
+        )
+
+
+def counts(file: Path, rooms: set[str] = ROOMS) -> bool:
+    """Say if a file decides numbers: any of the user's, and those in some rooms of foretrain."""
+    room = _room(file)
+    return not room or room in rooms
+
+
+@cache
+def _room(file: Path) -> str:
+    """The room of foretrain in which a file is, "" if it is not foretrain's."""
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py") if _is_ours(file) else ""
+
+
+@cache
+def _is_ours(file: Path) -> bool:
+    return file.is_relative_to(PACKAGE)
+
+
+def is_users(file: str | None) -> bool:
+    """Say if a file belongs to the user: neither to Python, nor to a library, nor to foretrain."""
+    if file is None or not Path(file).is_absolute() or Path(file).is_relative_to(PACKAGE):
+        return False
+    installed = {"site-packages", "dist-packages"} & {*Path(file).parts}
+    return not installed and not any(Path(file).is_relative_to(one) for one in _STANDARD)
+
+
+def functions(tree: ast.Module, source: str) -> dict[tuple[int, str], list[Statement]]:
+    """The functions of a text by the line in which they begin and their name, lambdas included, without decorators."""
+    found: dict[tuple[int, str], list[Statement]] = {}
+    lines = source.splitlines(keepends=True)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            one = Statement(frozenset(), node, ast.unparse(node))
+            found.setdefault((node.lineno, "<lambda>"), []).append(one)
+        elif isinstance(node, ast.FunctionDef):
+            bare = copy.copy(node)
+            bare.decorator_list = []
+            text = textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            found.setdefault((first, node.name), []).append(Statement(frozenset(), bare, text))
+    return found
+
+
+def functions_in(file: Path) -> dict[tuple[int, str], list[Statement]]:
+    """The same of a file."""
+    return _functions(*_stamped(file))
+
+
+def statements(file: Path) -> dict[str, list[Statement]]:
+    """The statements of a file by the names under which they count; under "" all of them."""
+    return _statements(*_stamped(file))
+
+
+def file_of(base: Path) -> Path | None:
+    """The file of a module, given its path without an ending; None if there is none."""
+    files = (base / "__init__.py", base.with_name(f"{base.name}.py"))
+    return next((file for file in files if file.is_file()), None)
+
+
+@cache
+def _parsed(file: Path, changed: int, size: int) -> tuple[ast.Module, str]:
+    content = file.read_bytes()
+    try:
+        source = importlib.util.decode_source(content)
+        return ast.parse(source), source
+    except (SyntaxError, ValueError):  # this Python cannot import it either
+        return ast.Module([ast.Expr(ast.Constant(("unreadable", content)))], []), "0"
+
+
+@cache
+def _functions(file: Path, changed: int, size: int) -> dict[tuple[int, str], list[Statement]]:
+    return functions(*_parsed(file, changed, size))
+
+
+def _stamped(file: Path) -> tuple[Path, int, int]:
+    """A file with what changes whenever it is written, so that it is read once as long as it stays as it is."""
+    known = file.stat()
+    return file, known.st_mtime_ns, known.st_size
+
+
+@cache
+def _statements(file: Path, changed: int, size: int) -> dict[str, list[Statement]]:
+    tree, source = _parsed(file, changed, size)
+    lines = source.splitlines(keepends=True)
+    assigned = {name for node in tree.body for name in _assigned(node)}
+    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITION)}
+    found: dict[str, list[Statement]] = {"": []}
+    body = tree.body
+    if (
+        "= lazy(__name__" in source
+    ):  # see `foretrain.lazy`: these names are imported when they are asked for
+        body = [one for node in body for one in (node.body if isinstance(node, ast.If) else [node])]
+    for node in body:
+        if _is_left_out(node):
+            continue
+        decorators = getattr(node, "decorator_list", [])
+        first = min([getattr(node, "lineno", 1), *(one.lineno for one in decorators)])
+        text = "".join(lines[first - 1 : getattr(node, "end_lineno", 1)])
+        for part, names in _parts(node, assigned, defined):
+            # Of an import the name that it binds is no use of itself.
+            part_text = "" if isinstance(part, ast.Import | ast.ImportFrom) else text
+            one = Statement(frozenset(names), part, textwrap.dedent(part_text))
+            for name in ("", *names):
+                found.setdefault(name, []).append(one)
+    return found
+
+
+def _parts(
+    node: ast.stmt, assigned: set[str], defined: dict[str, ast.stmt]
+) -> Iterator[tuple[ast.stmt, set[str]]]:
+    """The statement with the names under which it counts; of an import each name by itself."""
+    match node:
+        case ast.Import() | ast.ImportFrom():
+            for alias in node.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                alone = ast.Import([alias])
+                if isinstance(node, ast.ImportFrom):
+                    alone = ast.ImportFrom(node.module, [alias], node.level)
+                yield alone, {EFFECT if name == "*" else name}
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node, {node.name, *_keepers(node, assigned, defined)}
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)))):
+            yield node, {name if name in assigned else EFFECT}  # TABLE.append(3)
+        case _:
+            yield node, _assigned(node) or {EFFECT}
+
+
+def _keepers(node: ast.AST, assigned: set[str], defined: dict[str, ast.stmt]) -> set[str]:
+    """Names by which others may reach what decorators or base classes of the same file have kept, such as a table."""
+    over = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ())]
+    names = {getattr(getattr(one, "func", one), "id", "") for one in over}
+    makers = names & defined.keys()
+    inside = {
+        one.id for name in makers for one in ast.walk(defined[name]) if isinstance(one, ast.Name)
+    }
+    return makers | (inside & assigned)
+
+
+def _assigned(node: ast.AST) -> set[str]:
+    """Names that an assignment binds or changes."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        return set()
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def _is_left_out(node: ast.stmt) -> bool:
+    """Say if a statement decides no number: a text, a declared variable, what only a type checker or a script runs."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+        case ast.Expr(value=ast.Call(func=function)):
+            return _last(function) == "declare"
+        case ast.If(orelse=[]):
+            test = node.test
+            return _last(test) == "TYPE_CHECKING" or ast.unparse(test) == "__name__ == '__main__'"
+    return False
+
+
+def _last(node: ast.AST) -> str:
+    """The name of a function, with or without the module before it."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def _strip(tree: ast.AST) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Call):
+            # The default of a parameter is part of a run's identity, and its words decide nothing.
+            if _last(node.value.func) in ("parameter", "default"):
+                node.value.args = []
+                node.value.keywords = [one for one in node.value.keywords if one.arg == "static"]
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _texts(file: Path, held: set[Statement]) -> list[str]:
+    """The texts of some statements; those under one name keep the order of the file."""
+    numbers: dict[str, int] = {}
+    texts = []
+    for one in statements(file)[""]:
+        if one in held and not isinstance(one.node, ast.Import | ast.ImportFrom):
+            name = min(one.names)
+            numbers[name] = numbers.get(name, 0) + 1
+            texts.append(f"{name} {numbers[name]} {one.text}")
+    return texts
+
+
+def _label(file: Path, own: set[Path]) -> str:
+    """The name of a file, without that of the study, which decides no number."""
+    if _is_ours(file):
+        return file.relative_to(PACKAGE).as_posix()
+    return "study" if file in own else file.stem
+
+
+def _targets(
+    file: Path, folders: Iterable[Path], level: int, module: str, name: str
+) -> tuple[Place, ...]:
+    """Files that an import means, with the name asked for; none where they are neither the user's nor foretrain's."""
+    # The files of foretrain stay where they are, those of a user may come and go.
+    look = _found if _room(file) else _found.__wrapped__
+    return look(file, tuple(folders), level, module, name)
+
+
+@cache
+def _found(
+    file: Path, folders: tuple[Path, ...], level: int, module: str, name: str
+) -> tuple[Place, ...]:
+    parts = module.split(".") if module else []
+    for base in _bases(file, folders, level, parts):
+        found = file_of(base)
+        inner = file_of(base / name) if name and name != "*" else None
+        if found is None and inner is None:
+            continue
+        # The packages around a module are run, too.
+        around = [file_of(base.parents[number]) for number in range(len(parts) - 1)]
+        places = [(one, EFFECT) for one in around if one is not None]
+        if inner is not None:
+            places.append((inner, WHOLE))
+        if found is not None:
+            places.append((found, EFFECT if inner else WHOLE if name in ("", "*") else name))
+        return tuple(places)
+    return ()
+
+
+def _bases(file: Path, folders: tuple[Path, ...], level: int, parts: list[str]) -> Iterator[Path]:
+    """Paths, without an ending, that a module may have."""
+    if level:
+        if level <= len(file.parents):
+            yield file.parents[level - 1].joinpath(*parts)
+        return
+    if parts[0] == "foretrain":
+        yield PACKAGE.joinpath(*parts[1:])
+    if file.is_relative_to(PACKAGE) or parts[0] in {"foretrain", *sys.stdlib_module_names}:
+        return
+    yield from (folder.joinpath(*parts) for folder in (*folders, file.parent))
+    top = next(one for one in file.parents if not (one / "__init__.py").exists())
+    if file.relative_to(top).parts[0] == parts[0]:
+        yield top.joinpath(*parts)
+    try:
+        found = importlib.util.find_spec(parts[0])
+    except (ImportError, ValueError):
+        return
+    if found is not None and found.origin and is_users(found.origin):
+        within = parts[1:] if found.submodule_search_locations else parts
+        yield Path(found.origin).parent.joinpath(*within)

@@ -1,0 +1,24 @@
+"""The checksum of a store, from what its files end with: reading no values, it is fast for large stores too."""
+
+import hashlib
+import os
+from pathlib import Path
+
+NAME = "results.zarr"
+_TAIL = 4  # bytes of the CRC-32C with which every chunk ends
+
+
+def checksum(folder: Path) -> str:
+    """Hash (64 hex digits) of names, sizes and checksums of all chunks and of all metadata; "" where there is no store."""
+    store = folder / NAME
+    if not store.is_dir():
+        return ""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in store.rglob("*") if path.is_file()):
+        with open(file, "rb") as content:
+            size = os.fstat(content.fileno()).st_size
+            if file.suffix != ".json":
+                content.seek(max(0, size - _TAIL))
+            tail = content.read()
+        digest.update(f"{file.relative_to(store).as_posix()} {size} ".encode() + tail)
+    return digest.hexdigest()

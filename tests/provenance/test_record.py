@@ -1,0 +1,173 @@
+"""What is said of claims, theory and judge that were changed after the first run, and of files edited by hand."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import StoreError
+from foretrain.laboratory.template import write_template
+from foretrain.provenance.record import remarks, verdicts
+
+SEALED = {"predicts": "p", "judges": "j", "claims": {"a": ["w", "m"], "b": ["w", "m"]}}
+
+
+def look(seeds=3, at="monday", verdicts=None, **seal):
+    held = verdicts or {"a": "holds", "b": "holds"}
+    return {"seeds": seeds, "at": at, "seal": {**SEALED, **seal}, "verdicts": held}
+
+
+def claims(**changes):
+    return {**SEALED["claims"], **changes}
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        ([look()], []),
+        ([look(), look(commit="later")], []),
+        (
+            [look(claims=claims(a=["v", "m"]))],
+            ["Reworded after the first run (what they measure, allow and predict did not change): a."],
+        ),
+        (
+            [look(), look(claims=claims(a=["w", "n"]), verdicts={"a": "fails", "b": "holds"})],
+            [
+                "Changed after the first run in what they measure, allow or predict, and so not fixed before it: a.",
+                "Verdicts that differ from earlier ones by other code: a (holds on monday, fails now).",
+            ],
+        ),
+        (
+            [look(claims=claims(a=["w", "n"])), look()],
+            [
+                "Changed after the first run in what they measure, allow or predict, and changed back: a.",
+                "Other code gave the same verdicts before.",
+            ],
+        ),
+        (
+            [look(claims=claims(c=["w", "m"]))],
+            ["Added after the first run, and so not fixed before it: c."],
+        ),
+        (
+            [look(verdicts={"a": "fails", "b": "holds"}), look(claims={"b": ["w", "m"]}, verdicts={"b": "holds"})],
+            [
+                "Taken out after the first run: a.",
+                "Verdicts that differ from earlier ones by other code: a (fails on monday, not judged now).",
+            ],
+        ),
+        (
+            [look(), look(predicts="q", verdicts={"a": "2 holds, 1 fails", "b": "holds"})],
+            [
+                "The theory was changed after the first run.",
+                "Verdicts that differ from earlier ones by other code: a (holds on monday, 2 holds, 1 fails now).",
+            ],
+        ),
+        (
+            [look(seeds=2, predicts="q", verdicts={"a": "fails", "b": "holds"}), look()],
+            [
+                "The theory was changed after the first run and changed back.",
+                "Verdicts that differ from earlier ones by other code: a (fails with 2 seeds on monday, holds now).",
+                "Verdicts were seen before all seeds were there (2 then 3 seeds). Adding seeds after a look at the verdicts "
+                "makes it more likely that one of them is wrong by chance.",
+            ],
+        ),
+        (
+            [look(judges="k")],
+            ["The code that judges all claims was changed after the first run."],
+        ),
+    ],
+)  # fmt: skip
+def test_what_was_changed_is_said_with_the_verdicts_of_then(looks, expected):
+    assert remarks(SEALED, looks) == expected
+
+
+def test_of_a_folder_without_a_seal_the_seeds_alone_are_told():
+    assert remarks(None, [{"seeds": 3}, {"seeds": 3}]) == []
+    assert remarks({}, [{"seeds": 3}, {"seeds": 4}])[0].startswith("Verdicts were seen before")
+
+
+def test_verdicts_of_several_cells_are_counted():
+    class Judged:
+        def __init__(self, id, verdict):
+            self.id, self.verdict = id, verdict
+
+    found = [Judged("a", "holds"), Judged("a", "fails"), Judged("a", "holds"), Judged("b", "fails")]
+    assert verdicts(found) == {"a": "2 holds, 1 fails", "b": "fails"}
+
+
+SMALL = {"steps": 200, "seeds": 2, "workers": 0, "quiet": True}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ran")
+    mine = write_template(folder / "mine.py")
+    foretrain.run(mine, out=folder / "out", **SMALL)
+    return folder
+
+
+@pytest.fixture
+def results(ran, tmp_path):
+    """A copy of a finished folder of results, and of the study that it remembers."""
+    shutil.copytree(ran / "out", tmp_path / "out")
+    shutil.copy(ran / "mine.py", tmp_path / "mine.py")
+    foretrain.rebuild(tmp_path / "out", tmp_path / "mine.py")
+    return tmp_path / "out"
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_changed_back(
+    results, capsys
+):
+    file = results.parent / "mine.py"
+    before = file.read_text()
+    assert summary(results)["remarks"] == []
+    file.write_text(
+        before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength')
+    )
+    assert file.read_text() != before
+    foretrain.rebuild(results)
+    line = "The theory was changed after the first run"
+    assert summary(results)["remarks"][0] == f"{line}."
+    assert [len(one["verdicts"]) for one in summary(results)["looks"]] == [2, 2]
+    file.write_text(before)
+    foretrain.rebuild(results)
+    assert summary(results)["remarks"][0] == f"{line} and changed back."
+    assert f"{line} and changed back." in (results / "report.html").read_text()
+    main(["show", str(results)])
+    assert f"{line} and changed back." in capsys.readouterr().out
+
+
+def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
+    main(["show", str(results)])
+    assert "not as foretrain wrote it" not in capsys.readouterr().err
+    file = results / "summary.json"
+    file.write_text(file.read_text().replace('"seeds": 2', '"seeds": 20'))
+    main(["show", str(results)])
+    assert "summary.json is not as foretrain wrote it" in capsys.readouterr().err
+    foretrain.run(results.parent / "mine.py", out=results, **SMALL)
+    assert summary(results)["seeds"] == 2
+    assert "summary.json was not as foretrain had written it" in summary(results)["history"][0]
+    main(["show", str(results)])
+    assert "not as foretrain wrote it" not in capsys.readouterr().err
+
+
+def test_results_edited_by_hand_are_noticed_and_made_anew_from_the_journal(results, capsys):
+    import zarr
+
+    before = foretrain.open(results).simulation["loss"].values
+    store = zarr.open_group(results / "results.zarr", mode="r+")
+    store["simulation/loss"][...] = 0
+    main(["show", str(results)])
+    assert "results.zarr is not as foretrain wrote it" in capsys.readouterr().err
+    with pytest.raises(StoreError, match="not as foretrain wrote it"):
+        foretrain.open(results)
+    assert not foretrain.open(results, strict=False).simulation["loss"].values.any()
+    foretrain.rebuild(results)
+    np.testing.assert_array_equal(foretrain.open(results).simulation["loss"].values, before)

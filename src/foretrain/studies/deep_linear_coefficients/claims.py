@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
-from foretrain.quantities.allowed import POSITIVE
-from foretrain.quantities.measured import Exact, PerSeed
-from foretrain.quantities.trajectory import at_end
+from foretrain.claims.allowed import POSITIVE
+from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.theory.aoyagi import deep_linear, largest
 from foretrain.theory.reduced_rank import coefficient_at
 from foretrain.vocabulary import DIVERGED
@@ -22,7 +20,7 @@ CLOSE = 0.1  # relative
 def sampled(cell, variant=""):
     """Sampled coefficients, shape (network, seed)."""
     data = cell.variants[variant] if variant else cell.simulation
-    return at_end(data)["sampled_coefficient"].transpose("network", "seed").values
+    return data["learning_coefficient"].transpose("network", "seed").values
 
 
 def exact(cell):
@@ -41,7 +39,7 @@ def known(cell):
     """Which networks have a value at finite beta; and that value, shape (network, 1)."""
     p, names = cell.parameters, cell.values("network")
     shapes = at_zero(names)
-    values = [coefficient_at(widths, p.beta, p.pull) for _, widths in shapes]
+    values = [coefficient_at(widths, p.beta, p.localisation) for _, widths in shapes]
     return [list(names).index(name) for name, _ in shapes], np.array(values)[:, None]
 
 
@@ -102,7 +100,7 @@ def least(cell):
     betas, names = cell.values("beta"), cell.values("network")
     limits = {name: deep_linear(*parsed(name)).coefficient for name in names}
     gaps = [
-        limits[name] - coefficient_at(shape, betas[-1], cell.parameters.pull)
+        limits[name] - coefficient_at(shape, betas[-1], cell.parameters.localisation)
         for name, shape in at_zero(names)
     ]
     return sum(gaps) / (CLOSE * sum(limits.values())) * np.log(betas[-1]) / np.log(betas[0])
@@ -122,9 +120,7 @@ def at_larger_beta(cell):
         return None
     names = cell.values("network")
     limit = np.array([deep_linear(*parsed(name)).coefficient for name in names])[:, None, None]
-    found = (
-        at_end(cell.simulation)["sampled_coefficient"].transpose("network", "beta", "seed").values
-    )
+    found = cell.simulation["learning_coefficient"].transpose("network", "beta", "seed").values
     missing = (limit - found).mean(0)
     return missing[-1] / missing[0] * np.log(betas[-1]) / np.log(betas[0])
 

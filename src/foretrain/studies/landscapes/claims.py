@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
-from foretrain.quantities.measured import Exact, PerSeed, largest
-from foretrain.quantities.trajectory import at_end
+from foretrain.claims.deviation import largest
+from foretrain.claims.sentence import Exact, PerSeed, sentence
 from foretrain.theory.landscapes import temperature_from_volume
 
-from .study import SCALES, SOURCE, THROWN, of
+from .study import SCALES, SOURCE, of
 
 OURS = "docs/theory/landscapes.md"
 WALK = "Sixty-four walkers of 1200 steps, worth a thousand draws of what scatters by half: twenty runs are off by .005."
@@ -21,7 +20,7 @@ def one(*names):
 
 def sampled(cell):
     """lambda_Z of every run."""
-    return at_end(cell.simulation)["walkers_coefficient"].values
+    return cell.simulation["learning_coefficient"].values
 
 
 def exact(cell):
@@ -33,7 +32,7 @@ def exact(cell):
 def slopes(cell):
     """Slope of ln(share below) from each scale to the next over all seeds, its standard error, and where it is judged."""
     shares = cell.simulation["share_below"].transpose("seed", "scale").values
-    thrown = THROWN * at_end(cell.simulation)["steps_taken"].values.sum()
+    thrown = cell.parameters.points * np.isfinite(shares[:, 0]).sum()
     below = np.nanmean(shares, 0) * thrown
     with np.errstate(divide="ignore", invalid="ignore"):
         share = below[:-1] / below[1:]

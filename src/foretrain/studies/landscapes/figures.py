@@ -4,7 +4,6 @@ import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, panels, theory_line
-from foretrain.quantities.trajectory import at_end
 
 from .claims import slopes
 from .study import NAMES, SCALES, of
@@ -55,7 +54,7 @@ def _curves(grid):
             between[told], 2 * found[told], 2 * error[told], fmt=".", color=PALETTE["blue"],
             markersize=4, label="volume, counted",
         )  # fmt: skip
-        values = at_end(cell.simulation)["walkers_coefficient"].transpose("beta", "seed").values
+        values = cell.simulation["learning_coefficient"].transpose("beta", "seed").values
         ax.errorbar(
             values.mean(1) / betas, 2 * values.mean(1), 2 * values.std(1), fmt="s", markersize=5,
             color=PALETTE["orange"], label="temperature, sampled",

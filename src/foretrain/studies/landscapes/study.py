@@ -6,45 +6,46 @@ from functools import lru_cache
 import numpy as np
 
 from foretrain import study as lab
-from foretrain.study import RUNNING, Program, Run, declare, default, parameter
+from foretrain.study import Variable, parameter
 from foretrain.theory import landscapes
 
 SOURCE = (
     "Bushnaq et al. (2024), Using degeneracy in the loss landscape, sections 2.2.2 and 5.1, Fig. 1"
 )
-COST = "1 min"
+COST = "2 min"
 REFERENCES = ("bushnaq2024degeneracy", "watanabe2009")
-SEEDS = 20
+SEEDS = 10
 NAMES = ("square", "quartic", "crossover", "plane", "cross", "partial")
 AXES = {"landscape": NAMES, "beta": (10.0, 100.0, 1000.0, 10000.0)}
-PRESETS = {"paper": {"seeds": 30, "steps": 6000, "beta": (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)}}
-WALKERS, THROWN = 64, 128  # walkers of a run, and points thrown into the box at every step
+PRESETS = {"paper": {"seeds": 30, "beta": (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)}}
 SCALES = np.geomspace(1e-5, 1, 26)
-declare(
-    "step",
-    walkers_coefficient="beta times the mean loss of the walkers, over all steps after the first quarter.",
-)
-declare("scale", share_below="Share of points in the box with a loss below scale.")
-declare(
-    "between",
-    volume_coefficient="Slope of the logarithm of the share below, from each scale to the next.",
+lab.declare(
+    Variable(
+        "share_below", ("scale",), meaning="Fraction of points in the box with a loss below scale."
+    ),
+    Variable(
+        "volume_coefficient",
+        ("between",),
+        meaning="Slope of the logarithm of the fraction below, from each scale to the next.",
+    ),
 )
 
 
 @dataclass(frozen=True)
-class Parameters(Run):
-    """Walkers at an inverse temperature in the box [-1, 1]^d, and points thrown into it."""
+class Parameters(lab.Sampling):
+    """Points thrown into the box [-1, 1]^d, and chains in it at an inverse temperature."""
 
     landscape: str = parameter(
         "cross",
         "w^2, w^4, c^2 w^2 + w^4, w1^2 in three parameters, w1^2 w2^2, or w1^2 w2^4",
         choices=NAMES,
-        static=True,
     )
     beta: float = parameter(100.0, "inverse temperature of the loss", above=0)
-    c: float = parameter(0.3, "root of the curvature of `crossover`", above=0, static=True)
-    steps: int = default(1600)
-    observe_every: int = default(100)
+    c: float = parameter(0.3, "root of the curvature of `crossover`", above=0)
+    points: int = parameter(400_000, "points thrown into the box", minimum=1000, maximum=10**8)
+    chains: int = lab.default(64)
+    draws: int = lab.default(100)
+    sampler: str = lab.default("nuts")
 
 
 @lru_cache(maxsize=32)
@@ -65,57 +66,30 @@ def labels(p):
     return {"scale": SCALES, "between": np.sqrt(SCALES[1:] * SCALES[:-1])}
 
 
-def program(p):
-    """Metropolis steps of one coordinate, of lengths from .001 to 2: exact, and narrow arms are no hurdle."""
+def measure(p, seed):
+    """Fraction of points with a loss below each scale, of points drawn uniformly from the box."""
+    landscape, random = of(p.landscape, p.c), lab.generator(seed, "points")
+    losses = landscape.loss(random.uniform(-1, 1, (p.points, landscape.dimension)))
+    return {"share_below": np.searchsorted(np.sort(losses), SCALES) / p.points}
+
+
+def posterior(p, seed):
+    """The density exp(-beta L) of the box, in coordinates z in which its uniform measure is the standard normal one.
+
+    The localisation is that measure and no approximation, so that nothing is extrapolated.
+    """
+    at = np.zeros(of(p.landscape, p.c).dimension)
+    return lab.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta), {
+        "richardson": False
+    }
+
+
+@lru_cache(maxsize=32)
+def losses(name: str, c: float):
+    """The loss at w = erf(z/sqrt 2), of one example; one function object per landscape, so that it is compiled once."""
     import jax
-    import jax.numpy as jnp
 
-    landscape = of(p.landscape, p.c)
-    shape = (WALKERS, landscape.dimension)
-    edges = jnp.asarray(SCALES, p.precision)
-
-    def init(inputs):
-        key = lab.key(inputs["root_seed"], inputs["seed"], "walkers")
-        return (
-            key,
-            jnp.zeros(shape, p.precision),
-            jnp.zeros(()),
-            jnp.zeros(()),
-            jnp.zeros(edges.size),
-        )
-
-    def step(inputs, state):
-        key, place, total, count, below = state
-        key, which, size, change, chance, thrown = jax.random.split(key, 6)
-        axis = jax.random.randint(which, (WALKERS, 1), 0, shape[1]) == jnp.arange(shape[1])
-        length = jnp.exp(
-            jax.random.uniform(size, (WALKERS, 1), minval=jnp.log(1e-3), maxval=jnp.log(2.0))
-        )
-        tried = place + axis * length * jax.random.normal(change, (WALKERS, 1))
-        gain = inputs["beta"] * (landscape.loss(place) - landscape.loss(tried))
-        taken = (jnp.abs(tried) <= 1).all(1) & (
-            jnp.log(jax.random.uniform(chance, (WALKERS,))) < gain
-        )
-        place = jnp.where(taken[:, None], tried, place)
-        points = jax.random.uniform(thrown, (THROWN, shape[1]), minval=-1.0)
-        below = below + (landscape.loss(points)[:, None] < edges).mean(0)
-        count = count + 1
-        settled = count > inputs["max_steps"] / 4
-        return key, place, total + settled * landscape.loss(place).mean(), count, below
-
-    def observe(inputs, state):
-        _, place, total, count, _ = state
-        steps = count - jnp.floor(inputs["max_steps"] / 4)
-        mean = jnp.where(steps > 0, total / jnp.maximum(steps, 1), landscape.loss(place).mean())
-        return {"walkers_coefficient": inputs["beta"] * mean}
-
-    return Program(
-        init,
-        step,
-        observe,
-        done=lambda inputs, state, observed: jnp.int8(RUNNING),
-        finish=lambda inputs, state: {"share_below": state[4] / state[3]},
-    )
+    return lambda z, data: of(name, c).loss(jax.scipy.special.erf(z / 2**0.5))[None] + 0 * data
 
 
 def predict(p, step):
@@ -125,6 +99,6 @@ def predict(p, step):
     low, high = np.log(SCALES[:-1, None]), np.log(SCALES[1:, None])
     slopes = landscape.by_volume(np.exp((high + low) / 2 + node * (high - low) / 2))
     return {
-        "walkers_coefficient": np.full(len(step), float(landscape.by_temperature(p.beta))),
+        "learning_coefficient": float(landscape.by_temperature(p.beta)),
         "volume_coefficient": slopes @ weight / 2,
     }

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain import study
+from foretrain.study import Sampling, argument_error, declare, default, parameter
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Aoyagi (2024), Theorem 1"
@@ -22,19 +22,17 @@ NETWORKS = (
 AXES = {"network": NETWORKS, "beta": (1000.0, 100.0)}
 PRESETS = {"paper": {"seeds": 20, "draws": 8000, "beta": (1e3, 100.0, 1e4, 1e5)}}
 WIDEST, DEPTH = 8, 3
-lab.declare(
-    Variable("limit", meaning="Learning coefficient, by the closed form."),
-    Variable("multiplicity", kind="int", meaning="Multiplicity of it, by the closed form."),
-)
+declare(limit="Learning coefficient, by the closed form.")
+declare(kind="int", multiplicity="Multiplicity of it, by the closed form.")
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Sampling):
+class Parameters(Sampling):
     """The loss |W_L ... W_1 - its value at a map of that rank|^2 under a Gaussian prior around balanced weights."""
 
     network: str = parameter("5-3-5 r0", "widths, inputs first, and rank of the map, as 5-3-5 r0")
     beta: float = parameter(1000.0, "inverse temperature of the loss", above=0)
-    chains: int = lab.default(8)
+    chains: int = default(8)
 
 
 def parsed(network: str) -> tuple[list[int], int]:
@@ -44,10 +42,10 @@ def parsed(network: str) -> tuple[list[int], int]:
         widths = [int(width) for width in text.split("-")]
         found = widths, int(rank)
     except ValueError:
-        raise lab.argument_error("network", "be like 5-3-5 r0", f"is {network!r}") from None
+        raise argument_error("network", "be like 5-3-5 r0", f"is {network!r}") from None
     if not 3 <= len(widths) <= DEPTH + 1 or max(widths) > WIDEST or min(widths) < 1:
         rule = f"have 3 or {DEPTH + 1} widths from 1 to {WIDEST}"
-        raise lab.argument_error("network", rule, f"is {network!r}")
+        raise argument_error("network", rule, f"is {network!r}")
     return found
 
 
@@ -77,7 +75,7 @@ def posterior(p, seed):
             centre[layer] = np.eye(WIDEST)
     parts = {"weights": there.ravel()}
     target = (centre[2] @ centre[1] @ centre[0])[None]
-    return lab.posterior(losses, centre, target, beta=p.beta, parts=parts), {"richardson": False}
+    return study.posterior(losses, centre, target, beta=p.beta, parts=parts), {"richardson": False}
 
 
 def losses(weights, target):

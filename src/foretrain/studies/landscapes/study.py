@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain import study as lab
-from foretrain.study import Variable, parameter
+from foretrain import study
+from foretrain.study import Sampling, declare, default, generator, parameter
 from foretrain.theory import landscapes
 
 SOURCE = (
@@ -19,20 +19,15 @@ NAMES = ("square", "quartic", "crossover", "plane", "cross", "partial")
 AXES = {"landscape": NAMES, "beta": (10.0, 100.0, 1000.0, 10000.0)}
 PRESETS = {"paper": {"seeds": 30, "beta": (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)}}
 SCALES = np.geomspace(1e-5, 1, 26)
-lab.declare(
-    Variable(
-        "share_below", ("scale",), meaning="Fraction of points in the box with a loss below scale."
-    ),
-    Variable(
-        "volume_coefficient",
-        ("between",),
-        meaning="Slope of the logarithm of the fraction below, from each scale to the next.",
-    ),
+declare("scale", share_below="Fraction of points in the box with a loss below scale.")
+declare(
+    "between",
+    volume_coefficient="Slope of the logarithm of the fraction below, from each scale to the next.",
 )
 
 
 @dataclass(frozen=True)
-class Parameters(lab.Sampling):
+class Parameters(Sampling):
     """Points thrown into the box [-1, 1]^d, and chains in it at an inverse temperature."""
 
     landscape: str = parameter(
@@ -43,9 +38,9 @@ class Parameters(lab.Sampling):
     beta: float = parameter(100.0, "inverse temperature of the loss", above=0)
     c: float = parameter(0.3, "root of the curvature of `crossover`", above=0)
     points: int = parameter(400_000, "points thrown into the box", minimum=1000, maximum=10**8)
-    chains: int = lab.default(64)
-    draws: int = lab.default(100)
-    sampler: str = lab.default("nuts")
+    chains: int = default(64)
+    draws: int = default(100)
+    sampler: str = default("nuts")
 
 
 @lru_cache(maxsize=32)
@@ -68,7 +63,7 @@ def labels(p):
 
 def measure(p, seed):
     """Fraction of points with a loss below each scale, of points drawn uniformly from the box."""
-    landscape, random = of(p.landscape, p.c), lab.generator(seed, "points")
+    landscape, random = of(p.landscape, p.c), generator(seed, "points")
     losses = landscape.loss(random.uniform(-1, 1, (p.points, landscape.dimension)))
     return {"share_below": np.searchsorted(np.sort(losses), SCALES) / p.points}
 
@@ -79,7 +74,7 @@ def posterior(p, seed):
     The localisation is that measure and no approximation, so that nothing is extrapolated.
     """
     at = np.zeros(of(p.landscape, p.c).dimension)
-    return lab.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta), {
+    return study.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta), {
         "richardson": False
     }
 

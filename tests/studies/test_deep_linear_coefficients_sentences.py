@@ -6,12 +6,17 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.studies.deep_linear_coefficients import claims, study
 from foretrain.theory.aoyagi import deep_linear, largest
 from foretrain.theory.reduced_rank import coefficient_at
 
 AXES = {"network": study.NETWORKS, "beta": (1000.0, 100.0)}
-SEEDS, STEP = 5, np.array([0, 1000])
+SEEDS = 5
+
+
+def limit(name):
+    return deep_linear(*study.parsed(name))
 
 
 def finite(name, beta):
@@ -19,30 +24,29 @@ def finite(name, beta):
     widths, rank = study.parsed(name)
     if len(widths) == 3 and rank == 0:
         return coefficient_at(widths, beta)
-    value, m = deep_linear(widths, rank)
+    value, m = limit(name)
     return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
 
 
 def grid(change=lambda value, name, beta: value, langevin=1.02):
     """Chains that do as they should, but for what is done to them."""
-    random, values = np.random.default_rng(0), []
-    for name, beta in itertools.product(*AXES.values()):
-        noise = 1 + 0.004 * random.standard_normal(SEEDS)
-        values.append(change(finite(name, beta), name, beta) * noise)
-    values = np.array(values).reshape(*map(len, AXES.values()), SEEDS, 1) * np.ones(2)
-    own, other = (
-        runs(AXES, SEEDS, {"sampled_coefficient": by * values}, step=STEP) for by in (1, langevin)
+    random = np.random.default_rng(0)
+    cells = list(itertools.product(*AXES.values()))
+    shape = tuple(map(len, AXES.values()))
+    values = [change(finite(name, beta), name, beta) for name, beta in cells]
+    values = np.reshape(values, shape)[..., None] * (
+        1 + 0.004 * random.standard_normal((*shape, SEEDS))
     )
-    return Grid(study.Parameters(), AXES, SEEDS, simulation=own, variants={"langevin": other})
-
-
-def limit(name):
-    return deep_linear(*study.parsed(name))
+    own, other = (runs(AXES, SEEDS, {"learning_coefficient": by * values}) for by in (1, langevin))
+    exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
+    said = {"limit": exact[..., 0], "multiplicity": exact[..., 1].astype(int)}
+    theory = runs(AXES, 0, said, outcome=None)
+    return Grid(study.Parameters(), AXES, SEEDS, 0, own, {"langevin": other}, theory)
 
 
 def test_every_sentence_can_hold_and_fail():
     good = {said.id: grid for said in catalogue.load("deep-linear-coefficients").sentences}
-    good["langevin.corrected"] = lambda: grid(langevin=1.3)
+    good["langevin.corrected"] = lambda: grid(langevin=1.12)
     check(
         "deep-linear-coefficients",
         good,
@@ -69,14 +73,12 @@ def test_what_vanishes_at_once_is_no_logarithm():
     assert 0.05 < claim.allowed[0] < 0.5
 
 
-def test_what_is_known_at_finite_beta_is_that_of_two_layers_at_zero():
+def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
     cell = next(iter(grid().cells(keep=("network",)))).along("network")
-    chosen, values = claims.known(cell)
-    names = [cell.values("network")[number] for number in chosen]
+    names = claims.at_zero(Cell(cell))
     assert len(names) == 14
     assert all(name.count("-") == 2 and name.endswith("r0") for name in names)
-    limits = np.array([limit(name)[0] for name in names])
-    assert (values[:, 0] < limits).all()
+    assert all(coefficient_at(widths, 1000.0) < limit(name)[0] for name, widths in names.items())
 
 
 def test_thirty_networks_or_more_are_looked_at():

@@ -1,11 +1,12 @@
-"""What is claimed of sampled coefficients of deep linear networks."""
+"""Claims about sampled learning coefficients of deep linear networks."""
 
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
-from foretrain.claims.allowed import POSITIVE
-from foretrain.claims.sentence import Exact, PerSeed, sentence
+from foretrain.quantities.allowed import POSITIVE
+from foretrain.study import Exact, NotApplicable, PerSeed, claim
 from foretrain.theory.aoyagi import deep_linear, largest
 from foretrain.theory.reduced_rank import coefficient_at
 from foretrain.vocabulary import DIVERGED
@@ -13,170 +14,183 @@ from foretrain.vocabulary import DIVERGED
 from .study import SOURCE, parsed
 
 OURS = "docs/studies/deep-linear-coefficients.md"
-ALL: dict[str, Any] = {"over": "network"}
 CLOSE = 0.1  # relative
+ALL: dict[str, Any] = {"along": "network"}
 
 
-def sampled(cell, variant=""):
-    """Sampled coefficients, shape (network, seed)."""
-    data = cell.variants[variant] if variant else cell.simulation
-    return data["learning_coefficient"].transpose("network", "seed").values
+def mean(c):
+    """Mean of all chains of each network, dims (network,)."""
+    return c.learning_coefficient.mean("seed", skipna=False)
 
 
-def exact(cell):
-    """Closed forms: coefficient and multiplicity, shape (network, 1)."""
-    found = [deep_linear(*parsed(name)) for name in cell.values("network")]
-    return np.array(found, float).T[..., None]
+def missing(c):
+    """Closed form less sampled coefficient, with a dim ``network``."""
+    return c.theory.limit - c.learning_coefficient
 
 
-def at_zero(names):
-    """Those of two layers that realise nothing, of which a value at finite beta is known; name and widths."""
-    shapes = ((name, *parsed(name)) for name in names)
-    return [(name, widths) for name, widths, rank in shapes if len(widths) == 3 and rank == 0]
+def at_zero(c):
+    """Networks of two layers around zero, whose coefficient is known at every beta: name to widths."""
+    shapes = {name: parsed(name) for name in c.values("network")}
+    return {
+        name: widths for name, (widths, rank) in shapes.items() if len(widths) == 3 and not rank
+    }
 
 
-def known(cell):
-    """Which networks have a value at finite beta; and that value, shape (network, 1)."""
-    p, names = cell.parameters, cell.values("network")
-    shapes = at_zero(names)
-    values = [coefficient_at(widths, p.beta, p.localisation) for _, widths in shapes]
-    return [list(names).index(name) for name, _ in shapes], np.array(values)[:, None]
+def near_closed_form(c):
+    """Fraction of the networks whose mean of all chains is within a tenth of the closed form."""
+    near = abs(mean(c) / c.theory.limit - 1) <= CLOSE
+    far = [str(name) for name in c.axis("network").values[~near.values]]
+    note = f", such as {', '.join(far[:4])}" if far else ""
+    return Exact(float(near.mean()), f"{len(far)} of {near.size} are not{note}.")
 
 
-@sentence(
-    "Sampled coefficients are the closed form within a tenth.",
-    source="Lau et al. (2023), section 6, with " + SOURCE,
-    predicted=1,
-    allowed=(0.9, 1),
-    why="The share of the networks for which the mean of all chains is; one in ten may have chains that mix badly.",
-    **ALL,
-)
-def closed_form(cell):
-    limit = exact(cell)[0]
-    near = np.abs(sampled(cell).mean(1, keepdims=True) / limit - 1) <= CLOSE
-    short = [name for name, ok in zip(cell.values("network"), near[:, 0], strict=True) if not ok]
-    note = f"{len(short)} of {near.size} are not" + (
-        f", such as {', '.join(short[:4])}." if short else "."
-    )
-    return Exact(float(near.mean()), note)
-
-
-@sentence(
-    "No sampled coefficient is above the closed form by more than a tenth: at finite beta it is approached from below.",
-    source=OURS,
-    predicted=0,
-    allowed=(0, 0.05),
-    why="A share of the networks; chains that mix badly may stray to either side.",
-    **ALL,
-)
-def from_below(cell):
-    limit = exact(cell)[0]
-    return Exact(float((sampled(cell).mean(1, keepdims=True) > (1 + CLOSE) * limit).mean()))
-
-
-@sentence(
-    "What is missing is larger for networks of larger multiplicity: the coefficient at beta falls short by (m - 1)/ln(beta).",
-    source=OURS,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish, of which (m - 1)/ln(beta) would make about a seventh or more.",
-    note="Mean of what is missing over networks with m > 1, minus that over networks with m = 1.",
-    **ALL,
-)
-def multiplicity(cell):
-    limit, m = exact(cell)
-    missing = limit - sampled(cell)
-    several = m[:, 0] > 1
+def by_multiplicity(c):
+    """Mean of the missing part over networks with m > 1, less that over networks with m = 1, per seed."""
+    several = c.theory.multiplicity > 1
     if several.all() or not several.any():
-        return None
-    return missing[several].mean(0) - missing[~several].mean(0)
+        raise NotApplicable("all networks have a multiplicity above one, or none has")
+    gap = missing(c)
+    return gap[several].mean("network", skipna=False) - gap[~several].mean("network", skipna=False)
 
 
-def least(cell):
+def logarithms(c):
+    """Smallest and largest beta and the ratio of their logarithms; at the largest the logarithm is above."""
+    betas = c.values("beta")
+    return betas[0], betas[-1], np.log(betas[-1]) / np.log(betas[0])
+
+
+def least(c):
     """The least that (missing at the largest beta)/(at the smallest) can be, times the ratio of logarithms.
 
     At the largest beta two layers at zero miss what one determinant says, and no network less than nothing; at the smallest
     all miss a tenth at most.
     """
-    betas, names = cell.values("beta"), cell.values("network")
-    limits = {name: deep_linear(*parsed(name)).coefficient for name in names}
+    _, last, ratio = logarithms(c)
+    limits = {name: deep_linear(*parsed(name)).coefficient for name in c.values("network")}
     gaps = [
-        limits[name] - coefficient_at(shape, betas[-1], cell.parameters.localisation)
-        for name, shape in at_zero(names)
+        limits[name] - coefficient_at(widths, last, c.p.localisation)
+        for name, widths in at_zero(c).items()
     ]
-    return sum(gaps) / (CLOSE * sum(limits.values())) * np.log(betas[-1]) / np.log(betas[0])
+    return sum(gaps) / (CLOSE * sum(limits.values())) * ratio
 
 
-@sentence(
-    "More of the coefficient is there at larger beta: what is missing falls in proportion to 1/ln(beta) or faster.",
-    source=OURS,
-    allowed=lambda cell: (least(cell), 1.1),
-    why="What is missing at the largest beta over that at the smallest, times the ratio of logarithms; a tenth for chains. At "
-    "least what two layers at zero miss by one determinant at the largest beta, over a tenth of all closed forms.",
-    over=("network", "beta"),
-)
-def at_larger_beta(cell):
-    betas = np.array(cell.values("beta"))
-    if len(betas) < 2:
-        return None
-    names = cell.values("network")
-    limit = np.array([deep_linear(*parsed(name)).coefficient for name in names])[:, None, None]
-    found = cell.simulation["learning_coefficient"].transpose("network", "beta", "seed").values
-    missing = (limit - found).mean(0)
-    return missing[-1] / missing[0] * np.log(betas[-1]) / np.log(betas[0])
+def at_larger_beta(c):
+    """The missing part at the largest beta over that at the smallest, times the ratio of logarithms, per seed."""
+    first, last, ratio = logarithms(c)
+    if first == last:
+        raise NotApplicable("beta has one value")
+    gap = missing(c).mean("network", skipna=False)
+    return gap.sel(beta=last) / gap.sel(beta=first) * ratio
 
 
-@sentence(
-    "Two layers that realise nothing have at every beta the coefficient that one determinant gives.",
-    source=OURS,
-    predicted=0,
-    allowed=(-0.05, 0.05),
-    why="Mean over these networks of the relative difference; chains of 750 paths are worth hundreds of draws, of a loss "
-    "whose deviation is below its mean.",
-    **ALL,
-)
-def finite_beta(cell):
-    chosen, exact_ = known(cell)
-    if not chosen:
-        return None
-    return PerSeed((sampled(cell)[chosen] / exact_ - 1).mean(0))
+def finite_beta(c):
+    """Mean over two layers around zero of the relative distance from the determinant's value, per seed."""
+    shapes = at_zero(c)
+    if not shapes:
+        raise NotApplicable("no network has two layers around zero")
+    values = [coefficient_at(widths, c.p.beta, c.p.localisation) for widths in shapes.values()]
+    exact = xr.DataArray(values, dims="network", coords={"network": list(shapes)})
+    return (c.learning_coefficient.sel(network=list(shapes)) / exact - 1).mean(
+        "network", skipna=False
+    )
 
 
-@sentence(
-    "Deep linear networks have fewer effective parameters than parameters, at every shape.",
-    source="Bushnaq et al. (2024), section 2.1",
-    predicted=1,
-    allowed=(1, 1),
-    why="A count of networks of which the closed form and the samples are both below half the number of parameters.",
-    **ALL,
-)
-def fewer(cell):
-    half = np.array([[largest(parsed(name)[0])] for name in cell.values("network")])
-    below = (exact(cell)[0] < half) & (sampled(cell).mean(1, keepdims=True) < half)
-    return Exact(float(below.mean()))
+def langevin(c):
+    """Mean over networks of the relative distance of Langevin steps from the mean of chains with momentum, per seed."""
+    other = c["langevin"]
+    gone = other.outcome == DIVERGED
+    gap = (other.learning_coefficient / mean(c) - 1).where(~gone)
+    return PerSeed(gap.mean("network"), f"{int(gone.sum())} of {gone.size} runs diverged.")
 
 
-@sentence(
-    "Langevin steps without correction, of which Metropolis would take four in five, give the same within a twentieth.",
-    source=OURS,
-    of=("", "langevin"),
+def fewer(c):
+    """Fraction of the networks of which the mean of all chains is below half the number of parameters."""
+    half = [largest(parsed(name)[0]) for name in c.values("network")]
+    return Exact(float((mean(c) < half).mean()))
+
+
+_langevin = claim(
+    "langevin",
+    "Langevin steps without momentum, of a tenth of the largest stable step, give the same coefficient within a twentieth.",
+    langevin,
     among="chains that did not diverge",
-    predicted=0,
-    allowed=(-0.05, 0.05),
-    why="Mean over networks of the relative difference; each step's bias is of the order of one in five refused.",
+    near=0,
+    inside=(-0.05, 0.05),
+    source=OURS,
+    why="Mean over networks of the relative difference; to first order a step e heats a direction of curvature P by eP/4.",
     **ALL,
 )
-def langevin(cell):
-    if "langevin" not in cell.variants:
-        return None
-    other, own = sampled(cell, "langevin"), sampled(cell)
-    gone = cell.variants["langevin"]["outcome"].transpose("network", "seed").values == DIVERGED
-    gap = np.where(gone, np.nan, other / own.mean(1, keepdims=True) - 1)
-    return PerSeed(np.nanmean(gap, 0), f"{gone.sum()} of {gap.size} chains diverged.")
-
-
-langevin_corrected = langevin.corrected(
-    "Langevin steps without correction, of which Metropolis would take four in five, give too much, by more than a tenth.",
-    allowed=(0.1, np.inf),
-    why="Mean over networks of the relative difference. One in five refused is a mean energy error of about .13 for each "
-    "step, which without the refusal heats every stiff direction by something of this order.",
-)
+CLAIMS = [
+    claim(
+        "closed-form",
+        "Sampled learning coefficients are the closed form within a tenth.",
+        near_closed_form,
+        near=1,
+        inside=(0.9, 1),
+        rank="headline",
+        source="Lau et al. (2023), section 6, with " + SOURCE,
+        why="A fraction of the networks; one in ten may have chains that mix badly.",
+        **ALL,
+    ),
+    claim(
+        "from-below",
+        "No sampled coefficient is above the closed form by more than a tenth: with beta it approaches the limit from below.",
+        lambda c: Exact(float((mean(c) > (1 + CLOSE) * c.theory.limit).mean())),
+        near=0,
+        inside=(0, 0.05),
+        source=OURS,
+        why="A fraction of the networks; chains that mix badly may stray to either side.",
+        **ALL,
+    ),
+    claim(
+        "multiplicity",
+        "The coefficient at beta falls short of its limit by (m - 1)/ln(beta): more where the multiplicity m is larger.",
+        by_multiplicity,
+        inside=POSITIVE,
+        rank="headline",
+        source=OURS,
+        why="A difference that the seeds establish, of which (m - 1)/ln(beta) would make about a seventh or more.",
+        note="Mean of the missing part over networks with m > 1, less that over networks with m = 1.",
+        **ALL,
+    ),
+    claim(
+        "at-larger-beta",
+        "The part of the coefficient that is missing falls with beta in proportion to 1/ln(beta) or faster.",
+        at_larger_beta,
+        inside=lambda c: (least(c), 1.1),
+        along=("network", "beta"),
+        source=OURS,
+        why="Missing part at the largest over that at the smallest beta, times the ratio of logarithms; a tenth for chains, at least "
+        "what two layers at zero miss by one determinant at the largest beta, over a tenth of all closed forms.",
+    ),
+    claim(
+        "finite-beta",
+        "Two layers around zero have at every beta the learning coefficient that one determinant gives.",
+        finite_beta,
+        near=0,
+        inside=(-0.05, 0.05),
+        rank="headline",
+        source=OURS,
+        why="Mean over these networks of the relative difference; eight chains are worth hundreds of draws, of a loss whose "
+        "deviation is below its mean.",
+        **ALL,
+    ),
+    claim(
+        "fewer",
+        "Deep linear networks have fewer effective parameters than parameters, at every shape.",
+        fewer,
+        near=1,
+        inside=(1, 1),
+        rank="control",
+        source="Bushnaq et al. (2024), section 2.1",
+        why="A count of networks of which twice the mean of all chains is below the number of parameters.",
+        **ALL,
+    ),
+    _langevin,
+    _langevin.corrected(
+        "Langevin steps without momentum, of a tenth of the largest stable step, give too large a coefficient, by a tenth.",
+        inside=(0.05, 0.2),
+        why="Mean over networks of the relative difference. The stiffest direction is too hot by eP/4, a tenth; the bound is "
+        "that at the ends of a short first run, and chains meet steeper places later.",
+    ),
+]

@@ -108,7 +108,7 @@ CLAIMS = [
         near=0,
         inside=(0, 4.5),
         source=OURS,
-        why="Standard errors; of the 600 slopes at 25 scales in 24 cells none is off by more than 4.5 once in 200 such studies.",
+        why="Standard errors; of the 600 slopes at 25 scales in 24 cells one is above 4.5 once in 200 studies.",
     ),
     _crossover,
     _crossover.corrected(
@@ -161,7 +161,7 @@ CLAIMS = [
     ),
     claim(
         "same-curve.corrected",
-        "Samplers at the inverse temperature beta measure the mean of lambda(eps) over scales with weight V(eps) exp(-beta eps).",
+        "Samplers at the inverse temperature beta measure the mean of lambda(eps) with the weight V(eps) exp(-beta eps).",
         beyond_mean,
         corrects="same-curve",
         near=0,

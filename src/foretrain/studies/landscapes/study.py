@@ -39,7 +39,7 @@ class Parameters(Sampling):
     c: float = parameter(0.3, "root of the curvature of `crossover`", above=0)
     points: int = parameter(400_000, "points thrown into the box", minimum=1000, maximum=10**8)
     chains: int = default(64)
-    draws: int = default(100)
+    draws: int = default(200)
     sampler: str = default("nuts")
 
 

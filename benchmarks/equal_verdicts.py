@@ -42,7 +42,10 @@ COMPARED = (
 # Claims of before to those of now, both as "study/id", the study as it was named before.
 RENAMED: dict[str, str] = {}
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
-DIFFERS: dict[str, str] = {}
+DIFFERS: dict[str, str] = {
+    "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
+    "deep-linear-coefficients/*": "the library's Langevin dynamics in place of Hamiltonian paths",
+}
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {}
 # Parameters of before, as "study/parameter", to those of now.
@@ -94,7 +97,7 @@ PRESETS: dict[str, dict] = {
     "deep-linear-coefficients": {
         "network": ("4-1-3 r0", "2-2-2 r0", "3-3-3 r1"),
         "beta": (1000.0, 100.0),
-        "steps": 200,
+        "draws": 200,
     },
     "degeneracy-over-training": {
         "domains": 2,
@@ -138,7 +141,7 @@ PRESETS: dict[str, dict] = {
         "init_scale": (0.1, 0.5, 2.5),
     },
     "interaction-basis": {"modulus": 5, "embedding_dim": 8, "hidden_width": 12, "updates": 60},
-    "landscapes": {"steps": 200, "beta": (10.0, 1000.0)},
+    "landscapes": {"draws": 20, "beta": (10.0, 1000.0)},
     "mask-spectrum": {"mask_size": (30, 60)},
     "masked-rank-one": {
         "domains": 5,

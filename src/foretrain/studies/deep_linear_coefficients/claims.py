@@ -160,8 +160,9 @@ CLAIMS = [
         inside=lambda c: (least(c), 1.1),
         along=("network", "beta"),
         source=OURS,
-        why="Missing part at the largest over that at the smallest beta, times the ratio of logarithms. At most a tenth above 1 "
-        "for chains; at least what one determinant says of two layers at zero, over a tenth of all closed forms.",
+        why="At most a tenth above 1 for chains; at least what one determinant says of two layers at zero, over a tenth of "
+        "all closed forms.",
+        note="Missing part at the largest over that at the smallest beta, times the ratio of logarithms.",
     ),
     claim(
         "finite-beta",

@@ -50,6 +50,8 @@ DIFFERS: dict[str, str] = {
 DROPPED: dict[str, str] = {}
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}
+# Variables of runs and theory of before, as "study/variable", to those of now.
+RENAMED_VARIABLES: dict[str, str] = {"landscapes/learning_coefficient": "walkers_coefficient"}
 # Presets of before to the study that holds their claims now, where it has another name.
 STUDIES: dict[str, str] = {}
 
@@ -263,15 +265,31 @@ PRESETS: dict[str, dict] = {
         "seeds": 12,
     },
     "cross-entropy.rank-10": {"dimension": 12, "steps": 200, "rank": 10, "target_scale": 100.0},
+    "deep-linear-coefficients.several": {
+        "network": ("4-1-3 r0", "2-1-2 r0", "2-2-2 r0", "4-4-4 r0", "3-3-3-3 r0"),
+        "beta": (1000.0, 100.0),
+        "steps": 200,
+        "seeds": 3,
+    },
     "grokking-phases.map": {
         "hidden_width": 12,
         "target_dim": 5,
-        "steps": 4000,
+        "steps": 8000,
         "observe_every": 50,
-        "accuracy_threshold": 0.6,
-        "training_size": 53,
+        "accuracy_threshold": 0.3,
+        "training_size": 51,
         "decoder_learning_rate": (1e-3, 3e-3, 1e-2),
         "embedding_learning_rate": (1e-3, 1e-2, 3e-2),
+    },
+    "image-grokking.decay": {
+        "training_size": 20,
+        "validation_size": 50,
+        "hidden_width": 20,
+        "validation_threshold": 0.3,
+        "steps": 400,
+        "delay": 20,
+        "weight_decay": (0.5, 1.0, 2.0),
+        "last_learning_rate": 0.003,
     },
     "image-routing.truncated": {
         "domains": 3,
@@ -295,12 +313,27 @@ PRESETS: dict[str, dict] = {
         "decoder_learning_rate": (0.003, 0.01, 0.03),
         "decoder_decay": (0.1, 1.0, 3.0),
     },
+    "masked-rank-one.scales": {
+        "domains": 5,
+        "trained_fraction": 0.5,
+        "init_scale": (0.1, 0.03, 0.01),
+    },
+    "optimizers.adamw": {
+        "dimension": 10,
+        "steps": 2200,
+        "rank": 2,
+        "init_scale": 1.0,
+        "learning_rate": 0.01,
+        "optimizer": ("sgd", "adam", "adamw"),
+        "seeds": 3,
+    },
     "rank-one.dimensions": {
         "learning_rate": 0.03,
         "steps": 400,
         "observe_every": 20,
-        "dimension": (10, 20, 40),
-        "init_scale": 0.1,
+        "dimension": (10, 1000),
+        "init_scale": (1.0, 0.1),
+        "weight_decay": 0.0,
     },
     "ridge-grokking.slopes": {
         "dimension": 30,
@@ -427,7 +460,7 @@ def compare(folder: Path, presets: list[str]) -> int:
         grid, summary = run(preset)
         before = json.loads((folder / f"{preset}.json").read_text())["claims"]
         lines = differences(preset, before, summary["claims"]) + summary["problems"]
-        stored = pickle.loads((folder / f"{preset}.pkl").read_bytes())
+        stored = read(folder, preset)
         number += told(preset, len(before), lines + unequal_runs(stored, plain(grid)))
     return min(number, 1)
 
@@ -437,8 +470,7 @@ def rejudge(folder: Path, presets: list[str], figures: Path | None, theory: bool
     number = 0
     for preset in presets:
         study = catalogue.load(study_of(preset))
-        stored = pickle.loads((folder / f"{preset}.pkl").read_bytes())
-        grid = restored(study, stored)
+        grid = restored(study, read(folder, preset))
         claims, problems = judged(study, grid)
         before = json.loads((folder / f"{preset}.json").read_text())["claims"]
         lines = differences(preset, before, [claim.as_dict() for claim in claims])
@@ -449,6 +481,24 @@ def rejudge(folder: Path, presets: list[str], figures: Path | None, theory: bool
             lines += drawn(study, grid, figures / preset)
         number += told(preset, len(before), lines)
     return min(number, 1)
+
+
+def read(folder: Path, preset: str) -> dict:
+    """What `plain` gave when a preset was recorded, its variables named as now."""
+    stored = pickle.loads((folder / f"{preset}.pkl").read_bytes())
+    prefix = f"{preset.partition('.')[0]}/"
+    names = {
+        old.removeprefix(prefix): new
+        for old, new in RENAMED_VARIABLES.items()
+        if old.startswith(prefix)
+    }
+
+    def named(data):
+        return data.rename({old: new for old, new in names.items() if old in data})
+
+    changed = {name: named(stored[name]) for name in ("simulation", "theory", "fits")}
+    variants = {name: named(data) for name, data in stored["variants"].items()}
+    return {**stored, **changed, "variants": variants}
 
 
 def restored(study, stored: dict) -> Grid:

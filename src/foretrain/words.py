@@ -70,8 +70,8 @@ def interval(low, high, digits: int | None = _DIGITS) -> str:
     return f"at least {number(low, digits)}" if bounded_below else "any value"
 
 
-def digits_to_tell_apart(*values) -> int:
-    """Fewest significant digits, 4 or more, at which values that differ are written differently.
+def digits_to_tell_apart(*values, fewest: int = _DIGITS) -> int:
+    """Fewest significant digits, `fewest` or more, at which values that differ are written differently.
 
     Without it an interval from 0.99996 to 1.00004 would read "1 to 1". Values that are None, not
     finite or equal to within rounding do not count.
@@ -82,10 +82,18 @@ def digits_to_tell_apart(*values) -> int:
         for low, high in pairwise(numbers)
         if high - low > _CLOSE * max(abs(low), abs(high))
     ]
-    for digits in range(_DIGITS, _MOST_DIGITS):
+    for digits in range(fewest, _MOST_DIGITS):
         if all(number(low, digits) != number(high, digits) for low, high in pairs):
             return digits
     return _MOST_DIGITS
+
+
+def span(values: Sequence) -> str:
+    """The values of an axis in brief: "0.05 to 0.2 (3 values)", or the texts themselves."""
+    if len(values) > 1 and all(type(value) in (int, float) for value in values):
+        ends = [number(end, digits_to_tell_apart(*values)) for end in (min(values), max(values))]
+        return f"{ends[0]} to {ends[1]} ({len(values)} values)"
+    return ", ".join(number(value) for value in values)
 
 
 def count(amount: int, singular: str, plural: str = "") -> str:

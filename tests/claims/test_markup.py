@@ -12,6 +12,10 @@ from foretrain.claims.markup import formulas
             "r (H_0 + H_L) - r^2",
             "r (<i>H</i><sub>0</sub> + <i>H</i><sub>L</sub>) - <i>r</i><sup>2</sup>",
         ),
+        (
+            "as V B1^2 V^T says",
+            "as <i>V</i> <i>B</i><sub>1</sub><sup>2</sup> <i>V</i><sup>T</sup> says",
+        ),
         ("sqrt(M) times", "√M times"),
         ("sigma^(1 - s_2/s_1)", "σ<sup>1 − <i>s</i><sub>2</sub>/<i>s</i><sub>1</sub></sup>"),
         ("init_scale=0.1, a * b, H = 2D", "init_scale=0.1, a * b, H = 2D"),

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
-from foretrain.words import cell_label
+from foretrain.words import digits_to_tell_apart, number
 
+WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS)
+_ACROSS = "the interval reaches beyond what is allowed"
 _NAMED = 3
 
 
@@ -32,17 +34,13 @@ class CellClaims:
     @property
     def verdict(self) -> str:
         """The worst of the verdicts."""
-        return next(v for v in (FAILS, INCONCLUSIVE, HOLDS) if v in self.counts)
+        return next(verdict for verdict in WORST_FIRST if verdict in self.counts)
 
     @property
-    def left_out(self) -> int:
-        """Seeds without a value, in all cells."""
-        return sum(claim.left_out for claim in self.claims)
-
-    @property
-    def without_value(self) -> int:
-        """Number of cells in which the measured value is not finite."""
-        return sum(not math.isfinite(claim.measured) for claim in self.claims)
+    def reasons(self) -> list[str]:
+        """Why the sentence is inconclusive, in each of the cells in which it is; every reason once."""
+        open_ones = (claim for claim in self.claims if claim.verdict == INCONCLUSIVE)
+        return list(dict.fromkeys(claim.reason or _ACROSS for claim in open_ones))
 
     def range(self, name: str) -> tuple[float, float]:
         """Smallest and largest of a number, such as ``measured``, over the cells where it is finite; else nan."""
@@ -58,13 +56,19 @@ class CellClaims:
 
     def where(self, verdict: str) -> str:
         """The first cells with a verdict, in words; "" if there are none."""
-        cells = [place(claim) for claim in self.claims if claim.verdict == verdict]
-        return "; ".join(cells[:_NAMED]) + ("; ..." if len(cells) > _NAMED else "")
+        claims = [claim for claim in self.claims if claim.verdict == verdict]
+        cells = "; ".join(self.place(claim) for claim in claims[:_NAMED])
+        return cells + ("; ..." if len(claims) > _NAMED else "")
 
+    def place(self, claim: Claim) -> str:
+        """The cell of a claim in words, with as many digits as tell it from the others."""
+        return ", ".join(
+            f"{name}={number(value, self._digits(name))}" for name, value in claim.cell.items()
+        )
 
-def place(claim: Claim) -> str:
-    """The cell of a claim in words."""
-    return cell_label(claim.cell) or "nothing cut"
+    def _digits(self, axis: str) -> int:
+        values = {claim.cell.get(axis) for claim in self.claims}
+        return digits_to_tell_apart(*(value for value in values if isinstance(value, float)))
 
 
 def gather(claims: Iterable[Claim]) -> list[CellClaims]:

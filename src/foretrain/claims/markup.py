@@ -26,8 +26,8 @@ def _environment():
 def formulas(text: str) -> Any:
     """A plain text as HTML in which what reads as a formula is set as one.
 
-    Greek names become letters, ``sigma_0`` and ``B_2`` get their index, ``x^2`` and ``P^(-3/4)`` their exponent, ``sqrt(M)``
-    its sign. Words with an underscore that are no symbol, such as ``init_scale``, stay.
+    Greek names become letters, ``sigma_0`` and ``B1^2`` get their index, ``x^2`` and ``P^(-3/4)`` their exponent, ``sqrt(M)``
+    its sign; a capital before a symbol is one too. Words with an underscore that are no symbol, such as ``init_scale``, stay.
     """
     from markupsafe import Markup, escape
 
@@ -37,14 +37,14 @@ def formulas(text: str) -> Any:
 def _set(html: str) -> str:
     html = re.sub(r"\bsqrt\((\w+)\)", r"√\1", html).replace("sqrt(", "√(")
     symbol = rf"(?:{'|'.join(_GREEK)}|[A-Za-z])"
-    index = r"(?:_(?:\{(\w+)\}|(\d+|[A-Za-z])(?![A-Za-z0-9])))?"
+    index = r"(?:_(?:\{(\w+)\}|(\d+|[A-Za-z])(?![A-Za-z0-9]))|(\d+)(?=\^))?"
     power = r"(?:\^(?:\(([^()]+)\)|(-?\d+(?:\.\d+)?|[A-Za-z])(?![A-Za-z0-9])))?"
 
     def shown(found):
-        name, in_braces, low, in_brackets, high = found.groups()
-        if (name not in _GREEK) and not any((in_braces, low, in_brackets, high)):
+        name, in_braces, low, behind, in_brackets, high = found.groups()
+        if name not in _GREEK and not any(found.groups()[1:]):
             return found.group(0)
-        index, power = in_braces or low, in_brackets or high
+        index, power = in_braces or low or behind, in_brackets or high
         return "".join(
             (
                 _GREEK.get(name, f"<i>{name}</i>"),
@@ -53,7 +53,8 @@ def _set(html: str) -> str:
             )
         )
 
-    return re.sub(rf"(?<![\w&#;])({symbol}){index}{power}(?![\w(])", shown, html)
+    html = re.sub(rf"(?<![\w&#;])({symbol}){index}{power}(?![\w(])", shown, html)
+    return re.sub(r"(?<![\w&#;>])([B-HJ-Z]) (?=<i>)", r"<i>\1</i> ", html)
 
 
 _GREEK = dict(

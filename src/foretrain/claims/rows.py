@@ -1,11 +1,20 @@
-"""The rows of the table of claims in words, the same for the terminal, a notebook and the page."""
+"""The claims in words, the same for the terminal, a notebook and the page: a row per sentence, and which rows come first."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from foretrain.claims.cells import CellClaims, gather, place
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
+from foretrain.claims.cells import WORST_FIRST, CellClaims, gather
+from foretrain.claims.claim import (
+    DETAIL,
+    FAILS,
+    HEADLINE,
+    HOLDS,
+    INCONCLUSIVE,
+    RANKS,
+    VERDICTS,
+    Claim,
+)
 from foretrain.words import count, digits_to_tell_apart, interval, number, value_text
 
 MOST_CELLS = 50
@@ -18,6 +27,8 @@ _WORDS = {HOLDS: ("holds", "hold"), FAILS: ("fails", "fail")}
 _SCALES = {
     "own": "Judged with parameters of the run's own, or with fewer seeds than a preset of the study has."
 }
+_NAMED = 3  # claims, at most, that a line of counts names
+_MOST_HEADLINES = 6
 
 
 @dataclass(frozen=True)
@@ -25,16 +36,20 @@ class Row:
     """One sentence, in one cell or in many, as a person reads it.
 
     Attributes:
-        id: Id of the sentence, or label of a claim that stands for one cell.
+        id: Id of the sentence.
+        label: The id, with its cell where it was judged in one of a grid.
+        rank: Its rank, see `foretrain.claims.claim.RANKS`.
         verdict: The verdict, of several cells the worst.
         holding: "2 of 3 cells hold"; "" where there is one.
         statement: The sentence.
         predicted: The predicted value with its unit; "" where the sentence only bounds.
         measured: The measured value with its unit; of several cells the smallest and largest.
         ends: Its 95% interval; "" where there is none.
-        spread: Lines on where the measured value comes from: interval and method, seeds.
         allowed: What is allowed, with its unit.
-        remarks: What must not be overlooked, in sentences: why inconclusive, seeds left out, of which runs it speaks.
+        numbers: Measured, predicted and allowed in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%".
+        spread: Lines on where the measured value comes from: interval and method, seeds.
+        reasons: Why it is inconclusive, where it is.
+        remarks: What must not be overlooked, in sentences: where it fails, why it is inconclusive, seeds left out.
         corrects: Id of the sentence that it corrects, or "".
         details: What else there is to know, label to text: why just this is allowed, source, scale.
         cells: Of several, the first of them with the worst first: label, verdict, what was measured and why.
@@ -42,14 +57,18 @@ class Row:
     """
 
     id: str
+    label: str
+    rank: str
     verdict: str
     holding: str
     statement: str
     predicted: str
     measured: str
     ends: str
-    spread: tuple[str, ...]
     allowed: str
+    numbers: str
+    spread: tuple[str, ...]
+    reasons: tuple[str, ...]
     remarks: tuple[str, ...]
     corrects: str
     details: dict[str, str]
@@ -62,27 +81,74 @@ def rows(claims: Iterable[Claim]) -> list[Row]:
     return [_row(group) for group in gather(claims)]
 
 
-def tally(claims: Sequence[Claim]) -> str:
-    """How many claims have which verdict: "11 claims: 9 hold, 1 fails, 1 inconclusive"."""
-    found = [claim.verdict for claim in claims]
-    words = [
-        count(found.count(verdict), *_WORDS.get(verdict, (verdict, verdict)))
-        for verdict in VERDICTS
-        if verdict in found
-    ]
-    return f"{count(len(claims), 'claim')}: {', '.join(words)}" if claims else "No claims."
+def by_rank(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rank to its rows, headlines first; ranks without a row are left out.
+
+    A corrected form follows what it corrects, in the higher of their ranks. Within a rank those that fail come first. Where
+    a study has no headline, its first details are shown in their place.
+    """
+    known = {row.id: row for row in rows}
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        root, seen = row, {row.id}
+        while root.corrects in known and root.corrects not in seen:
+            root = known[root.corrects]
+            seen.add(root.id)
+        families.setdefault(root.id, []).append(row)
+    groups: dict[str, list[list[Row]]] = {rank: [] for rank in RANKS}
+    for family in families.values():
+        groups[min((row.rank for row in family), key=RANKS.index)].append(family)
+    if not groups[HEADLINE]:
+        details = groups[DETAIL]
+        groups[HEADLINE], groups[DETAIL] = details[:_MOST_HEADLINES], details[_MOST_HEADLINES:]
+    for families_of_rank in groups.values():
+        families_of_rank.sort(key=lambda some: min(WORST_FIRST.index(row.verdict) for row in some))
+    return {rank: [row for one in some for row in one] for rank, some in groups.items() if some}
+
+
+def tally(rows: Sequence[Row]) -> str:
+    """How many sentences have which verdict, those that fail by name: "21 hold, 1 fails (shared-xavier)"."""
+    parts = []
+    for verdict in VERDICTS:
+        here = [row.label for row in rows if row.verdict == verdict]
+        words = count(len(here), *_WORDS.get(verdict, (verdict, verdict)))
+        parts += [f"{words} ({named(here)})" if verdict == FAILS else words] if here else []
+    return ", ".join(parts)
+
+
+def counted(rows: Sequence[Row]) -> str:
+    """The `tally` after the number of claims, and of cells where these are more."""
+    cells = sum(len(row.cells) + row.more_cells or 1 for row in rows)
+    judged = f", judged {cells} times" if cells > len(rows) else ""
+    return f"{count(len(rows), 'claim')}{judged}: {tally(rows)}" if rows else "No claims."
+
+
+def open_reasons(rows: Iterable[Row]) -> dict[str, list[str]]:
+    """Why claims are inconclusive: reason to the labels of those claims, the most frequent reason first."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for reason in row.reasons:
+            found.setdefault(reason, []).append(row.label)
+    return dict(sorted(found.items(), key=lambda one: -len(one[1])))
+
+
+def named(labels: Sequence[str]) -> str:
+    """The first few of some labels, and how many more there are."""
+    more = len(labels) - _NAMED
+    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _row(group: CellClaims) -> Row:
     first, several = group.claims[0], len(group.claims) > 1
-    unit = "" if first.unit in ("1", "") else f" {first.unit}"
     measured, predicted, allowed = group.range("measured"), group.range("predicted"), group.allowed
     uncertainty = None if several else first.uncertainty
     digits = digits_to_tell_apart(*measured, *predicted, *(uncertainty or ()), *(allowed or ()))
-    exact = all(claim.uncertainty is None for claim in group.claims)
+    unit = "" if first.unit in ("1", "") else f" {first.unit}"
     ends = "" if uncertainty is None else _ends(uncertainty, digits)
-    return Row(
-        id=group.id if several else first.label,
+    row = Row(
+        id=group.id,
+        label=group.id if several else first.label,
+        rank=first.rank,
         verdict=group.verdict,
         holding=f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} cells hold"
         if several
@@ -91,21 +157,46 @@ def _row(group: CellClaims) -> Row:
         predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
         measured=_measured(group, measured, digits) + unit,
         ends=ends,
-        spread=_spread(group, exact, ends),
         allowed="by cell" if allowed is None else _allowed(allowed, group.claims, digits) + unit,
+        numbers=_numbers(group, measured, uncertainty, predicted, allowed, unit),
+        spread=_spread(group, ends),
+        reasons=tuple(group.reasons),
         remarks=tuple(_remarks(group, several)),
         corrects=first.corrects,
-        details=_details(group, several),
-        cells=_cells(group, digits) if several else (),
+        details=_details(group),
+        cells=tuple(_cells(group, digits)) if several else (),
         more_cells=max(0, len(group.claims) - MOST_CELLS) if several else 0,
     )
+    return row
+
+
+def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
+    """Measured, predicted and allowed in one line: as a deviation, where nothing is predicted and less than a bound allowed."""
+    values = [*(uncertainty or measured), *(allowed or ())]  # those that decide
+    off = allowed is not None and predicted == (0, 0) and allowed[0] in (0, -math.inf)
+    off = off and not measured[0] < 0
+    percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= allowed[1] <= 1
+    if percent:
+        scaled = [100 * value for value in values]
+        digits = digits_to_tell_apart(*scaled, fewest=2)
+        ends = _ends([100 * end for end in uncertainty], digits) if uncertainty else ""
+        text = f"off by {_range([100 * end for end in measured], digits)}%"
+        bound = f"{number(100 * allowed[1], digits)}%"
+    else:
+        digits = digits_to_tell_apart(*values, fewest=3)
+        ends = _ends(uncertainty, digits) if uncertainty else ""
+        text = ("off by " if off else "") + _measured(group, measured, digits)
+        bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
+        bound = (bound.removeprefix("at most ") if off else bound) + unit
+    text += f" ({ends})" if ends else ""
+    if not off and not math.isnan(predicted[0]):
+        text += f", predicted {_range(predicted, digits)}"
+    return f"{text}, allowed {bound}"
 
 
 def _range(ends, digits) -> str:
-    low, high = ends
-    return (
-        number(low, digits) if low == high else f"{number(low, digits)} to {number(high, digits)}"
-    )
+    low, high = (number(end, digits) for end in ends)
+    return low if low == high else f"{low} to {high}"
 
 
 def _measured(group, ends, digits) -> str:
@@ -118,9 +209,8 @@ def _measured(group, ends, digits) -> str:
 def _ends(uncertainty, digits) -> str:
     """The interval of one claim; "" where it is undefined."""
     low, high = uncertainty
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return f"{number(low, digits)} to {number(high, digits)}"
+    undefined = math.isnan(low) or math.isnan(high)
+    return "" if undefined else f"{number(low, digits)} to {number(high, digits)}"
 
 
 def _allowed(allowed, claims, digits) -> str:
@@ -129,11 +219,11 @@ def _allowed(allowed, claims, digits) -> str:
     return interval(None if deviations and allowed[0] == 0 else allowed[0], allowed[1], digits)
 
 
-def _spread(group, exact, ends) -> tuple[str, ...]:
+def _spread(group, ends) -> tuple[str, ...]:
     lines, several = [], len(group.claims) > 1
     methods = {claim.method for claim in group.claims if claim.method not in ("", "exact", "none")}
     by = f", by {' or '.join(sorted(methods))}" if methods else ""
-    if exact:
+    if all(claim.uncertainty is None for claim in group.claims):
         lines.append("exact fact, worst deviation" + ("s" if several else ""))
     elif several:
         lines.append("smallest and largest of the cells")
@@ -142,68 +232,55 @@ def _spread(group, exact, ends) -> tuple[str, ...]:
         lines.append(f"95% interval {ends}{by}" if ends else "no interval")
     seeds = [claim.seeds for claim in group.claims]
     fewest = f"{min(seeds)} to " if min(seeds) < max(seeds) else ""
-    each = " each" if several else ""
-    return (*lines, f"over {fewest}{count(max(seeds), 'seed')}{each}")
+    return (*lines, f"over {fewest}{count(max(seeds), 'seed')}{' each' if several else ''}")
 
 
-def _remarks(group, several):
-    """What must not be overlooked, in sentences."""
-    first = group.claims[0]
-    if not several and first.reason:
-        yield f"{first.verdict.capitalize()}: {first.reason}."
+def _remarks(group, several) -> Iterator[str]:
+    reasons = "; ".join([*group.reasons[:1], *(["..."] if len(group.reasons) > 1 else [])])
+    if reasons and not several:
+        yield f"Inconclusive: {reasons}."
     for verdict in (FAILS, INCONCLUSIVE) if several else ():
-        found = [claim for claim in group.claims if claim.verdict == verdict]
-        reasons = list(dict.fromkeys(claim.reason for claim in found if claim.reason))
-        why = f" ({reasons[0]}{'; ...' if len(reasons) > 1 else ''})" if reasons else ""
-        if found:
-            text = f"{verdict.capitalize()} in {len(found)}: {group.where(verdict)}{why}"
-            yield text if text.endswith("...") else f"{text}."
-    if group.without_value and several:
-        yield f"Nothing finite was measured in {count(group.without_value, 'cell')}."
-    if group.left_out:
-        subject = (
-            "1 seed without a value is"
-            if group.left_out == 1
-            else f"{group.left_out} seeds without a value are"
-        )
-        yield f"{subject} left out."
-    if first.among:
-        yield f"Speaks only of {first.among}."
+        if amount := group.counts.get(verdict):
+            why = f" ({reasons})" if verdict == INCONCLUSIVE else ""
+            yield f"{verdict.capitalize()} in {amount}: {group.where(verdict)}{why}."
+    without = sum(not math.isfinite(claim.measured) for claim in group.claims)
+    if without and several:
+        yield f"Nothing finite was measured in {count(without, 'cell')}."
+    if left_out := sum(claim.left_out for claim in group.claims):
+        yield f"{count(left_out, 'seed')} without a value {'is' if left_out == 1 else 'are'} left out."
+    if group.claims[0].among:
+        yield f"Speaks only of {group.claims[0].among}."
 
 
-def _details(group, several) -> dict[str, str]:
+def _details(group) -> dict[str, str]:
     first = group.claims[0]
-    found = {"Why this is allowed": first.why}
     notes = {claim.note for claim in group.claims}
-    found["Note"] = first.note if len(notes) == 1 else ""
-    found["Source"] = first.source
     along = (
         f"{name} from {value_text(low)} to {value_text(high)}"
         for name, (low, high) in first.along.items()
     )
-    found["Looks along"] = ", ".join(along)
-    found["Scale"] = _SCALES.get(
-        first.scale, f"Judged at the preset `{first.scale}`." if first.scale else ""
-    )
-    return {label: text for label, text in found.items() if text}
+    scale = f"Judged at the preset `{first.scale}`." if first.scale else ""
+    texts = {
+        "Why this is allowed": first.why,
+        "Note": first.note if len(notes) == 1 else "",
+        "Source": first.source,
+        "Looks along": ", ".join(along),
+        "Scale": _SCALES.get(first.scale, scale),
+    }
+    return {label: text for label, text in texts.items() if text}
 
 
-def _cells(group, digits) -> tuple[tuple[str, str, str], ...]:
-    order = (FAILS, INCONCLUSIVE, HOLDS)
-    claims = sorted(group.claims, key=lambda claim: order.index(claim.verdict))[:MOST_CELLS]
-    return tuple((place(claim), claim.verdict, _cell(claim, group, digits)) for claim in claims)
-
-
-def _cell(claim, group, digits) -> str:
-    """What was measured in one cell of several, and what differs there from the others."""
-    text = number(claim.measured, digits)
-    ends = _ends(claim.uncertainty, digits) if claim.uncertainty else ""
-    text += f" ({ends})" if ends else ""
+def _cells(group, digits) -> Iterator[tuple[str, str, str]]:
+    """Of the first cells, the worst first: label, verdict, what was measured and what differs there from the others."""
     low, high = group.range("predicted")
-    if low < high and math.isfinite(claim.predicted):
-        text += f", predicted {number(claim.predicted, digits)}"
-    if group.allowed is None:
-        text += f", allowed {_allowed(claim.allowed, [claim], digits)}"
-    if claim.left_out:
-        text += f", {count(claim.left_out, 'seed')} left out"
-    return f"{text}; {claim.reason}" if claim.reason else text
+    for claim in sorted(group.claims, key=lambda one: WORST_FIRST.index(one.verdict))[:MOST_CELLS]:
+        text = number(claim.measured, digits)
+        ends = _ends(claim.uncertainty, digits) if claim.uncertainty else ""
+        text += f" ({ends})" if ends else ""
+        if low < high and math.isfinite(claim.predicted):
+            text += f", predicted {number(claim.predicted, digits)}"
+        if group.allowed is None:
+            text += f", allowed {_allowed(claim.allowed, [claim], digits)}"
+        if claim.left_out:
+            text += f", {count(claim.left_out, 'seed')} left out"
+        yield group.place(claim), claim.verdict, text + (f"; {claim.reason}" if claim.reason else "")

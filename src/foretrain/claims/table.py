@@ -11,7 +11,7 @@ import numpy as np
 
 from foretrain.claims import markup, terminal
 from foretrain.claims.claim import Claim
-from foretrain.claims.rows import rows, tally
+from foretrain.claims.rows import by_rank, counted, rows
 from foretrain.errors import argument_error, nearest
 from foretrain.words import columns, encodable
 
@@ -59,15 +59,14 @@ class ClaimTable(Sequence):
         return self.format(columns(), encoding=sys.stdout.encoding)
 
     def format(self, width: int = 120, *, details: bool = False, encoding: str = "utf-8") -> str:
-        """The table as text: a line per claim, those that fail first.
+        """The table as text: headlines in words, those that fail first, and a line that counts the other claims.
 
-        A sentence judged in several cells is one line: in how many it holds, and what was measured from the smallest to the
+        A sentence judged in several cells is one claim: in how many it holds, and what was measured from the smallest to the
         largest. `to_dataframe` has every cell.
 
         Args:
             width: Number of columns, 40 or more; longer texts are wrapped.
-            details: Whether to show of every claim its sentence, where it does not hold, why just this is allowed and its
-                source, in the order of the study.
+            details: Whether to show every claim, with where it does not hold, why just this is allowed, and its source.
             encoding: Encoding of where it is printed; characters that it lacks are written in those that it has.
         """
         lines = io.StringIO()
@@ -99,8 +98,8 @@ class ClaimTable(Sequence):
         file.writelines(f"{line.rstrip()}\n" for line in captured.get().split("\n")[:-1])
 
     def tally(self) -> str:
-        """How many claims hold, fail and are inconclusive, in one line."""
-        return tally(self._claims)
+        """How many claims hold, fail and are inconclusive, in one line that names those that fail."""
+        return counted(rows(self._claims))
 
     def to_markdown(self) -> str:
         """The table in Markdown, for a paper's notes or a page of documentation; every cell has its row."""
@@ -113,9 +112,9 @@ class ClaimTable(Sequence):
             verdict = f"{row.verdict} ({claim.reason})" if claim.reason else row.verdict
             parts = [
                 verdict,
-                f"`{row.id}` {row.statement}",
+                f"`{row.label}` {row.statement}",
                 row.predicted or "–",
-                terminal.measured(row),
+                f"{row.measured} ({row.ends})" if row.ends else row.measured,
                 row.allowed,
             ]
             cells = (" ".join(part.split()).replace("|", "\\|") for part in parts)
@@ -143,4 +142,5 @@ class ClaimTable(Sequence):
         return pd.DataFrame.from_records(records).set_index("label") if records else pd.DataFrame()
 
     def _repr_html_(self) -> str:
-        return markup.render("claims/notebook.html", tally=self.tally(), rows=rows(self._claims))
+        ranked = by_rank(rows(self._claims))
+        return markup.render("claims/notebook.html", tally=self.tally(), ranked=ranked)

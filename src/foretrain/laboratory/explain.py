@@ -8,6 +8,7 @@ from foretrain.laboratory.conduct import folder_of
 from foretrain.plans.config import read_sweep
 from foretrain.plans.plan import runs, variants
 from foretrain.results.journal import scan
+from foretrain.words import span
 
 
 def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = False) -> str:
@@ -25,8 +26,7 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
     left = [run for run in wanted if run.identity not in held]
     groups = make_groups(left, plan.study.estimate)
     axes = [
-        f"    {name}: {len(values)} values, {values[0]} to {values[-1]}"
-        for name, values in plan.axes.items()
+        f"    {name}: {span(values)}" for name, values in plan.axes.items()
     ]
     work = (
         f"  programs    {len(groups)} to compile",

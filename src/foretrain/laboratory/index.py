@@ -10,7 +10,7 @@ from foretrain.report import index
 from foretrain.report.page import FILE_NAME
 from foretrain.report.sections import verdicts
 from foretrain.results.summary import FILE, Summary, read_summary
-from foretrain.words import count, duration, number
+from foretrain.words import count, duration, number, span
 
 _HEAD = 200_000  # bytes of a page, of which the first figure is the first
 _DEPTH = 3  # folders between the one that is asked for and a result
@@ -62,9 +62,7 @@ def _shown(folder: Path, place: Path, summary: Summary) -> index.Shown:
         study=summary.study,
         question=summary.summary,
         own=", ".join(_own(summary)),
-        made=f"{summary.created_at[:16].replace('T', ' ')}, {duration(summary.wall_time_s)}".lstrip(
-            ", "
-        ),
+        made=f"{summary.created_at[:16].replace('T', ' ')}, trained in {duration(summary.wall_time_s)}",
         verdicts=verdicts({"claims": summary.claims}),
         page=f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
         picture=f"{relative}/figures/{picture}.png" if picture else "",
@@ -85,18 +83,14 @@ def _first_figure(place: Path) -> str:
 def _own(summary: Summary):
     """What the run has of its own: axes, parameters that are not the default of its study, seeds, preset."""
     for name, values in summary.axes.items():
-        yield f"{name} {_value(values[0])} to {_value(values[-1])} ({len(values)})"
+        yield f"{name} {span(values)}"
     try:
         known = load(summary.study).Parameters.__dataclass_fields__
     except ForetrainError:  # a study of one's own that is not to be found from here
         known = {}
     for name, value in summary.config.items():
         if name in known and name not in summary.axes and value != known[name].default:
-            yield f"{name} {_value(value)}"
+            yield f"{name} {number(value, digits=None)}"
     yield count(summary.seeds, "seed")
     if summary.preset not in ("", "own", "quick"):
         yield f"preset {summary.preset}"
-
-
-def _value(value) -> str:
-    return number(value, digits=None)

@@ -16,6 +16,7 @@ from foretrain.streams import Seed
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS
 from foretrain.words import cell_label
 
+_ROUND_STEPS = [factor * 10**power for power in range(10) for factor in (1, 2, 5)]
 _LOST = {MISSING: "missing", DIVERGED: "diverged", FAILED: "failed"}
 
 
@@ -174,7 +175,8 @@ class Grid:
 
     @cached_property
     def _unfinished(self) -> dict[str, str]:
-        return _Each(lambda name: _unfinished(self.network(name)))
+        steps = getattr(self.parameters, "steps", 0)
+        return _Each(lambda name: _unfinished(self.network(name), steps))
 
     def equal_seeds(self, networks: Collection[str]) -> bool:
         """Whether several seeds of one of these networks gave the same loss, bit by bit: then they are one."""
@@ -215,7 +217,8 @@ def _lost(data: xr.Dataset, codes: dict[int, str]) -> str:
     return ", ".join(words)
 
 
-def _unfinished(data: xr.Dataset) -> str:
+def _unfinished(data: xr.Dataset, steps: int) -> str:
+    """How many runs were cut off while still learning, in words, with a number of steps to try; "" if none were."""
     if "outcome" not in data or "loss" not in data:
         return ""
     cut_off = data["outcome"].values == OUT_OF_STEPS
@@ -223,11 +226,12 @@ def _unfinished(data: xr.Dataset) -> str:
         return ""
     loss = data["loss"].transpose(*data["outcome"].dims, "step").values
     number = int((unsettled(loss) & cut_off).sum())
-    return (
-        f"not finished: {_runs(number, cut_off.size)} cut off while still learning"
-        if number
-        else ""
-    )
+    if not number:
+        return ""
+    # The next of 1, 2, 5, 10, ... that is at least twice as many steps.
+    more = next((n for n in _ROUND_STEPS if n >= 2 * steps), 0) if steps else 0
+    repair = f"; try --steps {more}" if more else ""
+    return f"not finished: {_runs(number, cut_off.size)} cut off while still learning{repair}"
 
 
 def _equal(data: xr.Dataset) -> bool:

@@ -19,7 +19,7 @@ class Shown:
         study: Its study.
         question: What the study asks.
         own: What is its own about it: parameters that are not the default, axes, seeds.
-        made: When, and how long it took, in words.
+        made: When, and how long training took, in words.
         verdicts: Its sentences, None where none was judged.
         page: Its page, as seen from this one; "" where it has none.
         picture: Its first figure, as seen from the page; "" where it has none.

@@ -45,7 +45,7 @@ from foretrain.report.sections import PageFigure, picture, sections, verdicts
 __all__ = ["FILE_NAME", "PageFigure", "render", "write"]
 
 FILE_NAME = "report.html"
-_SCRIPTS = ("save.js", "zoom.js")
+_SCRIPTS = ("save.js", "zoom.js")  # of figures
 
 
 def render(
@@ -67,16 +67,17 @@ def render(
         A whole HTML document. Equal arguments give equal text.
     """
     said = verdicts(summary, figures, derived)
+    shown = sections(summary, said, figures, derived, live)
     return document(
         "report/page.html",
-        scripts=_SCRIPTS if figures or live else (),
+        scripts=("fold.js",) * bool(shown) + _SCRIPTS * bool(figures or live),
         live=bool(live),
         title=str(summary.get("study", "foretrain run")),
         summary=summary.get("summary"),
         source=summary.get("source"),
         verdicts=said,
         first=picture(figures[0], said) if figures else None,
-        sections=sections(summary, said, figures, derived, live),
+        sections=shown,
         version=(summary.get("versions") or {}).get("foretrain"),
     )
 

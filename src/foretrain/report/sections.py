@@ -1,15 +1,17 @@
 """What the sections of the page say, as plain values that the templates write; see ``sections.html``."""
 
 import base64
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foretrain.claims.cells import gather
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, Claim, claim_from_dict
-from foretrain.claims.rows import RULE, Row, rows, tally
+from foretrain.claims.cells import WORST_FIRST, gather
+from foretrain.claims.claim import Claim, claim_from_dict
+from foretrain.claims.rows import RULE, Row, by_rank, counted, rows
+from foretrain.report.cell_map import CellMap, cell_map
 from foretrain.report.derivation import Derivation
 from foretrain.report.forest import Forest, forest, margin
 from foretrain.words import count, duration, number, outcome
@@ -55,11 +57,13 @@ class Section:
         name: Id on the page, and name of the macro that writes it.
         heading: Its heading.
         content: What the macro is given.
+        folded: Whether the heading alone is seen until it is opened.
     """
 
     name: str
     heading: str
     content: Any
+    folded: bool = False
 
 
 def sections(
@@ -73,6 +77,8 @@ def sections(
 
     The first figure is not among them: it stands at the head of the page.
     """
+    runs = _runs(summary)
+    citations = (str(entry).strip() for entry in summary.get("citations") or ())
     found = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary, said)),
@@ -83,15 +89,13 @@ def sections(
             "Derivations",
             [(one, said.of(one.claims)) for one in derived] if said else [],
         ),
-        Section("runs", "Runs", _runs(summary)),
-        Section("parameters", "Parameters", _parameters(summary)),
-        Section("provenance", "Provenance", _provenance(summary)),
-        Section("reproduce", "Reproduce", summary.get("command")),
         Section(
-            "cite",
-            "Cite",
-            "\n\n".join(str(entry).strip() for entry in summary.get("citations") or ()),
+            "runs", "Runs", runs, not any(runs.get(name) for name in ("codes", "history", "failures"))
         ),
+        Section("parameters", "Parameters", _parameters(summary), True),
+        Section("provenance", "Provenance", _provenance(summary), True),
+        Section("reproduce", "Reproduce", summary.get("command")),
+        Section("cite", "Cite", "\n\n".join(citations), True),
     ]
     return [section for section in found if section.content]
 
@@ -101,18 +105,18 @@ class Entry:
     """A sentence on the page.
 
     Attributes:
-        id: Its id.
         row: It in words.
         forest: Its plot of what was measured against what is allowed; None where nothing finite was.
+        map: Its verdicts on the axes of the grid; None where it was judged in one cell.
         margin: How far it is from a bound, in words.
         place: Its number on the page.
         figure: Number and title of the first figure that shows it; None where none does.
         derivation: Number and title of the first section that derives it; None where none does.
     """
 
-    id: str
     row: Row
     forest: Forest | None
+    map: CellMap | None
     margin: str
     place: int
     figure: tuple[int, str] | None = None
@@ -121,19 +125,30 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """All sentences of a page, those that fail first, and their count in words."""
+    """All sentences of a page.
+
+    Attributes:
+        tally: Their count in words.
+        groups: Rank, its count in words, and its sentences; headlines first.
+    """
 
     tally: str
-    entries: list[Entry]
+    groups: list[tuple[str, str, list[Entry]]]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All sentences, those that fail first."""
+        entries = [entry for _, _, group in self.groups for entry in group]
+        return sorted(entries, key=lambda entry: WORST_FIRST.index(entry.row.verdict))
 
     @property
     def places(self) -> dict[str, int]:
         """Id of each sentence to its number on the page."""
-        return {entry.id: entry.place for entry in self.entries}
+        return {entry.row.id: entry.place for entry in self.entries}
 
     def of(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
-        return [one for one in self.entries if one.id in names or one.row.corrects in names]
+        return [one for one in self.entries if one.row.id in names or one.row.corrects in names]
 
 
 def verdicts(
@@ -143,35 +158,28 @@ def verdicts(
     if not summary.get("claims"):
         return None
     claims = [one if isinstance(one, Claim) else claim_from_dict(one) for one in summary["claims"]]
-    order = (FAILS, INCONCLUSIVE, HOLDS)
-    found = sorted(
-        zip(rows(claims), gather(claims), strict=True),
-        key=lambda one: order.index(one[0].verdict),
-    )
+    groups, axes = {group.id: group for group in gather(claims)}, summary.get("axes") or {}
+    ranked, place = by_rank(rows(claims)), itertools.count()
     shown = _first((figure.shows, place, figure.title) for place, figure in enumerate(figures, 1))
     told = _first((one.claims, place, one.title) for place, one in enumerate(derived, 1))
-    entries = [
-        Entry(
-            group.claims[0].id,
+
+    def entry(row: Row) -> Entry:
+        judged = groups[row.id].claims
+        return Entry(
             row,
-            forest(group.claims),
-            margin(group.claims[0]) if len(group.claims) == 1 else "",
-            place,
-            _of(shown, group.claims[0]),
-            _of(told, group.claims[0]),
+            forest(judged),
+            cell_map(groups[row.id], axes) if row.cells else None,
+            margin(judged[0]) if len(judged) == 1 else "",
+            next(place),
+            # A corrected form has the figure and the derivation of what it corrects, unless it has its own.
+            shown.get(row.id) or shown.get(row.corrects),
+            told.get(row.id) or told.get(row.corrects),
         )
-        for place, (row, group) in enumerate(found)
-    ]
-    return Verdicts(_tally(claims, entries), entries)
 
-
-def _tally(claims: Sequence[Claim], entries: Sequence[Entry]) -> str:
-    """Their count as the strip shows them, one mark each, though a sentence is judged in every cell of a grid."""
-    words = tally(claims)
-    if len(entries) == len(claims):
-        return words
-    _, ends = words.split(": ", 1)
-    return f"{count(len(entries), 'claim')}, judged {len(claims)} times: {ends}"
+    return Verdicts(
+        counted([row for some in ranked.values() for row in some]),
+        [(rank, counted(some), [entry(row) for row in some]) for rank, some in ranked.items()],
+    )
 
 
 def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[int, Any]]:
@@ -183,16 +191,11 @@ def _first(lists: Iterable[tuple[Iterable[str], int, Any]]) -> dict[str, tuple[i
     return found
 
 
-def _of(found: Mapping[str, tuple[int, Any]], claim: Claim) -> tuple[int, Any] | None:
-    """What belongs to a claim: its own, else that of the sentence of which it is the corrected form."""
-    return found.get(claim.id) or found.get(claim.corrects)
-
-
 def _claims(summary: Mapping, said: Verdicts | None) -> dict:
     if summary.get("claims") is None:
         return {}
     return {
-        "entries": said.entries if said else [],
+        "groups": said.groups if said else [],
         "places": said.places if said else {},
         "heed": list(summary.get("remarks") or ()),
         "rule": RULE,
@@ -264,7 +267,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
         "Verdicts looked at": ("looks", _looks),
         "Sealed before the first run": ("seal", _sealed),
         "Device": ("device", str),
-        "Wall time": ("wall_time_s", duration),
+        "Training took": ("wall_time_s", duration),
         "Created": ("created_at", str),
     }
     items = [

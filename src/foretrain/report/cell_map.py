@@ -1,0 +1,67 @@
+"""The verdicts of a sentence as a small map of the cells in which it was judged: a square each, where the axes put it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from foretrain.claims.cells import CellClaims, over_axes
+from foretrain.words import number, span
+
+_SIDE, _GAP = 15, 2  # pixels of a square and between two
+_MOST = 400  # squares: of more cells the figure of the claims over the grid shows most
+
+
+@dataclass(frozen=True)
+class CellMap:
+    """A small map.
+
+    Attributes:
+        width, height: In pixels.
+        squares: Left and upper end in pixels, verdict and cell in words.
+        axes: The axis from left to right and those from top to bottom, in words.
+    """
+
+    width: int
+    height: int
+    squares: tuple[tuple[int, int, str, str], ...]
+    axes: str
+
+
+def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
+    """The map of a sentence; None where it was judged in one cell, in too many, or along no known axis.
+
+    Args:
+        group: The sentence in its cells.
+        axes: Parameter to its values. The one with most values goes from left to right, the others from top to bottom.
+    """
+    along, claims = over_axes(group, axes)
+    if not along or not 1 < len(claims) <= _MOST:
+        return None
+    across = max(along, key=lambda name: len(along[name]))
+    down = [name for name in along if name != across]
+    order = {
+        name: sorted(range(len(values)), key=_number_or_place(values))
+        for name, values in along.items()
+    }
+    squares = []
+    for y, fixed in enumerate(product(*(order[name] for name in down))):
+        for x, at in enumerate(order[across]):
+            index = {**dict(zip(down, fixed, strict=True)), across: at}
+            claim = claims.get(tuple(index[name] for name in along))
+            if claim is not None:
+                words = f"{group.place(claim)}: {claim.verdict}, {number(claim.measured)}"
+                step = _SIDE + _GAP
+                squares.append((x * step, y * step, claim.verdict, words))
+    words = [f"{name} {span(along[name])}" for name in (across, *down)]
+    return CellMap(
+        max(x for x, *_ in squares) + _SIDE,
+        max(y for _, y, *_ in squares) + _SIDE,
+        tuple(squares),
+        f"left to right: {words[0]}" + (f"; top to bottom: {', '.join(words[1:])}" if down else ""),
+    )
+
+
+def _number_or_place(values):
+    """A key that sorts numbers and leaves texts in their order."""
+    numbers = all(isinstance(value, int | float) for value in values)
+    return lambda at: values[at] if numbers else at

@@ -111,7 +111,7 @@ def make_routing(path):
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    assert "claims:" in done.stdout
+    assert " more: " in done.stdout
     assert str(path / "report.html") in done.stdout
     # What takes long says so, and on a busy machine everything may.
     slow = ("Training", "Reading", "Predicting", "Judging", "Drawing")

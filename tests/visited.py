@@ -157,10 +157,8 @@ def _links(browser):
 
 
 def _folds(browser):
-    for head in find(browser, "details > summary")[:1]:
-        head.click()
-    rest = """return [...document.querySelectorAll("details")].filter((fold, n) => {
-        if (n > 0) fold.querySelector("summary").click();
+    rest = """return [...document.querySelectorAll("details")].filter((fold) => {
+        if (!fold.open) fold.querySelector("summary").click();
         return !fold.open; }).map((fold) => fold.innerText.slice(0, 60))"""
     for words in browser.execute_script(rest):
         yield f"a fold stays shut: {words}"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from made_claims import made
 
-from foretrain.claims.claim import HOLDS, INCONCLUSIVE
-from foretrain.claims.rows import rows, tally
+from foretrain.claims.claim import INCONCLUSIVE
+from foretrain.claims.rows import by_rank, counted, rows
 from foretrain.claims.table import ClaimTable
 from foretrain.errors import ArgumentError
 
@@ -47,83 +47,107 @@ def test_a_claim_is_found_by_number_id_label_and_slice():
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
 @pytest.mark.parametrize("details", [False, True])
-def test_the_table_shows_every_claim_within_its_width(width, details):
+def test_the_table_shows_every_headline_within_its_width(width, details):
     text = ClaimTable(CLAIMS).format(width, details=details)
     assert max(map(len, text.splitlines())) <= width
     words = " ".join(text.split())
-    for claim in CLAIMS:
-        assert claim.id in words
-        assert (claim.statement.strip() in words) is details
-    assert "5 claims: 2 hold, 3 inconclusive" in words
-    if width >= 80:
-        assert ("at least 4 step" if details else "≥ 4 step") in words
+    assert all(claim.statement.strip().removesuffix(".") in words for claim in CLAIMS)
+    assert "takes long: 3 (-22.4 to 28.4), predicted 9, allowed at least 4 step." in words
+    assert ("5 claims: 2 hold, 3 inconclusive" in words) is details
+    assert all((claim.id in words) for claim in CLAIMS if details)
 
 
-def test_a_claim_takes_one_line_those_that_fail_first_and_an_id_is_never_cut():
-    claims = [made(f"all-the-time-{n}") for n in range(12)] + [made("odd", 1.0, (0, 0.5))]
-    lines = ClaimTable(claims).format(80).splitlines()
-    assert len(lines) == 13 + 3
-    assert lines[1].split()[:2] == ["fails", "odd"]
-    assert sum("all-the-time-" in line for line in lines) == 12
-    long = ClaimTable([made("a" * 70, 1.0, (0, 2))]).format(80).splitlines()
-    assert (long[1].split(), long[2].split()) == (["holds", "a" * 70], ["1", "≤", "2"])
-
-
-def test_a_long_id_moves_its_values_before_it_takes_a_line_of_its_own():
-    short = [made(f"a{n}", 0.123456, (0, 1)) for n in range(3)]
-    moved = made("one-of-some-length", 2.0, (0, 1))
-    head, first, second, *_ = ClaimTable([*short, moved]).format(55).splitlines()
-    assert first.startswith("fails    one-of-some-length  2  ")
-    assert second.split() == ["holds", "a0", "0.1235", "≤", "1"]
-    assert first.index("≤") == second.index("≤") == head.index("allowed")
-    assert second.index("0.12") == head.index("measured") < first.index("  2  ")
-
-
-def test_values_stand_below_their_heads():
-    head, values = ClaimTable(CLAIMS[:1]).format(120).splitlines()[:2]
-    assert values[head.index("measured") :].startswith("2.65 (")
-    assert values[: head.index("claim")].strip() == "holds"
-    head, _, values, statement = ClaimTable(CLAIMS[:1]).format(120, details=True).splitlines()[:4]
-    assert values[head.index("measured") :].startswith("2.65 (")
-    assert statement.startswith("    ratio: The ratio of the pathways")
-
-
-def test_cells_are_counted_in_their_line():
-    cells = [made("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
-    line = ClaimTable(cells).format(80).splitlines()[1]
-    assert line.startswith("1 of 2 hold")
-    assert " b" in line
-
-
-def test_why_a_verdict_is_open_stands_with_it_and_seeds_left_out_are_said():
-    table = ClaimTable([made("a", [1, 2, math.nan], reason=CUT_OFF, verdict=INCONCLUSIVE)])
-    assert " a* " in table.format(120)
-    assert "* with a remark" in table.format(120)
-    text = table.format(120, details=True)
-    assert f"Inconclusive: {CUT_OFF}." in text
-    assert "1 seed without a value is left out." in text
-    cells = [
-        made("b", [1, 2], (0, 3), cell={"rank": rank}, reason=reason, verdict=verdict)
-        for rank, reason, verdict in ((1, "", HOLDS), (2, CUT_OFF, INCONCLUSIVE))
+def ranked(*verdicts, rank="detail", **fields):
+    limits = {"holds": (0, 2), "fails": (5, 6), "inconclusive": (1, 2)}
+    return [
+        made(f"{rank}-{n}", allowed=limits[verdict], rank=rank, **fields)
+        for n, verdict in enumerate(verdicts)
     ]
-    text = ClaimTable(cells).format(120, details=True)
-    assert f"Inconclusive in 1: rank=2 ({CUT_OFF})." in text
+
+
+def test_headlines_are_sentences_and_of_the_others_those_that_fail_are_named():
+    headlines = ranked("holds", "fails", rank="headline", statement="Routes are shared.")
+    others = ranked("holds", "fails", "holds") + ranked("holds", "fails", rank="control")
+    assert ClaimTable([*others, *headlines]).format(80).splitlines() == [
+        "fails  Routes are shared: 1.05 (0.415 to 1.69), allowed 5 to 6.",
+        "holds  Routes are shared: 1.05 (0.415 to 1.69), allowed 0 to 2.",
+        "",
+        "5 more: 3 hold, 2 fail (detail-1, control-1)",
+    ]
+    many = ClaimTable(headlines + ranked(*["fails"] * 5)).format(80)
+    assert "5 more: 5 fail (detail-0, detail-1, detail-2 and 2 more)" in many
+
+
+def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
+    alone = ranked("inconclusive", rank="headline")
+    text = " ".join(ClaimTable([*alone, *ranked("holds")]).format(120).split())
+    assert "allowed 1 to 2. Inconclusive: the interval reaches beyond what is allowed." in text
+    cut = {"reason": CUT_OFF, "verdict": INCONCLUSIVE}
+    claims = ranked("holds", "holds", rank="headline", **cut) + ranked("holds", "holds", **cut)
+    lines = ClaimTable(claims).format(120).splitlines()
+    assert lines[-2:] == [
+        "2 more: 2 inconclusive",
+        f"Inconclusive (headline-0, headline-1, detail-0 and 1 more): {CUT_OFF}.",
+    ]
+    assert sum(CUT_OFF in line for line in lines) == 1
+
+
+def test_without_a_headline_the_first_details_stand_in_their_place():
+    lines = ClaimTable(ranked(*["holds"] * 8)).format(120).splitlines()
+    assert [line[:5] for line in lines] == ["holds"] * 6 + ["", "2 mor"]
+
+
+def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
+    claims = [
+        made("a"),
+        made("b", rank="headline"),
+        made("a.corrected", corrects="a", rank="headline"),
+        made("c.again", 9.0, corrects="c"),
+        made("c", rank="control"),
+    ]
+    groups = {rank: [row.id for row in some] for rank, some in by_rank(rows(claims)).items()}
+    assert groups == {"headline": ["a", "a.corrected", "b"], "detail": ["c.again", "c"]}
+    circle = [made("a", corrects="b"), made("b", corrects="a")]
+    assert sum(map(len, by_rank(rows(circle)).values())) == 2
+
+
+@pytest.mark.parametrize(
+    ("claim", "numbers"),
+    [
+        (made("a", 0.01242, (0, 0.03571), predicted=0), "off by 1.2%, allowed 3.6%"),
+        (made("a", 1e-11, (0, 1e-6), predicted=0), "off by 1e-11, allowed 1e-6"),
+        (made("a", 0.5, (0, 3), predicted=0, unit="step"), "off by 0.5, allowed 3 step"),
+        (made("a", 0.98, (0.95, 1.05), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.05"),
+        (made("a", 1.0004, (0, 1)), "1.0004, allowed at most 1"),
+    ],
+)
+def test_numbers_are_a_deviation_where_zero_is_predicted(claim, numbers):
+    assert rows([claim])[0].numbers == numbers
+
+
+def test_cells_are_counted_beside_their_sentence_and_those_that_fail_named():
+    cells = [made("b", 2.0, (0, top), cell={"rank": top}) for top in (1.0, 3.0)]
+    text = ClaimTable(cells).format(80)
+    assert text == "1 of 2 hold  It is small: 2, allowed by cell. Fails in 1: rank=1."
 
 
 def test_details_are_shown_when_they_are_asked_for():
-    table = ClaimTable([made("a", why="Because.", note="A number.", corrects="b", scale="paper")])
-    short, long = table.format(120), table.format(120, details=True)
-    assert "Corrected form of b." in long
-    assert "Because." not in short
-    for text in ("Why this is allowed: Because.", "Note: A number.", "Source: eq. (1)", "`paper`"):
-        assert text in long
-    assert "95% interval -0.5" not in long  # digits as in the row
-    assert "by skew-corrected t, over 2 seeds" in long
-    assert long.splitlines()[-1] == "Judged at the preset `paper`."
-    other = made("b", scale="own")
-    assert "    Scale: Judged at the preset `paper`." in ClaimTable([*table, other]).format(
-        120, details=True
+    table = ClaimTable(
+        [
+            made("b"),
+            made(
+                "a", [1, 2, math.nan], why="Because.", note="A number.", corrects="b", scale="paper"
+            ),
+        ]
     )
+    short, long = table.format(120), table.format(120, details=True)
+    assert "Because." not in short
+    for text in ("Why this is allowed: Because.", "Note: A number.", "`paper`", "over 2 seeds."):
+        assert text in long
+    assert "a, corrected form of b; eq. (1)" in long
+    assert "1 seed without a value is left out." in long
+    assert long.startswith("Headlines\n")
+    assert ClaimTable([table[1]]).format(120, details=True).endswith("at the preset `paper`.")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
@@ -138,7 +162,7 @@ def test_the_table_prints_whatever_the_output_can_encode(monkeypatch, encoding):
         print(ClaimTable([*CLAIMS, awkward]))
         ClaimTable([awkward]).show(details=True)
     text = raw.getvalue().decode(encoding)
-    assert text.count("\\x1b[31m \\ud800") == 1
+    assert text.count("\\x1b[31m \\ud800") == 2
     assert ("σ" if encoding == "utf-8" else "sigma") in text
     assert "\x1b" not in text
 
@@ -159,34 +183,24 @@ def test_a_terminal_that_knows_colours_gets_them(monkeypatch):
     assert "\x1b" not in str(ClaimTable(CLAIMS))
 
 
-def test_a_failure_is_as_loud_as_a_success():
-    failed = made("conserved", 1.0, (0, 1e-10))
-    text = ClaimTable([failed]).format()
-    assert text.splitlines()[1].startswith("fails")
-    assert "1 claim: 1 fails" in text
-
-
 def test_no_claims_print_as_such():
     assert str(ClaimTable()) == "No claims."
     assert len(ClaimTable().to_dataframe()) == 0
     assert "No claims." in ClaimTable()._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "line"),
-    [
-        (["holds"] * 9 + ["fails", "inconclusive"], "11 claims: 9 hold, 1 fails, 1 inconclusive"),
-        (["holds", "fails", "fails"], "3 claims: 1 holds, 2 fail"),
-    ],
-)
-def test_verdicts_are_counted_in_words(verdicts, line):
-    assert tally([made(verdict=verdict) for verdict in verdicts]) == line
+def test_verdicts_are_counted_in_words_and_those_that_fail_named():
+    assert (
+        counted(rows(ranked("holds", "fails", "holds"))) == "3 claims: 2 hold, 1 fails (detail-1)"
+    )
+    cells = [made("a", cell={"rank": rank}) for rank in range(60)]
+    assert counted(rows(cells)) == "1 claim, judged 60 times: 1 holds"
 
 
 def test_the_notebook_shows_text_and_never_markup_from_a_claim():
     page = ClaimTable(CLAIMS)._repr_html_()
     assert "A &lt;note&gt; &amp; more." in page
-    assert page.count('<tr role="row" data-verdict=') == len(CLAIMS)
+    assert page.count("<li data-verdict=") == len(CLAIMS)
     assert "5 claims: 2 hold" in page
 
 

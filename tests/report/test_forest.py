@@ -1,9 +1,8 @@
 import math
 
-import pytest
 from made_claims import made
 
-from foretrain.report.forest import forest, margin
+from foretrain.report.forest import forest
 
 
 def test_places_keep_the_order_of_the_numbers():
@@ -57,19 +56,3 @@ def test_of_many_cells_none_has_a_line_of_its_own():
 
 def test_nothing_finite_has_no_plot():
     assert forest([made("a", [math.nan], (0, 1))]) is None
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(0.5, "inside by 1.5"), (3.0, "outside by 1"), (1.9, "inside by 0.1"), (math.nan, "")],
-)
-def test_the_margin_is_the_distance_to_the_nearest_bound(value, words):
-    assert margin(made("a", value, (0.0, 2.0))) == words
-
-
-def test_an_interval_has_two_bounds_to_be_near_to():
-    assert margin(made("a", [0.4, 0.5, 0.6], (0.0, 2.0))).startswith("inside by 0.25")
-
-
-def test_an_interval_across_a_bound_says_so():
-    assert margin(made("a", [1.0, 2.0, 3.0], (0.0, 2.0))) == "across a bound"

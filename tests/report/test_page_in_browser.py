@@ -1,9 +1,15 @@
+import re
+
 import pytest
+from made_claims import made
 from visited import find, troubles, until
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.report.document import document, write_document
 from foretrain.report.page import write
+
+# As on the page: those that fail first, corrected forms beneath what they correct.
+ORDER = ("winner", "gap", "lone", "doubling-time", "doubling-time.corrected", "balance")
 
 
 @pytest.fixture
@@ -18,8 +24,7 @@ def image_width(browser):
 def test_the_browser_shows_every_claim_with_its_verdict_in_words(open_page, page, summary):
     browser = open_page(page)
     rows = find(browser, "table.claims tbody tr")
-    order = (FAILS, INCONCLUSIVE, HOLDS)
-    claims = sorted(summary["claims"], key=lambda claim: order.index(claim["verdict"]))
+    claims = [claim for id in ORDER for claim in summary["claims"] if claim["id"] == id]
     words = [row.find_element("css selector", ".badge").text.lower() for row in rows]
     assert words == [claim["verdict"] for claim in claims]
     assert {HOLDS, FAILS, INCONCLUSIVE} == set(words)
@@ -39,7 +44,7 @@ def test_a_failed_claim_is_as_large_and_strong_as_one_that_holds(open_page, page
     assert styles[FAILS] == styles[HOLDS] == styles[INCONCLUSIVE]
 
 
-def test_every_figure_is_visible_on_white(open_page, page, page_figures):
+def test_every_figure_is_visible_on_a_light_card(open_page, page, page_figures):
     browser = open_page(page, dark=True)
     pictures = find(browser, "figure img")
     assert len(pictures) == len(page_figures)
@@ -48,10 +53,11 @@ def test_every_figure_is_visible_on_white(open_page, page, page_figures):
         assert browser.execute_script("return arguments[0].naturalWidth", picture) > 100
         assert picture.size["width"] > 300
         assert picture.size["height"] > 100
-    white = "return getComputedStyle(document.querySelector('button.picture')).backgroundColor"
-    assert browser.execute_script(white) == "rgb(255, 255, 255)"
-    ground = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
-    assert ground != "rgb(255, 255, 255)"
+    colour = "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor"
+    grounds = [browser.execute_script(colour, where) for where in ("button.picture", "body")]
+    card, ground = ([int(part) for part in re.findall(r"\d+", text)] for text in grounds)
+    assert 200 < min(card) < 255  # black lines are seen on it, and it does not dazzle
+    assert max(ground) < 50
 
 
 def test_a_figure_opens_by_click_and_closes_by_button_and_escape(open_page, page, page_figures):
@@ -246,6 +252,24 @@ def test_a_figure_and_its_numbers_can_be_saved(open_page, page):
     assert set(browser.execute_script(names)) == {"curves.svg", "curves.csv", "curves.png"}
     text = "return kept.find(e => e.type == 'text/csv').text()"
     assert browser.execute_script(text).startswith("panel,series,x,y")
+
+
+def test_a_link_opens_what_it_points_into_and_printing_shows_all(open_page, tmp_path, summary):
+    claims = [made("a", rank="headline"), made("b", rank="control")]
+    browser = open_page(write(tmp_path, {**summary, "claims": claims}))
+    shut = "return document.querySelectorAll('details:not([open])').length"
+    folded = browser.execute_script(shut)
+    (row,) = find(browser, "#claim-1")
+    assert not row.is_displayed()
+    find(browser, ".strip a")[1].click()
+    assert until(row.is_displayed)
+    find(browser, "nav a[href='#parameters']")[0].click()
+    assert until(find(browser, "#parameters table")[0].is_displayed)
+    assert browser.execute_script(shut) == folded - 2
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert browser.execute_script(shut) == 0
+    browser.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert browser.execute_script(shut) == folded - 2
 
 
 def test_script_that_slipped_in_would_not_run(open_page, page):

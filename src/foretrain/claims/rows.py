@@ -171,7 +171,7 @@ def _row(group: CellClaims) -> Row:
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
-    """Measured, predicted and allowed in one line: as a deviation, where nothing is predicted and less than a bound allowed."""
+    """Measured, predicted and allowed in one line: as a deviation, where zero is predicted and a bound is allowed."""
     values = [*(uncertainty or measured), *(allowed or ())]  # those that decide
     off = allowed is not None and predicted == (0, 0) and allowed[0] in (0, -math.inf)
     off = off and not measured[0] < 0
@@ -283,4 +283,8 @@ def _cells(group, digits) -> Iterator[tuple[str, str, str]]:
             text += f", allowed {_allowed(claim.allowed, [claim], digits)}"
         if claim.left_out:
             text += f", {count(claim.left_out, 'seed')} left out"
-        yield group.place(claim), claim.verdict, text + (f"; {claim.reason}" if claim.reason else "")
+        yield (
+            group.place(claim),
+            claim.verdict,
+            text + (f"; {claim.reason}" if claim.reason else ""),
+        )

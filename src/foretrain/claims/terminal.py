@@ -66,7 +66,7 @@ def details(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> I
                 yield _hung(text, width, fit, " " * size)
         yield ""
     yield _hung(counted(every), width, fit)
-    if len(scales) == 1:
+    if len(scales) == 1 and any(scales):
         yield Text("".join(scales), "dim")
 
 

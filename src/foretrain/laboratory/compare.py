@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.cells import gather
-from foretrain.claims.rows import Row, rows
+from foretrain.claims.claim import HEADLINE
+from foretrain.claims.rows import Row, by_rank, named, open_reasons, rows
 from foretrain.errors import path_argument
 from foretrain.figures.live import live
 from foretrain.laboratory.opened import opened
@@ -73,16 +74,12 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     folders = (path_argument("first", first), path_argument("second", second))
     summaries = (read_summary(folders[0]), read_summary(folders[1]))
     judged = [{row.id: row for row in rows(summary.claims)} for summary in summaries]
-    by_sentence = [
-        {group.id: row for group, row in zip(gather(one.claims), found.values(), strict=True)}
-        for one, found in zip(summaries, judged, strict=True)
-    ]
-    names = list(dict.fromkeys([*by_sentence[0], *by_sentence[1]]))
+    names = list(dict.fromkeys([*judged[0], *judged[1]]))
     return Comparison(
         folders,
         summaries,
         tuple(_differences(*summaries)),
-        {name: (by_sentence[0].get(name), by_sentence[1].get(name)) for name in names},
+        {name: (judged[0].get(name), judged[1].get(name)) for name in names},
     )
 
 
@@ -118,12 +115,20 @@ def _verdict(row: Row | None) -> str:
 
 
 def told(found: Comparison, width: int = 120) -> str:
-    """A comparison in words, in so many columns: tables, or where they are too wide a few lines per row."""
+    """A comparison in words, in so many columns: tables, or where they are too wide a few lines per row.
+
+    Of the claims those are listed whose verdicts differ, and the headlines of either result.
+    """
     lines = [f"first   {found.folders[0]}", f"second  {found.folders[1]}", ""]
     if found.differences:
         lines += _fitting([("differs", "first", "second"), *found.differences], width)
     else:
         lines.append("Nothing was asked differently.")
+    headlines = {
+        row.id
+        for side in zip(*found.claims.values(), strict=True)
+        for row in by_rank([row for row in side if row is not None]).get(HEADLINE, ())
+    }
     shown = [
         (
             ("* " if name in found.changed else "  ") + name,
@@ -131,16 +136,21 @@ def told(found: Comparison, width: int = 120) -> str:
             *(_ABSENT if row is None else row.measured for row in pair),
         )
         for name, pair in sorted(found.claims.items(), key=lambda one: one[0] not in found.changed)
+        if name in found.changed or name in headlines
     ]
     if shown:
         heads = ("  claim", "first", "second", "measured first", "second")
         pairs = [(line[0], "  ".join(line[1::2]), "  ".join(line[2::2])) for line in shown]
         lines += ["", *_fitting([heads, *shown], width, [heads[:3], *pairs])]
-    changed = count(len(found.changed), "verdict")
+    changed, left = len(found.changed), len(found.claims) - len(shown)
+    differ = f"{count(changed, 'verdict')} of {len(found.claims)} {'differs' if changed == 1 else 'differ'}"
     lines += [
         "",
-        f"{changed} of {len(found.claims)} {'differs' if len(found.changed) == 1 else 'differ'}.",
+        differ + (f"; {left} more claims have the same verdict in both." if left else "."),
     ]
+    for which, summary in zip(("first", "second"), found.summaries, strict=True):
+        for reason, labels in open_reasons(rows(summary.claims)).items():
+            lines.append(fold(f"{which}: inconclusive ({named(labels)}): {reason}.", width))
     return "\n".join(lines)
 
 

@@ -25,9 +25,7 @@ def explain(config: str | Path, out: str | Path | None = None, *, yes: bool = Fa
     wanted = list(runs(plan))
     left = [run for run in wanted if run.identity not in held]
     groups = make_groups(left, plan.study.estimate)
-    axes = [
-        f"    {name}: {span(values)}" for name, values in plan.axes.items()
-    ]
+    axes = [f"    {name}: {span(values)}" for name, values in plan.axes.items()]
     work = (
         f"  programs    {len(groups)} to compile",
         f"  steps       about {sum(group.steps for group in groups):.2g} in all",

@@ -55,6 +55,7 @@ def write(
     strips = [verdicts({"claims": summary.claims}) for summary in summaries]
     text = document(
         "report/comparison.html",
+        scripts=("fold.js",),
         live=bool(live),
         title=f"{names[0]} and {names[1]}",
         names=names,

@@ -2,7 +2,7 @@
 // Folds open for what a link points into, and for printing.
 (() => {
   function open(hash) {
-    const target = hash && document.getElementById(decodeURIComponent(hash.slice(1)));
+    const target = hash ? document.getElementById(decodeURIComponent(hash.slice(1))) : null;
     const inside = target?.querySelector(":scope > details");
     for (let fold = inside ?? target?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
     return target;

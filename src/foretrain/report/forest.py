@@ -156,19 +156,3 @@ def _scale(values, logarithmic):
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
     return place
-
-
-def margin(claim: Claim) -> str:
-    """How far the measured interval is inside what is allowed, or outside, in words; "" where nothing was measured."""
-    low, high = _ends(claim)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return ""
-    # A deviation is not in danger of being too small.
-    deviation = claim.uncertainty is None and claim.allowed[0] == 0 <= low
-    below = math.inf if deviation else low - claim.allowed[0]
-    above = claim.allowed[1] - high
-    inside = min(below, above)
-    if inside >= 0:
-        return f"inside by {number(inside, 2)}" if math.isfinite(inside) else ""
-    beyond = max(claim.allowed[0] - high, low - claim.allowed[1])
-    return f"outside by {number(beyond, 2)}" if beyond > 0 else "across a bound"

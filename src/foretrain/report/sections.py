@@ -13,7 +13,7 @@ from foretrain.claims.claim import Claim, claim_from_dict
 from foretrain.claims.rows import RULE, Row, by_rank, counted, rows
 from foretrain.report.cell_map import CellMap, cell_map
 from foretrain.report.derivation import Derivation
-from foretrain.report.forest import Forest, forest, margin
+from foretrain.report.forest import Forest, forest
 from foretrain.words import count, duration, number, outcome
 
 _OUTCOMES = {
@@ -90,7 +90,10 @@ def sections(
             [(one, said.of(one.claims)) for one in derived] if said else [],
         ),
         Section(
-            "runs", "Runs", runs, not any(runs.get(name) for name in ("codes", "history", "failures"))
+            "runs",
+            "Runs",
+            runs,
+            not any(runs.get(name) for name in ("codes", "history", "failures")),
         ),
         Section("parameters", "Parameters", _parameters(summary), True),
         Section("provenance", "Provenance", _provenance(summary), True),
@@ -108,7 +111,6 @@ class Entry:
         row: It in words.
         forest: Its plot of what was measured against what is allowed; None where nothing finite was.
         map: Its verdicts on the axes of the grid; None where it was judged in one cell.
-        margin: How far it is from a bound, in words.
         place: Its number on the page.
         figure: Number and title of the first figure that shows it; None where none does.
         derivation: Number and title of the first section that derives it; None where none does.
@@ -117,7 +119,6 @@ class Entry:
     row: Row
     forest: Forest | None
     map: CellMap | None
-    margin: str
     place: int
     figure: tuple[int, str] | None = None
     derivation: tuple[int, Any] | None = None
@@ -169,7 +170,6 @@ def verdicts(
             row,
             forest(judged),
             cell_map(groups[row.id], axes) if row.cells else None,
-            margin(judged[0]) if len(judged) == 1 else "",
             next(place),
             # A corrected form has the figure and the derivation of what it corrects, unless it has its own.
             shown.get(row.id) or shown.get(row.corrects),

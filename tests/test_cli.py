@@ -141,6 +141,8 @@ def test_show_and_report_agree_with_the_summary(capsys, folder):
     summary = json.loads((folder / "summary.json").read_text())
     code, out, _ = run(capsys, "show", folder)
     assert code == 0
+    assert " more: " in out
+    code, out, _ = run(capsys, "show", folder, "-v")
     assert f"{len(summary['claims'])} claims" in out
     for claim in summary["claims"]:
         assert claim["id"] in out

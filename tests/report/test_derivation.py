@@ -131,7 +131,7 @@ def test_a_page_that_names_no_sentence_of_its_study_is_told(tmp_path):
     (tmp_path / "theory.md").write_text("Judged by `my_own/closed-form`, `my_own/typo`.\n")
     problems = []
     plan = make_plan(catalogue.load(tmp_path / "my_own.py"), {})
-    found = _derived(plan, problems)[""]
+    found = _derived(plan, problems)
     assert [one.claims for one in found] == [("closed-form", "typo")]
     assert [one.line for one in problems] == [
         "A section derives `my-own/typo`, but the study has no such sentence."

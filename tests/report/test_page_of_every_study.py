@@ -44,6 +44,8 @@ def test_the_page_of_a_study_is_whole_and_every_control_of_it_works(
             if not dark:
                 found += [f"{where}, used: {line}" for line in use_everything(browser, width)]
     assert not found, "\n".join(dict.fromkeys(found))
+    opened = "document.querySelectorAll('details').forEach((fold) => (fold.open = true))"
+    browser.execute_script(opened)
     words = find(browser, "body")[0].text
     assert all(formulas(claim["statement"]).striptags() in words for claim in summary["claims"])
     assert "cores" in words  # of the machine

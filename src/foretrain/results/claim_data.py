@@ -68,7 +68,7 @@ _SINCE = (
     "along",
     "rank",
 )
-_LATER = ("rank",)  # stores that were written before claims had these take their defaults
+_LATER = ("rank", "reads")  # stores that were written before claims had these take their defaults
 _OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
 _OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
 

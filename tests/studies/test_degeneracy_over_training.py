@@ -7,14 +7,16 @@ import pytest
 
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
+from foretrain.networks.modular_routing import Modules
 from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.degeneracy_over_training import (
     curvature,
+    descent,
+    measurement,
     selection,
     study,
     theory,
-    training,
 )
 from foretrain.studies.degeneracy_over_training import (
     perceptron as groks,
@@ -26,7 +28,7 @@ P = study.Parameters(domains=2, trained_outputs=1, hidden_width=4, updates=160, 
 
 
 def total(parts):
-    return np.sum([training.maps(part) for part in parts], 0)
+    return np.asarray(measurement.maps(parts))
 
 
 def by_hand(parts):
@@ -43,23 +45,30 @@ def by_hand(parts):
                 for sign in (1, -1):
                     other = [[w.copy() for w in one] for one in parts]
                     other[part][which][place] += sign
-                    moved.append(flat(other))
+                    moved.append(flat([Modules(*one) for one in other]))
                 columns.append((moved[0] - moved[1]) / 2)  # linear in each weight
     return np.stack(columns, 1)
 
 
 @pytest.fixture(scope="module")
 def parts():
-    return training.start(P, Seed(0, 0))
+    return measurement.start(P, Seed(0, 0))
 
 
-def test_kernel_and_slopes_are_those_of_the_jacobian(parts):
+def test_kernel_and_descent_are_those_of_the_jacobian(parts):
     rows = by_hand(parts)
-    np.testing.assert_allclose(training.kernel(parts), rows @ rows.T, atol=1e-12)
-    error = np.random.default_rng(0).normal(size=total(parts).shape)
-    found = [s.ravel() for part in parts for s in training.slope(part, error)]
-    told = rows.T @ error.transpose(0, 2, 1, 3).ravel()
-    np.testing.assert_allclose(np.concatenate(found), told, atol=1e-12)
+    np.testing.assert_allclose(measurement.kernel(parts), rows @ rows.T, atol=1e-12)
+    target = np.random.default_rng(0).normal(size=total(parts).shape)
+    error = target - total(parts)
+    _, after = descent.snapshots(measurement.loss, parts, (target, 2.0), 1e-3, 0.3, [0, 1])
+    moved = [
+        (b - a).ravel()
+        for one, two in zip(parts, after, strict=True)
+        for a, b in zip(one, two, strict=True)
+    ]
+    weights = np.concatenate([w.ravel() for part in parts for w in part])
+    expected = 1e-3 * (2 * rows.T @ error.transpose(0, 2, 1, 3).ravel() - 0.3 * weights)
+    np.testing.assert_allclose(np.concatenate(moved), expected, atol=1e-12)
 
 
 def test_the_shared_pathway_is_a_deep_linear_network(parts):
@@ -69,7 +78,7 @@ def test_the_shared_pathway_is_a_deep_linear_network(parts):
     x = np.eye(stacked[0].shape[1])
     rows = jacobian(perceptron(list(stacked), None, "identity"), x)
     values = np.linalg.svd(rows, compute_uv=False)
-    own = np.linalg.eigvalsh(training.kernel(parts[:1]))[::-1]
+    own = np.linalg.eigvalsh(measurement.kernel(parts[:1]))[::-1]
     np.testing.assert_allclose(own[: len(values)], values[: len(own)] ** 2, atol=1e-10)
     assert (own > 1e-10).sum() == theory.winner_count(P)
 
@@ -77,9 +86,10 @@ def test_the_shared_pathway_is_a_deep_linear_network(parts):
 def test_curvatures_of_decoupled_weights_are_the_closed_form():
     p = replace(P, start="decoupled", trained_outputs=1)
     scaled = [
-        [w * (2 if k else 3) for w in part] for k, part in enumerate(training.start(p, Seed(0, 0)))
+        type(part)(*(w * (2 if k else 3) for w in part))
+        for k, part in enumerate(measurement.start(p, Seed(0, 0)))
     ]
-    found = 2 * training.VARIANCE / 4 * np.linalg.eigvalsh(training.kernel(scaled))
+    found = 2 * measurement.VARIANCE / 4 * np.linalg.eigvalsh(measurement.kernel(scaled))
     b1 = np.array([[1.5] * 4, [1.0] * 4])
     told = theory.curvatures(b1, b1, circulant(2, 1).T, (7, 4), (1.0, 1.0))
     np.testing.assert_allclose(np.sort(told), found, atol=1e-12)
@@ -115,11 +125,8 @@ def test_what_is_measured_is_declared_and_falls_and_rises_as_it_should(system):
         neurons=6,
         init_scale=0.4,
     )
-    found = training.inputs(p, Seed(0, 0))
-    made = training.program(p)
-    assert made.finish is not None
-    handed = made.finish(found, made.init(found))
-    for name, values in handed.items():
+    found = measurement.measure(p, Seed(0, 0))
+    for name, values in found.items():
         assert values.shape[0] == study.MOMENTS, name
         assert values.ndim == len(lookup(name).dims or ()), name
     assert found["fit_error"][-1] < found["fit_error"][0]

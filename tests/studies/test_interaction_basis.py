@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.transformer import pairs
 from foretrain.streams import Seed
 from foretrain.studies.interaction_basis import study, transformer
-from foretrain.studies.interaction_basis.training import needed
+from foretrain.studies.interaction_basis.measurement import needed, trained
 
 
 @pytest.mark.slow
@@ -26,6 +28,30 @@ def test_a_small_run_is_judged_and_drawn(tmp_path):
     assert {"curves", "graph", "transformer", "frequencies"} <= {
         path.stem for path in (tmp_path / "a").rglob("*.svg")
     }
+
+
+def test_training_follows_adamw_written_out():
+    random = np.random.default_rng(0)
+    x, labels = random.normal(size=(6, 3)), random.integers(0, 2, 6)
+    weights, biases = [random.normal(size=s) for s in ((4, 3), (2, 4))], [np.ones(4), np.zeros(2)]
+    p = study.Parameters(updates=2, batch=6, learning_rate=0.1, weight_decay=0.3)
+    found = trained(np.random.default_rng(1), weights, biases, x, labels, p)
+
+    def loss(w):
+        logits = np.maximum(x @ weights[0].T + biases[0], 0) @ w.T + biases[1]
+        return (np.log(np.exp(logits).sum(1)) - logits[np.arange(6), labels]).mean()
+
+    first = trained(
+        np.random.default_rng(1), weights, biases, x, labels, dataclasses.replace(p, updates=1)
+    )
+    slope = np.zeros((2, 4))
+    for place in np.ndindex(2, 4):
+        bump = np.zeros((2, 4))
+        bump[place] = 1e-6
+        slope[place] = (loss(weights[1] + bump) - loss(weights[1] - bump)) / 2e-6
+    own = weights[1] - 0.1 * (slope / (np.abs(slope) + 1e-8) + 0.3 * weights[1])
+    np.testing.assert_allclose(first[0][1], own, atol=1e-6)
+    assert np.abs(found[0][1] - first[0][1]).max() > 1e-3
 
 
 def test_what_is_needed_lies_between_the_counts():

@@ -9,9 +9,9 @@ from foretrain.quantities.rank_correlation import jackknifed, rank_correlation
 from foretrain.study import Exact, PerSeed, sentence
 from foretrain.training.routing import items_task
 
+from .measurement import VARIANCE
 from .study import CRITERIA, FAMILIES, SOURCE, domains
 from .theory import winner_count
-from .training import VARIANCE
 
 REACH = 2  # moments to either side, a twentieth of the run
 FITTED, RIGHT = (

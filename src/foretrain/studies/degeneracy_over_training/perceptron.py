@@ -8,6 +8,7 @@ from foretrain.degeneracy.synchronization import disagreement, grouped
 from foretrain.study import generator
 
 from .curvature import effective, of_network
+from .descent import snapshots
 from .study import FINER, moments
 
 FRESH = 400  # examples that no run is trained on
@@ -21,34 +22,33 @@ def grokking(p, seed):
     drawn = data.choice([-1.0, 1.0], size=p.samples)
     y = y if p.answers == "true" else drawn
     first = random.standard_normal((p.neurons, p.bits)) * (2 / p.bits) ** 0.5
-    shift, last = np.zeros(p.neurons), random.standard_normal(p.neurons) / p.neurons**0.5
-    scales, found, rate = p.scale * np.array(FINER), [], p.descent_rate
-    kept = 1 - rate * p.weight_decay
-    for update in range(p.updates + 1):
-        before = x @ first.T + shift
-        hidden = np.maximum(before, 0)
-        error = hidden @ last - y
-        if update in moments(p):
-            network = perceptron([first, last[None]], [shift, None])
-            on_fresh = np.maximum(fresh @ first.T + shift, 0)
-            curvatures = of_network(network, fresh)
-            found.append(
-                {
-                    "effective_parameters": effective(curvatures, scales),
-                    "count": (curvatures >= p.scale).sum(),
-                    "fit_error": (error**2).mean(),
-                    "unseen_error": ((on_fresh @ last - truth) ** 2).mean(),
-                    "activation_rank": rank(on_fresh.T @ on_fresh / FRESH, scale=p.scale),
-                    "shared_similarity": explained(on_fresh, fresh[:, :2]),
-                    "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
-                }
-            )
-        error = 2 * error / p.samples
-        back = np.outer(error, last) * (before > 0)
-        last = kept * last - rate * (error @ hidden)
-        first = kept * first - rate * (back.T @ x)
-        shift = kept * shift - rate * back.sum(0)
+    start = first, np.zeros(p.neurons), random.standard_normal(p.neurons) / p.neurons**0.5
+    scales, found = p.scale * np.array(FINER), []
+    numbers = p.descent_rate, p.weight_decay, moments(p)
+    for first, shift, last in snapshots(loss, start, (x, y), *numbers):
+        network = perceptron([first, last[None]], [shift, None])
+        hidden = np.maximum(fresh @ first.T + shift, 0)
+        curvatures = of_network(network, fresh)
+        found.append(
+            {
+                "effective_parameters": effective(curvatures, scales),
+                "count": (curvatures >= p.scale).sum(),
+                "fit_error": ((np.maximum(x @ first.T + shift, 0) @ last - y) ** 2).mean(),
+                "unseen_error": ((hidden @ last - truth) ** 2).mean(),
+                "activation_rank": rank(hidden.T @ hidden / FRESH, scale=p.scale),
+                "shared_similarity": explained(hidden, fresh[:, :2]),
+                "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
+            }
+        )
     return {name: np.array([one[name] for one in found], float) for name in found[0]}
+
+
+def loss(weights, data):
+    """Mean squared error of the perceptron."""
+    import jax
+
+    first, shift, last = weights
+    return ((jax.nn.relu(data[0] @ first.T + shift) @ last - data[1]) ** 2).mean()
 
 
 def explained(activity, relevant):

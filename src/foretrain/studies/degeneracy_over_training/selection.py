@@ -7,6 +7,7 @@ temperature of WBIC it is ln n times as much.
 """
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
@@ -21,7 +22,7 @@ SIDE, RANK = 12, 3  # of the linear map: inputs and outputs, and what there is t
 EXAMPLES, NOISE = 60, 1.0
 INPUTS, UNITS = 3, 3  # of the rectified teacher
 FRESH = 2000
-STARTS, ITERATIONS = 4, 80  # of damped Gauss-Newton steps, the best of which counts
+STARTS, TRIALS = 4, 80  # of damped Gauss-Newton steps, the best of which counts
 
 
 def selection(p, seed):
@@ -114,24 +115,15 @@ def answered(weights, width, x):
 
 
 def fitted(x, y, width, random, variance):
-    """Levenberg and Marquardt's least squares with the prior of unit width, variance/n |w|^2 beside the mean squared error."""
-    prior = variance * np.eye(width * (INPUTS + 2))
+    """Fit by Levenberg and Marquardt with the prior of unit width: variance/n |w|^2 beside the mean squared error."""
+    deviation = variance**0.5 * np.eye(width * (INPUTS + 2))
 
-    def cost(w):
-        return ((answered(w, width, x) - y) ** 2).sum() + variance * (w**2).sum()
+    def residuals(w):
+        return np.concatenate([answered(w, width, x) - y, deviation @ w])
 
-    def descended():
-        weights, damping = random.standard_normal(len(prior)) / np.sqrt(INPUTS), 1.0
-        value = cost(weights)
-        for _ in range(ITERATIONS):
-            slopes = jacobian(built(weights, width), x)
-            force = slopes.T @ (y - answered(weights, width, x)) - variance * weights
-            curvature = slopes.T @ slopes + prior + damping * np.eye(len(prior))
-            moved = weights + np.linalg.solve(curvature, force)
-            tried = cost(moved)
-            better = tried < value
-            weights, value = (moved, tried) if better else (weights, value)
-            damping *= 0.3 if better else 4
-        return value, weights
+    def slopes(w):
+        return np.concatenate([jacobian(built(w, width), x), deviation])
 
-    return min((descended() for _ in range(STARTS)), key=lambda one: one[0])[1]
+    starts = (random.standard_normal(len(deviation)) / np.sqrt(INPUTS) for _ in range(STARTS))
+    fits = [least_squares(residuals, w, slopes, method="lm", max_nfev=TRIALS) for w in starts]
+    return min(fits, key=lambda fit: fit.cost).x

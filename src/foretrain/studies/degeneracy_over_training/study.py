@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Run, argument_error, declare, default, parameter
+from foretrain.study import argument_error, declare, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 2"
 COST = "1 min"
@@ -44,7 +44,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Parameters(Run):
+class Parameters:
     """Four systems: two gated linear networks, a perceptron that groks, and families of models of several widths."""
 
     system: str = parameter(
@@ -79,9 +79,6 @@ class Parameters(Run):
     answers: str = parameter(
         "true", "of `grokking`, or drawn: nothing to find", choices=("true", "drawn")
     )
-    steps: int = default(1)
-    observe_every: int = default(1)
-    precision: str = default("float64")
 
 
 def domains(p) -> tuple[int, int]:

@@ -9,8 +9,8 @@ from foretrain.theory.pathway_race import RaceFactors, routing_factors
 from foretrain.training.routing import items_task
 
 from .curvature import effective
+from .measurement import VARIANCE
 from .study import FINER, domains, moments
-from .training import VARIANCE
 
 
 def predict(p, step):

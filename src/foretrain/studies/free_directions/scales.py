@@ -7,11 +7,14 @@ from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.free_directions import free_directions
 from foretrain.degeneracy.grams import jacobian, rank
 from foretrain.degeneracy.interaction_graph import interaction_graph
+from foretrain.degeneracy.learning_coefficient import learning_coefficient
+from foretrain.degeneracy.posterior import behavioural
 from foretrain.degeneracy.sparsify import outputs, sparsified
+from foretrain.study import generator
 
 from .study import SAMPLED, SCALES
 
-# Of Hamiltonian sampling; a quarter of the paths fit the step and do not count.
+DRAWS, STEPS = 1000, 4  # of each chain, and steps between draws
 
 
 def over_scale(network, x, gram, squares, sparse):
@@ -68,92 +71,37 @@ def _edges(network, x, basis, scales):
     return np.minimum(np.array(fewest)[:, None], sizes).sum(1)
 
 
-def sampled(random, networks, x):
-    """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by Hamiltonian paths, and what the Jacobian says of it.
+def sampled(seed, networks, x):
+    """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by the library's sampler, and what the Jacobian says of it.
 
     Args:
-        random: What to draw from.
+        seed: Of the chains.
         networks: Of one hidden layer of rectifiers and one shape, without biases.
         x: (example, d_0).
 
     Returns:
         `sampled`, (sampled_scale, network), and `smooth`, (noise_scale, network).
-
-    Chains begin near the network and live in coordinates in which a quadratic loss has a standard normal density. By parts
-    ``E[z_i dU/dz_i] = 1``, so ``sum_i a_i (z_i dU/dz_i - 1)`` with a_i = beta h_i/(beta h_i + 1) is taken from ``2 beta L``:
-    what scatters is what is not quadratic.
     """
-    found = []
-    for network in networks:
-        first, second = (np.asarray(p["weight"], float) for p in network.params)
-        start = np.concatenate([first.ravel(), second.ravel()])
-        answers = np.maximum(x @ first.T, 0) @ second.T
-        unit = answers.var(0).sum()
-        eps = np.repeat(SAMPLED * unit, CHAINS)[:, None]
+    import jax
+
+    numbers, found = generator(seed, "chains").integers(2**31, size=len(networks)), []
+    for network, number in zip(networks, numbers, strict=True):
+        unit = evaluated(network, x)[0][-1].var(0).sum()
         slopes = jacobian(network, x)
-        values, vectors = np.linalg.eigh(slopes.T @ slopes / len(x))
-        values = np.maximum(values, 0)
-        share = values / (values + eps)
-        spread = np.sqrt(1 - share)  # (beta h + 1)^(-1/2), beta h = values / eps
-
-        def energy(
-            z,
-            start=start,
-            vectors=vectors,
-            spread=spread,
-            eps=eps,
-            first=first,
-            second=second,
-            answers=answers,
-        ):
-            away = (spread * z) @ vectors.T
-            w = start + away
-            a = w[:, : first.size].reshape(-1, *first.shape)
-            b = w[:, first.size :].reshape(-1, *second.shape)
-            hidden = np.maximum(np.einsum("nd,chd->cnh", x, a), 0)
-            gap = hidden @ b.transpose(0, 2, 1) - answers
-            loss = (gap**2).sum((1, 2))[:, None] / len(x)
-            slope_b = gap.transpose(0, 2, 1) @ hidden
-            slope_a = np.einsum("cnh,nd->chd", (gap @ b) * (hidden > 0), x)
-            slope = np.concatenate([s.reshape(len(z), -1) for s in (slope_a, slope_b)], 1)
-            force = spread * ((slope / (len(x) * eps) + away) @ vectors)
-            return loss / (2 * eps) + (away**2).sum(1, keepdims=True) / 2, force, loss
-
-        means = _paths(random, energy, share, eps).reshape(-1, CHAINS).mean(1)
-        found.append((means, (values / (values + SCALES[:, None] * unit)).sum(1)))
-    return {
-        "sampled": np.array([one for one, _ in found]).T,
-        "smooth": np.array([one for _, one in found]).T,
-    }
+        values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
+        params = [leaves["weight"] for leaves in network.params]
+        with jax.enable_x64(True):
+            around = behavioural(_answers, params, x, beta=1 / (2 * SAMPLED * unit))
+            coefficient = learning_coefficient(
+                around, draws=DRAWS, steps=STEPS, richardson=False, seed=int(number)
+            )
+        smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
+        found.append((coefficient.effective_parameters[0], smooth))
+    names = ("sampled", "smooth")
+    return {name: np.stack([one[at] for one in found], 1) for at, name in enumerate(names)}
 
 
-@np.errstate(all="ignore")  # paths that run off are refused
-def _paths(random, energy, share, eps):
-    """Means of 2 beta L over Hamiltonian paths of every chain, (chain,)."""
-    z = random.normal(size=share.shape) / 10
-    size, state, total, kept = np.full((len(z), 1), 0.3), energy(z), np.zeros((len(z), 1)), 0
-    for path in range(PATHS):
-        momentum = random.normal(size=z.shape)
-        step = size * 2 ** (-2 * random.random((len(z), 1)))
-        place, now, moving = z, state, momentum
-        for _ in range(LEAPS):
-            moving = moving - step / 2 * now[1]
-            place = place + step * moving
-            now = energy(place)
-            moving = moving - step / 2 * now[1]
-        more = now[0] - state[0] + ((moving**2).sum(1) - (momentum**2).sum(1))[:, None] / 2
-        chance = np.exp(-np.maximum(np.nan_to_num(more, nan=np.inf), 0))
-        taken = random.random(chance.shape) < chance
-        z = np.where(taken, place, z)
-        state = tuple(np.where(taken, a, b) for a, b in zip(now, state, strict=True))
-        if path < PATHS // 4:
-            size = size * np.exp(0.1 * (chance - 0.8))
-            continue
-        total, kept = (
-            total + state[2] / eps - (share * (z * state[1] - 1)).sum(1, keepdims=True),
-            kept + 1,
-        )
-    return (total / kept)[:, 0]
+def _answers(weights, x):
+    import jax
 
-
-LEAPS, PATHS, CHAINS = 10, 240, 4
+    return jax.nn.relu(x @ weights[0].T) @ weights[1].T

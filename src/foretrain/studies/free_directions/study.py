@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Run, declare, default, parameter
+from foretrain.study import declare, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape"
 COST = "2 min"
@@ -58,7 +58,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Parameters(Run):
+class Parameters:
     """Small random networks, many to a run, each of its own shape."""
 
     kind: str = parameter(
@@ -83,9 +83,6 @@ class Parameters(Run):
     learning_rate: float = parameter(0.05, "of the trained network", above=0)
     weight_decay: float = parameter(0.02, "of the trained network, in its gradient", minimum=0)
     updates: int = parameter(6000, "of the trained network", minimum=CURVE, maximum=10**6)
-    steps: int = default(1)
-    observe_every: int = default(1)
-    precision: str = default("float64")
 
 
 def variants(p):

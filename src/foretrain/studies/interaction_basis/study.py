@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.study import Run, declare, default, parameter
+from foretrain.study import declare, parameter
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 6 and appendix A"
 COST = "2 min"
@@ -74,7 +74,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Parameters(Run):
+class Parameters:
     """A perceptron that was trained or made, and the bases that are compared."""
 
     task: str = parameter(
@@ -108,9 +108,6 @@ class Parameters(Run):
     tolerance: float = parameter(
         0.01, "share of the loss with nothing kept that may be lost", above=0, maximum=0.5
     )
-    steps: int = default(1)
-    observe_every: int = default(1)
-    precision: str = default("float64")
 
 
 def variants(p):

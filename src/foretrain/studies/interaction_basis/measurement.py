@@ -1,5 +1,6 @@
-"""The networks and what is measured on them, all on the host in NumPy; the program hands it on."""
+"""The networks, and what is measured on them."""
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
 from foretrain.degeneracy.network import perceptron, with_params
-from foretrain.study import CONVERGED, Program, generator
+from foretrain.study import generator
 
 from . import transformer
 from .study import BASES, DRAWN, EDGES, JOINTS, KEPT, SAMPLES
@@ -21,47 +22,13 @@ SOME = 400  # images on which edges are cut
 PAIRS = 25  # networks of two blocks
 
 
-def inputs(p, seed):
-    """What is measured of one network."""
+def measure(p, seed):
+    """Return what is measured of one network, or of many small ones, by name."""
     kinds = {"digits": classified, "modular": classified, "transformer": attentive}
     return (kinds | {"linear": linear, "blocks": blocks})[p.task](p, seed)
 
 
-def program(p):
-    """Trains nothing: what `inputs` measured goes into the results."""
-    import jax.numpy as jnp
-
-    names = tuple(_MEASURED[p.task])
-    return Program(
-        init=lambda inputs: jnp.zeros((), jnp.int32),
-        step=lambda inputs, state: state,
-        observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
-        finish=lambda inputs, state: {name: inputs[name] for name in names},
-    )
-
-
 _CURVES = ("direction_loss", "edge_loss", "directions_needed", "edges_needed", "fitted_accuracy")
-_MEASURED = {
-    "digits": (*_CURVES, "edge_strength", "module"),
-    "modular": _CURVES,
-    "transformer": (
-        *_CURVES,
-        "edge_strength",
-        "module",
-        "unseen_accuracy",
-        "frequency_share",
-        "shuffled_share",
-        "input_spectrum",
-        "direction_frequency",
-        "same_frequency",
-        "same_by_chance",
-        "module_agreement",
-        "module_purity",
-    ),
-    "linear": ("identity_gap", "importance_gap", "edge_gap"),
-    "blocks": ("cross_on_product", "cross_on_joined", "cross_on_samples"),
-}
 
 
 def drawn(random, widths):
@@ -70,30 +37,54 @@ def drawn(random, widths):
     return weights, [random.uniform(-1, 1, b) / a**0.5 for a, b in pairwise(widths)]
 
 
-def adam(random, weights, biases, x, labels, p):
-    """Minibatch Adam on the cross entropy of a rectified perceptron, in single precision, in place."""
-    params = [*weights, *biases]
-    mean, square = ([np.zeros_like(one) for one in params] for _ in range(2))
-    last, count = len(weights) - 1, min(p.batch, len(x))
-    for step in range(1, p.updates + 1):
-        some = random.permutation(len(x))[:count]
-        values = [x[some]]
-        for at, (w, b) in enumerate(zip(weights, biases, strict=True)):
-            arriving = values[-1] @ w.T + b
-            values.append(arriving if at == last else np.maximum(arriving, 0))
-        error = np.exp(values[-1] - values[-1].max(1, keepdims=True))
-        error /= error.sum(1, keepdims=True)
-        error[np.arange(count), labels[some]] -= 1
-        error /= count
-        slopes = [np.zeros(0)] * len(params)
-        for at in range(last, -1, -1):
-            slopes[at], slopes[last + 1 + at] = error.T @ values[at], error.sum(0)
-            error = (error @ weights[at]) * (values[at] > 0)
-        for one, slope, m, v in zip(params, slopes, mean, square, strict=True):
-            m += 0.1 * (slope - m)
-            v += 0.001 * (slope * slope - v)
-            change = (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
-            one -= p.learning_rate * (change + p.weight_decay * one)
+def trained(random, weights, biases, x, labels, p):
+    """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision.
+
+    Args:
+        random: Of the minibatches.
+        weights: At the start, (out, in) of each layer.
+        biases: At the start, (out,) of each layer.
+        x: (example, input).
+        labels: (example,).
+        p: Parameters of the study.
+
+    Returns:
+        Weights and biases.
+    """
+    import jax
+
+    count = min(p.batch, len(x))
+    rows = np.array([random.permutation(len(x))[:count] for _ in range(p.updates)])
+    with jax.enable_x64(True):
+        numbers = p.learning_rate, p.weight_decay
+        return jax.tree.map(np.asarray, _adamw()((weights, biases), numbers, (x, labels), rows))
+
+
+@lru_cache(maxsize=1)
+def _adamw():
+    """Compiled training by AdamW on given rows of the examples."""
+    import jax
+    import optax
+
+    def loss(params, x, labels):
+        *hidden, (last, shift) = zip(*params, strict=True)
+        for weight, bias in hidden:
+            x = jax.nn.relu(x @ weight.T + bias)
+        logits = x @ last.T + shift
+        return optax.softmax_cross_entropy_with_integer_labels(logits, labels).mean()
+
+    def run(params, numbers, data, rows):
+        rule = optax.adamw(numbers[0], weight_decay=numbers[1])
+
+        def step(carry, some):
+            params, state = carry
+            slopes = jax.grad(loss)(params, *(one[some] for one in data))
+            change, state = rule.update(slopes, state, params)
+            return (optax.apply_updates(params, change), state), None
+
+        return jax.lax.scan(step, (params, rule.init(params)), rows)[0][0]
+
+    return jax.jit(run)
 
 
 def examples(p):
@@ -130,10 +121,8 @@ def classified(p, seed):
     outputs = int(targets.max()) + 1
     widths = (x.shape[1], p.hidden_width, p.hidden_width, outputs)
     weights, biases = drawn(generator(seed, "weights"), widths)
-    weights, biases = ([one.astype(np.float32) for one in many] for many in (weights, biases))
-    adam(generator(seed, "batch"), weights, biases, x.astype(np.float32), targets, p)
-    network = perceptron([w.astype(float) for w in weights], [b.astype(float) for b in biases])
-    return cut(network, x, targets, p)
+    weights, biases = trained(generator(seed, "batch"), weights, biases, x, targets, p)
+    return cut(perceptron(weights, biases), x, targets, p)
 
 
 def attentive(p, seed):
@@ -171,7 +160,7 @@ def cut(network, x, targets, p):
         allowed = p.tolerance * nothing
         found["directions_needed"].append(needed(KEPT, directions, allowed))
         found["edges_needed"].append(needed(EDGES, edges, allowed))
-        if name == "local" and "edge_strength" in _MEASURED[p.task]:
+        if name == "local" and p.task != "modular":
             found |= of_graph(graph)
     return {name: np.asarray(values) for name, values in found.items()}
 
@@ -212,7 +201,7 @@ def linear(p, seed):
                     np.abs(edges - np.diag(below.importance)).max() / top[0],
                 ],
             )
-    return dict(zip(_MEASURED["linear"], gaps.max(0), strict=True))
+    return dict(zip(("identity_gap", "importance_gap", "edge_gap"), gaps.max(0), strict=True))
 
 
 def cross(network, x, widths, points):

@@ -1,72 +1,66 @@
-"""What is trained and measured, on the host in NumPy; this file holds the linear networks, the program hands all on."""
+"""What is trained and measured; this file holds the linear networks."""
 
 import numpy as np
 
-from foretrain.study import CONVERGED, Program, generator
+from foretrain.study import generator
 from foretrain.tasks.masks import circulant
 from foretrain.training.routing import items_task
 
 from .curvature import effective
+from .descent import snapshots
 from .perceptron import grokking
 from .selection import selection
 from .study import FINER, domains, moments
 
 VARIANCE = 0.25  # of every input, four items one-hot
-_CURVES = ("effective_parameters", "count", "fit_error", "unseen_error")
-_CURVES += ("activation_rank", "shared_similarity")
-_NAMES = {
-    "grokking": (*_CURVES, "blocks"),
-    "selection": ("rank_agreement", "model_effective", "model_heldout"),
-}
 
 
-def program(p):
-    """Trains nothing: what `inputs` measured goes into the results."""
-    import jax.numpy as jnp
-
-    names = _NAMES.get(p.system, _CURVES)
-    return Program(
-        init=lambda inputs: jnp.zeros((), jnp.int32),
-        step=lambda inputs, state: state,
-        observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
-        finish=lambda inputs, state: {name: inputs[name] for name in names},
-    )
-
-
-def inputs(p, seed):
-    """What is measured of one run, by name."""
+def measure(p, seed):
+    """Return what is measured of one run, by name."""
     return {"grokking": grokking, "selection": selection}.get(p.system, linear)(p, seed)
 
 
 def linear(p, seed):
     """A shared pathway and, where there are several domains, one for each route beside it: trained, looked at 41 times."""
-    parts, (m, k) = start(p, seed), domains(p)
-    data, trained = items_task("unit"), circulant(m, k).T
+    (m, k), data = domains(p), items_task("unit")
+    trained = circulant(m, k).T
     target = (data.output_modes * data.optimum) @ data.input_modes[0].T
     asked = trained if k == m else 1 - trained
     scales, found = p.scale * np.array(FINER), []
-    for update in range(moments(p)[-1] + 1):
-        error = target - sum(maps(part) for part in parts)
-        if update in moments(p):
-            curvatures = 2 * VARIANCE / m**2 * np.linalg.eigvalsh(kernel(parts))
-            power = (error**2).sum((2, 3)) / (target**2).sum()
-            found.append(
-                {
-                    "effective_parameters": effective(curvatures, scales),
-                    "count": (curvatures >= p.scale).sum(),
-                    "fit_error": (power * trained).sum() / trained.sum(),
-                    "unseen_error": (power * asked).sum() / asked.sum(),
-                    **activity(parts, p.scale),
-                }
-            )
-        error = error * (VARIANCE / trained.sum() * trained[..., None, None])
-        slopes = [slope(part, error) for part in parts]
-        parts = [
-            [w + p.learning_rate * s for w, s in zip(part, of, strict=True)]
-            for part, of in zip(parts, slopes, strict=True)
-        ]
+    weights = VARIANCE / trained.sum() * trained[..., None, None]
+    for parts in snapshots(
+        loss, start(p, seed), (target, weights), p.learning_rate, 0.0, moments(p)
+    ):
+        error = target - np.asarray(maps(parts))
+        curvatures = 2 * VARIANCE / m**2 * np.linalg.eigvalsh(kernel(parts))
+        power = (error**2).sum((2, 3)) / (target**2).sum()
+        found.append(
+            {
+                "effective_parameters": effective(curvatures, scales),
+                "count": (curvatures >= p.scale).sum(),
+                "fit_error": (power * trained).sum() / trained.sum(),
+                "unseen_error": (power * asked).sum() / asked.sum(),
+                **activity(parts, p.scale),
+            }
+        )
     return {name: np.array([one[name] for one in found], float) for name in found[0]}
+
+
+def maps(parts):
+    """Of every route, (output_domain, input_domain, output, input)."""
+    import jax
+
+    from foretrain.networks.modular_routing import outputs
+
+    with jax.enable_x64(True):
+        identity = np.eye(parts[0].encoders.shape[-1])
+        return sum(outputs(part, identity) for part in parts)
+
+
+def loss(parts, data):
+    """Half the squared error of the maps of all routes, weighted."""
+    target, weights = data
+    return 0.5 * (weights * (target - maps(parts)) ** 2).sum()
 
 
 def start(p, seed):
@@ -74,7 +68,7 @@ def start(p, seed):
 
     Output domain j of group b, input domain i of group a. The shared pathway is one group, of others each route is one.
     """
-    from foretrain.networks.modular_routing import decoupled_modules, random_modules
+    from foretrain.networks.modular_routing import Modules, decoupled_modules, random_modules
 
     random, (m, _), data = generator(seed, "weights"), domains(p), items_task("unit")
     u, v, parts = data.output_modes, data.input_modes[0], []
@@ -86,30 +80,8 @@ def start(p, seed):
             if p.start == "decoupled"
             else random_modules(random, *size, len(v), len(u))
         )
-        parts.append([p.init_scale * over * np.asarray(w) for w in made])
+        parts.append(Modules(*(p.init_scale * over * np.asarray(w) for w in made)))
     return parts
-
-
-def maps(part):
-    """Of every route, (output_domain, input_domain, o, d)."""
-    encoders, hidden, decoders = part
-    second = hidden[:, :, None] @ encoders
-    out = (decoders[:, :, :, None] @ second[:, :, None]).transpose(0, 2, 1, 3, 4, 5)
-    return out.reshape(out.shape[0] * out.shape[1], out.shape[2] * out.shape[3], *out.shape[4:])
-
-
-def slope(part, error):
-    """What descent adds to the weights per rate, from the weighted errors of all routes."""
-    encoders, hidden, decoders = part
-    count, size = len(hidden), encoders.shape[2]
-    error = error.reshape(count, size, count, size, *error.shape[2:]).transpose(0, 2, 1, 3, 4, 5)
-    second = hidden[:, :, None] @ encoders
-    back = (decoders.swapaxes(-1, -2)[:, :, :, None] @ error).sum(2)
-    return [
-        hidden.swapaxes(-1, -2)[:, :, None] @ back,
-        (back @ encoders.swapaxes(-1, -2)).sum(2),
-        (error @ second.swapaxes(-1, -2)[:, :, None]).sum(3),
-    ]
 
 
 def kernel(parts):

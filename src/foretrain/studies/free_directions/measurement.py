@@ -1,5 +1,6 @@
-"""The networks and what is counted and measured on them, all on the host in NumPy; the program hands it on."""
+"""The networks, and what is counted and measured on them."""
 
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -10,49 +11,25 @@ from foretrain.degeneracy.grams import grams, singular_values
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.sparsify import outputs, sparsified
 from foretrain.degeneracy.synchronization import rise
-from foretrain.study import CONVERGED, Program, generator
+from foretrain.study import generator
 
 from .scales import over_scale, sampled
 from .study import SHARES, SOURCES, TRAININGS, shown
 
-_COUNTS = (
-    "parameter_count", "hidden_neurons", "counted", "counted_by_squares", "deficit", "parameters_left", "sparsified_gap",
-    "effective", "counted_at_scale", "counted_by_roots", "left_at_scale", "edges_at_scale", "weights_at_scale",
-)  # fmt: skip
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
-_MEASURED = {
-    "sampled": ("sampled", "smooth"),
-    "approximate": ("disagreement", "mixing_loss", "transfer", "transfer_loss"),
-    "decay": ("null_weight", "off_distribution", "fit"),
-}
 
 
-def inputs(p, seed):
-    """What is measured of the networks of one run."""
+def measure(p, seed):
+    """Return what is counted or measured of the networks of one run, by name."""
     random = generator(seed, "weights")
     if p.kind == "decay":
         return trained(p, random)
     if p.kind == "sampled":
-        several = [drawn(random, (3, 3, 4), "relu", False) for _ in range(p.networks)]
-        return sampled(random, several, random.normal(size=(p.samples, 3)))
-    made = [
-        (approximate if p.kind == "approximate" else counts)(p, random) for _ in range(p.networks)
-    ]
-    return {name: np.stack([one[name] for one in made], -1) for name in made[0]}
-
-
-def program(p):
-    """Trains nothing: what `inputs` measured goes into the results."""
-    import jax.numpy as jnp
-
-    names = _MEASURED.get(p.kind, _COUNTS)
-    return Program(
-        init=lambda inputs: jnp.zeros((), jnp.int32),
-        step=lambda inputs, state: state,
-        observe=lambda inputs, state: {},
-        done=lambda inputs, state, observed: jnp.asarray(CONVERGED, jnp.int8),
-        finish=lambda inputs, state: {name: inputs[name] for name in names},
-    )
+        networks = [drawn(random, (3, 3, 4), "relu", False) for _ in range(p.networks)]
+        return sampled(seed, networks, random.normal(size=(p.samples, 3)))
+    one = approximate if p.kind == "approximate" else counts
+    networks = [one(p, random) for _ in range(p.networks)]
+    return {name: np.stack([one[name] for one in networks], -1) for name in networks[0]}
 
 
 def drawn(random, widths, activation, bias):
@@ -131,7 +108,7 @@ def approximate(p, random):
     In the second case the loss has but one term, and neurons differ in size, so that it matters whose gate and whose
     preactivation is taken.
     """
-    found = {name: [] for name in _MEASURED["approximate"]}
+    found = {name: [] for name in ("disagreement", "mixing_loss", "transfer", "transfer_loss")}
     move = p.mixing * random.normal(size=(2, 2))
     single = np.array([[0, p.mixing / 10], [0, 0]])
     for share in SHARES:
@@ -155,29 +132,54 @@ def trained(p, random):
     targets = np.maximum(x @ teacher[0].T, 0) @ teacher[1].T
     start = random.normal(size=(12, 4)) / 2, random.normal(size=(2, 12)) / 12**0.5
     off = x + random.normal(size=(p.samples, 2)) @ basis[2:] / 2**0.5
-    found = {name: [] for name in _MEASURED["decay"]}
-    for kind in TRAININGS:
-        decay = p.weight_decay if kind == "with" else 0.0
-        curves = _descent(p, x, targets, off, basis[2:], start, decay)
-        for name, values in zip(found, np.array(curves).T, strict=True):
-            found[name].append(values / values[0])
-    return {name: np.array(values) for name, values in found.items()}
+    decay = {"without": 0.0, "with": p.weight_decay}
+    curves = [
+        descended(p, x, targets, off, basis[2:], start, decay[kind])[:, shown(p)]
+        for kind in TRAININGS
+    ]
+    names = ("null_weight", "off_distribution", "fit")
+    return dict(zip(names, np.stack([one / one[:, :1] for one in curves], 1), strict=True))
 
 
-def _descent(p, x, targets, off, null, start, decay):
-    """Plain descent of |f - y|²/2 + decay |w|²/2; weights along `null`, answers off the data, and the loss, at each point."""
-    first, second = start
-    curves, points = [], set(shown(p).tolist())
-    for update in range(p.updates + 1):
-        hidden = np.maximum(x @ first.T, 0)
-        answers = hidden @ second.T
-        if update in points:
-            beyond = np.maximum(off @ first.T, 0) @ second.T
-            gap = ((beyond - answers) ** 2).sum(1).mean()
-            loss = ((answers - targets) ** 2).sum(1).mean()
-            curves.append((np.linalg.norm(first @ null.T), gap, loss))
-        error = (answers - targets) / len(x)
-        back = (error @ second) * (hidden > 0)
-        second = second - p.learning_rate * (error.T @ hidden + decay * second)
-        first = first - p.learning_rate * (back.T @ x + decay * first)
-    return curves
+def descended(p, x, targets, off, null, start, decay):
+    """Descend |f - y|²/2 + decay |w|²/2 from first and second weights.
+
+    Returns:
+        Norm of the first weights along `null`, change of the answers off the data, and loss, before every update and after
+        the last, shape (3, updates + 1).
+    """
+    import jax
+
+    with jax.enable_x64(True):
+        numbers = p.learning_rate, decay
+        return np.array(_descent(p.updates)(start, numbers, (x, targets, off, null)))
+
+
+@lru_cache(maxsize=8)
+def _descent(updates):
+    """Compiled `descended` of so many updates."""
+    import jax
+    import optax
+
+    def answers(weights, x):
+        return jax.nn.relu(x @ weights[0].T) @ weights[1].T
+
+    def loss(weights, x, targets):
+        return ((answers(weights, x) - targets) ** 2).sum(1).mean()
+
+    def run(start, numbers, data):
+        x, targets, off, null = data
+        rule = optax.chain(optax.add_decayed_weights(numbers[1]), optax.sgd(numbers[0]))
+
+        def step(carry, _):
+            weights, state = carry
+            norm = ((weights[0] @ null.T) ** 2).sum() ** 0.5
+            gap = ((answers(weights, off) - answers(weights, x)) ** 2).sum(1).mean()
+            measured = norm, gap, loss(weights, x, targets)
+            slopes = jax.grad(lambda w: loss(w, x, targets) / 2)(weights)
+            change, state = rule.update(slopes, state, weights)
+            return (optax.apply_updates(weights, change), state), measured
+
+        return jax.lax.scan(step, (start, rule.init(start)), None, updates + 1)[1]
+
+    return jax.jit(run)

@@ -8,14 +8,14 @@ from foretrain.plans.study import traced
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, training
-from foretrain.theory.mixed_race import (
+from foretrain.theory.race import race_factors
+from foretrain.theory.race_schemes import (
     RANDOM_POLE,
     decoupled_scheme,
     effective_start,
     half_time,
     random_scheme,
 )
-from foretrain.theory.pathway_race import race_factors
 from foretrain.training.routing import items_task
 
 
@@ -45,7 +45,7 @@ def test_handicap_is_half_of_the_tie_of_both_poles(paths):
 
 
 def test_curvature_is_the_rate_at_which_the_last_error_decays():
-    from foretrain.theory.mixed_race import descent
+    from foretrain.theory.race import descent
 
     parameters = study.Parameters(paths=9, learning_rate=0.01)
     data, factors = items_task(parameters.level_weights), study.part_factors(parameters)

@@ -13,8 +13,8 @@ from foretrain.plans.grid import Grid
 from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.studies.pathway_race import study, theory, training
-from foretrain.theory.mixed_race import final_gains, random_scheme
-from foretrain.theory.pathway_race import race_factors
+from foretrain.theory.race import race_factors
+from foretrain.theory.race_schemes import final_gains, random_scheme
 from foretrain.training.routing import items_task
 from foretrain.vocabulary import (
     CONVERGED,

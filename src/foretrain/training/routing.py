@@ -12,7 +12,7 @@ from foretrain.streams import Seed, generator
 from foretrain.tasks import masks
 from foretrain.tasks.domains import Task, hierarchy_task
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS
-from foretrain.theory.pathway_race import authors_time_scale
+from foretrain.theory.race import authors_time_scale
 from foretrain.vocabulary import declare
 
 LAYERS = ("encoders", "hidden", "decoders")

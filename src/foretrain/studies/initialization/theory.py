@@ -10,10 +10,9 @@ from foretrain.quantities.curve_deviation import falling
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import Grid, Seed
 from foretrain.tasks.masks import is_biregular
-from foretrain.theory.pathway_race import half_learning_time, routing_factors
-from foretrain.theory.routing_from_random import from_random, race_gains
-from foretrain.theory.routing_from_random import race_loss as loss_of
-from foretrain.theory.routing_reduction import similarity
+from foretrain.theory.race import half_learning_time, routing_factors
+from foretrain.theory.race_parts import from_random, race_gains, similarity
+from foretrain.theory.race_parts import race_loss as loss_of
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
 from foretrain.training.routing import ITEMS, items_task, mask
 from foretrain.training.routing_to_loss import start

@@ -7,8 +7,9 @@ import numpy as np
 
 from foretrain.quantities.learning_time import half_times_of_runs
 from foretrain.study import Grid, Seed
-from foretrain.theory.mixed_race import (
-    descent,
+from foretrain.theory.race import descent, race_factors
+from foretrain.theory.race_planes import Planes, Strengths, flow, planes
+from foretrain.theory.race_schemes import (
     effective_start,
     equal_scheme,
     final_gains,
@@ -17,8 +18,6 @@ from foretrain.theory.mixed_race import (
     loser_range,
     random_scheme,
 )
-from foretrain.theory.pathway_race import race_factors
-from foretrain.theory.race_from_starts import Common, Followed, common, flow
 from foretrain.training.routing import items_task
 
 from .study import Parameters, handicap, part_factors
@@ -35,27 +34,31 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     With shared encoders there is no closed form from random weights: those entries are nan.
     """
     data, scale = items_task(p.level_weights), p.init_scale
-    modes = list(zip(data.singular_values, data.variances, strict=True))
+    modes = data.singular_values, data.variances
+    optima = data.singular_values / data.variances
     factors = part_factors(p)[0]
-    equal = np.array([half_time([equal_scheme(scale, factors, s / d)], s, d) for s, d in modes])
+    equal = np.array(
+        [
+            half_time([equal_scheme(scale, factors, s / d)], s, d)
+            for s, d in zip(*modes, strict=True)
+        ]
+    )
     names = ("half_learning_time", "full_sharing_share", "handicapped_share")
-    found = dict.fromkeys(names, np.full(len(modes), np.nan))
+    found = dict.fromkeys(names, np.full(len(optima), np.nan))
     times = np.linspace(0, 8 * max(equal), POINTS)
-    strength = np.full((POINTS, 1, len(modes)), np.nan)
+    strength = np.full((POINTS, 1, len(optima)), np.nan)
     duel_time = np.tile(times, (2, 1))
-    duel_strength = np.full((2, POINTS, 2, len(modes)), np.nan)
+    duel_strength = np.full((2, POINTS, 2, len(optima)), np.nan)
     if not p.shared_encoders:
         own = random_scheme(scale, factors)
-        half = np.array([half_time([own], s, d) for s, d in modes])
-        times = np.linspace(0, 1.6 * max(half), POINTS)
-        strength = np.stack([gains([own], times, s, d) for s, d in modes], axis=-1)
-        found["half_learning_time"] = half
+        found["half_learning_time"] = half_time([own], *modes)
+        times = _race_times([own], modes)
+        strength = gains([own], times, *modes)
         for number, (name, ratio) in enumerate(zip(names[1:], _duel_scales(p), strict=True)):
             race = [own, random_scheme(scale * ratio, race_factors(p.domains, p.domains**2))]
-            found[name] = np.array([final_gains(race, s, d)[1] * d / s for s, d in modes])
-            duel_time[number] = _duel_times(race, modes)
-            both = [gains(race, duel_time[number], s, d) for s, d in modes]
-            duel_strength[number] = np.stack(both, axis=-1)
+            found[name] = final_gains(race, *modes)[1] / optima
+            duel_time[number] = _race_times(race, modes)
+            duel_strength[number] = gains(race, duel_time[number], *modes)
     curves = {"race_time": times, "race_strength": strength}
     duels = {"duel_time": duel_time, "duel_strength": duel_strength}
     return {**curves, **duels, "equal_start_half_time": equal, **found}
@@ -66,11 +69,11 @@ def _duel_scales(p: Parameters) -> tuple[float, float]:
     return p.full_sharing_scale, handicap(p)
 
 
-def _duel_times(race, modes) -> np.ndarray:
-    return np.linspace(0, 1.6 * max(half_time(race, s, d) for s, d in modes), POINTS)
+def _race_times(race, modes) -> np.ndarray:
+    return np.linspace(0, 1.6 * half_time(race, *modes).max(), POINTS)
 
 
-def start(p: Parameters, seed: Seed) -> list[Common]:
+def start(p: Parameters, seed: Seed) -> list[Planes]:
     """What the domains of every module have in common at the start of one run, for each of its parts."""
     fed = inputs(p, seed)
     found = []
@@ -82,11 +85,11 @@ def start(p: Parameters, seed: Seed) -> list[Common]:
         last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
         width, modes = first.shape[2:]
         flat = (part.reshape(-1, width, modes) for part in (first, last))
-        found.append(common(next(flat), hidden.reshape(-1, width, width), next(flat)))
+        found.append(planes(next(flat), hidden.reshape(-1, width, width), next(flat)))
     return found
 
 
-def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Followed:
+def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
     """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
     data = items_task(p.level_weights)
     return flow(start(p, seed), times, data.singular_values, data.variances, part_factors(p))

@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.quantities.allowed import around
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import at_end, crossing_time, sentence
-from foretrain.theory.pathway_race import hidden_weight_at, routing_factors
+from foretrain.theory.race import hidden_weight_at, routing_factors
 from foretrain.training.routing import ITEMS
 
 from . import theory

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular, is_connected
-from foretrain.theory.routing_from_random import (
+from foretrain.theory.race_parts import (
     FromRandom,
     domain_similarity,
     from_random,
@@ -16,9 +16,10 @@ from foretrain.theory.routing_from_random import (
     parts_of_mask,
     parts_similarity,
     race_loss,
+    similarity,
 )
-from foretrain.theory.routing_from_start import flow, parted
-from foretrain.theory.routing_reduction import descent, similarity
+from foretrain.theory.race_planes import part_flow, part_planes
+from foretrain.theory.race_routes import descent
 from foretrain.training.routing import first_half, maps, mask, paper_rate
 
 from .study import Parameters, task, variants
@@ -47,8 +48,8 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     drawn = start(p, seed)
     first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
     last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
-    own = parted(first, drawn.hidden, last, pairs)
-    return flow(own, _time(p, data, step), *modes).singular_values
+    own = part_planes(first, drawn.hidden, last, pairs)
+    return part_flow(own, _time(p, data, step), *modes).singular_values
 
 
 def _of_run(p, seed, step):

@@ -10,7 +10,7 @@ from foretrain.quantities.representation import domain_cosine
 from foretrain.quantities.threshold import lasting_threshold
 from foretrain.studies.trained_fraction.study import SMALLER
 from foretrain.tasks.masks import circulant, without_common_output
-from foretrain.theory.routing_from_random import parts_of_mask, parts_similarity
+from foretrain.theory.race_parts import parts_of_mask, parts_similarity
 from foretrain.training.routing import ITEMS, items_task
 from foretrain.training.routing_claims import drawn_masks, same_mask, trained_routes_alone  # noqa: F401
 from foretrain.training.routing_to_loss import zero_error

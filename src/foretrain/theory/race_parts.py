@@ -1,7 +1,7 @@
 r"""The routing network from wide random weights, in closed form: what its domains share, and what each keeps of its own.
 
 From orthogonal weights of scale sigma the mean encoder and decoder vector of a mode follow the race of
-`foretrain.theory.mixed_race`: in tau = sigma u/M, with u the integral of the mode's error, the hidden matrix is
+`foretrain.theory.race_schemes`: in tau = sigma u/M, with u the integral of the mode's error, the hidden matrix is
 N = sigma n(tau) on the plane of these vectors. What a domain's vector differs from the mean lies, in wide layers, on
 planes of its own. The trained pairs couple encoder i to the mean of its own decoders, so that with T/K = U Lambda V^T
 the part of the encoders along column q of U is driven by the part of the decoders along column q of V at lambda_q times
@@ -22,8 +22,8 @@ import numpy as np
 
 from foretrain.errors import argument_error, finite_array, real
 from foretrain.tasks.masks import is_biregular
-from foretrain.theory.mixed_race import RANDOM_POLE, gains, random_scheme
-from foretrain.theory.pathway_race import routing_factors
+from foretrain.theory.race import routing_factors
+from foretrain.theory.race_schemes import RANDOM_POLE, gains, random_scheme
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,23 @@ def parts_loss(parts: Parts, maps, singular_values, input_variances) -> np.ndarr
     return (0.5 * (shares[:, None] * s - d * parts.gain) ** 2 / d).sum((1, 2))
 
 
+def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
+    """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains.
+
+    Args:
+        input_modes: V of every domain, shape (item, mode).
+        power: B1^2, shape (mode,).
+        cosine: Between the encoder vectors of two domains, shape (mode,) or a number.
+        domains: M.
+
+    Returns:
+        Shape (domains x item, domains x item), ordered by domain, then item.
+    """
+    within, across = ((input_modes * values) @ input_modes.T for values in (power, power * cosine))
+    same = np.eye(domains)
+    return np.kron(same, within) + np.kron(1 - same, across)
+
+
 def race_gains(
     init_scale: float, times, domains: int, singular_values, input_variances
 ) -> np.ndarray:
@@ -178,11 +195,9 @@ def race_gains(
     times = np.asarray(times, float)
     finite = times[np.isfinite(times)]
     scheme = [random_scheme(init_scale, routing_factors(domains))]
-    modes = []
-    for s, d in zip(singular_values, input_variances, strict=True):
-        end = np.full(times.size - finite.size, s / d)
-        modes.append(np.concatenate([gains(scheme, finite, s, d)[:, 0], end]))
-    return np.stack(modes, 1)
+    before = gains(scheme, finite, singular_values, input_variances)[:, 0]
+    end = np.asarray(singular_values, float) / np.asarray(input_variances, float)
+    return np.concatenate([before, np.tile(end, (times.size - finite.size, 1))])
 
 
 def race_loss(gain, singular_values, input_variances, unexplained_power: float) -> np.ndarray:
@@ -194,10 +209,8 @@ def race_loss(gain, singular_values, input_variances, unexplained_power: float) 
         input_variances: D, shape (mode,).
         unexplained_power: <|y|^2> less what the modes explain.
     """
-    loss = np.full(len(gain), unexplained_power / 2)
-    for mode, (s, d) in enumerate(zip(singular_values, input_variances, strict=True)):
-        loss += 0.5 * (s - d * gain[:, mode]) ** 2 / d
-    return loss
+    s, d = np.asarray(singular_values), np.asarray(input_variances)
+    return unexplained_power / 2 + (0.5 * (s - d * gain) ** 2 / d).sum(1)
 
 
 def _tau(gain, scale, domains):

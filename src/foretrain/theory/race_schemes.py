@@ -23,12 +23,14 @@ with its pole at tau tanh tau = 1. See docs/studies/pathway-race.md. All in floa
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 
 import numpy as np
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad
 
-from foretrain.errors import argument_error, finite_array, real
-from foretrain.theory.pathway_race import RaceFactors
+from foretrain.errors import argument_error, real
+from foretrain.theory.integration import checked_times, flow_at
+from foretrain.theory.race import RaceFactors
 from foretrain.theory.roots import bracketed_root
 
 RANDOM_POLE = bracketed_root(lambda tau: tau * math.tanh(tau) - 1, 1.0, 1.5, absolute=1e-15)
@@ -52,7 +54,7 @@ def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
 
     Args:
         start: The pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
-        factors: Its shares of the trained routes, such as `foretrain.theory.pathway_race.race_factors`.
+        factors: Its shares of the trained routes, such as `foretrain.theory.race.race_factors`.
 
     Raises:
         ArgumentError: B1(0) is zero, where nothing moves.
@@ -90,7 +92,7 @@ def random_scheme(init_scale: float, factors: RaceFactors) -> Scheme:
 
     Args:
         init_scale: sigma > 0, all singular values of every matrix.
-        factors: `foretrain.theory.pathway_race.race_factors` of its P, encoders not shared between modules.
+        factors: `foretrain.theory.race.race_factors` of its P, encoders not shared between modules.
 
     Raises:
         ArgumentError: sigma is not positive.
@@ -184,19 +186,49 @@ def clock_at(schemes: Sequence[Scheme], gain: float) -> float:
     return bracketed_root(lambda clock: total(clock) - gain, low, high, relative=1e-14)
 
 
-def final_gains(
-    schemes: Sequence[Scheme], singular_values: float, input_variances: float
-) -> np.ndarray:
-    """What each scheme has learned of S/D at the end of training, shape (scheme,); they add up to S/D."""
-    target = real("singular_values", singular_values, above=0) / real(
-        "input_variances", input_variances, above=0
-    )
-    clock = clock_at(schemes, target)
+def _of_modes(function):
+    """Let a function of one mode take S and D of shape (mode,), for a result with the modes on its last axis."""
+
+    @wraps(function)
+    def of_modes(*given):
+        *given, singular, variance = given
+        if np.ndim(singular) == np.ndim(variance) == 0:
+            return function(*given, singular, variance)
+        modes = np.broadcast(singular, variance)
+        return np.stack([function(*given, *mode) for mode in modes], axis=-1)
+
+    return of_modes
+
+
+@_of_modes
+def final_gains(schemes: Sequence[Scheme], singular_values, input_variances) -> np.ndarray:
+    """The part of S/D that each scheme has learned at the end of training; the parts add up to S/D.
+
+    Args:
+        schemes: At least one.
+        singular_values: S, a number or of shape (mode,).
+        input_variances: D, likewise.
+
+    Returns:
+        Shape (scheme,) for one mode, else (scheme, mode).
+    """
+    singular = real("singular_values", singular_values, above=0)
+    clock = clock_at(schemes, singular / real("input_variances", input_variances, above=0))
     return np.array([scheme.gain(clock) for scheme in schemes])
 
 
-def half_time(schemes: Sequence[Scheme], singular_values: float, input_variances: float) -> float:
-    """Time at which the schemes together have learned half of S/D; relative error about 1e-9."""
+@_of_modes
+def half_time(schemes: Sequence[Scheme], singular_values, input_variances):
+    """Time at which the schemes together have learned half of S/D; relative error about 1e-9.
+
+    Args:
+        schemes: At least one.
+        singular_values: S, a number or of shape (mode,).
+        input_variances: D, likewise.
+
+    Returns:
+        A number for one mode, else shape (mode,).
+    """
     half = clock_at(schemes, singular_values / input_variances / 2)
     total, pole = _total(schemes), min(scheme.pole for scheme in schemes)
 
@@ -209,71 +241,29 @@ def half_time(schemes: Sequence[Scheme], singular_values: float, input_variances
     return quad(integrand, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]
 
 
-def gains(
-    schemes: Sequence[Scheme], times, singular_values: float, input_variances: float
-) -> np.ndarray:
-    """Gains along gradient flow, shape (time, scheme), at `times` that start at 0 or later and do not decrease."""
-    times = finite_array("times", times, ndim=1).astype(float)
-    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
-        raise argument_error("times", "not be negative nor decrease", "does")
-    total = _total(schemes)
+@_of_modes
+def gains(schemes: Sequence[Scheme], times, singular_values, input_variances) -> np.ndarray:
+    """Gains along gradient flow.
+
+    Args:
+        schemes: At least one, each with its own start.
+        times: From 0 on, not decreasing, shape (time,).
+        singular_values: S, a number or of shape (mode,).
+        input_variances: D, likewise.
+
+    Returns:
+        Shape (time, scheme) for one mode, else (time, scheme, mode).
+    """
+    times, total = checked_times(times), _total(schemes)
     end = clock_at(schemes, singular_values / input_variances)
 
     # The end is approached exponentially; an overshoot by the solver must not step over the pole.
-    def derivative(_, clock):
+    def velocity(clock):
         return [singular_values - input_variances * total(min(float(clock[0]), end))]
 
-    solution = solve_ivp(
-        derivative,
-        (0.0, float(times[-1]) or 1.0),  # a span of no length would never end
-        [0.0],
-        method="LSODA",
-        t_eval=np.unique(times),
-        rtol=1e-9,
-        atol=1e-9 * end,
-    )
-    clock = np.minimum(solution.y[0], end)[np.searchsorted(solution.t, times)]
+    path = flow_at(velocity, np.zeros(1), times, method="LSODA", rtol=1e-9, atol=1e-9 * end)
+    clock = np.minimum(path[:, 0], end)
     return np.array([[scheme.gain(u) for scheme in schemes] for u in clock])
-
-
-def descent(
-    start,
-    learning_rate: float,
-    steps: int,
-    singular_values,
-    input_variances,
-    factors: Sequence[RaceFactors],
-) -> tuple[np.ndarray, np.ndarray]:
-    """Euler steps of the mixed race: what descent of the whole network does from decoupled weights, to rounding.
-
-    Args:
-        start: The pair B1(0), B2(0), each of shape (scheme, mode) or what broadcasts to it.
-        learning_rate: Paper time per step.
-        steps: Number of steps.
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
-        factors: One per scheme.
-
-    Returns:
-        B1 and B2, shape (steps + 1, scheme, mode), the start included.
-    """
-    s, d = (
-        finite_array(n, v, ndim=1)
-        for n, v in (("singular_values", singular_values), ("input_variances", input_variances))
-    )
-    shape = (len(factors), s.size)
-    b1, b2 = (np.broadcast_to(np.asarray(v, float), shape) for v in start)
-    outer, hidden = (np.array([[getattr(f, n)] for f in factors]) for n in ("outer", "hidden"))
-    path = [(b1, b2)]
-    for _ in range(steps):
-        error = s - d * (b2 * b1**2).sum(0)
-        b1, b2 = (
-            b1 + learning_rate * outer * b2 * b1 * error,
-            b2 + learning_rate * hidden * b1**2 * error,
-        )
-        path.append((b1, b2))
-    first, second = zip(*path, strict=True)
-    return np.stack(first), np.stack(second)
 
 
 def _total(schemes):

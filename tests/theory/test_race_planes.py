@@ -5,9 +5,9 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.theory.mixed_race import gains, random_scheme
-from foretrain.theory.pathway_race import race_factors
-from foretrain.theory.race_from_starts import common, flow
+from foretrain.theory.race import race_factors
+from foretrain.theory.race_planes import flow, planes
+from foretrain.theory.race_schemes import gains, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.array([0.25, 0.2, 0.25])
 TIMES = np.linspace(0, 60, 31)
@@ -23,7 +23,7 @@ def test_one_domain_alone_is_the_whole_network():
     first, last = (scale * orthogonal(random, width, 3) for _ in range(2))
     hidden = scale * orthogonal(random, width, width)
     factors = race_factors(1, 1)
-    found = flow([common(first[None], hidden[None], last[None])], TIMES, S, D, [factors])
+    found = flow([planes(first[None], hidden[None], last[None])], TIMES, S, D, [factors])
 
     def velocity(_, state):
         w1, w2, w3 = np.split(state, [3 * width, 3 * width + width**2])
@@ -50,7 +50,7 @@ def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a
     for paths, size in ((4, 1.0), (16, 0.4)):
         factors = race_factors(4, paths)
         start = size * scale * factors.ratio**-0.5 * np.eye(4)
-        schemes.append(common(start[None, :, :1], size * scale * shift[None], start[None, :, 2:3]))
+        schemes.append(planes(start[None, :, :1], size * scale * shift[None], start[None, :, 2:3]))
         closed.append(random_scheme(size * scale, factors))
         shares.append(factors)
     for some in (slice(0, 1), slice(None)):
@@ -65,7 +65,7 @@ def test_a_start_a_tenth_larger_is_sooner_by_as_much():
     first, last = (orthogonal(random, 40, 3) for _ in range(2))
     hidden, at = orthogonal(random, 40, 40), []
     for scale in (0.02, 0.022):
-        start = common(scale * first[None], scale * hidden[None], scale * last[None])
+        start = planes(scale * first[None], scale * hidden[None], scale * last[None])
         times = np.linspace(0, 2.0 / scale, 500)
         gain = flow([start], times, S, D, [race_factors(1, 1)]).gain[:, 0, 0]
         at.append(np.interp(S[0] / D[0] / 2, gain, times))
@@ -76,10 +76,10 @@ def test_refuses_what_does_not_stay_on_planes_and_times_that_go_back():
     random = np.random.default_rng(2)
     first, last, hidden = (random.standard_normal((1, 30, n)) for n in (2, 2, 30))
     with pytest.raises(ArgumentError, match="`hidden` must be multiples of orthogonal matrices"):
-        common(first, hidden, last)
-    turned = common(first, orthogonal(random, 30, 30)[None], last)
+        planes(first, hidden, last)
+    turned = planes(first, orthogonal(random, 30, 30)[None], last)
     with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
         flow([turned], [1.0, 0.0], S[:2], D[:2], [race_factors(1, 1)])
-    many = common(*(np.repeat(a, 2, 0) for a in (first, orthogonal(random, 30, 30)[None], last)))
+    many = planes(*(np.repeat(a, 2, 0) for a in (first, orthogonal(random, 30, 30)[None], last)))
     with pytest.raises(ArgumentError, match="`start` must have at most one of several modules"):
         flow([many, many], [0.0, 1.0], S[:2], D[:2], [race_factors(1, 1)] * 2)

@@ -18,12 +18,14 @@ that the published figures were made with. Arguments broadcast over modes; all i
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad
 
 from foretrain.errors import argument_error, finite_array, integer, real
+from foretrain.theory.integration import checked_times, flow_at, iterate
 
 
 @dataclass(frozen=True)
@@ -104,43 +106,10 @@ def authors_time_scale(domains: int, trained_outputs: int, features: int) -> flo
     return 2 * trained_outputs * domains / integer("features", features, minimum=1)
 
 
-def velocity(state, singular_values, input_variances, factors):
-    """(dB1/dt, dB2/dt) of eqs. (13-14) at a state (B1, B2), by mode."""
-    outer_weight, hidden_weight = state
-    error = singular_values - hidden_weight * outer_weight**2 * input_variances
-    outer_rate = factors.outer * hidden_weight * outer_weight * error
-    return outer_rate, factors.hidden * outer_weight**2 * error
-
-
 def invariant(state, factors: RaceFactors):
     """C = r B1^2 - B2^2 of a state (B1, B2), conserved by the flow; a step of descent changes it by O(step^2)."""
     outer_weight, hidden_weight = state
     return factors.ratio * np.square(outer_weight) - np.square(hidden_weight)
-
-
-def weight_ratio(outer_weight, conserved, factors: RaceFactors):
-    """B2/B1 = sqrt(r - C/B1^2), exactly, while B2 is positive."""
-    return np.sqrt(factors.ratio - conserved / np.square(outer_weight))
-
-
-def loss(state, singular_values, input_variances, output_power):
-    """Half the squared error averaged over items and trained routes.
-
-    L = <|y|^2>/2 + sum over modes of [G^2 D/2 - S G] with G = B2 B1^2.
-
-    Args:
-        state: The pair B1, B2, shape (..., mode) each.
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
-        output_power: <|y|^2> over items.
-
-    Returns:
-        The loss, shape (...).
-    """
-    outer_weight, hidden_weight = state
-    gain = hidden_weight * np.square(outer_weight)
-    parts = input_variances * np.square(gain) / 2 - singular_values * gain
-    return output_power / 2 + parts.sum(axis=-1)
 
 
 def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
@@ -298,7 +267,7 @@ def flow(
 
     Args:
         start: The pair B1(0), B2(0), scalars or of shape (mode,).
-        times: Not decreasing, from the start at time 0 on, paper time, shape (time,).
+        times: Not decreasing, from 0 on, paper time, shape (time,).
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
         factors: The factors.
@@ -309,29 +278,17 @@ def flow(
     Raises:
         ArgumentError: `times` is negative or decreases, or an entry is not finite.
     """
-    times = finite_array("times", times, ndim=1).astype(np.float64)
-    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
-        raise argument_error("times", "not be negative nor decrease", "does")
-    start, singular, variance = _start(start, singular_values, input_variances)
-    modes = singular.size
-    if not times.size or times[-1] == 0:
-        outer, hidden = (np.tile(part, (times.size, 1)) for part in start)
-        return outer, hidden
+    times = checked_times(times)
+    singular, variance = _modes(singular_values, input_variances)
+    state = np.concatenate(_checked_start(start, singular.shape))
+    rates = factors.outer, factors.hidden
 
-    def derivative(_, state):
-        return np.concatenate(velocity((state[:modes], state[modes:]), singular, variance, factors))
+    def velocity(state):
+        change = _velocity(state.reshape(2, 1, -1), singular, variance, *rates)
+        return np.concatenate(change, axis=None)
 
-    solution = solve_ivp(
-        derivative,
-        (0.0, times[-1]),
-        np.concatenate(start),
-        method="DOP853",
-        t_eval=np.unique(times),
-        rtol=1e-12,
-        atol=1e-14,
-    )
-    path = solution.y.T[np.searchsorted(solution.t, times)]
-    return path[:, :modes], path[:, modes:]
+    path = flow_at(velocity, state, times, method="DOP853", rtol=1e-12, atol=1e-14)
+    return path[:, : singular.size], path[:, singular.size :]
 
 
 def descent(
@@ -340,49 +297,59 @@ def descent(
     steps: int,
     singular_values,
     input_variances,
-    factors: RaceFactors,
+    factors: RaceFactors | Sequence[RaceFactors],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient descent of the reduced loss: Euler steps of eqs. (13-14), vectorised over modes.
+    """Gradient descent of the reduced loss: Euler steps of eqs. (13-14) and (16-17).
 
     From decoupled weights this is what full-batch descent of the whole network does, to rounding.
 
     Args:
-        start: The pair B1(0), B2(0), scalars or of shape (mode,).
+        start: The pair B1(0), B2(0), scalars or of shape (mode,); for several schemes what broadcasts to (scheme, mode).
         learning_rate: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
         steps: Number of steps, at least 0.
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
-        factors: The factors.
+        factors: The factors, or one for each of several schemes.
 
     Returns:
-        B1 and B2, shape (steps + 1, mode), the start included.
+        B1 and B2, shape (steps + 1, mode) or (steps + 1, scheme, mode), the start included.
 
     Raises:
         ArgumentError: a number is out of range or not finite.
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)
-    start, singular, variance = _start(start, singular_values, input_variances)
-    path = np.empty((steps + 1, 2, singular.size))
-    path[0] = start
-    for step in range(steps):
-        path[step + 1] = path[step] + learning_rate * np.stack(
-            velocity((path[step, 0], path[step, 1]), singular, variance, factors)
-        )
-    return path[:, 0], path[:, 1]
+    singular, variance = _modes(singular_values, input_variances)
+    alone = isinstance(factors, RaceFactors)
+    schemes = [factors] if alone else factors
+    rates = learning_rate * np.array([(one.outer, one.hidden) for one in schemes]).T[..., None]
+
+    def step(state):
+        change = _velocity(state, singular, variance, *rates)
+        return tuple(now + by for now, by in zip(state, change, strict=True))
+
+    state = tuple(_checked_start(start, (len(schemes), singular.size)))
+    outer, hidden = (np.stack(path) for path in zip(*iterate(step, state, steps), strict=True))
+    return (outer[:, 0], hidden[:, 0]) if alone else (outer, hidden)
 
 
-def _start(start, singular_values, input_variances):
-    singular = finite_array("singular_values", singular_values, ndim=1).astype(np.float64)
-    variance = finite_array("input_variances", input_variances, ndim=1).astype(np.float64)
+def _velocity(state, singular, variance, outer_rate, hidden_rate):
+    """(dB1/dt, dB2/dt) at (B1, B2), shape (scheme, mode) each; the outputs of the schemes add up."""
+    outer, hidden = state
+    error = singular - (hidden * outer**2).sum(0) * variance
+    return outer_rate * hidden * outer * error, hidden_rate * outer**2 * error
+
+
+def _modes(singular_values, input_variances):
+    singular = finite_array("singular_values", singular_values, ndim=1).astype(float)
+    variance = finite_array("input_variances", input_variances, ndim=1).astype(float)
     if variance.shape != singular.shape:
-        raise argument_error(
-            "input_variances",
-            f"have one value per singular value ({singular.size})",
-            f"has {variance.size}",
-        )
-    start = [
-        np.broadcast_to(finite_array(name, value).astype(np.float64), singular.shape)
-        for name, value in zip(("start[0]", "start[1]"), start, strict=True)
-    ]
-    return start, singular, variance
+        rule = f"have one value per singular value ({singular.size})"
+        raise argument_error("input_variances", rule, f"has {variance.size}")
+    return singular, variance
+
+
+def _checked_start(start, shape):
+    outer, hidden = start
+    values = ("start[0]", outer), ("start[1]", hidden)
+    return [np.broadcast_to(finite_array(*one).astype(float), shape) for one in values]

@@ -3,18 +3,17 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.theory.mixed_race import (
+from foretrain.theory.race import RaceFactors, descent, flow, half_learning_time, race_factors
+from foretrain.theory.race_schemes import (
     RANDOM_POLE,
     clock_at,
     decoupled_scheme,
-    descent,
     final_gains,
     gains,
     half_time,
     random_growth,
     random_scheme,
 )
-from foretrain.theory.pathway_race import RaceFactors, flow, half_learning_time, race_factors
 
 S, D = 3.4, 0.25
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array, integer, real
+from foretrain.theory.integration import iterate
 
 
 @dataclass(frozen=True)
-class RoutingReduction:
+class Routes:
     """Strengths along Euler steps; axes of several starts, if any, follow ``step``.
 
     Domains that are trained alike and start alike stay alike: one of each kind is kept.
@@ -29,7 +30,7 @@ class RoutingReduction:
         decoders: B3, shape (step, ..., output_kind, mode).
         input_kind: Kind of each input domain, shape (input_domain,).
         output_kind: Kind of each output domain, shape (output_domain,).
-        share: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
+        fraction: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
         singular_values: S, shape (mode,).
         input_variances: D, shape (mode,).
     """
@@ -39,13 +40,13 @@ class RoutingReduction:
     decoders: np.ndarray
     input_kind: np.ndarray
     output_kind: np.ndarray
-    share: np.ndarray
+    fraction: np.ndarray
     singular_values: np.ndarray
     input_variances: np.ndarray
 
     def loss(self) -> np.ndarray:
         """Mean error of the trained routes without the residual, shape (step, ...)."""
-        return (self._kind_error() * self.share).sum((-2, -1))
+        return (self._kind_error() * self.fraction).sum((-2, -1))
 
     def pair_error(self) -> np.ndarray:
         """Error of every route without the residual, shape (step, ..., input_domain, output_domain)."""
@@ -74,7 +75,7 @@ def descent(
     trained_pairs,
     *,
     every: int = 1,
-) -> RoutingReduction:
+) -> Routes:
     """Euler steps of the reduction: exactly what gradient descent of the full network does from a decoupled start.
 
     Args:
@@ -100,55 +101,31 @@ def descent(
     pairs = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
     rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)
-    stride = integer("every", every, minimum=1)
+    every = integer("every", every, minimum=1)
     start = finite_array("start", start).astype(float)[..., None]
     if not (start > 0).all():
         raise argument_error("start", "be greater than 0", f"is {start.min():g}")
     if len(np.unique(pairs.sum(1))) == len(np.unique(pairs.sum(0))) == 1:
-        share, counts = np.ones((1, 1)), pairs.shape
+        fraction, counts = np.ones((1, 1)), pairs.shape
         input_kind, output_kind = (np.zeros(size, int) for size in pairs.shape)
     else:
-        share, counts = pairs / pairs.sum(), (1, 1)
+        fraction, counts = pairs / pairs.sum(), (1, 1)
         input_kind, output_kind = (np.arange(size) for size in pairs.shape)
     b2 = np.broadcast_to(start, (*start.shape[:-1], len(s))).copy()
-    b1 = np.repeat(b2[..., None, :], share.shape[0], axis=-2)
-    b3 = np.repeat(b2[..., None, :], share.shape[1], axis=-2)
-    stored = []
-    for step in range(steps + 1):
-        if step % stride == 0:
-            stored.append((b1, b2, b3))
+    b1 = np.repeat(b2[..., None, :], fraction.shape[0], axis=-2)
+    b3 = np.repeat(b2[..., None, :], fraction.shape[1], axis=-2)
+
+    def step(state):
+        b1, b2, b3 = state
         left, right, middle = b1[..., :, None, :], b3[..., None, :, :], b2[..., None, :]
-        error = share[:, :, None] * (s - right * middle[..., None, :] * left * d)
+        error = fraction[:, :, None] * (s - right * middle[..., None, :] * left * d)
         pulled = error * right
-        new_b1 = b1 + rate / counts[0] * pulled.sum(-2) * middle
-        new_b3 = b3 + rate / counts[1] * (error * left).sum(-3) * middle
-        b2 = b2 + rate * (pulled * left).sum((-3, -2))
-        b1, b3 = new_b1, new_b3
-    encoders, hidden, decoders = (np.stack(values) for values in zip(*stored, strict=True))
-    return RoutingReduction(
-        encoders,
-        hidden,
-        decoders,
-        input_kind,
-        output_kind,
-        share,
-        singular_values=s,
-        input_variances=d,
-    )
+        return (
+            b1 + rate / counts[0] * pulled.sum(-2) * middle,
+            b2 + rate * (pulled * left).sum((-3, -2)),
+            b3 + rate / counts[1] * (error * left).sum(-3) * middle,
+        )
 
-
-def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
-    """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains.
-
-    Args:
-        input_modes: V of every domain, shape (item, mode).
-        power: B1^2, shape (mode,).
-        cosine: Between the encoder vectors of two domains, shape (mode,) or a number.
-        domains: M.
-
-    Returns:
-        Shape (domains x item, domains x item), ordered by domain, then item.
-    """
-    within, across = ((input_modes * values) @ input_modes.T for values in (power, power * cosine))
-    same = np.eye(domains)
-    return np.kron(same, within) + np.kron(1 - same, across)
+    stored = iterate(step, (b1, b2, b3), steps, every)
+    layers = (np.stack(values) for values in zip(*stored, strict=True))
+    return Routes(*layers, input_kind, output_kind, fraction, s, d)

@@ -3,11 +3,11 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.quantities.representation import cross_domain_similarity
+from foretrain.tasks.domains import hierarchy_task
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory import routing_from_random
-from foretrain.theory.mixed_race import clock_at, random_growth, random_scheme
-from foretrain.theory.pathway_race import routing_factors
-from foretrain.theory.routing_from_random import (
+from foretrain.theory import race_parts
+from foretrain.theory.race import routing_factors
+from foretrain.theory.race_parts import (
     domain_similarity,
     from_random,
     parts_loss,
@@ -16,7 +16,9 @@ from foretrain.theory.routing_from_random import (
     parts_similarity,
     race_gains,
     race_loss,
+    similarity,
 )
+from foretrain.theory.race_schemes import clock_at, random_growth, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
@@ -39,7 +41,7 @@ def test_starts_with_all_singular_values_at_the_scale_and_ends_at_the_solution()
 def test_the_clock_is_that_of_the_race():
     for gain in (0.3, 3.0, 13.0):
         clock = clock_at([random_scheme(0.2, routing_factors(7))], gain)
-        found = routing_from_random._tau(np.array(gain), 0.2, 7)
+        found = race_parts._tau(np.array(gain), 0.2, 7)
         assert float(found) == pytest.approx(clock * 0.2 / 7, rel=1e-9)
 
 
@@ -47,10 +49,10 @@ def test_the_clock_is_that_of_the_race():
 def test_vectorised_growth_is_the_matrix_of_the_race(tau):
     n = random_growth(tau)
     values = np.linalg.eigvalsh(n)
-    assert routing_from_random._squared_norm(tau) == pytest.approx((n**2).sum())
-    assert routing_from_random._larger_eigenvalue(tau) == pytest.approx(values[-1])
+    assert race_parts._squared_norm(tau) == pytest.approx((n**2).sum())
+    assert race_parts._larger_eigenvalue(tau) == pytest.approx(values[-1])
     rate = np.trace(n @ (n @ n - np.diag([0.0, 1.0])))
-    assert routing_from_random._growth_rate(tau) == pytest.approx(rate)
+    assert race_parts._growth_rate(tau) == pytest.approx(rate)
 
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
@@ -161,3 +163,16 @@ def test_trained_networks_share_as_much_as_predicted(domains, outputs, tmp_path)
     assert claims["shared.corrected"].measured == pytest.approx(
         claims["shared.corrected"].predicted, abs=1e-2
     )
+
+
+@pytest.mark.parametrize("cosine", [1.0, np.array([0.9, 0.5, 0.2, 0.0])])
+def test_similarity_is_the_gram_matrix_of_what_encoders_make_of_the_items(cosine):
+    task, domains, hidden = hierarchy_task((6.0, 4.0, 3.0)), 3, 40
+    modes, strength = task.input_modes[0], np.array([1.5, 1.2, 0.9, 0.9])
+    frame = np.linalg.qr(np.random.default_rng(0).normal(size=(hidden, hidden)))[0]
+    shared, *own = np.split(frame[:, : 4 * (domains + 1)], domains + 1, axis=1)
+    # Vectors of a part in common and one of their own: any two domains are at this cosine in every mode.
+    encoders = [np.sqrt(cosine) * shared + np.sqrt(1 - cosine) * one for one in own]
+    activity = np.concatenate([one * strength @ modes.T for one in encoders], axis=1)
+    found = similarity(modes, strength**2, cosine, domains)
+    np.testing.assert_allclose(found, activity.T @ activity, atol=1e-12)

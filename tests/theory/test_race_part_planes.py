@@ -8,8 +8,8 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.networks.routing_start import orthogonal_stack
 from foretrain.tasks.masks import circulant, random_rows
-from foretrain.theory.routing_from_random import from_random
-from foretrain.theory.routing_from_start import Parted, flow, parted
+from foretrain.theory.race_parts import from_random
+from foretrain.theory.race_planes import Planes, part_flow, part_planes
 
 S, D, SCALE, WIDTH = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25), 0.2, 48
 TIMES = np.arange(0, 60.0, 0.6)
@@ -62,8 +62,8 @@ def left(found, outputs):
 
 @pytest.mark.parametrize("outputs", LAYERS)
 def test_layers_grow_as_their_own_start_says(outputs):
-    own = parted(*start(), circulant(6, outputs))
-    found = flow(own, TIMES, S, D)
+    own = part_planes(*start(), circulant(6, outputs))
+    found = part_flow(own, TIMES, S, D)
     assert left(found.singular_values, outputs) < 1 - LAYERS[outputs]
     np.testing.assert_allclose(found.singular_values[0], SCALE)
     np.testing.assert_allclose(found.gain[-1], S / D, rtol=1e-3)
@@ -71,16 +71,16 @@ def test_layers_grow_as_their_own_start_says(outputs):
         found.imbalances, found.imbalances[:1].repeat(len(TIMES), 0), atol=1e-3
     )
     # Another start, every part at the pace of the mean, or the hidden matrix turned around.
-    others = parted(*start(1), circulant(6, outputs))
-    turned = parted(start()[0], start()[1].T, start()[2], circulant(6, outputs))
-    for wrong in (others, Parted(own.planes, np.ones(6)), turned):
-        assert left(flow(wrong, TIMES, S, D).singular_values, outputs) > 0.2
+    others = part_planes(*start(1), circulant(6, outputs))
+    turned = part_planes(start()[0], start()[1].T, start()[2], circulant(6, outputs))
+    for wrong in (others, Planes(own.encoders, own.hidden, own.decoders, np.ones(6)), turned):
+        assert left(part_flow(wrong, TIMES, S, D).singular_values, outputs) > 0.2
 
 
 def test_refuses_what_has_no_such_race():
     with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular"):
-        parted(*start(), random_rows(6, 3, np.random.default_rng(1)))
+        part_planes(*start(), random_rows(6, 3, np.random.default_rng(1)))
     with pytest.raises(ArgumentError, match="`hidden` must be multiples of orthogonal matrices"):
-        parted(start()[0], np.diag(np.arange(1.0, 1 + WIDTH)), start()[2], circulant(6, 4))
+        part_planes(start()[0], np.diag(np.arange(1.0, 1 + WIDTH)), start()[2], circulant(6, 4))
     with pytest.raises(ArgumentError, match="`times` must not be negative"):
-        flow(parted(*start(), circulant(6, 4)), TIMES[::-1], S, D)
+        part_flow(part_planes(*start(), circulant(6, 4)), TIMES[::-1], S, D)

@@ -1,0 +1,94 @@
+"""The loops that flows and descents share: checked times, flows at given times, steps with a stride, crossings of a level."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.integrate import RK45, solve_ivp
+
+from foretrain.errors import argument_error, finite_array
+
+
+def checked_times(times, *, ordered: bool = True) -> np.ndarray:
+    """Return times as float64, shape (time,), or raise `ArgumentError`: below 0, or, if `ordered`, decreasing."""
+    times = finite_array("times", times, ndim=1).astype(float)
+    if ordered and times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
+        raise argument_error("times", "not be negative nor decrease", "does")
+    if times.size and times.min() < 0:
+        raise argument_error("times", "not be negative", f"has {times.min():g}")
+    return times
+
+
+def flow_at(velocity: Callable, state: np.ndarray, times: np.ndarray, **how) -> np.ndarray:
+    """Integrate a flow from time 0 with `scipy.integrate.solve_ivp`.
+
+    Args:
+        velocity: Derivative of a state, as a function of the state.
+        state: At time 0, shape (number,).
+        times: Of `checked_times`; several may be equal.
+        how: Options of `solve_ivp`.
+
+    Returns:
+        States at the times, shape (time, number).
+    """
+    if not times.size or times[-1] == 0:
+        return np.tile(state, (times.size, 1))
+    stops = np.unique(times)
+    solution = solve_ivp(lambda _, now: velocity(now), (0.0, times[-1]), state, t_eval=stops, **how)
+    return solution.y.T[np.searchsorted(solution.t, times)]
+
+
+def observed_flow(
+    velocity: Callable, state: np.ndarray, times: np.ndarray, observe: Callable, *, relative: float
+) -> list:
+    """Integrate a flow of many numbers, of which few are kept (Runge-Kutta of order 5, absolute tolerance 1e-8).
+
+    Args:
+        velocity: Derivative of a state, as a function of the state.
+        state: At time 0, shape (number,).
+        times: Of `checked_times`.
+        observe: Function of a state: what is kept of it.
+        relative: Relative tolerance.
+
+    Returns:
+        What is kept, one entry per time.
+    """
+    kept = [observe(state)] * int((times == 0).sum())
+    if len(kept) < len(times):
+        end = float(times[-1])
+        solver = RK45(lambda _, now: velocity(now), 0.0, state, end, rtol=relative, atol=1e-8)
+        while len(kept) < len(times):
+            solver.step()
+            between = solver.dense_output()
+            passed = np.searchsorted(times, solver.t, side="right")
+            kept += [observe(between(time)) for time in times[len(kept) : passed]]
+    return kept
+
+
+def iterate(step: Callable, state: Any, steps: int, every: int = 1) -> Iterator[Any]:
+    """Yield the states after 0, `every`, 2 `every`, .. up to `steps` steps; `step` makes the next state of a state."""
+    yield state
+    for count in range(1, steps // every * every + 1):
+        state = step(state)
+        if count % every == 0:
+            yield state
+
+
+def crossing_times(times: np.ndarray, values: np.ndarray, level) -> np.ndarray:
+    """First time at which values reach a level, between stored times by a straight line.
+
+    Args:
+        times: Ascending, shape (time,).
+        values: Shape (time, ...).
+        level: A number, or an array that broadcasts to the later axes.
+
+    Returns:
+        Shape (...); nan where the level is not reached.
+    """
+    reached = values >= level
+    after = reached.argmax(0)
+    before = np.maximum(after - 1, 0)
+    low, high = (np.take_along_axis(values, at[None], 0)[0] for at in (before, after))
+    fraction = np.where(high > low, (level - low) / np.where(high > low, high - low, 1.0), 0.0)
+    crossing = times[before] + fraction * (times[after] - times[before])
+    return np.where(reached.any(0), crossing, np.nan)

@@ -47,7 +47,9 @@ DIFFERS: dict[str, str] = {
     "deep-linear-coefficients/*": "the library's Langevin dynamics in place of Hamiltonian paths",
 }
 # Claims of before that were merged into another or deleted, with the reason.
-DROPPED: dict[str, str] = {}
+DROPPED: dict[str, str] = {
+    "one-mode/half-time": "closed-form judges the same curve at all times",
+}
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}
 # Variables of runs and theory of before, as "study/variable", to those of now.

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,8 +18,9 @@ from foretrain.errors import ArgumentError, FolderError
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
 from foretrain.plans.study import StudyError
+from foretrain.quantities.cell import Cell
 from foretrain.results.journal import scan
-from foretrain.study import Program, Run, declare, define, generator, parameter, sentence
+from foretrain.study import Grid, Program, Run, claim, declare, define, generator, parameter
 
 SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
@@ -55,15 +55,14 @@ def test_the_template_runs_and_holds(mine, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_the_order_of_the_template_is_told_only_where_it_was_seen(mine):
-    part = catalogue.load(mine).part("study")
-    assert part is not None
+def test_the_order_of_the_template_is_that_of_the_times(mine):
+    study = catalogue.load(mine)
     rising = np.linspace(0, 1, 9)[:, None] * [4.0, 2.0, 1.0]
-    never = np.minimum(rising, [9.0, 0.1, 0.1])
-    seen = np.stack([rising, rising[:, ::-1], rising * [1, 0, 1], never, 9 + rising])
-    data = xr.Dataset({"strength": (("seed", "step", "mode"), seen)})
-    told = part["larger_first"].quantity(SimpleNamespace(simulation=data)).values
-    np.testing.assert_array_equal(told, [1, 0, 0, np.nan, np.nan])
+    seen = np.stack([rising, rising[:, ::-1], rising * [1, 0, 1]])
+    coords = {"step": np.arange(9), "time": ("step", np.arange(9.0))}
+    data = xr.Dataset({"strength": (("seed", "step", "mode"), seen)}, coords)
+    order = study.sentences[-1].quantity(Cell(Grid(study.Parameters(), seeds=3, simulation=data)))
+    np.testing.assert_array_equal(order, [True, False, False])
 
 
 @pytest.mark.slow
@@ -89,12 +88,14 @@ def test_a_file_runs_from_the_command_line_with_axes_and_is_found_done(mine, tmp
 def test_a_folder_runs_with_its_parts_in_files_that_import_each_other(mine, tmp_path):
     folder = tmp_path / "autoencoder"
     folder.mkdir()
-    head, claims = mine.read_text().split("\n\n@sentence(", 1)
+    head, claims = mine.read_text().split("\nCLAIMS = [", 1)
+    claims, figures = claims.split("\nFIGURES = {", 1)
+    imports = "from foretrain.study import claim, figure, half_time, panel\n"
     (folder / "study.py").write_text(head + "\n")
     (folder / "claims.py").write_text(
-        "import numpy as np\n\nfrom foretrain.study import Exact, PerSeed, sentence\n"
-        "from .study import SOURCE, VARIANCES\n\n\n@sentence(" + claims
+        f"{imports}from .study import SOURCE, VARIANCES\n\nCLAIMS = [{claims}\n"
     )
+    (folder / "figures.py").write_text(f"{imports}\nFIGURES = {{{figures}")
     (folder / "helper.py").write_text("raise RuntimeError('nobody asks for this')\n")
     result = foretrain.run(folder, out=tmp_path / "out", **SMALL)
     assert [claim.id for claim in result.claims] == ["closed-form", "larger-first"]
@@ -209,9 +210,9 @@ def test_a_mended_program_is_trained_without_being_asked_to(mine, tmp_path):
         ("class Parameters(Training):", "class Params(Training):", "must define `Parameters`"),
         ('"strength": jnp.diagonal(passed_on(weights))', '"force": jnp.zeros(3)', "`force` is not declared"),
         ('"strength": jnp.diagonal(passed_on(weights))', '"strength": jnp.zeros(())', "must have dims"),
-        ("    predicted=1,\n    allowed=(0.5, 1),", "    predicted=2,\n    allowed=(0.5, 1),", "its own prediction"),
-        ("allowed=(0.5, 1)", "allowed=(-np.inf, np.inf)", "whole line"),
-        ("allowed=lambda cell: (0, 2 *", "allowed=lambda cell: (1, 2 *", "low <= high"),
+        ("        near=1,\n        inside=(0.5, 1),", "        near=2,\n        inside=(0.5, 1),", "its own prediction"),
+        ("inside=(0.5, 1)", "inside=(-np.inf, np.inf)", "whole line"),
+        ("inside=lambda c: (0, 2 *", "inside=lambda c: (1, 2 *", "low <= high"),
         ("        return first, first.T", "        return first", "line"),
         ("(p.hidden_width, 3)", "(p.hidden_width + seed.number, 3)", "one shape in all seeds"),
         ('return {"strength": strength, "loss"', 'return {"force": strength, "power"', "not declared"),
@@ -279,7 +280,7 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
 def test_what_only_looks_at_runs_is_no_other_code(mine):
     before = catalogue.load(mine).code
     edited(mine, "Components of larger variance", "Larger components")
-    edited(mine, '"""What is drawn for one run', '"""Drawn for one run')
+    edited(mine, '"""Draw for one run', '"""Give one run')
     assert catalogue.load(mine).code == before
 
 
@@ -289,7 +290,7 @@ def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_coun
     foretrain.run(mine, out=out, **SMALL)
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["remarks"], len(summary["looks"])) == ([], 1)
-    edited(mine, "allowed=(0.5, 1)", "allowed=(0.1, 1)")
+    edited(mine, "inside=(0.5, 1)", "inside=(0.1, 1)")
     foretrain.run(mine, out=out, **{**SMALL, "seeds": 4})
     summary = json.loads((out / "summary.json").read_text())
     assert summary["remarks"][0].endswith("not fixed before it: larger-first.")
@@ -309,14 +310,14 @@ def test_a_claim_carries_its_preset_and_where_it_was_looked_at(mine, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("    predicted=1,\n", "    predicted=1,\n    where=True,\n", "`where` must be a function"),
+        ("        near=1,\n", "        near=1,\n        where=True,\n", "`where` must be a function"),
         (
-            "    predicted=1,\n",
-            "    predicted=1,\n    where=lambda cell: cell.simulation['loss'].min() < 1,\n",
+            "        near=1,\n",
+            "        near=1,\n        where=lambda cell: cell.simulation['loss'].min() < 1,\n",
             "cannot look at what was trained",
         ),
-        ("    predicted=1,\n", "    predicted=1,\n    over='rates',\n", "names `rates`"),
-        ("    predicted=1,\n", "    predicted=1,\n    corrects='nothing',\n", "names `nothing`"),
+        ("        near=1,\n", "        near=1,\n        along='rates',\n", "names `rates`"),
+        ("        near=1,\n", "        near=1,\n        corrects='nothing',\n", "names `nothing`"),
         ("    strength = 1 / (1", "    return {'strength': 'much'}\n    strength = 1 / (1", "real numbers"),
         ("    strength = 1 / (1", "    return {'loss': [[1], [2, 3]]}\n    strength = 1 / (1", "real numbers"),
         ('{"strength": strength, "loss"', '{"strength": strength[:, :2], "loss"', "as long along `mode`"),
@@ -336,12 +337,12 @@ def test_what_a_sentence_or_a_theory_cannot_be_is_one_line_of_check(mine, old, n
 
 
 def test_what_a_sentence_allows_is_only_asked_where_it_speaks(mine):
-    edited(mine, "    allowed=(0.5, 1),\n", "    allowed=lambda cell: (1, 0),\n")
+    edited(mine, "        inside=(0.5, 1),\n", "        inside=lambda cell: (1, 0),\n")
     assert "low <= high" in check(mine)[0]
     edited(
         mine,
-        "    predicted=1,\n",
-        "    predicted=1,\n    where=lambda cell: cell.parameters.steps < 5,\n",
+        "        near=1,\n",
+        "        near=1,\n        where=lambda cell: cell.parameters.steps < 5,\n",
     )
     assert check(mine) == []
 
@@ -356,7 +357,9 @@ def test_a_theory_that_is_no_array_of_numbers_costs_the_theory_and_not_the_resul
 
 def test_what_needs_several_values_of_a_swept_axis_is_no_mistake_at_one_but_a_look_at_runs_is(mine):
     gap = "lambda cell: (0, np.diff(cell.values('init_scale')).min())"
-    edited(mine, "    allowed=(0.5, 1),\n", f"    allowed={gap},\n    over='init_scale',\n")
+    edited(
+        mine, "        inside=(0.5, 1),\n", f"        inside={gap},\n        along='init_scale',\n"
+    )
     assert "zero-size array" in check(mine)[0]
     edited(
         mine,
@@ -380,14 +383,10 @@ def test_a_theory_may_be_padded_behind_what_the_program_observes(mine):
     assert "as long along `mode` as what the program observes, 3, but is 4" in check(mine)[0]
 
 
-def test_one_sentence_needs_no_list_around_it_and_what_is_none_is_refused():
-    @sentence("A.", source="s", allowed=(0, 1), why="w")
-    def low(cell):
-        return None
-
+def test_claims_are_rows_and_what_is_none_is_refused():
+    low = claim("low", "A.", lambda c: None, inside=(0, 1), why="w")
     parts = {"Parameters": Run, "program": lambda p: None}
-    assert define("mine", sentences=low, **parts).sentences == (low,)
-    assert define("mine", sentences=[low], **parts).sentences == (low,)
-    for wrong in (3, [low, lambda cell: None], "low"):
-        with pytest.raises(StudyError, match="`sentences` must hold sentences only"):
-            define("mine", sentences=wrong, **parts)
+    assert define("mine", CLAIMS=[low], **parts).sentences == (low,)
+    for wrong in ([3], [low, lambda c: None], "low"):
+        with pytest.raises(StudyError, match=r"must hold rows made by `claim\(...\)`"):
+            _ = define("mine", CLAIMS=wrong, **parts).sentences

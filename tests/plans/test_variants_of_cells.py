@@ -9,20 +9,20 @@ from foretrain.plans.parameters import rules
 
 
 def twins(parameters):
-    if parameters.optimizer == "adam":
+    if parameters.singular_value == 3.0:
         return {}
-    late = {"late": {"steps": 7}} if parameters.optimizer == "momentum" else {}
-    seeds = 2 if parameters.optimizer == "sgd" else 3
+    late = {"late": {"steps": 7}} if parameters.singular_value == 4.0 else {}
+    seeds = 2 if parameters.singular_value == 1.0 else 3
     return {**late, "twin": {"init_scale": 0.2, "seeds": seeds}}
 
 
-def make(monkeypatch, optimizers, seeds=4):
+def make(monkeypatch, values, seeds=4):
     monkeypatch.setitem(catalogue.load("one-mode").part("study"), "variants", twins)
-    return plan.make_plan("one-mode", {"optimizer": optimizers}, seeds=seeds)
+    return plan.make_plan("one-mode", {"singular_value": values}, seeds=seeds)
 
 
 def test_variants_are_those_of_any_cell_and_cells_without_one_are_skipped(monkeypatch):
-    swept = make(monkeypatch, ("adam", "sgd", "momentum"))
+    swept = make(monkeypatch, (3.0, 1.0, 4.0))
     assert plan.variants(swept) == ["", "twin", "late"]
     assert [plan.variant_seeds(swept, name) for name in plan.variants(swept)] == [4, 3, 4]
     places = Counter(place[0] for place, _ in plan.grid(swept, "twin"))
@@ -33,15 +33,15 @@ def test_variants_are_those_of_any_cell_and_cells_without_one_are_skipped(monkey
 
 
 def test_a_variant_is_run_for_no_more_seeds_than_the_plan_has(monkeypatch):
-    alone = make(monkeypatch, "sgd", seeds=1)
+    alone = make(monkeypatch, 1.0, seeds=1)
     assert plan.variants(alone) == ["", "twin"]
     assert plan.variant_seeds(alone, "twin") == 1
     assert len(list(plan.grid(alone, "twin"))) == 1
 
 
 def test_runs_of_a_variant_are_the_same_in_a_cell_alone_and_in_a_sweep(monkeypatch):
-    alone = {run.identity for run in plan.runs(make(monkeypatch, "sgd"))}
-    swept = {run.identity for run in plan.runs(make(monkeypatch, ("adam", "sgd")))}
+    alone = {run.identity for run in plan.runs(make(monkeypatch, 1.0))}
+    swept = {run.identity for run in plan.runs(make(monkeypatch, (3.0, 1.0)))}
     assert alone < swept
 
 

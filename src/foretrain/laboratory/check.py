@@ -18,6 +18,8 @@ from foretrain.plans.parameters import clean, rules
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study, StudyError
+from foretrain.quantities.cell import Cell
+from foretrain.quantities.measured import NotApplicable
 from foretrain.streams import Seed
 from foretrain.vocabulary import lookup, own_words
 
@@ -139,11 +141,11 @@ def _no_runs(plan) -> Grid:
 
 def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
     """Raise where a sentence that speaks of a cell allows or predicts there what cannot be judged."""
-    laid = cell.along(*said.along).blind()
+    laid = Cell(cell.along(*said.along)).blind()
     try:
         if said.where is None or said.where(laid):
             said.fixed(laid)
-    except (KeyError, IndexError):
+    except (KeyError, IndexError, NotApplicable):
         return  # what it takes from the theory is only there where the theory of the whole grid is
     except WithheldError:
         raise

@@ -1,10 +1,8 @@
 """A study from functions, as a notebook has them: ``define("mine", Parameters=Parameters, program=program)``."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from foretrain.claims.sentence import Sentence
 from foretrain.plans.study import Card, Study, StudyError
 
 
@@ -15,15 +13,13 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
         name: Its name.
         Parameters: A frozen dataclass of `parameter` fields.
         **parts: Whatever else a study may define, under the same names, ``program``, ``measure`` or ``posterior`` among
-            them; ``sentences`` is one of them or a list.
+            them.
 
     Raises:
-        StudyError: nothing says what a run does, a part has a name that no study knows, or something else stands among
-            the sentences.
+        StudyError: nothing says what a run does, or a part has a name that no study knows.
     """
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
-    sentences = _sentences(parts.pop("sentences", ()))
     unknown = set(parts) - _PARTS
     if unknown:
         raise StudyError(
@@ -32,7 +28,6 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
     if not _WORK & parts.keys():
         raise StudyError("A study must have a part `program`, `measure` or `posterior`.")
     names = {"Parameters": Parameters, **parts}
-    names |= {f"sentence_{number}": said for number, said in enumerate(sentences)}
     card = Card(
         name.replace("_", "-"),
         next(iter((Parameters.__doc__ or "").splitlines()), ""),
@@ -43,17 +38,8 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
     return Study(card, lambda role: names if role == "study" else None)
 
 
-def _sentences(given: Any) -> list[Sentence]:
-    found = list(given) if isinstance(given, Iterable) else [given]
-    for one in found:
-        if not isinstance(one, Sentence):
-            got = "a function. Put @sentence(...) over it" if callable(one) else f"{one!r}"
-            raise StudyError(f"`sentences` must hold sentences only, but holds {got}.")
-    return found
-
-
 _WORK = {"program", "measure", "posterior"}
 _PARTS = _WORK | set(
     "SOURCE COST REFERENCES AXES PRESETS CONDITIONAL_DEFAULTS SEEDS REVISION check variants estimate labels time inputs "
-    "shared predict fit draw SHOWS".split()
+    "shared predict fit CLAIMS FIGURES".split()
 )

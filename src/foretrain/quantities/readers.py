@@ -60,6 +60,11 @@ def crossing(values: xr.DataArray, level: xr.DataArray | float, time: str = "tim
     return values.isel(step=0, drop=True).transpose(*curves.dims[:-1]).copy(data=times)
 
 
+def half_time(values: xr.DataArray, final: xr.DataArray | float) -> xr.DataArray:
+    """Return when a rising curve first reaches half of its final value, as `crossing`."""
+    return crossing(values, final / 2)
+
+
 def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
     """Return the deviation from what is expected, over the largest size of that."""
     return (values - expected) / np.abs(expected).max()

@@ -12,6 +12,7 @@ from foretrain.words import (
     interval,
     laid,
     number,
+    span,
 )
 
 
@@ -126,3 +127,17 @@ def test_any_text_can_be_encoded_and_steers_no_terminal(text, encoding):
     shown.encode(encoding)  # does not raise
     assert "\x1b" not in shown
     assert encodable(shown, encoding) == shown
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([0.2, 0.05, 0.1], "0.05 to 0.2 (3 values)"),
+        ([0.07874508123, 1.2], "0.07875 to 1.2 (2 values)"),
+        ([0.1234561, 0.1234562], "0.1234561 to 0.1234562 (2 values)"),
+        (["dense", "random"], "dense, random"),
+        ([3], "3"),
+    ],
+)
+def test_an_axis_is_told_by_its_smallest_and_largest_value(values, text):
+    assert span(values) == text

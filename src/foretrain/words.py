@@ -91,9 +91,15 @@ def digits_to_tell_apart(*values, fewest: int = _DIGITS) -> int:
 def span(values: Sequence) -> str:
     """The values of an axis in brief: "0.05 to 0.2 (3 values)", or the texts themselves."""
     if len(values) > 1 and all(type(value) in (int, float) for value in values):
-        ends = [number(end, digits_to_tell_apart(*values)) for end in (min(values), max(values))]
-        return f"{ends[0]} to {ends[1]} ({len(values)} values)"
-    return ", ".join(number(value) for value in values)
+        low, *_, high = told_apart(sorted(values))
+        return f"{low} to {high} ({len(values)} values)"
+    return ", ".join(told_apart(values))
+
+
+def told_apart(values: Sequence) -> list[str]:
+    """The values of an axis as texts, of numbers four digits, or as many as tell them apart."""
+    digits = digits_to_tell_apart(*(value for value in values if isinstance(value, float)))
+    return [number(value, digits) for value in values]
 
 
 def count(amount: int, singular: str, plural: str = "") -> str:
@@ -253,6 +259,11 @@ def _fitting(character: str, encoding: str) -> str:
 def cell_label(values: Mapping[str, Any]) -> str:
     """A cell of a grid in words, such as ``init_scale=0.2, rank=3``; two different cells never read alike."""
     return ", ".join(f"{name}={value_text(value)}" for name, value in values.items())
+
+
+def cell_words(values: Mapping[str, Any]) -> str:
+    """A cell of a grid for titles and captions, numbers to four digits."""
+    return ", ".join(f"{name}={number(value)}" for name, value in values.items())
 
 
 def value_text(value: Any) -> str:

@@ -16,6 +16,7 @@ from foretrain.claims.markup import formulas
             "as V B1^2 V^T says",
             "as <i>V</i> <i>B</i><sub>1</sub><sup>2</sup> <i>V</i><sup>T</sup> says",
         ),
+        ("|x|^2 - (a + b)^2", "|x|<sup>2</sup> - (a + b)<sup>2</sup>"),
         ("sqrt(M) times", "√M times"),
         ("sigma^(1 - s_2/s_1)", "σ<sup>1 − <i>s</i><sub>2</sub>/<i>s</i><sub>1</sub></sup>"),
         ("init_scale=0.1, a * b, H = 2D", "init_scale=0.1, a * b, H = 2D"),

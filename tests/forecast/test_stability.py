@@ -186,6 +186,7 @@ def test_a_prompt_shows_a_few_lines_and_print_the_tables():
     assert len(repr(many)) < 1000
     assert "modes: 40 learned" in repr(many)
     assert many._repr_html_().count("<details") == 2
+    assert many._repr_html_().count("Residual") == 1
     assert many.plot().axes
     assert len(str(many).splitlines()) > 20
     candidates = {f"candidate {k}": (HADAMARD_DATA.graph, HADAMARD_DATA) for k in range(12)}

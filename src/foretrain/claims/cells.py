@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE, VERDICTS, Claim
-from foretrain.words import digits_to_tell_apart, number
+from foretrain.words import told_apart
 
 WORST_FIRST = (FAILS, INCONCLUSIVE, HOLDS)
 _ACROSS = "the interval reaches beyond what is allowed"
@@ -62,13 +62,11 @@ class CellClaims:
 
     def place(self, claim: Claim) -> str:
         """The cell of a claim in words, with as many digits as tell it from the others."""
-        return ", ".join(
-            f"{name}={number(value, self._digits(name))}" for name, value in claim.cell.items()
+        axes = {name: list({one.cell.get(name) for one in self.claims}) for name in claim.cell}
+        texts = (
+            told_apart(values)[values.index(claim.cell[name])] for name, values in axes.items()
         )
-
-    def _digits(self, axis: str) -> int:
-        values = {claim.cell.get(axis) for claim in self.claims}
-        return digits_to_tell_apart(*(value for value in values if isinstance(value, float)))
+        return ", ".join(f"{name}={text}" for name, text in zip(axes, texts, strict=True))
 
 
 def gather(claims: Iterable[Claim]) -> list[CellClaims]:

@@ -54,6 +54,7 @@ def _set(html: str) -> str:
         )
 
     html = re.sub(rf"(?<![\w&#;])({symbol}){index}{power}(?![\w(])", shown, html)
+    html = re.sub(r"(?<=[|)])\^(\d+)", r"<sup>\1</sup>", html)
     return re.sub(r"(?<![\w&#;>])([B-HJ-Z]) (?=<i>)", r"<i>\1</i> ", html)
 
 

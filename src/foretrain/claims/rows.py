@@ -172,18 +172,17 @@ def _row(group: CellClaims) -> Row:
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
     """Measured, predicted and allowed in one line: as a deviation, where zero is predicted and a bound is allowed."""
-    values = [*(uncertainty or measured), *(allowed or ())]  # those that decide
+    values, bounds = list(uncertainty or measured), list(allowed or ())
     off = allowed is not None and predicted == (0, 0) and allowed[0] in (0, -math.inf)
     off = off and not measured[0] < 0
     percent = off and not unit and measured[1] >= 1e-4 and 1e-3 <= allowed[1] <= 1
     if percent:
-        scaled = [100 * value for value in values]
-        digits = digits_to_tell_apart(*scaled, fewest=2)
+        digits = _digits([100 * value for value in values], [100 * allowed[1]], 2)
         ends = _ends([100 * end for end in uncertainty], digits) if uncertainty else ""
         text = f"off by {_range([100 * end for end in measured], digits)}%"
         bound = f"{number(100 * allowed[1], digits)}%"
     else:
-        digits = digits_to_tell_apart(*values, fewest=3)
+        digits = _digits(values, bounds, 3)
         ends = _ends(uncertainty, digits) if uncertainty else ""
         text = ("off by " if off else "") + _measured(group, measured, digits)
         bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
@@ -192,6 +191,11 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
     if not off and not math.isnan(predicted[0]):
         text += f", predicted {_range(predicted, digits)}"
     return f"{text}, allowed {bound}"
+
+
+def _digits(values, bounds, fewest) -> int:
+    """Digits that tell each value from each bound, and so show the verdict."""
+    return max(digits_to_tell_apart(value, *bounds, fewest=fewest) for value in values)
 
 
 def _range(ends, digits) -> str:

@@ -34,7 +34,7 @@ from foretrain.quantities.curves import (
     thinned,
 )
 from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
-from foretrain.words import cell_label
+from foretrain.words import cell_words, told_apart
 
 _FIGURES = 6
 _PANELS = 6
@@ -96,7 +96,7 @@ def _figure(grid, name: str) -> Drawing:
         else:
             ax.text(0.5, 0.5, "no run", transform=ax.transAxes, ha="center", va="center")
         if axes:
-            ax.set_title(cell_label({axes[0]: value}), loc="left", fontsize=12)
+            ax.set_title(cell_words({axes[0]: value}), loc="left", fontsize=12)
         ax.set_xlabel(label)
         if rest is not None:
             for (_, spot), colour in zip(lines.items(), colours, strict=False):
@@ -128,7 +128,8 @@ def _lines(grid, variable, axes, own) -> tuple[dict[str, dict[str, int]], dict[s
         second = axes[1]
         del fixed[second]
         chosen = some(grid.axes[second], _COLOURS)
-        lines = {cell_label({second: value}): {second: n} for n, value in chosen.items()}
+        texts = told_apart(list(chosen.values()))
+        lines = {f"{second}={text}": {second: n} for n, text in zip(chosen, texts, strict=True)}
     return {words: {**place, **single} for words, place in lines.items()}, fixed
 
 
@@ -261,5 +262,5 @@ def _caption(grid, variable, theory, axes, own, lines) -> str:
         sentences.append(f"Of {len(grid.axes[axes[1]])} values of {axes[1]} {lines} are drawn.")
     held = {axis: grid.axes[axis][0] for axis in (axes[1:] if long else axes[2:])}
     if held:
-        sentences.append(f"Drawn at {cell_label(held)}.")
+        sentences.append(f"Drawn at {cell_words(held)}.")
     return " ".join(filter(None, sentences))

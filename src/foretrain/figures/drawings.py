@@ -35,7 +35,7 @@ from foretrain.quantities.curves import (
 )
 from foretrain.quantities.measured import NotApplicable, PerSeed
 from foretrain.quantities.panels import FigureRow, Panel
-from foretrain.words import value_text
+from foretrain.words import number
 
 _POINTS = 300  # of a curve: more are not told apart
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
@@ -411,7 +411,7 @@ def _chosen(part: Grid, name: str, most: int) -> list[Any]:
 
 def _named(part: Grid, name: str, value: Any) -> str:
     symbol = rules(type(part.parameters))[name].symbol
-    return f"{_mathematical(symbol) or name.replace('_', ' ')} = {value_text(value)}"
+    return f"{_mathematical(symbol) or name.replace('_', ' ')} = {number(value)}"
 
 
 def _parameter(part: Grid, name: str) -> str:

@@ -306,11 +306,12 @@ def page_tables(found: Any) -> list[tuple[str, Sequence[str], Sequence[Sequence[
 
 def notebook_face(found: Any) -> str:
     """A prediction or a ranking as HTML for a notebook: its summary, how far to trust it, tables to unfold."""
+    title, *lines = repr(found).splitlines()
     return markup.render(
         "report/face.html",
-        title=repr(found),
+        title=title,
         subtitle="",
-        lines=trust_lines(found),
+        lines=trust_lines(found) if hasattr(found, "predictions") else lines,
         parts=[],
         tables=page_tables(found),
     )

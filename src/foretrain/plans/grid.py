@@ -14,7 +14,7 @@ from foretrain.errors import ForetrainError
 from foretrain.quantities.settling import unsettled
 from foretrain.streams import Seed
 from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS
-from foretrain.words import cell_label
+from foretrain.words import cell_words
 
 _ROUND_STEPS = [factor * 10**power for power in range(10) for factor in (1, 2, 5)]
 _LOST = {MISSING: "missing", DIVERGED: "diverged", FAILED: "failed"}
@@ -125,7 +125,7 @@ class Grid:
         """The part at the first value of every axis but `keep`, laid along these, with words for a caption ("" if none)."""
         cell = next(self.cells(keep)).along(*keep)
         chosen = {name: cell.cell[name] for name in self.axes if name in cell.cell}
-        return cell, f" Drawn at {cell_label(chosen)}." if chosen else ""
+        return cell, f" Drawn at {cell_words(chosen)}." if chosen else ""
 
     def by_seed(self, name: str) -> xr.DataArray:
         """A predicted or fitted variable with a dim ``seed``, repeated over it where it does not differ by seed."""

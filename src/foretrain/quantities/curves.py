@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.vocabulary import CONVERGED, STALLED
-from foretrain.words import value_text
+from foretrain.words import number
 
 _LARGEST = 1e30  # beyond it a run is blowing up, and would flatten all else
 
@@ -67,8 +67,8 @@ def held_to_end(runs, outcome, place) -> np.ndarray:
     if ended.shape != runs.shape[:1]:
         return runs
     runs = runs.copy()
-    for number in np.flatnonzero(ended):
-        run = runs[number]
+    for seed in np.flatnonzero(ended):
+        run = runs[seed]
         known = np.flatnonzero(np.isfinite(run))
         if known.size:
             run[known[-1] + 1 :] = run[known[-1]]
@@ -123,4 +123,4 @@ def label_along(variable, dim, place) -> str:
     values = np.ravel(variable[dim].isel({dim: place}).values).tolist()
     padding = (-1, "") if len(values) > 1 else ()
     found = {value for value in values if value == value and value not in padding}
-    return value_text(found.pop()) if len(found) == 1 else str(place)
+    return number(found.pop()) if len(found) == 1 else str(place)

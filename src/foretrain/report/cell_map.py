@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from foretrain.claims.cells import CellClaims, over_axes
-from foretrain.words import number, span
+from foretrain.words import cell_words, number, span
 
 _SIDE, _GAP = 15, 2  # pixels of a square and between two
 _MOST = 400  # squares: of more cells the figure of the claims over the grid shows most
@@ -34,7 +34,10 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
         group: The sentence in its cells.
         axes: Parameter to its values. The one with most values goes from left to right, the others from top to bottom.
     """
-    along, claims = over_axes(group, axes)
+    seen = {name: {claim.cell.get(name) for claim in group.claims} for name in axes}
+    several = {name: [v for v in axes[name] if v in seen[name]] for name in axes}
+    several = {name: values for name, values in several.items() if len(values) > 1}
+    along, claims = over_axes(group, several)
     if not along or not 1 < len(claims) <= _MOST:
         return None
     across = max(along, key=lambda name: len(along[name]))
@@ -49,7 +52,7 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
             index = {**dict(zip(down, fixed, strict=True)), across: at}
             claim = claims.get(tuple(index[name] for name in along))
             if claim is not None:
-                words = f"{group.place(claim)}: {claim.verdict}, {number(claim.measured)}"
+                words = f"{cell_words(claim.cell)}: {claim.verdict}, {number(claim.measured)}"
                 step = _SIDE + _GAP
                 squares.append((x * step, y * step, claim.verdict, words))
     words = [f"{name} {span(along[name])}" for name in (across, *down)]

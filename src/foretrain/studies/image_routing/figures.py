@@ -8,7 +8,7 @@ from foretrain.figures.style import INK, PALETTE, panels, seed_band, titled_pane
 from foretrain.plans.grid import Grid
 from foretrain.quantities.trajectory import at_end
 from foretrain.training.routing_claims import AXES
-from foretrain.words import cell_label
+from foretrain.words import cell_words
 
 _KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
 SHOWS = {
@@ -30,7 +30,7 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     drawings = {}
     for number, cell in enumerate(part.cells(AXES), 1):
         ending = f"-{number}" if other else ""
-        words = f" {cell_label({name: cell.cell[name] for name in other})}." if other else ""
+        words = f" {cell_words({name: cell.cell[name] for name in other})}." if other else ""
         laid, words = cell.along(*AXES), words + where
         outputs, scales = (laid.values(name) for name in AXES)
         if len(outputs) > 1:

@@ -13,6 +13,7 @@ change of units: use C for the product times d. See docs/theory/deep-linear.md.
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array, real, same_length
+from foretrain.theory.integration import checked_times
 
 _BALANCE_TOLERANCE = 1e-8
 
@@ -40,7 +41,7 @@ def mode_strength(
     Raises:
         ArgumentError: an argument leaves its range or lengths differ.
     """
-    times = _times(times)
+    times = checked_times(times, ordered=False)
     values = finite_array("singular_values", singular_values, ndim=1).astype(float)
     if (values < 0).any():
         raise argument_error("singular_values", "not be negative", f"has {values.min():g}")
@@ -145,7 +146,7 @@ def balanced_flow(
     noise.
     """
     left, right, target = _factors(start, target)
-    times = _times(times) / real("time_constant", time_constant, above=0)
+    times = checked_times(times, ordered=False) / real("time_constant", time_constant, above=0)
     vectors, rates = _eigenbasis(target)
     overlaps, pivots = _echelon(vectors.T @ np.concatenate([right, left]))
     count, rank = len(target), overlaps.shape[1]
@@ -241,13 +242,6 @@ def _factors(start, target):
             "Try `balanced_start`, or simulate.",
         )
     return left, right, target
-
-
-def _times(times):
-    times = finite_array("times", times, ndim=1).astype(float)
-    if times.size and times.min() < 0:
-        raise argument_error("times", "not be negative", f"has {times.min():g}")
-    return times
 
 
 def _per_mode(name, value, values):

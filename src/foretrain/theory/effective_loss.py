@@ -13,6 +13,7 @@ import numpy as np
 
 from foretrain.errors import argument_error, finite_array, real
 from foretrain.tasks.groups import Operation
+from foretrain.theory.integration import checked_times
 from foretrain.theory.parallelograms import (
     checked_training,
     degrees_of_freedom,
@@ -124,9 +125,7 @@ def _parts(matrix, embedding, name="embedding"):
 
 def _decayed(operation, training, start, times, normalised):
     matrix = energy_matrix(operation, training, normalised=normalised)
-    start, times = finite_array("start", start), finite_array("times", times, ndim=1)
-    if (times < 0).any():
-        raise argument_error("times", "not be negative", f"holds {times.min():g}")
+    start, times = finite_array("start", start), checked_times(times, ordered=False)
     size = _parts(matrix, start, "start")[1]
     values, vectors = np.linalg.eigh(matrix)
     values = np.maximum(values, 0)

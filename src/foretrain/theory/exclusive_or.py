@@ -7,6 +7,7 @@ import numpy as np
 
 from foretrain.tasks.logic import xor
 from foretrain.theory.deep_linear import mode_strength
+from foretrain.theory.integration import iterate
 from foretrain.theory.rectified_start import sort_rectified_units
 
 SINGULAR_VALUE, VARIANCE = np.sqrt(2) / 4, 0.5  # of every pathway, appendix A.1
@@ -26,14 +27,12 @@ def descent(start: np.ndarray, learning_rate: float, steps: int, *, every: int =
     Returns:
         Shape (step, ...). A descent that diverges holds values that are not finite from then on.
     """
-    weight = np.sqrt(start)
-    strengths = [weight**2]
+
+    def step(weight):
+        return weight + learning_rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        for step in range(1, steps + 1):
-            weight = weight + learning_rate * weight * (SINGULAR_VALUE - VARIANCE * weight**2)
-            if step % every == 0:
-                strengths.append(weight**2)
-    return np.array(strengths)
+        return np.array(list(iterate(step, np.sqrt(start), steps, every))) ** 2
 
 
 def closed_form(start: np.ndarray, times: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from foretrain.theory.integration import iterate
+
 
 def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> float:
     """Squared error at which descent with weight decay ends.
@@ -32,15 +34,14 @@ def direct_loss(start: np.ndarray, steps: int, target: np.ndarray, *, every: int
         target: Logits C, of any shape.
         every: Stride of what is returned, shape (stored step,).
     """
-    goal, logits = _softmax(target), start
-    rate = 0.25 / max(goal.max(), _softmax(logits).max())
-    losses = []
-    for index in range(steps + 1):
-        current = _softmax(logits)
-        if index % every == 0:
-            losses.append(np.sum(goal * np.log(goal / current)))
-        logits = logits - rate * (current - goal)
-    return np.array(losses)
+    goal = _softmax(target)
+    rate = 0.25 / max(goal.max(), _softmax(start).max())
+
+    def step(logits):
+        return logits - rate * (_softmax(logits) - goal)
+
+    path = iterate(step, start, steps, every)
+    return np.array([np.sum(goal * np.log(goal / _softmax(logits))) for logits in path])
 
 
 def _softmax(logits):

@@ -23,6 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
+from foretrain.theory.integration import crossing_times
+
 
 class DescentCurves(NamedTuple):
     """A predicted run.
@@ -123,14 +125,7 @@ def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndar
         strengths: Shape (step, mode).
         singular_values: What the modes end at, > 0, shape (mode,).
     """
-    reached = strengths >= singular_values / 2
-    first = reached.argmax(0)
-    before = np.maximum(first - 1, 0)
-    low, high = (np.take_along_axis(strengths, at[None], 0)[0] for at in (before, first))
-    share = np.where(
-        first > 0, (singular_values / 2 - low) / np.where(high > low, high - low, 1.0), 1.0
-    )
-    return np.where(reached.any(0), step[before] + share * (step[first] - step[before]), np.nan)
+    return crossing_times(step, strengths, singular_values / 2)
 
 
 def typical_half_steps(

@@ -8,6 +8,7 @@ import numpy as np
 
 from foretrain.errors import argument_error, finite_array, integer, real
 from foretrain.tasks.groups import Operation
+from foretrain.theory import published_rules
 from foretrain.theory.effective_loss import energy_matrix, hessian, linear_flow
 from foretrain.theory.parallelograms import checked_training, degrees_of_freedom, normalised, rqi
 
@@ -55,14 +56,12 @@ def adam_descent(
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps, place = integer("steps", steps, minimum=0), _checked(operation, training, start)
     matrix = energy_matrix(operation, training)
-    path, mean, square = [place], np.zeros_like(place), np.zeros_like(place)
-    for step in range(1, steps + 1):
+    path, memory = [place], (np.zeros_like(place), np.zeros_like(place))
+    for count in range(1, steps + 1):
         centred = place - place.mean(0)
         force, size = matrix @ centred, (centred**2).sum()
         slope = 2 / size * (force - (centred * force).sum() / size * centred)
-        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
-        unit = np.sqrt(square / (1 - 0.999**step)) + 1e-8
-        place = place - learning_rate * mean / (1 - 0.9**step) / unit
+        place, memory = published_rules.step("adam", place, slope, memory, count, learning_rate)
         path.append(place)
     return np.array(path)
 

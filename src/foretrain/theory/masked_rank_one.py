@@ -17,6 +17,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import argument_error, finite_array, real
+from foretrain.theory.integration import checked_times, flow_at
 from foretrain.theory.masked_rank_one_escape import blow_up_time, checked_start, early_flow
 
 
@@ -113,16 +114,9 @@ def flow(start, times, trained_pairs) -> tuple[np.ndarray, np.ndarray, np.ndarra
     Raises:
         ArgumentError: `times` is negative or decreases, or as `early_flow`.
     """
-    times = finite_array("times", times, ndim=1).astype(float)
-    if times.size and (times[0] < 0 or (np.diff(times) < 0).any()):
-        raise argument_error("times", "not be negative nor decrease", "does")
+    times = checked_times(times)
     trained, u, v, s = checked_start(start, trained_pairs)
-    state = np.concatenate([u, v, [s]])
-    end = float(times[-1]) if times.size else 0.0
-    solution = solve_ivp(
-        _derivative(trained), (0.0, end), state, t_eval=np.unique(times), **_SOLVER
-    )
-    path = solution.y.T[np.searchsorted(solution.t, times)]
+    path = flow_at(_derivative(trained), np.concatenate([u, v, [s]]), times, **_SOLVER)
     return path[:, : u.size], path[:, u.size : -1], path[:, -1]
 
 
@@ -153,8 +147,13 @@ def escape(
 
     event: Any = reached  # a function with the attributes that SciPy reads
     event.terminal, event.direction = True, -1
+    derivative = _derivative(trained)
     solution = solve_ivp(
-        _derivative(trained), (0.0, limit), np.concatenate([u, v, [s]]), events=event, **_SOLVER
+        lambda _, state: derivative(state),
+        (0.0, limit),
+        np.concatenate([u, v, [s]]),
+        events=event,
+        **_SOLVER,
     )
     state = solution.y[:, -1]
     time = float(solution.t[-1]) if solution.status == 1 else math.nan
@@ -168,7 +167,7 @@ _SOLVER = {"method": "LSODA", "rtol": 1e-11, "atol": 1e-20}
 def _derivative(trained):
     rows = len(trained)
 
-    def derivative(_, state):
+    def derivative(state):
         left, right, scale = velocity((state[:rows], state[rows:-1], state[-1]), trained)
         return np.concatenate([left, right, [scale]])
 

@@ -6,7 +6,13 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 
 
 def step(
-    optimizer: str, weights, slope, memory, count: int, learning_rate: float, weight_decay: float
+    optimizer: str,
+    weights,
+    slope,
+    memory,
+    count: int,
+    learning_rate: float,
+    weight_decay: float = 0.0,
 ) -> tuple:
     """Weights and memory after one step.
 
@@ -16,8 +22,8 @@ def step(
         slope: Gradient of the loss there, without decay.
         memory: Running means of the gradient and of its square, both of zeros before the first step.
         count: Number of the step, from 1.
-        learning_rate: Learning rate.
-        weight_decay: Lambda, which pulls apart from the gradient's means.
+        learning_rate: eta.
+        weight_decay: lambda, which pulls apart from the gradient's means.
     """
     if optimizer in ("sgd", "sgd_decay"):
         return weights - learning_rate * (slope + weight_decay * weights), memory

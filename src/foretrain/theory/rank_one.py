@@ -22,6 +22,7 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import argument_error, finite_array, integer, real
+from foretrain.theory.integration import checked_times, iterate
 
 _RELATIVE, _ABSOLUTE = 1e-12, 1e-14
 
@@ -178,14 +179,12 @@ def descent(
     weight_decay = real("weight_decay", weight_decay, minimum=0)
     state = checked(start)
     path = np.empty((4, steps // every + 1, *np.shape(state.overlap_x)))
-    path[:, 0] = _numbers(state)
     if path.ndim == 2:  # the same arithmetic, several times faster
         state = RankOneState(*(float(number) for number in _numbers(state)))
     with np.errstate(over="ignore", invalid="ignore"):
-        for index in range(1, steps // every * every + 1):
-            state = step(state, learning_rate, weight_decay)
-            if index % every == 0:
-                path[:, index // every] = _numbers(state)
+        moved = iterate(lambda now: step(now, learning_rate, weight_decay), state, steps, every)
+        for index, state in enumerate(moved):
+            path[:, index] = _numbers(state)
     return RankOneState(*path)
 
 
@@ -208,9 +207,7 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
     Cost:
         Some 10 ms, and 1 ms per unit of time beyond convergence.
     """
-    times = finite_array("times", times, ndim=1).astype(float)
-    if times.size and times.min() < 0:
-        raise argument_error("times", "not be negative", f"has {times.min():g}")
+    times = checked_times(times, ordered=False)
     weight_decay = real("weight_decay", weight_decay, minimum=0)
     start = checked(start, scalar=True)
     path, _ = flow_until(start, max(times.max(initial=0.0), 0.0), weight_decay)

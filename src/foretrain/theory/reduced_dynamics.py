@@ -22,6 +22,7 @@ from foretrain.errors import (
     nearest,
     real,
 )
+from foretrain.theory.integration import crossing_times, iterate
 from foretrain.theory.reduction import Reduction
 
 
@@ -223,14 +224,12 @@ def descent(
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
-    state = decoupled_start(start, reduction)
-    states = [state]
+
+    def step(state):
+        return state + learning_rate * velocity(state, reduction)
+
     with np.errstate(over="ignore", invalid="ignore"):
-        for step in range(1, steps + 1):
-            state = state + learning_rate * velocity(state, reduction)
-            if step % every == 0:
-                states.append(state)
-    return np.array(states)
+        return np.array(list(iterate(step, decoupled_start(start, reduction), steps, every)))
 
 
 def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduction) -> np.ndarray:
@@ -248,15 +247,8 @@ def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduct
     values = reduction.singular_values
     target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)
     learned = explained(mode_strengths(states, reduction), reduction) / target
-    reached = learned >= 0.5
-    after = np.argmax(reached, axis=0)
-    before = np.maximum(after - 1, 0)
-    low = np.take_along_axis(learned, before[None], axis=0)[0]
-    high = np.take_along_axis(learned, after[None], axis=0)[0]
-    times = np.asarray(times, dtype=float)
-    share = np.where(high > low, (0.5 - low) / np.where(high > low, high - low, 1), 0.0)
-    crossing = times[before] + share * (times[after] - times[before])
-    crossing = np.where(reached.any(axis=0), crossing, np.inf)
+    crossing = crossing_times(np.asarray(times, dtype=float), learned, 0.5)
+    crossing = np.where(np.isnan(crossing), np.inf, crossing)
     return np.where(np.isnan(target), np.nan, crossing)[reduction.bundle_of_path]
 
 

@@ -10,6 +10,8 @@ p grows as an exponential at first, bends at p = 1/3 and is late as 1 - p ~ 1/t:
 
 import numpy as np
 
+from foretrain.theory.integration import iterate
+
 
 def time_of_probability(probability, classes: int, start=None):
     """Time, step x learning rate, at which the right class has this probability.
@@ -42,12 +44,16 @@ def descent(
     Returns:
         The probability at steps 0, `every`, 2 `every`, .., shape (steps // every + 1,).
     """
-    logits, probability = start.astype(float), []
-    for step in range(steps + 1):
-        weights = np.exp(logits - logits.max())
-        weights /= weights.sum()
-        if step % every == 0:
-            probability.append(weights[right])
-        logits = logits - learning_rate * weights
+
+    def step(logits):
+        logits = logits - learning_rate * _softmax(logits)
         logits[right] += learning_rate
-    return np.array(probability)
+        return logits
+
+    path = iterate(step, start.astype(float), steps, every)
+    return np.array([_softmax(logits)[right] for logits in path])
+
+
+def _softmax(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()

@@ -10,6 +10,7 @@ from foretrain.quantities.bumps import bumps_per_component
 from foretrain.study import Seed
 from foretrain.theory.factorization_flow import descent_curves
 from foretrain.theory.first_target import first_targets
+from foretrain.theory.published_rules import step
 from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED
 
@@ -58,20 +59,17 @@ def record(p: Parameters, seed: Seed) -> np.ndarray:
     """
     (a, b), (x, y) = draw_start(p, seed)
     product, rate = a @ b.T, factorization.learning_rate(p)
-    first, second = np.zeros((2, *x.shape)), np.zeros((2, *x.shape))
-    found = []
+    weights = np.stack([x, y])
+    memory, found = (np.zeros_like(weights), np.zeros_like(weights)), []
     for count in range(p.steps + 1):
+        x, y = weights
         error = product - x @ y.T
         if count % p.observe_every == 0:
             found.append(alignment(x[:, :TRACKED], y[:, :TRACKED], a, b))
             if np.sum(error**2) <= p.loss_tolerance * np.sum(product**2):
                 break
         slope = np.stack([-2 * error @ y, -2 * error.T @ x])
-        if p.optimizer == "adam":
-            first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
-            mean, square = first / (1 - 0.9 ** (count + 1)), second / (1 - 0.999 ** (count + 1))
-            slope = mean / (np.sqrt(square) + 1e-8)
-        x, y = x - rate * slope[0], y - rate * slope[1]
+        weights, memory = step(p.optimizer, weights, slope, memory, count + 1, rate)
     return np.array(found)
 
 

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.networks.embedding import Decoder
 from foretrain.study import Seed
+from foretrain.theory import published_rules
 from foretrain.theory.grokking_time import adam_descent, first_step, flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of
@@ -77,7 +77,7 @@ def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
     joined, targets = embedding[first] + embedding[second], given["targets"]
     training = given["training"] > 0
     decoder = decoder_of(given)
-    mean, square = (Decoder(*(np.zeros_like(part) for part in decoder)) for _ in range(2))
+    memories = [(np.zeros_like(part), np.zeros_like(part)) for part in decoder]
     weight = training[:, None] / training.sum()
     for step in range(int(PATH / RATE)):
         w1, b1, w2, b2, w3, b3 = decoder
@@ -100,14 +100,11 @@ def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
             *(one.T @ back, back.sum(0)),
             *(two.T @ slope, slope.sum(0)),
         )
-        mean = [0.9 * m + 0.1 * g for m, g in zip(mean, slopes, strict=True)]
-        square = [0.999 * s + 0.001 * g**2 for s, g in zip(square, slopes, strict=True)]
-        scale = 1 - 0.9 ** (step + 1), 1 - 0.999 ** (step + 1)
-        decoder = [
-            part * (1 - RATE * p.decoder_decay)
-            - RATE * m / scale[0] / (np.sqrt(s / scale[1]) + 1e-8)
-            for part, m, s in zip(decoder, mean, square, strict=True)
+        moved = [
+            published_rules.step("adamw", part, slope, memory, step + 1, RATE, p.decoder_decay)
+            for part, slope, memory in zip(decoder, slopes, memories, strict=True)
         ]
+        decoder, memories = zip(*moved, strict=True)
     return np.inf
 
 

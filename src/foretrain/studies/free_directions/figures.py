@@ -3,9 +3,10 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, seed_band
+from foretrain.figures.style import PALETTE, few_log_ticks, panels, seed_band
+from foretrain.study import drawn, figure, panel
 
-from .study import SAMPLED, SCALES, TRAININGS
+from .study import TRAININGS
 
 _CURVES = {
     "effective": "effective parameters",
@@ -15,18 +16,13 @@ _CURVES = {
     "edges_at_scale": "edges of the interaction basis",
     "weights_at_scale": "weights between neurons",
 }
-SHOWS = {
-    "counts": (
-        *("accounted", "accounted-deep", "counted-is-free", "rise-power", "rise-size", "off-data"),
-    ),
-    "scale": (
-        *("by-roots", "enough-at-scale", "needed-at-scale", "edges-needed-at-scale"),
-        *("weights-at-scale", "by-volume"),
-    ),
-}
+_SAMPLED = 21  # parameters of the networks around which chains are run
+_SCALE = {
+    "x": "noise_scale", "scale": "semilogx", "ylim": (0, 1.15), "theory": False, "label": "Fraction of parameters",
+}  # fmt: skip
 
 
-def draw(grid):
+def draw_counts(grid):
     """Counted against exact, the loss of mixed blocks against the measure, and answers off the data while it is trained."""
     figure, (left, middle, right) = panels(1, 3, height=3.8)
     colours = list(PALETTE.values())
@@ -64,41 +60,39 @@ def draw(grid):
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
         "mean square change of the answers by a step along directions in which the data do not vary, over that at first."
     )
-    return {
-        "counts": finished(figure, "What is free", caption + words, columns=3),
-        "scale": _over_scale(grid),
-    }
+    return finished(figure, "What is free", caption + words, columns=3)
 
 
-def _over_scale(grid):
-    """Effective parameters, what is counted and what is left, over the noise scale, by kind; sampled ones last."""
-    figure, axes = panels(2, 3, height=7)
-    axes = np.ravel(axes)
-    cell, words = grid.first()
-    for one, axis in zip(grid.cells(), axes, strict=False):
-        data = one.simulation
-        if "effective" not in data:
-            continue
-        parameters = data["parameter_count"].mean("network")
-        for (name, label), colour in zip(_CURVES.items(), PALETTE.values(), strict=False):
-            found = (data[name].mean("network") / parameters).transpose("seed", "noise_scale")
-            seed_band(axis, SCALES, found.values, label, color=colour, fraction=False)
-        axis.set(title=one.parameters.kind)
-    chains = cell.variants.get("sampled")
-    if chains is not None:
-        for name, x, colour in (("smooth", SCALES, INK), ("sampled", SAMPLED, PALETTE["orange"])):
-            dim = f"{'noise' if name == 'smooth' else 'sampled'}_scale"
-            found = chains[name].mean("network").transpose("seed", dim).values / 21
-            seed_band(axes[5], x, found, f"{name}, of other networks", color=colour, fraction=False)
-        axes[5].set(title="sampled")
-    for place, axis in enumerate(axes):
-        axis.set(xscale="log", ylim=(0, 1.15))
-        axis.set_xlabel("Noise scale" if place > 2 else "")
-        axis.set_ylabel("Share of parameters" if place % 3 == 0 else "")
-    caption = (
-        "Means over networks, over the mean number of parameters; scales over the variance of outputs. "
-        "Effective parameters: squared singular values of the "
-        "Jacobian above the scale. What is left, edges and weights: the fewest that keep the loss below it. Last: 2 lambda_Z "
-        "by Hamiltonian paths against what it would be were the loss quadratic."
-    )
-    return finished(figure, "Effective parameters over scale", caption + words, columns=2)
+def _fraction(name):
+    """Quantity: a number at every scale over the number of parameters, both in the mean over networks."""
+    return lambda c: c.simulation[name].mean("network") / c.parameter_count.mean("network")
+
+
+FIGURES = {
+    "counts": drawn(
+        draw_counts,
+        *("counted", "deficit", "approximate/disagreement", "approximate/mixing_loss"),
+        *("decay/off_distribution", "decay/update"),
+    ),
+    "scale": figure(
+        "Effective parameters over scale",
+        "Means over networks, over the mean number of parameters; scales over the variance of outputs. Effective parameters: "
+        "squared singular values of the Jacobian above the scale. What is left, edges and weights: the fewest that keep the "
+        "loss below it. Last: 2 lambda_Z as sampled against what it would be were the loss quadratic.",
+        panel({label: _fraction(name) for name, label in _CURVES.items()}, across="kind", **_SCALE),
+        panel(
+            {
+                "other networks: were the loss quadratic": lambda c: (
+                    c["sampled"].smooth.mean("network") / _SAMPLED
+                ),
+                "other networks: sampled": lambda c: (
+                    c["sampled"].sampled.mean("network").rename(sampled_scale="noise_scale")
+                    / _SAMPLED
+                ),
+            },
+            title="sampled",
+            **_SCALE,
+        ),
+        sharey=True,
+    ),
+}

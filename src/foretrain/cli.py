@@ -1,6 +1,7 @@
 """The command line. Every option of a study is made from its ``Parameters``; only the named study is imported."""
 
 import argparse
+import contextlib
 import errno
 import io
 import os
@@ -74,7 +75,15 @@ def _parse(argv):
     for name, (function, about) in COMMANDS.items():
         made[name] = commands.add_parser(name, help=about, description=about)
         made[name].set_defaults(command=function)
-    _add_arguments(made, argv)
+    asked = _half_typed() if "_ARGCOMPLETE" in os.environ else None
+    if asked is None:
+        _add_arguments(made, argv)
+    else:
+        import argcomplete
+
+        with contextlib.suppress(ForetrainError):  # of a study that is not there
+            _add_arguments(made, asked)
+        argcomplete.autocomplete(parser)  # prints what may follow and leaves
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         raise argument_error("command", "be known", f"is `{argv[0]}`", nearest(argv[0], COMMANDS))
     arguments, unknown = parser.parse_known_args(argv)
@@ -95,15 +104,29 @@ def _parse(argv):
     return arguments
 
 
+def _half_typed():
+    """The whole words before the cursor, as the shell hands them over when it asks what may follow."""
+    line = os.environ.get("COMP_LINE", "")[: int(os.environ.get("COMP_POINT", 0))]
+    return line.rpartition(" ")[0].split()[1:]
+
+
+def _studies(prefix, **_):
+    """Names of studies, and files that may be one, for the shell."""
+    from argcomplete.completers import FilesCompleter
+
+    from foretrain.plans import catalogue
+
+    return [*catalogue.names(), *FilesCompleter(["py"])(prefix)]
+
+
 def _description():
     return "Predict how a network will learn from a reduced theory, train it, and judge claim by claim."
 
 
 def _add_arguments(made, argv):
     run, sweep = made["run"], made["sweep"]
-    run.add_argument(
-        "study", help="name of a study, see `foretrain list`, or path of one of your own"
-    )
+    about_study = "name of a study, see `foretrain list`, or path of one of your own"
+    run.add_argument("study", help=about_study).completer = _studies
     run.add_argument(
         "--preset", default="quick", help="quick (default), or another of the study's presets"
     )
@@ -171,15 +194,15 @@ def _add_arguments(made, argv):
     )
     made["show"].add_argument("--json", action="store_true", help="the summary, as JSON")
     _add_verbose(made["show"])
-    for name in ("cite", "check"):
-        made[name].add_argument("study", help="name of a study, or path of one of your own")
-    made["info"].add_argument("study", help="name of a study, or path of one of your own")
+    for name in ("cite", "check", "info"):
+        made[name].add_argument("study", help=about_study).completer = _studies
     for name in ("first", "second"):
         made["compare"].add_argument(name, type=Path, help=f"{name} folder of results")
     made["compare"].add_argument("--out", type=Path, help="folder for a page of both")
     for name in ("list", "info", "predict", "compare"):
         made[name].add_argument("--json", action="store_true", help="as JSON, for a program")
-    made["list"].add_argument("study", nargs="?", help="name or path of a study")
+    made["list"].add_argument("study", nargs="?", help=about_study).completer = _studies
+    made["completion"].add_argument("shell", choices=("bash", "zsh", "fish"))
     made["list"].add_argument(
         "--claims", action="store_true", help="the sentences of a study that are judged"
     )
@@ -221,19 +244,21 @@ def _study_in(words, parser):
 def _add_parameters(parser, study):
     from foretrain.plans.parameters import rules, types
 
-    found = load(study)
+    found = load(study, "study")
     kinds = types(found.Parameters)
     group = parser.add_argument_group(f"parameters of {study} (several values make an axis)")
     for name, rule in rules(found.Parameters).items():
         choices = f" ({', '.join(rule.choices)})" if rule.choices else ""
         default = found.Parameters.__dataclass_fields__[name].default
-        group.add_argument(
+        option = group.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"parameter_{name}",
             nargs="+",
             metavar=kinds[name].__name__,
             help=f"{rule.meaning}{choices}; default {default}".replace("%", "%%"),
         )
+        values = rule.choices or ("true", "false") * (kinds[name] is bool)
+        option.completer = lambda values=values, **_: values
 
 
 def _add_prediction(parser):

@@ -7,15 +7,15 @@ import shlex
 import sys
 from pathlib import Path
 
-from foretrain.errors import argument_error
+from foretrain.errors import ForetrainError, argument_error
 from foretrain.words import columns, complain, encodable, fold, outcome, say
 
 
-def load(study):
-    """The study of that name or path; a mistake in its file is one line that names the place."""
-    from foretrain.plans.author import loaded
+def load(study, *parts):
+    """Load the study of that name or path, all its files or some; a mistake in one is a line that names the place."""
+    from foretrain.plans.author import ROLES, loaded
 
-    return loaded(study)
+    return loaded(study, parts or ROLES)
 
 
 def _run(arguments):
@@ -149,7 +149,7 @@ def _verdict(claims, arguments):
 
 
 def _list(arguments):
-    from foretrain.plans import catalogue
+    from foretrain.laboratory.listing import list_studies
 
     if arguments.study is not None:
         return _list_study(arguments)
@@ -157,19 +157,11 @@ def _list(arguments):
         raise argument_error(
             "study", "be named with `--claims`", "is not", "Try foretrain list routing --claims."
         )
-    cards = [catalogue.card(name) for name in catalogue.names()]
+    listing = list_studies()
     if arguments.json:
-        _print_json([dataclasses.asdict(card) for card in cards])
-        return 0
-    size = max(len(card.name) for card in cards) + 2
-    beside = columns() >= 100
-    for card in cards:
-        cost = f"; about {card.cost}" if card.cost else ""
-        if not beside:
-            print(card.name)
-        indent = " " * (size if beside else 4)
-        _print_folded(card.summary, f"{card.name:<{size}}" if beside else indent, indent)
-        _print_folded(f"{card.source}{cost}", indent, indent)
+        _print_json([dataclasses.asdict(card) for card in listing])
+    else:
+        print(encodable(listing.text(_room()), sys.stdout.encoding))
     return 0
 
 
@@ -187,7 +179,7 @@ def _print_folded(text, first="", rest="  "):
 def _list_study(arguments):
     from foretrain.words import interval
 
-    study = load(arguments.study)
+    study = load(arguments.study, "study", "claims")
     if arguments.json:
         from foretrain.laboratory.info import info
 
@@ -207,13 +199,13 @@ def _list_study(arguments):
 
 
 def _info(arguments):
-    from foretrain.laboratory.info import info, told
+    from foretrain.laboratory.info import info
 
-    found = info(arguments.study)
+    card = info(arguments.study)
     if arguments.json:
-        _print_json(found)
+        _print_json(card)
     else:
-        print(encodable(told(found, columns()), sys.stdout.encoding))
+        print(encodable(card.text(columns()), sys.stdout.encoding))
     return 0
 
 
@@ -303,12 +295,9 @@ def _compare(arguments):
 
 
 def _export(arguments):
-    from foretrain.results.export import export
-    from foretrain.results.result import open_result
+    from foretrain.results.export import export_folder
 
-    endings = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
-    out = arguments.out or arguments.folder / endings.get(arguments.to, "export")
-    for path in export(open_result(arguments.folder), arguments.to, out):
+    for path in export_folder(arguments.folder, arguments.to, arguments.out):
         print(f"Written: {path}")
     return 0
 
@@ -361,9 +350,21 @@ def _analyze(arguments):
 
 
 def _cite(arguments):
-    from foretrain.references import bibtex
+    from foretrain.laboratory.listing import cite
 
-    print(bibtex(load(arguments.study).card.references))
+    print(cite(arguments.study))
+    return 0
+
+
+def _completion(arguments):
+    try:
+        import argcomplete
+    except ImportError:
+        raise ForetrainError(
+            "Completion needs argcomplete, which is not installed. "
+            'Try `python -m pip install "foretrain[completion]"`.'
+        ) from None
+    print(argcomplete.shellcode(["foretrain"], shell=arguments.shell))
     return 0
 
 
@@ -392,4 +393,5 @@ COMMANDS = {
     "predict": (_predict, "what a gated network will learn and when, from its graph and data"),
     "analyze": (_analyze, "how much of a network is free, where, and what is left of it"),
     "cite": (_cite, "BibTeX of what a study rests on"),
+    "completion": (_completion, "lines for a shell's start file that complete what is typed"),
 }

@@ -1,22 +1,17 @@
 import json
 
-import pytest
-
 from foretrain.cli import main
-from foretrain.laboratory.info import info, told
-from foretrain.plans.study import StudyError
+from foretrain.laboratory.info import info
 
 
 def test_a_study_tells_its_question_size_claims_and_parameters_before_it_runs(capsys):
     found = info("one-mode")
     assert found["runs"] == found["seeds"] * len(found["networks"]) or found["axes"]
-    text = told(found, 60)
+    text = found.text(60)
+    assert str(found) == found.text(80)
     assert max(map(len, text.splitlines())) <= 60
     for said in found["claims"]:
         assert f"\n  {said['id']}\n" in text
-    assert {id for ids in found["figures"].values() for id in ids} <= {
-        said["id"] for said in found["claims"]
-    }
     assert ", ".join(found["figures"]) in text
     for name in found["parameters"]:
         assert f"--{name.replace('_', '-')} (" in text
@@ -39,12 +34,3 @@ def test_a_study_of_one_file_may_draw(tmp_path):
     text = (tmp_path / "mine.py").read_text()
     (tmp_path / "drawn.py").write_text(f"{text}\n\ndef draw(grid):\n    return {{}}\n")
     assert info(tmp_path / "drawn.py")["draws"] == "Figures of its own."
-
-
-@pytest.mark.parametrize("shows", ['{3: "closed-form"}', '{"a": [["closed-form"]]}', '{"a": None}'])
-def test_what_figures_show_is_named_by_words(tmp_path, shows):
-    assert main(["new", str(tmp_path / "mine.py")]) == 0
-    with open(tmp_path / "mine.py", "a") as file:
-        file.write(f"\nSHOWS = {shows}\n")
-    with pytest.raises(StudyError, match="`SHOWS` must name"):
-        info(tmp_path / "mine.py")

@@ -101,7 +101,6 @@ STORED = plan.make_plan("one-mode", {}, seeds=2).as_dict()
     [
         ({**STORED, "seeds": -1}, "`seeds` must be between 1 and 10000000, but is -1"),
         ({**STORED, "parameters": {"start": "centre"}}, "`start` must be one of"),
-        ({**STORED, "schema": 1000}, "schema 1000"),
     ],
 )
 def test_a_manifest_that_holds_no_plan_is_refused_in_one_line(stored, message):

@@ -86,22 +86,6 @@ def test_values_of_an_axis_that_numpy_made_become_plain():
     assert back.cell == {"rate": 0.1, "rank": 3}
 
 
-def test_claims_of_schema_1_are_read_in_the_form_of_today():
-    old = claims_dataset([made("a", [1.0, 1.1], (0, 3)), made("b", 0.5, (0, 1)), made("c", 0.5)])
-    ids = ["a.corrected[init_scale=0.333333, mask=dense, rank=2]", "b[rank=2].corrected", "c"]
-    texts = np.array(ids, np.dtypes.StringDType())
-    old = old.rename(allowed="tolerance", left_out="failed_seeds").assign(id=("claim", texts))
-    old = old.drop_vars(["cell", "along", "reason", "method", "why", "among", "corrects", "scale"])
-    first, second, third = claims_from_dataset(old, {"init_scale": [1 / 3, 1.0]})
-    assert (first.id, first.corrects) == ("a.corrected", "a")
-    assert first.cell == {"init_scale": 1 / 3, "mask": "dense", "rank": 2}
-    assert (first.allowed, first.left_out) == ((0, 3), 0)
-    assert first.uncertainty is not None
-    assert (second.id, second.corrects, second.cell) == ("b.corrected", "b", {"rank": 2})
-    assert second.uncertainty is None
-    assert (third.id, third.corrects, third.cell) == ("c", "", {})
-
-
 def _texts(*values):
     return ("claim", np.array(values, np.dtypes.StringDType()))
 

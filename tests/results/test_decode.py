@@ -61,14 +61,6 @@ CLAIM = {
     "cell": {"init_scale": 0.1},
     "along": {"rank": [1, 3]},
 }
-OLD_CLAIM = {
-    **{key: CLAIM[key] for key in list(CLAIM)[:6]},
-    "id": "zero-shot[init_scale=0.1, rank=3].corrected",
-    "tolerance": [0, 1],
-    "verdict": "fails",
-    "seeds": 3,
-    "failed_seeds": 1,
-}
 SUMMARY = {
     "schema": 2,
     "study": "routing",
@@ -81,7 +73,6 @@ SUMMARY = {
     "looks": MANIFEST["looks"],
     "citations": ["saxe2022"],
 }
-OLD_SUMMARY = {"study": "routing", "axes": {"rank": [3]}, "claims": [OLD_CLAIM], "citations": []}
 ROOT = {
     "attributes": {
         "schema": 2,
@@ -128,7 +119,6 @@ def node_of(content, path):
 KINDS = {
     "manifest": (MANIFEST, decode.manifest),
     "summary": (SUMMARY, decode.summary),
-    "old summary": (OLD_SUMMARY, decode.summary),
     "store root": (ROOT, root_of),
     "array": (NODE, node_of),
     "configuration": (

@@ -13,7 +13,7 @@ from foretrain.results import export as export_module
 from foretrain.results.export import export
 from foretrain.results.result import Result, make_tree, open_result
 
-RESULT = open_result(Path(__file__).parent.parent / "fixtures/store-v1")
+RESULT = open_result(Path(__file__).parent.parent / "fixtures/store-v2")
 
 
 def test_netcdf_holds_the_same_groups_and_values(tmp_path):

@@ -41,13 +41,6 @@ def test_what_is_written_is_read(tmp_path):
     assert os.listdir(tmp_path) == ["manifest.json"]
 
 
-def test_the_manifest_of_an_earlier_version_is_read(tmp_path):
-    plan = {key: PLAN[key] for key in ("study", "parameters", "axes", "seeds", "root_seed")}
-    old = {"plan": {**plan, "schema": 1}, "versions": {"python": "3.11"}, "lanes": {"default": 5}}
-    (tmp_path / "manifest.json").write_text(json.dumps(old))
-    assert read_manifest(tmp_path) == old
-
-
 def test_what_a_later_version_added_is_left_out(tmp_path):
     path = write_manifest(tmp_path, {"plan": PLAN})
     later = {"schema": 2, "plan": {**PLAN, "colour": "blue"}, "mood": [[{}]]}

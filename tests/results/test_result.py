@@ -11,7 +11,7 @@ from foretrain.results.result import Result, make_tree, open_result
 from foretrain.results.summary import read_summary
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-KEPT = {schema: FIXTURES / f"store-v{schema}" for schema in (1, 2)}
+KEPT = {2: FIXTURES / "store-v2"}
 SCRIPT = runpy.run_path(str(FIXTURES / "make_store.py"))
 
 
@@ -60,11 +60,11 @@ def test_variants_may_have_other_seeds(folder):
 
 
 def test_the_store_itself_can_be_named_instead_of_its_folder():
-    assert open_result(str(KEPT[1] / "results.zarr")).path == KEPT[1]
+    assert open_result(str(KEPT[2] / "results.zarr")).path == KEPT[2]
 
 
 def test_the_card_says_what_there_is():
-    card = repr(open_result(KEPT[1]))
+    card = repr(open_result(KEPT[2]))
     assert card.splitlines()[0] == "foretrain result: parabola"
     assert "learning_rate 2, seed 3, step 5" in card
     assert "variants    single" in card

@@ -45,7 +45,7 @@ def make_tree(seed=0):
     claims = xr.Dataset({"ends": ("bound", [-np.inf, np.inf]), "none": ((), np.nan)})
     return xr.DataTree.from_dict(
         {
-            "/": xr.Dataset(attrs={"schema": 1, "hash": "abc"}),
+            "/": xr.Dataset(attrs={"schema": store_module.SCHEMA, "hash": "abc"}),
             "simulation": simulation,
             "claims": claims,
         }
@@ -289,7 +289,7 @@ def test_a_store_that_lists_files_outside_itself_is_not_followed(store):
 def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
     tree = make_tree()
     tree.attrs["schema"] = store_module.SCHEMA + 1
-    with pytest.raises(StoreError, match="schema 3, but this foretrain knows up to 2"):
+    with pytest.raises(StoreError, match="schema 3, but this foretrain reads schema 2"):
         open_tree(write_tree(tmp_path, tree))
 
 

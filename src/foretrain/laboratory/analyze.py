@@ -60,7 +60,7 @@ class Told:
 
 
 def analyze_files(
-    models: Sequence[str | Path],
+    models: str | Path | Sequence[str | Path],
     data: str | Path,
     *,
     activation: str = "relu",
@@ -71,7 +71,7 @@ def analyze_files(
     """Analyse the first of some models on an array of data.
 
     Args:
-        models: Files of arrays, see `foretrain.degeneracy.adapters.load`; further ones are other seeds of the same.
+        models: File of arrays, see `foretrain.degeneracy.adapters.load`, or several; further ones are other seeds.
         data: An .npy file, (n, d_0); for a transformer also pairs of symbols, (n, 2), whole numbers from 0.
         activation: Between layers.
         noise_scale: Of the behavioural loss; "seeds" for the variance between the models' outputs; None for a
@@ -83,6 +83,7 @@ def analyze_files(
         ArgumentError: A file or an option cannot be used.
         StoreError: The data cannot be read.
     """
+    models = [models] if isinstance(models, str | Path) else models
     networks = [load(model, activation) for model in models]
     x = read_npy(path_argument("data", data))
     if is_transformer(networks[0]):

@@ -24,7 +24,14 @@ from foretrain.streams import Seed
 from foretrain.vocabulary import lookup, own_words
 
 
-def check(study: str | Path | Study) -> list[str]:
+class Problems(list[str]):
+    """Lines on what a study lacks; printed one below the other."""
+
+    def __str__(self) -> str:
+        return "\n".join(self) or "Nothing is missing."
+
+
+def check(study: str | Path | Study) -> Problems:
     """Everything that is wrong with a study, a line each; empty if it can be run and judged.
 
     The program is traced, not run: a missing part, a variable that is not declared or has other dims, inputs that differ
@@ -35,11 +42,11 @@ def check(study: str | Path | Study) -> list[str]:
         found = loaded(study)
         plan = make_plan(found, {})
     except ForetrainError as error:
-        return [str(error)]
+        return Problems([str(error)])
     except (Exception, SystemExit) as error:
-        return [place(error)]
+        return Problems([place(error)])
     with own_words(found.is_own):
-        return _lacks(found, plan)
+        return Problems(_lacks(found, plan))
 
 
 def _lacks(found: Study, plan: Plan) -> list[str]:

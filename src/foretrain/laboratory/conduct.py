@@ -26,7 +26,7 @@ from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import on_cluster, stages, training
 from foretrain.plans.author import loaded
 from foretrain.plans.config import read_sweep
-from foretrain.plans.plan import SCHEMA, Plan, make_plan, plan_from_dict, refuse_other_runs, runs
+from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
 from foretrain.results.manifest import claim_folder
@@ -310,7 +310,7 @@ def rebuild(
 ) -> Result:
     """Fold, judge and draw again from what a folder holds, without training.
 
-    Of a folder that another schema wrote only the page is written again.
+    Of a folder without a plan only the page is written again.
 
     Args:
         folder: Folder of results.
@@ -324,7 +324,7 @@ def rebuild(
     """
     folder = path_argument("folder", folder)
     stored = home.stored_plan(folder)
-    if stored is None or stored["schema"] != SCHEMA:
+    if stored is None:
         if not (folder / "results.zarr").exists():
             raise FolderError(f"Argument `folder` must hold results, but {folder} holds none.")
         result = opened(folder)

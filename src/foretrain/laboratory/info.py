@@ -1,5 +1,9 @@
-"""What a study asks, takes, trains, claims and draws, told before anything is run."""
+"""What a study asks, takes, trains, claims and draws, told before anything is run.
 
+Files of theory and figures are read as text and not imported, so that the answer comes at once.
+"""
+
+import ast
 import math
 from pathlib import Path
 from typing import Any
@@ -11,23 +15,34 @@ from foretrain.plans.study import Study
 from foretrain.words import count, fold, interval, number
 
 
-def info(study: str | Path | Study) -> dict[str, Any]:
+class Info(dict[str, Any]):
+    """What is known of a study, by name; printed as text."""
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: int = 80) -> str:
+        """The same in words, in lines of at most `width` columns."""
+        return _text(self, width)
+
+
+def info(study: str | Path | Study) -> Info:
     """All that can be known of a study without a run, as plain values that JSON can hold.
 
     Keys are ``study``, ``question``, ``source``, ``cost``, ``references``, ``presets`` (to what each sets), ``axes``,
     ``seeds``, ``networks`` (name to seeds), ``runs`` and ``steps`` of the default size, ``parameters`` (name to ``meaning``,
     ``default``, ``choices``), ``claims`` (``id``, ``sentence``, ``allowed`` with None for an open end, ``why``, ``source``,
-    ``corrects``), ``figures`` (name to the ids of the claims that are judged by what it shows) and ``draws``, in a sentence.
+    ``corrects``), ``figures`` (names of its own) and ``draws``, in a sentence.
 
     Raises:
         ArgumentError: there is no such study.
         StudyError: its file cannot be read.
     """
-    known = loaded(study)
+    known = loaded(study, ("study", "claims"))
     plan = make_plan(known, {}, yes=True)
     wanted = list(runs(plan))
     fields = known.Parameters.__dataclass_fields__
-    return {
+    content = {
         "study": known.name,
         "question": known.card.summary,
         "source": known.card.source,
@@ -39,7 +54,7 @@ def info(study: str | Path | Study) -> dict[str, Any]:
         "networks": {name or "main": variant_seeds(plan, name) for name in variants(plan)},
         "runs": len(wanted),
         "steps": sum(known.estimate(run.parameters) for run in wanted),
-        "predicts": known.predicts,
+        "predicts": _binds(known, "theory", "predict"),
         "parameters": {
             name: {
                 "meaning": rule.meaning,
@@ -61,23 +76,63 @@ def info(study: str | Path | Study) -> dict[str, Any]:
             }
             for said in known.sentences
         ],
-        "figures": {name: list(ids) for name, ids in known.shows.items()},
+        "figures": _figures(known),
         "draws": _draws(known),
+    }
+    return Info(content)
+
+
+def _file(study: Study, role: str) -> ast.Module | None:
+    """The syntax of the file in which a part of a study is looked for; None for a study made from functions."""
+    file = study.files.get(role) or study.files.get("study")
+    return ast.parse(Path(file).read_bytes()) if file else None
+
+
+def _binds(study: Study, role: str, name: str) -> bool:
+    """Whether a part of a study defines a name, told from the text of its file."""
+    tree = _file(study, role)
+    if tree is None:
+        return name in (study.part("study") or ())
+    return name in {getattr(node, "name", "") for node in tree.body} | {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    } | {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
 
 
+def _figures(study: Study) -> list[str]:
+    """Names of a study's own figures, as far as the keys of `FIGURES` or `SHOWS` are literal."""
+    tree = _file(study, "figures")
+    if tree is None:
+        return list((study.part("study") or {}).get("FIGURES", ()))
+    return [
+        key.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Dict)
+        and ast.unparse(node.targets[0]) in ("FIGURES", "SHOWS")
+        for key in node.value.keys
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    ]
+
+
 def _draws(study: Study) -> str:
-    """What is drawn: the first line of the file of figures, or what every study gets."""
-    own = study.part("figures")
-    if own is None and "draw" in (study.part("study") or ()):
+    """Say what is drawn: the first line of the file of figures, or what every study gets."""
+    if "figures" in study.files:
+        return (ast.get_docstring(_file(study, "figures")) or "Figures of its own.").splitlines()[0]
+    if _binds(study, "figures", "draw") or _binds(study, "figures", "FIGURES"):
         return "Figures of its own."
-    if own is None:
-        return "Every variable that theory and simulation share, dashed over solid."
-    return (own.get("__doc__") or "Figures of its own.").splitlines()[0]
+    return "Every variable that theory and simulation share, dashed over solid."
 
 
-def told(found: dict[str, Any], width: int = 80) -> str:
-    """What `info` found, in words, in so many columns."""
+def _text(found: Info, width: int) -> str:
 
     def wrapped(text, indent):
         return fold(text, width, " " * indent, " " * indent)

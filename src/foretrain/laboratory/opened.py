@@ -12,7 +12,7 @@ from foretrain.figures.drawings import drawings
 from foretrain.figures.style import drawn_at
 from foretrain.laboratory import folder as home
 from foretrain.plans.grid import Grid
-from foretrain.plans.plan import SCHEMA, plan_from_dict
+from foretrain.plans.plan import plan_from_dict
 from foretrain.results.checksum import NAME as STORE
 from foretrain.results.result import Result, open_result
 from foretrain.results.summary import altered
@@ -81,7 +81,7 @@ class StudyResult(Result):
     @cached_property
     def _plan(self) -> Any:
         stored = None if self.path is None else home.stored_plan(self.path)
-        if stored is None or stored["schema"] != SCHEMA:
+        if stored is None:
             return None
         try:
             return plan_from_dict(stored)

@@ -36,7 +36,7 @@ def write_page(
 
     Args:
         result: The result, with its folder.
-        plan: Its plan; None where it was made by another schema, of which only the claims are drawn.
+        plan: Its plan; None where the folder holds none; only the claims are drawn then.
         whole: Its runs and theory.
         problems: Takes the figures that raise; each costs itself only.
         tell: Told which figure is drawn.

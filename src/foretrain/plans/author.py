@@ -1,5 +1,6 @@
 """Mistakes of a study's author: found when its files are imported, and told with the author's file and line."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from foretrain.errors import ForetrainError
@@ -8,8 +9,12 @@ from foretrain.plans.place import place
 from foretrain.plans.study import ROLES, Study, StudyError
 
 
-def loaded(study: str | Path | Study) -> Study:
-    """The study, all its files imported.
+def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
+    """Load a study and import its files.
+
+    Args:
+        study: Name, path, or the study itself.
+        parts: Roles of the files that are imported now; the others are imported when they are asked for.
 
     Raises:
         ArgumentError: there is none of that name or at that path.
@@ -21,7 +26,7 @@ def loaded(study: str | Path | Study) -> Study:
         raise
     except (Exception, SystemExit) as error:  # the package of an entry point
         raise StudyError(place(error)) from error
-    for role in ROLES:
+    for role in parts:
         found.part(role)
     _ = found.Parameters, found.revision
     return found

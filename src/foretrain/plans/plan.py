@@ -220,13 +220,8 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
 
     Raises:
         FolderError: the study is not to be found, or has no longer a parameter that the plan holds.
-        StoreError: it was written by another schema, or holds what no plan of the study holds.
+        StoreError: it holds what no plan of the study holds.
     """
-    if fields["schema"] != SCHEMA:
-        raise StoreError(
-            f"The folder was written with schema {fields['schema']}, but this foretrain trains with schema {SCHEMA}: it "
-            "can be shown and opened, not gone on with. Try another folder."
-        )
     try:
         known = study or _study_of(fields)
         if study is None and known.where:  # its file may have another name by now

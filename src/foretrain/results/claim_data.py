@@ -1,7 +1,7 @@
 """Claims as labelled data: the group ``/claims`` of a store."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import fields
 
 import numpy as np
@@ -14,7 +14,6 @@ from foretrain.results.labels import annotate
 from foretrain.vocabulary import Variable, declare, lookup
 
 _JSON = ("cell", "along")
-_INTERVALS = ("uncertainty", "allowed", "tolerance")
 _KINDS = {"str": "TUO", "float": "f", "int": "iu", "bool": "b"}
 
 _TEXTS = {
@@ -53,24 +52,8 @@ declare("claim", _VALUES)
 declare("claim bound", _BOUNDS)
 declare("claim", _COUNTS, kind="int")
 declare("claim", _FLAGS, kind="bool")
-_NEW = {name: lookup(name) for name in (*_TEXTS, *_VALUES, *_BOUNDS, *_COUNTS, *_FLAGS)}
-# Schema 1 had the cell in the id and fewer entries.
-_SINCE = (
-    "allowed",
-    "left_out",
-    "cell",
-    "reason",
-    "method",
-    "why",
-    "among",
-    "corrects",
-    "scale",
-    "along",
-    "rank",
-)
+_COLUMNS = {name: lookup(name) for name in (*_TEXTS, *_VALUES, *_BOUNDS, *_COUNTS, *_FLAGS)}
 _LATER = ("rank", "reads")  # stores that were written before claims had these take their defaults
-_OLD = {name: variable for name, variable in _NEW.items() if name not in _SINCE}
-_OLD |= {"tolerance": _NEW["allowed"], "failed_seeds": _NEW["left_out"]}
 
 
 def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
@@ -85,7 +68,7 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
         ]
     dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
     variables = {}
-    for name, variable in _NEW.items():
+    for name, variable in _COLUMNS.items():
         assert variable.dims is not None
         shape = (len(claims), 2)[: len(variable.dims)]
         values = np.array(columns[name], dtypes[variable.kind]).reshape(shape)
@@ -100,40 +83,34 @@ def _plain(value):
     raise TypeError(f"a cell holds numbers, truth values and text, but here {value!r}")
 
 
-def claims_from_dataset(
-    dataset: xr.Dataset,
-    axes: Mapping[str, Sequence] | None = None,
-    where: object = "The group /claims",
-) -> list[Claim]:
-    """The claims that `claims_dataset` laid out, now or at schema 1.
+def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:
+    """The claims that `claims_dataset` laid out.
 
     Args:
         dataset: The group.
-        axes: Parameter to its values: cells of schema 1, which hold values to six digits, find their values among them.
         where: The store, for messages.
 
     Raises:
         StoreError: it holds no claims, or what no claim can be.
     """
-    old = "tolerance" in dataset
-    layout = _OLD if old else _NEW
-    there = {name: layout[name] for name in layout if name in dataset or name not in _LATER}
-    columns = {name: _column(dataset, name, variable, where) for name, variable in there.items()}
+    columns = {
+        name: _column(dataset, name, variable, where)
+        for name, variable in _COLUMNS.items()
+        if name in dataset or name not in _LATER
+    }
     exact = columns.pop("exact")
-    for name in _INTERVALS:
-        if name in columns:
-            columns[name] = [tuple(ends) for ends in columns[name]]
+    for name in _BOUNDS:
+        columns[name] = [tuple(ends) for ends in columns[name]]
     columns["uncertainty"] = [
         None if is_exact else ends
         for is_exact, ends in zip(exact, columns["uncertainty"], strict=True)
     ]
-    for name in _JSON if not old else ():
+    for name in _JSON:
         columns[name] = [_mapping(text, name, where) for text in columns[name]]
     entries = [
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
-    given = {name: list(values) for name, values in (axes or {}).items()}
-    return list(decode.claims(entries, 1 if old else decode.SCHEMA, given, where))
+    return list(decode.claims(entries, where))
 
 
 def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:

@@ -1,7 +1,7 @@
 """What is read from disk, decoded in one place: every JSON file of a folder of results, into typed and bounded entries.
 
 A folder may come from somebody else, be cut short or altered. Whatever does not fit its type or its bounds is one line
-that names the file. Entries that are not known are skipped, as a later version may have added them; a newer schema is
+that names the file. Entries that are not known are skipped, as a later version may have added them; another schema is
 refused. Arrays in ``npz`` files are `foretrain.results.arrays`'s.
 """
 
@@ -120,11 +120,11 @@ class Manifest(TypedDict, total=False):
 
 
 class _Plans(Struct):
-    schema: Schema = 1
+    schema: Schema = SCHEMA
 
 
 class _ManifestHead(Struct):
-    schema: Schema = 1
+    schema: Schema = SCHEMA
     plan: _Plans = msgspec.field(default_factory=_Plans)
 
 
@@ -140,12 +140,13 @@ def manifest(content: bytes, path: object) -> Manifest:
         path: The file, for messages.
 
     Raises:
-        StoreError: it is truncated, altered, another program's or a newer foretrain's.
+        StoreError: it is truncated, altered, another program's or of another schema.
     """
     what = "a manifest"
     head = _attempt(_MANIFEST_HEAD, content)
     if head is not None:
-        _refuse_newer(max(head.schema, head.plan.schema), path)
+        _refuse_other(head.schema, path)
+        _refuse_other(head.plan.schema, path)
     entries = _decode(_MANIFEST, content, path, what)
     if not entries.keys() & {"plan", "versions", "lanes"}:
         raise StoreError(f"{path} is not a manifest of foretrain: it holds no plan.")
@@ -189,31 +190,14 @@ class StoredClaim(Struct, kw_only=True):
     reads: str = ""
 
 
-class _OldClaim(Struct, kw_only=True):
-    """A claim of schema 1: its cell stands in the id."""
-
-    id: Name
-    statement: str
-    source: str
-    predicted: Number
-    measured: Number
-    uncertainty: Ends | None
-    tolerance: Ends
-    verdict: Literal["holds", "fails", "inconclusive"]
-    seeds: Count
-    failed_seeds: Count = 0
-    unit: str = "1"
-    note: str = ""
-
-
 class _SummaryHead(Struct):
-    schema: Schema = 1
+    schema: Schema = SCHEMA
 
 
 class StoredSummary(Struct, kw_only=True):
-    """The entries of ``summary.json``, see `foretrain.results.summary.Summary`; claims follow the schema."""
+    """The entries of ``summary.json``, see `foretrain.results.summary.Summary`."""
 
-    schema: Schema = 1
+    schema: Schema
     study: Annotated[str, Meta(min_length=1, max_length=4096)]
     summary: str = ""
     source: str = ""
@@ -237,92 +221,44 @@ class StoredSummary(Struct, kw_only=True):
     history: list[str] = []
     command: str = ""
     citations: list[str]
-
-
-class _NewClaims(Struct):
     claims: list[StoredClaim]
-
-
-class _OldClaims(Struct):
-    claims: list[_OldClaim]
 
 
 _SUMMARY_HEAD = msgspec.json.Decoder(_SummaryHead)
 _SUMMARY = msgspec.json.Decoder(StoredSummary)
-_CLAIMS = {1: msgspec.json.Decoder(_OldClaims), 2: msgspec.json.Decoder(_NewClaims)}
 
 
 def summary(content: bytes, path: object) -> tuple[dict[str, Any], tuple[Claim, ...]]:
     """Decode a summary: its entries but for ``schema`` and the claims, and the claims.
 
     Raises:
-        StoreError: it is truncated, altered, another program's or a newer foretrain's.
+        StoreError: it is truncated, altered, another program's or of another schema.
     """
     what = "a summary"
     head = _attempt(_SUMMARY_HEAD, content)
     if head is not None:
-        _refuse_newer(head.schema, path)
+        _refuse_other(head.schema, path)
     entries = msgspec.structs.asdict(_decode(_SUMMARY, content, path, what))
-    stored = _decode(_CLAIMS[entries.pop("schema")], content, path, what).claims
-    return entries, tuple(_claim(claim, entries["axes"]) for claim in stored)
+    del entries["schema"]
+    return entries, tuple(_claim(claim) for claim in entries.pop("claims"))
 
 
-def claims(entries: Sequence[dict], schema: int, axes: dict, path: object) -> tuple[Claim, ...]:
+def claims(entries: Sequence[dict], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
 
     Args:
         entries: One dictionary per claim.
-        schema: Schema of the store they come from.
-        axes: Parameter to its values; the cells of schema 1 are told from them.
         path: Where they come from, for messages.
 
     Raises:
         StoreError: they are no claims.
     """
-    kind = _OldClaim if schema < 2 else StoredClaim
-    stored = _convert(entries, list[kind], path, "a table of claims")
-    return tuple(_claim(claim, axes) for claim in stored)
+    stored = _convert(entries, list[StoredClaim], path, "a table of claims")
+    return tuple(_claim(claim) for claim in stored)
 
 
-def _claim(stored: StoredClaim | _OldClaim, axes: dict) -> Claim:
-    fields = msgspec.structs.asdict(stored)
-    if isinstance(stored, _OldClaim):
-        fields = _translated(fields, axes)
-    return claim_from_dict(fields)
-
-
-_OLD_ID = re.compile(r"([^\[\]]+)\[([^\[\]]*)\](\.corrected)?")
-_CORRECTED = ".corrected"
-
-
-def _translated(old: dict, axes: dict) -> dict:
-    """A claim of schema 1 in the form of today: the cell and what it corrects stand apart from the id."""
-    fields = {**old, "allowed": old["tolerance"], "left_out": old["failed_seeds"]}
-    del fields["tolerance"], fields["failed_seeds"]
-    found = _OLD_ID.fullmatch(old["id"])
-    if found:
-        fields["id"] = found[1] + (found[3] or "")
-        parts = (part.partition("=") for part in found[2].split(", "))
-        fields["cell"] = {name: _old_value(text, axes.get(name)) for name, _, text in parts}
-    fields["corrects"] = (
-        fields["id"].removesuffix(_CORRECTED) if fields["id"].endswith(_CORRECTED) else ""
-    )
-    return fields
-
-
-def _old_value(text: str, values: Any) -> Any:
-    """The value of an axis that schema 1 wrote as this text, of six digits."""
-    for value in values if isinstance(values, list) else ():
-        if text == (f"{value:g}" if isinstance(value, float) else str(value)):
-            return value
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
+def _claim(stored: StoredClaim) -> Claim:
+    return claim_from_dict(msgspec.structs.asdict(stored))
 
 
 # The store
@@ -353,7 +289,7 @@ class StoreAttributes(Struct, kw_only=True):
 
 
 class _RootAttributesHead(Struct):
-    schema: Schema = 1
+    schema: Schema = SCHEMA
 
 
 class _RootHead(Struct):
@@ -443,11 +379,11 @@ def store_attributes(root: object, store: object) -> StoreAttributes:
     """The attributes of the root of a store.
 
     Raises:
-        StoreError: the store is another program's, a newer foretrain's, or holds what no store holds.
+        StoreError: the store is another program's, of another schema, or holds what no store holds.
     """
     try:
         head = msgspec.convert(root, _RootHead)
-        _refuse_newer(head.attributes.schema, store)
+        _refuse_other(head.attributes.schema, store)
         return msgspec.convert(root, _Root).attributes
     except StoreError:
         raise
@@ -585,8 +521,9 @@ def _unfit(path, what, error):
     return StoreError(f"{path} is truncated or not {what} of foretrain: {line(error)}.")
 
 
-def _refuse_newer(schema: int, path: object) -> None:
-    if schema > SCHEMA:
+def _refuse_other(schema: int, path: object) -> None:
+    if schema != SCHEMA:
+        repair = "Try a newer foretrain." if schema > SCHEMA else "Train in a new folder."
         raise StoreError(
-            f"{path} was written with schema {schema}, but this foretrain knows up to {SCHEMA}. Try a newer foretrain."
+            f"{path} was written with schema {schema}, but this foretrain reads schema {SCHEMA}. {repair}"
         )

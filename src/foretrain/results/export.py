@@ -11,11 +11,27 @@ import xarray as xr
 
 from foretrain.errors import FolderError, ForetrainError, one_of, path_argument
 from foretrain.results.files import refused
-from foretrain.results.result import Result
+from foretrain.results.result import Result, open_result
 from foretrain.results.store import each_group
 
 FORMATS = ("netcdf", "csv", "parquet")
 _NEEDS = {"netcdf": ("h5netcdf", "h5py"), "csv": (), "parquet": ("pyarrow",)}
+
+
+_NAMES = {"netcdf": "results.nc", "csv": "csv", "parquet": "parquet"}
+
+
+def export_folder(folder: str | Path, to: str, out: str | Path | None = None) -> list[Path]:
+    """Write a folder of results for other tools, see `export`.
+
+    Args:
+        folder: The folder.
+        to: "netcdf", "csv" or "parquet".
+        out: File or folder to make; default beside the results.
+    """
+    folder = path_argument("folder", folder)
+    one_of("to", to, FORMATS)
+    return export(open_result(folder), to, Path(out or folder / _NAMES[to]))
 
 
 def export(result: Result, fmt: str, path: Path) -> list[Path]:

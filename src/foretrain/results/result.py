@@ -65,11 +65,10 @@ class Result:
 
     @property
     def claims(self) -> ClaimTable:
-        """The judged sentences, as a table; those of schema 1 in the form of today."""
+        """The judged sentences, as a table."""
         if "claims" not in self.tree.children:
             return ClaimTable()
-        axes = self.config.get("axes", {})
-        return ClaimTable(claims_from_dataset(self._group("claims"), axes, self._where))
+        return ClaimTable(claims_from_dataset(self._group("claims"), self._where))
 
     @property
     def config(self) -> dict:

@@ -131,11 +131,9 @@ def _checksum(content: dict) -> str:
 def read_summary(folder: Path) -> Summary:
     """The summary of a folder of results; what a newer foretrain may have added is left out.
 
-    Claims of schema 1 are given in the form of today.
-
     Raises:
         FolderError: there is none.
-        StoreError: it is truncated, altered, not foretrain's or of a newer schema.
+        StoreError: it is truncated, altered, not foretrain's or of another schema.
     """
     path = Path(folder) / FILE
     try:

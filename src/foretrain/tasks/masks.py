@@ -7,8 +7,6 @@ languages. The bipartite graph of T has the domains as nodes and the trained pai
 """
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from foretrain.errors import argument_error, finite_array, integer, one_of, real
 
@@ -229,6 +227,10 @@ def components(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         of each component's first domain, inputs before outputs. A domain that is never trained is a
         component of its own. Cost: linear in the number of domains and of trained pairs.
     """
+    # Imported here, so that a study that draws masks can be listed without SciPy.
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     inputs, outputs = trained_pairs.shape
     source, target = np.nonzero(trained_pairs)
     nodes = inputs + outputs

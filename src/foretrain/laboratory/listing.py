@@ -1,0 +1,47 @@
+"""The studies that there are, as a list that prints itself, and what to cite for one."""
+
+import math
+from pathlib import Path
+
+from foretrain.plans import catalogue
+from foretrain.plans.author import loaded
+from foretrain.plans.study import Card, Study
+from foretrain.references import bibtex
+from foretrain.words import fold
+
+
+class Listing(tuple[Card, ...]):
+    """Cards of studies, by name; printed as a table."""
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, width: float = math.inf) -> str:
+        """Name, summary, source and cost of each study, in lines of at most `width` columns."""
+        size, lines = max(len(card.name) for card in self) + 2, []
+        for card in self:
+            first, indent = f"{card.name:<{size}}", " " * size
+            if width < 100:
+                lines.append(card.name)
+                first = indent = " " * 4
+            cost = f"; about {card.cost}" if card.cost else ""
+            parts = ((card.summary, first), (f"{card.source}{cost}", indent))
+            for text, start in parts:
+                finite = math.isfinite(width)
+                lines.append(fold(text, int(width), start, indent) if finite else start + text)
+        return "\n".join(lines)
+
+
+def list_studies() -> Listing:
+    """Return the card of every study of the catalogue and of other packages: name, summary, source, cost, references."""
+    return Listing(catalogue.card(name) for name in catalogue.names())
+
+
+def cite(study: str | Path | Study) -> str:
+    """Return BibTeX of foretrain and of the theory a study rests on.
+
+    Raises:
+        ArgumentError: there is no such study.
+        StudyError: its file cannot be read.
+    """
+    return bibtex(loaded(study, ("study",)).card.references)

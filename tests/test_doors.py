@@ -1,0 +1,78 @@
+"""The command line and Python have the same doors, which open at once and complete what is typed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import foretrain
+from foretrain.cli import main
+from foretrain.commands import COMMANDS
+
+OTHER_NAMES = {"show": "open", "report": "rebuild"}
+SLOW = ("xarray", "scipy", "jax", "matplotlib", "pandas", "zarr")
+
+
+def test_every_verb_is_a_function_at_the_top():
+    verbs = {OTHER_NAMES.get(name, name) for name in COMMANDS} - {"completion"}
+    assert verbs == {*foretrain.__all__} - {"train", "rank"}
+    for name in foretrain.__all__:
+        assert getattr(foretrain, name).__doc__, name
+    assert dir(foretrain) == sorted(foretrain.__all__)
+
+
+def test_what_they_return_prints_itself(tmp_path):
+    assert "routing" in str(foretrain.list())
+    assert {card.name for card in foretrain.list()} >= {"routing", "one-mode"}
+    assert "claims" in foretrain.info("one-mode")
+    assert str(foretrain.info("one-mode")).startswith("one-mode\n")
+    assert "@" in foretrain.cite("one-mode")
+    file = foretrain.new(tmp_path / "mine.py")
+    assert str(foretrain.check(file)) == "Nothing is missing."
+    file.write_text("x = 1\n")
+    assert "Parameters" in str(foretrain.check(file))
+
+
+@pytest.mark.parametrize(
+    "verb", ["run routing --help", "info adiabatic-limit", "list adiabatic-limit --claims"]
+)
+def test_what_only_tells_imports_nothing_slow(verb):
+    code = (
+        "import sys; from foretrain.cli import main\n"
+        f"try: main({verb.split()})\n"
+        "except SystemExit: pass\n"
+        f"print('SLOW', [name for name in {SLOW} if name in sys.modules])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert answer.endswith("SLOW []\n"), answer[-200:]
+
+
+@pytest.mark.parametrize(
+    ("typed", "answers"),
+    [
+        ("foretrain ru", {"run"}),
+        ("foretrain run one-m", {"one-mode"}),
+        ("foretrain run routing --data dig", {"digits"}),
+        ("foretrain info one-m", {"one-mode"}),
+        ("foretrain export x --t", {"--to"}),
+    ],
+)
+def test_a_shell_completes_verbs_studies_parameters_and_values(tmp_path, typed, answers):
+    pytest.importorskip("argcomplete")
+    file = tmp_path / "answer"
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": typed, "COMP_POINT": str(len(typed))}
+    asked["_ARGCOMPLETE_STDOUT_FILENAME"] = str(file)
+    subprocess.run(
+        [sys.executable, "-m", "foretrain"], env={**os.environ, **asked}, cwd=tmp_path, check=True
+    )
+    assert {word.strip() for word in Path(file).read_text().split("\v")} == answers
+
+
+def test_completion_is_printed_for_each_shell(capsys):
+    pytest.importorskip("argcomplete")
+    assert main(["completion", "zsh"]) == 0
+    assert "foretrain" in capsys.readouterr().out

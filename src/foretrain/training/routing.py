@@ -132,9 +132,7 @@ def paper_rate(p: Any, features: int = 7) -> float:
     """The learning rate in the paper's time, whatever the `loss_function`; `features` is the length of an output."""
     if p.loss_function == "paper":
         return p.learning_rate
-    from foretrain.theory.pathway_race import (
-        authors_time_scale,
-    )
+    from foretrain.theory.race import authors_time_scale
 
     return p.learning_rate * authors_time_scale(p.domains, p.trained_outputs, features)
 

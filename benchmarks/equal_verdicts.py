@@ -49,6 +49,10 @@ DIFFERS: dict[str, str] = {
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",
     "deep-linear-coefficients/*": "the library's Langevin dynamics in place of Hamiltonian paths",
+    "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
+    "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
+    "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",
+    "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {

@@ -56,6 +56,7 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "interaction-basis/same-importances": "identity judges the larger of both gaps",
     "one-mode/half-time": "closed-form judges the same curve at all times",
     "free-directions/more-than-scales": "speaks of how networks are drawn; no theory could make it fail",
     "free-directions/better-than-share": "tests a sign",

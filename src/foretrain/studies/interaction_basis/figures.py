@@ -8,67 +8,67 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.layered_graph import layered_graph
 from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band
+from foretrain.study import drawn, figure, panel
 
 from .study import BASES, DRAWN
 
 WORDS: dict[str, str] = dict(
     zip(BASES, ("interaction basis", "local", "PCA", "SVD", "neurons"), strict=True)
 )
-STYLES: dict[str, Any] = {
-    "local": (0, (2, 2))
-}  # both bases are nearly the same: the other must be seen beneath it
+STYLES: dict[str, Any] = {"local": (0, (2, 2))}  # both bases are nearly the same
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
-SHOWS = {
-    "curves": (
-        *("fewer-directions", "fewer-edges", "modular-directions", "modular-edges"),
-        *("transformer-directions", "transformer-edges", "local-edges"),
-    ),
-    "frequencies": (
-        *("frequencies-at-the-end", "frequencies-when-fitted", "frequencies-of-this-basis"),
-    ),
-}
-
-NETWORKS = {"digits": "digits", "modular": "modular addition", "transformer": "transformer"}
 
 
-def draw(grid):
-    """Loss against directions and edges kept, graphs of a classifier and a transformer, and frequencies of the latter."""
-    cell, words = grid.first()
-    networks = {cell.parameters.task: cell.simulation, **cell.variants}
-    rows = {title: networks[name] for name, title in NETWORKS.items() if name in networks}
-    made = {"curves": _curves(rows, words)} if rows else {}
-    if "digits" in networks:
-        made["graph"] = _graph(networks["digits"], "the digits classifier" + words)
-    if "transformer" in networks:
-        made["transformer"] = _graph(networks["transformer"], "the transformer" + words)
-        made["frequencies"] = _frequencies(networks["transformer"], words)
-    return made
-
-
-def _curves(rows, words):
-    figure, axes = panels(len(rows), 2, height=0.6 + 3 * len(rows), sharex="col", squeeze=False)
-    for (name, data), row in zip(rows.items(), axes, strict=True):
-        for ax, (curve, dim, what) in zip(
-            row,
-            (("direction_loss", "kept", "directions"), ("edge_loss", "kept_edges", "edges")),
-            strict=True,
-        ):
-            for basis, colour in zip(BASES, PALETTE.values(), strict=False):
-                found = data[curve].sel(basis=basis).clip(1e-6)
-                line, _ = seed_band(
-                    ax, found[dim], found, WORDS[basis], color=colour, statistic=np.median
+def _curves(title, of=""):
+    """Panels: loss against the directions, and against the edges, that are kept in each basis."""
+    return [
+        panel(
+            {
+                words: lambda c, basis=basis, name=name: (
+                    c.simulation[name].sel(basis=basis).clip(1e-6)
                 )
-                line.set_linestyle(STYLES.get(basis, "-"))
-            ax.set(xscale="log", yscale="log", ylim=(1e-4, 20))
-            ax.set_title(f"{name}, {what}", loc="left")
-            if name == list(rows)[-1]:
-                ax.set_xlabel(f"{what.capitalize()} kept")
-        row[0].set_ylabel("Behavioural loss (KL, nats)")
-    caption = (
-        "Divergence of what the cut network answers from what the whole one does, against what is kept of each layer."
-        + words
-    )
-    return finished(figure, "What is left of a network", caption, columns=2)
+                for basis, words in WORDS.items()
+            },
+            of=of,
+            x=dim,
+            xlabel=f"{what.capitalize()} kept",
+            label="Behavioural loss (KL, nats)",
+            title=f"{title}{what}",
+            scale="loglog",
+            ylim=(1e-4, 20),
+            statistic="median",
+            theory=False,
+        )
+        for name, dim, what in (
+            ("direction_loss", "kept", "directions"),
+            ("edge_loss", "kept_edges", "edges"),
+        )
+    ]
+
+
+def draw_graphs(grid):
+    """Interaction graphs of a classifier and of a transformer."""
+    networks, words = _networks(grid)
+    shown = {
+        "digits": ("graph", "the digits classifier"),
+        "transformer": ("transformer", "the transformer"),
+    }
+    return {
+        file: _graph(networks[name], title + words)
+        for name, (file, title) in shown.items()
+        if name in networks
+    }
+
+
+def draw_frequencies(grid):
+    """Frequencies of a transformer's directions, or None where there is none."""
+    networks, words = _networks(grid)
+    return _frequencies(networks["transformer"], words) if "transformer" in networks else None
+
+
+def _networks(grid):
+    cell, words = grid.first()
+    return {cell.parameters.task: cell.simulation, **cell.variants}, words
 
 
 def _graph(data, words):
@@ -126,3 +126,35 @@ def _frequencies(data, words):
         + words
     )
     return finished(figure, "Frequencies of a transformer's directions", caption, columns=3)
+
+
+_CUT = (
+    "What is left of a network",
+    "Divergence of what the cut network answers from what the whole one does, against what is kept of each layer. "
+    "Where both agree, the local basis covers the (global) interaction basis.",
+)
+FIGURES = {
+    "curves": figure(
+        *_CUT,
+        *_curves("digits, "),
+        *_curves("modular addition, ", "modular"),
+        *_curves("transformer, ", "transformer"),
+        columns=2,
+        where=lambda c: c.p.task == "digits",
+    ),
+    "cut": figure(*_CUT, *_curves(""), where=lambda c: c.p.task in ("modular", "transformer")),
+    "graphs": drawn(
+        draw_graphs,
+        *("edge_strength", "module", "transformer/edge_strength", "transformer/module"),
+        *("transformer/module_agreement", "transformer/module_purity"),
+        *("transformer/same_frequency", "transformer/same_by_chance"),
+    ),
+    "frequencies": drawn(
+        draw_frequencies,
+        *(
+            "transformer/frequency_share",
+            "transformer/shuffled_share",
+            "transformer/input_spectrum",
+        ),
+    ),
+}

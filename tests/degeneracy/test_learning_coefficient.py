@@ -441,3 +441,17 @@ def test_chains_that_still_spread_from_the_start_are_told_by_their_virial():
     assert any("have not come round" in doubt for doubt in far.doubts())
     round_ = learning_coefficient(p.at(10.0), chains=8, draws=2000, steps=4)
     assert round_.virial[0, 0] == pytest.approx(1, abs=0.15)
+
+
+def test_units_make_chains_come_round_where_curvatures_differ_by_far():
+    def stiff(w, data):
+        return data + 0.5 * (jnp.array([1e4, 1.0, 1.0, 0.0]) * w**2).sum()
+
+    p = posterior(stiff, jnp.zeros(4), ONE, beta=100.0)
+    units = (1 + 100 * np.array([1e4, 1.0, 1.0, 0.0])) ** -0.5
+    options = {"controlled": False, "draws": 200, "richardson": False, "seed": 2}
+    plain, scaled = (learning_coefficient(p, units=one, **options) for one in (None, units))
+    assert scaled.effective[0, 0] > 3 * plain.effective[0, 0]
+    assert abs(scaled.value[0, 0] - 1.49) < 4 * scaled.error[0, 0]
+    with pytest.raises(ArgumentError, match="`units` must have shape"):
+        learning_coefficient(p, units=np.zeros(4))

@@ -17,7 +17,9 @@ quadratic: what scatters is what singular and curved directions do. Both means a
 `Coefficient.virial`, E[u . grad U] over the number of parameters, is then 1.
 """
 
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +51,7 @@ def learning_coefficient(
     share: float = SHARE,
     pull: float = 1.0,
     preconditioned: bool = False,
+    units: Any = None,
     richardson: bool = True,
     controlled: bool = True,
     halvings: int = HALVINGS,
@@ -76,6 +79,8 @@ def learning_coefficient(
             end.
         preconditioned: RMSprop's preconditioner: noise and drift of each parameter are scaled by the root mean square of its
             drift along the first run, and stay so, which leaves the density as it is. `step` is then in those units.
+        units: S of each parameter, shape (d,), above 0 and at most 1, where it is known how lengths differ: noise and drift
+            are scaled by it, which leaves the density as it is.
         richardson: Run each setting with e/2 and with gamma/2, too, from the same noise, and extrapolate both away. Of
             samplers that are exact gamma alone.
         controlled: Whether the control variate takes scatter out, of up to `CONTROLLED` parameters.
@@ -103,6 +108,13 @@ def learning_coefficient(
         raise argument_error(
             "warm_up", f"be at least 1 for {sampler!r}, whose step it fits", "is 0"
         )
+    if units is not None:
+        units = np.asarray(units, float)
+        if units.shape != (posterior.dimension,) or not ((units > 0) & (units <= 1)).all():
+            rule = f"have shape ({posterior.dimension},) and lie above 0 and at most at 1"
+            raise argument_error("units", rule, f"has shape {units.shape}")
+        parts = {name: mask * units for name, mask in posterior.parts.items()}
+        posterior = replace(posterior, parts=parts)
     names, masks = tuple(posterior.parts), np.stack(list(posterior.parts.values()))
     shape = (len(names), len(posterior.beta))
     scale, beta = np.repeat(masks, shape[1], axis=0), np.tile(posterior.beta, shape[0])
@@ -223,7 +235,7 @@ def learning_coefficient(
     return Coefficient(
         parts=names,
         beta=posterior.beta,
-        dimension=masks.sum(1).astype(int),
+        dimension=(masks != 0).sum(1),
         value=value,
         error=error,
         chains=np.where(np.isfinite(means), means, np.nan).reshape(*shape, -1),

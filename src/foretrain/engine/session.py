@@ -150,14 +150,6 @@ class Session:
         return full or now + self._turn_s - self._oldest > _FLUSH_S
 
     def _open_group(self, message):
-        if not self._study.trains and self._study.computes:
-            self._bring_down_lanes()
-            self._base = self._study.Parameters(**message["parameters"])
-            self._last, self._program, self._error = ({}, self._base), None, None
-            self._lanes = Host(self._study, self._failed)
-            lanes = message["lanes"] or self._lanes.lanes
-            self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": 0})
-            return
         from foretrain.engine.capacity import choose_lanes
         from foretrain.engine.lanes import Lanes
         from foretrain.engine.sizes import result_bytes
@@ -170,6 +162,11 @@ class Session:
         lanes, stored = message["lanes"] or 3, 0
         try:
             given = self._study.program(self._base)
+            if given is None and self._study.computes:
+                self._lanes = Host(self._study, self._failed)
+                lanes = message["lanes"] or self._lanes.lanes
+                self._say({"say": "lanes", "group": message["group"], "lanes": lanes, "bytes": 0})
+                return
             if not isinstance(given, Program):
                 got = type(given).__name__
                 raise StudyError(f"`program` must return a Program, but returns {got}.")
@@ -229,7 +226,7 @@ class Session:
                 try:
                     if self._study.computes:
                         on_host = Waiting(identity, *self._asked(overrides, seed))
-                        if not self._study.trains:
+                        if isinstance(self._lanes, Host):
                             self._lanes.board([on_host])
                             continue
                         self._beside[identity] = on_host

@@ -164,13 +164,13 @@ def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
 def _traced(study: Study, p: Any) -> dict[str, tuple[int, ...]]:
     """Name of everything that a run observes or ends with to its shape, ``step`` in front of what is observed.
 
-    Empty for a study that trains nothing: what a run computes on the host may take long, and is not computed here.
+    Empty where nothing is trained: what a run computes on the host may take long, and is not computed here.
     """
-    if study.computes and not study.trains:
-        return {}
     import jax
 
     given = study.program(p)
+    if given is None and study.computes:
+        return {}
     if not isinstance(given, Program):
         raise StudyError(f"It must return a Program, but returns {type(given).__name__}.")
     program = completed(given, p)

@@ -308,10 +308,13 @@ class Study:
         return found(p, seed) if found else None
 
     def program(self, p: Any) -> Any:
-        """The jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`.
+        """Return the jitted part of a run, a `foretrain.dynamics.program.Program`, for the static fields of `p`.
 
-        The study gets no other field of `p` to read, see `foretrain.plans.parameters.guarded`.
+        The study gets no other field of `p` to read, see `foretrain.plans.parameters.guarded`. None where the runs are
+        computed on the host.
         """
+        if self.computes and not self.trains:
+            return None
         return self._required("training", "program")(guarded(p, "program"))
 
     def inputs(self, p: Any, seed: Seed) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Planted modules: their free directions counted, volumes along one of them, and the search for modules; on the host."""
+"""Planted modules: counts of their free directions, volumes along one of them, and the search for modules."""
 
 from itertools import pairwise
 
@@ -16,25 +16,18 @@ from foretrain.degeneracy.modularity import (
     secant_of_volumes,
 )
 from foretrain.degeneracy.network import perceptron
+from foretrain.study import generator
+from foretrain.training.modules import joined, owners, rank
 
 from .study import HIDDEN, INPUTS, OUTPUTS
 
 WIDTHS = (INPUTS, HIDDEN, HIDDEN, OUTPUTS)
 COUNTED = 150  # examples on which ranks are taken: twice as many equations as a module has parameters, and more
-THRESHOLD = 1e-10  # of singular values against the largest
-COUNTS = ("apart_sum", "apart_together", "constrained", "unconstrained", "second", "together")
-MORE = ("secant_cost", "derivative_cost", "pair_cost", "other_cost", "secant_law")
-MORE += ("derivative_law", "search_agreement", "plain_agreement")
 
 
-def measured(p, random, data):
-    """Counts of free directions; of rectified modules also volumes along one, and the modules that are found.
-
-    Args:
-        p: Parameters of the study.
-        random: Generator of weights.
-        data: Generator of examples.
-    """
+def measure(p, seed):
+    """Counts of free directions; of rectified modules also volumes along one, and the modules that a search finds."""
+    random, data = generator(seed, "weights"), generator(seed, "data")
     pair = [module(random) for _ in range(2)]
     left, right = data.standard_normal((2, p.examples, INPUTS))
     x = np.concatenate([np.repeat(left, p.examples, 0), np.tile(right, (p.examples, 1))], 1)
@@ -55,37 +48,6 @@ def module(random, widths=WIDTHS):
     return weights, [
         a + 0.3 * random.standard_normal(b) for a, b in zip(shifts, widths[1:], strict=True)
     ]
-
-
-def joined(pair, activation, mediators, strength):
-    """Both modules side by side; unit i of M2's second hidden layer reads unit i of M1's first."""
-    weights = []
-    for a, b in zip(pair[0][0], pair[1][0], strict=True):
-        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
-        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
-        weights.append(whole)
-    unit = np.arange(mediators)
-    weights[1][len(weights[1]) // 2 + unit, unit] = strength
-    biases = [np.concatenate(both) for both in zip(pair[0][1], pair[1][1], strict=True)]
-    return perceptron(weights, biases, activation)
-
-
-def owners(network):
-    """Of every parameter, in the order of `jacobian`: 1 and 2 for those of the modules, 0 for those between them."""
-    found = []
-    for leaves in network.params:
-        rows, columns = (size // 2 for size in leaves["weight"].shape)
-        bias, weight = np.ones(2 * rows, int), np.zeros((2 * rows, 2 * columns), int)
-        bias[rows:] = 2
-        weight[:rows, :columns], weight[rows:, columns:] = 1, 2
-        found += [bias, weight.ravel()]
-    return np.concatenate(found)
-
-
-def rank(rows):
-    """Of (example, variable, parameter): effective parameters, which is twice the learning coefficient where it is regular."""
-    values = np.linalg.svd(rows.reshape(-1, rows.shape[-1]), compute_uv=False)
-    return float((values > THRESHOLD * values[0]).sum())
 
 
 def counts(network, apart, x, p):

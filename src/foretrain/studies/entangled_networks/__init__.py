@@ -1,0 +1,1 @@
+"""The study ``entangled-networks``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``interacting-modules``; see ``study.py``."""

@@ -1,0 +1,103 @@
+"""Claims about sampled learning coefficients of modules that interact, the constrained loss among them."""
+
+from foretrain.quantities.allowed import around
+from foretrain.study import NotApplicable, claim
+
+from .study import SOURCE
+
+PAGE = "docs/studies/planted-modules.md"
+ALL = {"along": ("part", "activation")}
+
+
+def twice(c, part, activation):
+    """Twice the learning coefficient of a part of the loss, per seed."""
+    values = c.learning_coefficient
+    if part not in values["part"].values or activation not in values["activation"].values:
+        raise NotApplicable(f"the loss of `{part}` was not sampled with {activation}")
+    return 2 * values.sel(part=part, activation=activation, drop=True)
+
+
+def surplus(c, activation):
+    """Effective parameters of M1 with its mediators held and of M2, less those of both."""
+    first, second = (twice(c, part, activation) for part in ("first, held", "second"))
+    return first + second - twice(c, "both", activation)
+
+
+def additive(c):
+    """Effective parameters of both modules, nothing between them, less those of each, the mean over activations."""
+    parts = ("both, apart", "first", "second, apart")
+    gaps = []
+    for activation in c.values("activation"):
+        both, first, second = (twice(c, part, activation) for part in parts)
+        gaps.append(both - first - second)
+    return sum(gaps) / len(gaps)
+
+
+def affine(c):
+    """Number of affine changes of the mediating variables of linear modules."""
+    return c.p.mediators * (c.p.mediators + 1)
+
+
+_sum = claim(
+    "constrained-sum",
+    "Sampled coefficients of rectified modules add: M1 with its mediating variables held and M2 have that of both together.",
+    lambda c: surplus(c, "relu"),
+    near=0,
+    inside=(-0.5, 0.5),
+    rank="headline",
+    source=SOURCE + ".2",
+    why="Half a parameter, where by symmetries of rectifiers it would be two.",
+    **ALL,
+)
+CLAIMS = [
+    claim(
+        "additive",
+        "Sampled learning coefficients of modules that share nothing add.",
+        additive,
+        near=0,
+        inside=around(0, 0.75),
+        rank="control",
+        source=SOURCE + ".1",
+        why="Exact at every temperature, as the loss is a sum; mean over activations, of which only rectified ones scatter.",
+        **ALL,
+    ),
+    claim(
+        "one-each",
+        "Holding a rectified mediating variable adds one to the effective parameters of M1.",
+        lambda c: (twice(c, "first, held", "relu") - twice(c, "first", "relu")) / c.p.mediators,
+        near=1,
+        inside=(0.5, 1.5),
+        rank="headline",
+        source=SOURCE + ".3, before (34)",
+        why="Half a parameter; chains scatter by one, half of it for each of two variables.",
+        **ALL,
+    ),
+    _sum,
+    _sum.corrected(
+        "The sum over rectified modules is too large by one for each mediating variable, whose scale M2 undoes.",
+        near=lambda c: c.p.mediators,
+        inside=lambda c: around(c.p.mediators, 1),
+        source=PAGE,
+        why="Chains of the network scatter by one.",
+    ),
+    claim(
+        "linear-sum",
+        "The sum over linear modules is too large by every affine change of the m mediating variables, m (m + 1).",
+        lambda c: surplus(c, "identity"),
+        near=affine,
+        inside=lambda c: around(affine(c), 1),
+        source=PAGE,
+        why="One parameter, what chains of a network scatter.",
+        **ALL,
+    ),
+    claim(
+        "smooth-sum",
+        "The sum over modules of tanh, which undo nothing, is the number of effective parameters of both.",
+        lambda c: surplus(c, "tanh"),
+        near=0,
+        inside=around(0, 0.25),
+        source=PAGE,
+        why="Chains of tanh scatter by less than a hundredth; a quarter is far from any other whole number.",
+        **ALL,
+    ),
+]

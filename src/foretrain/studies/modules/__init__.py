@@ -1,1 +1,0 @@
-"""The study ``modules``; see ``study.py``."""

@@ -1,0 +1,1 @@
+"""The study ``planted-modules``; see ``study.py``."""

@@ -1,0 +1,59 @@
+"""Planted modules: do free directions of separate modules add, what does a mediating variable cost, and are modules found?"""
+
+from dataclasses import dataclass
+
+from foretrain.study import declare, parameter
+from foretrain.training.modules import ACTIVATIONS
+
+SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5.2"
+COST = "1 min"
+REFERENCES = ("bushnaq2024degeneracy",)
+SEEDS = 8
+AXES = {"strength": (0.01, 0.0003, 0.003, 0.03, 0.1, 1.0), "mediators": (2, 1, 4)}
+PRESETS = {"paper": {"seeds": 50}}
+INPUTS, HIDDEN, OUTPUTS = 3, 5, 2  # of each module; both hidden layers are as wide
+declare(
+    apart_sum="Effective parameters of both modules, nothing between them.",
+    apart_together="Of the network that they are, weights between them held.",
+    constrained="Effective parameters of M1 that keep its mediators too.",
+    unconstrained="Effective parameters of M1 for its own outputs alone.",
+    second="Effective parameters of M2.",
+    together="Of the whole network, weights between the modules held.",
+    secant_cost="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps.",
+    derivative_cost="Its derivative: 2 d ln V/d ln eps.",
+    pair_cost="Secant of volumes of two constraints at once.",
+    other_cost="Secant of volumes of the second of them alone.",
+    secant_law="1 - 2 ln w/ln eps of the constraint, from 0 to 1.",
+    derivative_law="1 where w² > eps, else 0.",
+    search_agreement="Adjusted Rand index of modules by the normalised cut.",
+    plain_agreement="Adjusted Rand index of modules by the plain cut.",
+)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Two modules 3-5-5-2; M2's second hidden layer reads some of M1's first, each by one weight."""
+
+    mediators: int = parameter(
+        2, "units of M1 that M2 reads", symbol="m", minimum=1, maximum=HIDDEN
+    )
+    strength: float = parameter(
+        0.01, "weight by which it reads each", symbol="w", above=0, maximum=10
+    )
+    activation: str = parameter(
+        "relu", "of both hidden layers", choices=ACTIVATIONS, sweepable=False
+    )
+    cutoff: float = parameter(1e-6, "cutoff of the loss", symbol="eps", above=0, maximum=0.1)
+    examples: int = parameter(
+        25, "of each module; modules are sought on all pairs of them", minimum=15, maximum=100
+    )
+
+
+def variants(p):
+    """Beside rectified modules linear ones and ones of tanh."""
+    if p.activation != "relu":
+        return {}
+    return {
+        "linear": {"activation": "identity", "seeds": 3},
+        "tanh": {"activation": "tanh", "seeds": 3},
+    }

@@ -1,0 +1,96 @@
+"""Two modules side by side in one perceptron, and the posterior around the parameters of a small network."""
+
+from typing import Any
+
+import numpy as np
+
+from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.posterior import posterior
+
+THRESHOLD = 1e-10  # of singular values against the largest
+ACTIVATIONS = ("relu", "identity", "tanh")
+# Inverse temperature, gamma, and whether the control variate is used. Gamma keeps chains away from networks of other
+# coefficients. Linear and rectified networks have bent surfaces that are free, which chains cross in fewer steps at a lower
+# beta, and on which the Hessian at the start is of no use.
+TANH, RECTIFIED = (1e7, 50.0, True), (1e4, 12.0, False)
+
+# Gamma is part of the density: nothing is extrapolated. The step is two fifths of the largest stable one.
+AS_IT_IS = {"richardson": False, "share": 0.4}
+
+
+def joined(pair, activation: str, mediators: int, strength: float):
+    """Return both modules as one network; unit i of M2's second hidden layer reads unit i of M1's first.
+
+    Args:
+        pair: Weights (out, in) and biases of each module.
+        activation: Of the hidden layers.
+        mediators: Number of units of M1 that M2 reads.
+        strength: Weight by which it reads each.
+    """
+    weights = []
+    for a, b in zip(pair[0][0], pair[1][0], strict=True):
+        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
+        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
+        weights.append(whole)
+    unit = np.arange(mediators)
+    weights[1][len(weights[1]) // 2 + unit, unit] = strength
+    biases = [np.concatenate(both) for both in zip(pair[0][1], pair[1][1], strict=True)]
+    return perceptron(weights, biases, activation)
+
+
+def owners(network) -> np.ndarray:
+    """Return the module of every parameter in the order of `jacobian`: 1 or 2, and 0 between the modules."""
+    found = []
+    for leaves in network.params:
+        rows, columns = (size // 2 for size in leaves["weight"].shape)
+        bias, weight = np.ones(2 * rows, int), np.zeros((2 * rows, 2 * columns), int)
+        bias[rows:] = 2
+        weight[:rows, :columns], weight[rows:, columns:] = 1, 2
+        found += [bias, weight.ravel()]
+    return np.concatenate(found)
+
+
+def rank(rows: np.ndarray) -> float:
+    """Return the rank of (..., parameter): effective parameters, twice the learning coefficient of a regular minimum."""
+    values = np.linalg.svd(rows.reshape(-1, rows.shape[-1]), compute_uv=False)
+    return float((values > THRESHOLD * values[0]).sum())
+
+
+def activated(values: Any, activation: Any):
+    """Return an activation of JAX arrays, by its number in `ACTIVATIONS`, which may be traced."""
+    import jax.numpy as jnp
+
+    bent = jnp.where(activation == 0, jnp.maximum(values, 0), jnp.tanh(values))
+    return jnp.where(activation == 1, values, bent)
+
+
+def around(losses, centre, slopes, moving, scale, place=None, **data):
+    """Return the posterior around w* in coordinates y in which the Hessian is diagonal, and how it is sampled.
+
+    The weights are ``data["origin"] + data["basis"] @ y``. `losses` sees one example, which stands for all, so that all arrays
+    have a first axis of length one.
+
+    Args:
+        losses: ``losses(y, data)``: mean loss, shape (1,).
+        centre: w*, shape (d,).
+        slopes: Jacobian of all residuals of all n examples, (n, residuals, d), at a point of equal function.
+        moving: Parameters that move, booleans (d,).
+        scale: Inverse temperature, gamma, and whether the control variate is used.
+        place: The point of the Jacobian, where that is not w*, which may be singular and say nothing of its surroundings.
+        **data: What else `losses` needs.
+    """
+    beta, localisation, controlled = scale
+    origin, own = centre if place is None else place, np.flatnonzero(moving)
+    rows = slopes.reshape(-1, len(moving))[:, own]
+    steep, vectors = np.linalg.eigh(2 * rows.T @ rows / len(slopes))
+    basis, units = np.eye(len(moving)), np.ones(len(moving))
+    basis[np.ix_(own, own)] = vectors
+    units[own] = np.sqrt(localisation / (beta * np.maximum(steep, 0) + localisation))
+    data = {"basis": basis, "origin": origin, **data}
+    return posterior(
+        losses,
+        basis.T @ (centre - origin),
+        {name: np.asarray(values)[None] for name, values in data.items()},
+        beta=beta,
+        parts={"moving": moving.astype(float)},
+    ), {"pull": localisation, "units": units, "controlled": controlled, **AS_IT_IS}

@@ -1,0 +1,90 @@
+import jax
+import numpy as np
+import pytest
+from made_up import check, runs
+
+from foretrain.degeneracy.learning_coefficient import learning_coefficient
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.entangled_networks import chains, study
+
+AXES, SEEDS = study.AXES, 8
+
+
+def limit(name, units):
+    return study.limits(units).get(name, np.nan)
+
+
+@pytest.mark.parametrize("units", AXES["units"])
+def test_networks_of_equal_function_have_it_and_the_rank_of_their_symmetries(units):
+    # Neurons that idle: their Jacobian is zero, and reduced-rank regression of rank zero counts their outgoing weights.
+    idle = {"idle": 2, "idle rectified": 2, "once": units}
+    for name in study.NETWORKS:
+        found = chains.measure(study.Parameters(network=name, units=units), Seed(0, 0))
+        assert not found["function_gap"] > 1e-5
+        if name in study.limits(units):
+            assert limit(name, units) - found["exact_rank"] == idle.get(name, 0) * study.OUT
+
+
+def test_of_the_trained_pair_nothing_crosses_in_one():
+    made = chains.network("apart", 2, Seed(0, 1))
+    assert made is not None
+    activation, own, out, *_ = made
+    module = np.array([0, 0, 1, 1, 0, 1])
+    assert activation == "tanh"
+    assert not own[module[:, None] != np.arange(6) // 3].any()
+    assert not out[np.arange(2)[:, None] != module].any()
+    assert own.any(1).all()
+
+
+def test_chains_start_at_the_network_and_see_its_function():
+    for name in ("idle", "rotated", "across rectified"):
+        around, options = chains.posterior(study.Parameters(network=name, units=1), Seed(0, 0))
+        assert around.start_loss < 1e-9
+        assert options["units"].min() < options["units"].max() == 1
+
+
+def test_a_regular_network_of_tanh_has_its_number_of_parameters_without_scatter():
+    with jax.enable_x64(True):
+        p = study.Parameters(network="twice", units=1)
+        around, options = chains.posterior(p, Seed(0, 0))
+        found = learning_coefficient(around, chains=4, draws=100, **options)
+    assert abs(found.effective_parameters[0, 0] - limit("twice", 1)) < 0.01
+
+
+def grid(gap=1e-6, theory=0, **moved):
+    """Coefficients as derived, but for scatter and for what is moved by the name of the network."""
+    random = np.random.default_rng(2)
+    known = np.array([[limit(name, units) for units in AXES["units"]] for name in AXES["network"]])
+    values = np.where(np.isnan(known), 50, known)[..., None] + 0.02 * random.standard_normal(
+        (*known.shape, SEEDS)
+    )
+    values[study.NETWORKS.index("whole")] += 1
+    for name, by in moved.items():
+        values[study.NETWORKS.index(name.replace("_", " "))] += by
+    idle = np.array([name in ("idle", "idle rectified") for name in study.NETWORKS])
+    own = {
+        "learning_coefficient": values / 2,
+        "exact_rank": (known - 4 * idle[:, None])[..., None],
+        "function_gap": gap,
+    }
+    theory = runs(AXES, 0, {"learning_coefficient": known / 2}, outcome=None)
+    return Grid(study.Parameters(), AXES, SEEDS, 0, runs(AXES, SEEDS, own), {}, theory)
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "one-function": lambda: grid(gap=1e-3),
+        "modular-is-lower": grid,
+        "modular-is-lower.corrected": lambda: grid(rotated=2),
+        "as-derived": lambda: grid(within=3),
+        "rotation": lambda: grid(rotated=1),
+        "cancelling": lambda: grid(across=0.5),
+        "within-as-across": lambda: grid(within=-0.5),
+        "shared-once": lambda: grid(once=2),
+        "beyond-rank": lambda: grid(idle=-4),
+        "trained-apart": lambda: grid(apart=2),
+        "trained-apart.corrected": lambda: grid(whole=3),
+    }
+    as_conjectured = {"modular-is-lower": lambda: grid(rotated=2, once=20, whole=2)}
+    check("entangled-networks", dict.fromkeys(spoilt, grid) | as_conjectured, spoilt)

@@ -1,0 +1,96 @@
+from typing import Any
+
+import numpy as np
+from made_up import check, runs
+
+from foretrain.plans.grid import Grid
+from foretrain.streams import Seed
+from foretrain.studies.planted_modules import measurement, study
+
+SEEDS = 8
+AXES = {"strength": study.AXES["strength"], "mediators": study.AXES["mediators"]}
+W, M = (np.array(AXES["strength"])[:, None, None], np.array(AXES["mediators"])[None, :, None])
+EPS = study.Parameters().cutoff
+SECANT, STEP = np.clip(1 - 2 * np.log(W) / np.log(EPS), 0, 1), (W**2 > EPS) * 1.0
+
+
+def measured(number=0, **overrides) -> dict[str, Any]:
+    return measurement.measure(study.Parameters(**overrides), Seed(0, number))
+
+
+def test_counts_of_planted_modules_are_those_of_their_symmetries():
+    for activation, m, excess in (("relu", 1, 1), ("identity", 2, 6), ("tanh", 2, 0)):
+        found = measured(activation=activation, mediators=m)
+        assert found["apart_sum"] == found["apart_together"]
+        assert found["constrained"] + found["second"] - found["together"] == excess
+
+
+def test_a_weak_interaction_is_cut_and_volumes_follow_their_law():
+    weak, strong = measured(strength=3e-4, mediators=1), measured(strength=0.03, mediators=1)
+    assert weak["search_agreement"] == 1
+    assert weak["secant_cost"] == weak["derivative_cost"] == 0
+    assert abs(strong["secant_cost"] - strong["secant_law"]) < 0.01
+    assert abs(strong["derivative_cost"] - 1) < 0.01
+    # Two constraints hold an ellipse of a box: ln(pi/4) of volume.
+    gap = strong["pair_cost"] - strong["secant_cost"] - strong["other_cost"]
+    assert abs(gap - 2 * np.log(np.pi / 4) / np.log(1e-6)) < 0.01
+
+
+def counts(excess, each=1, apart=0, seeds=SEEDS):
+    random, shape = np.random.default_rng(0), (6, 3, seeds)
+    free, second = random.integers(40, 50, (2, *shape))
+    constrained = free + each * M
+    return {
+        "apart_sum": free + second,
+        "apart_together": free + second - apart,
+        "unconstrained": free,
+        "constrained": constrained,
+        "second": second,
+        "together": constrained + second - excess,
+    }
+
+
+def grid(
+    excess=M, each=1, apart=0, linear=0, tanh=0, secant=1.0, derivative=STEP, more=0.0, plain=0.0, found=1.0,
+):  # fmt: skip
+    """Modules that do as corrected: an excess of one for each mediator, a step, and a search that finds them."""
+    noise = 0.01 * np.random.default_rng(1).standard_normal((2, 6, 3, SEEDS))
+    one, other = secant * SECANT + noise[0], SECANT + noise[1]
+    costs = {
+        "secant_cost": one,
+        "other_cost": other,
+        "pair_cost": one + other + 0.03 + more,
+        "derivative_cost": derivative + noise[0],
+        "secant_law": SECANT + 0 * noise[0],
+        "derivative_law": STEP + 0 * noise[0],
+        "search_agreement": found * (W <= 0.05) - np.abs(noise[0]),
+        "plain_agreement": plain + noise[1],
+    }
+    affine = M * (np.minimum(M, 3) + 1)
+    variants = {"linear": counts(affine - linear, seeds=3), "tanh": counts(tanh, seeds=3)}
+    beside = {name: runs(AXES, 3, values) for name, values in variants.items()}
+    own = runs(AXES, SEEDS, counts(excess, each, apart) | costs)
+    return Grid(study.Parameters(), AXES, SEEDS, 0, own, beside)
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "additive": lambda: grid(apart=1),
+        "one-each": lambda: grid(each=2),
+        "constrained-sum": grid,
+        "constrained-sum.corrected": lambda: grid(excess=M + 1),
+        "linear-sum": lambda: grid(linear=1),
+        "smooth-sum": lambda: grid(tanh=1),
+        "secant-slope": lambda: grid(secant=0.8),
+        "logarithmic-count": grid,
+        "logarithmic-count.corrected": lambda: grid(derivative=SECANT),
+        "strengths-add": lambda: grid(more=0.2),
+        "search": grid,
+        "search.corrected": lambda: grid(found=0.6),
+    }
+    as_the_document_says = {
+        "constrained-sum": lambda: grid(excess=0),
+        "logarithmic-count": lambda: grid(derivative=SECANT),
+        "search": lambda: grid(plain=0.97),
+    }
+    check("planted-modules", dict.fromkeys(spoilt, grid) | as_the_document_says, spoilt)

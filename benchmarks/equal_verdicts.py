@@ -56,6 +56,22 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges this pair within one",
+    **{
+        f"modules/{id}": "in entangled-networks now, sampled by the library"
+        for id in (
+            *("one-function", "modular-is-lower", "modular-is-lower.corrected", "as-derived"),
+            *("rotation", "cancelling", "within-as-across", "shared-once", "beyond-rank"),
+            *("trained-apart", "trained-apart.corrected"),
+        )
+    },
+    **{
+        f"modules/sampled-{id}": "in interacting-modules now, sampled by the library"
+        for id in (
+            *("additive", "one-each", "constrained-sum", "constrained-sum.corrected"),
+            *("linear-sum", "smooth-sum"),
+        )
+    },
     "interaction-basis/same-importances": "identity judges the larger of both gaps",
     "one-mode/half-time": "closed-form judges the same curve at all times",
     "free-directions/more-than-scales": "speaks of how networks are drawn; no theory could make it fail",
@@ -67,7 +83,9 @@ RENAMED_PARAMETERS: dict[str, str] = {}
 # Variables of runs and theory of before, as "study/variable", to those of now.
 RENAMED_VARIABLES: dict[str, str] = {}
 # Presets of before to the study that holds their claims now, where it has another name.
-STUDIES: dict[str, str] = {}
+STUDIES: dict[str, str] = {
+    "modules": "planted-modules",
+}
 
 # Small, yet with several seeds and three values on the axes that sentences look along, so that most sentences apply. A second
 # preset of a study, of which other sentences speak, has a word of its own behind a dot.
@@ -175,6 +193,8 @@ PRESETS: dict[str, dict] = {
         "decoder_decay": (0.0, 1.0),
     },
     "modules": {"strength": (0.003, 0.03, 1.0), "mediators": (1, 2), "examples": 15, "seeds": 2},
+    "entangled-networks": {"draws": 20, "units": (1, 2)},
+    "interacting-modules": {"draws": 20},
     "one-mode": {"steps": 1000, "singular_value": (0.5, 1.0), "init_scale": (0.1, 0.2)},
     "optimizers": {
         "dimension": 10,

@@ -47,7 +47,7 @@ SMALL = {
     "deep-linear-coefficients": {
         "network": ("4-1-3 r0", "2-2-2 r0", "3-3-3 r1"),
         "beta": (1000.0, 100.0),
-        "steps": 200,
+        "draws": 200,
     },
     "degeneracy-over-training": {
         "domains": 2,
@@ -91,7 +91,7 @@ SMALL = {
         "init_scale": (0.1, 0.5, 2.5),
     },
     "interaction-basis": {"modulus": 5, "embedding_dim": 8, "hidden_width": 12, "updates": 60},
-    "landscapes": {"steps": 200, "beta": (10.0, 1000.0)},
+    "landscapes": {"draws": 20, "chains": 8, "beta": (10.0, 1000.0)},
     "mask-spectrum": {"mask_size": (30, 60)},
     "masked-rank-one": {
         "domains": 5,
@@ -108,7 +108,9 @@ SMALL = {
         "decoder_learning_rate": 0.003,
         "decoder_decay": (0.0, 1.0),
     },
-    "modules": {"strength": (0.01, 1.0), "mediators": (1, 2), "examples": 15},
+    "planted-modules": {"strength": (0.01, 1.0), "mediators": (1, 2), "examples": 15},
+    "entangled-networks": {"network": ("idle", "across"), "units": (1, 2), "draws": 20},
+    "interacting-modules": {"part": ("first, held", "second", "both"), "draws": 20},
     "one-mode": {"steps": 1000, "singular_value": (0.5, 1.0), "init_scale": (0.1, 0.2)},
     "optimizers": {
         "dimension": 10,

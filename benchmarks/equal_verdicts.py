@@ -56,7 +56,7 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
-    "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges this pair within one",
+    "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges the pair",
     **{
         f"modules/{id}": "in entangled-networks now, sampled by the library"
         for id in (

@@ -4,7 +4,6 @@ A function of a file counts by its own source and by all that this reaches, see 
 notebook by its source and the values of the names that it uses. Both count by their closures and defaults.
 """
 
-import ast
 import dataclasses
 import functools
 import hashlib
@@ -138,15 +137,15 @@ class _Walk:
             self.texts.append(f"{value.__module__}.{value.__qualname__}")
             return
         if file.is_file():
-            parts = sources.functions_in(file).get((code.co_firstlineno, value.__name__), ())
-            for part in parts if sources.counts(file, self.rooms) else ():
+            known = sources.source(file).functions if sources.counts(file, self.rooms) else {}
+            for part in known.get((code.co_firstlineno, value.__name__), ()):
                 self.texts.append(part.text)
-                for name in part.uses:
-                    self._place(file, name)
+                places = [(file, name) for name in part.uses]
                 for module, targets in sources.targets_of(part, file, self.folders):
+                    places += targets
                     self.texts += [module] if not targets else []
-                    for target in targets:
-                        self._place(*target)
+                for place in places:
+                    self._place(*place)
             return
         self._source(value)
 
@@ -154,7 +153,7 @@ class _Walk:
         """A function of a notebook, or of a text that is no file; without any source its code."""
         code = value.__code__
         text = "".join(linecache.getlines(code.co_filename))
-        known = sources.functions(ast.parse(text), text)
+        known = sources.Source(text.encode()).functions
         parts = known.get((code.co_firstlineno, value.__name__), [])
         names = {name for part in parts for name in part.uses}
         self.texts += [part.text for part in parts]

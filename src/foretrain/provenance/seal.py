@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.provenance.objects import digest, hashed
-from foretrain.provenance.sources import PACKAGE, ROOMS, WHOLE, reached, statements
+from foretrain.provenance.sources import PACKAGE, ROOMS, WHOLE, reached, source
 
 _MAKERS = ("program", "measure", "posterior", "inputs", "shared", "variants", "Parameters")
 _PREDICTORS = ("predict", "fit")
@@ -29,7 +29,7 @@ def makes(study: Any) -> str:
     """Hash (12 hex digits) of the code that makes a study's runs."""
     if study.files:
         files = [Path(file) for file in study.files.values()]
-        bound = {name for file in files for name in statements(file)}
+        bound = {name for file in files for name in source(file).statements}
     else:
         bound = {*(study.part("study") or {})}
     machine = {*_TRAINED_BY, *(_COMPUTED_BY if bound & {"measure", "posterior"} else ())}

@@ -8,9 +8,9 @@ The standard library comes before the folder: a file ``random.py`` there hides n
 
 import ast
 import hashlib
+import importlib
 import sys
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -33,6 +33,7 @@ def package_of(file: Path, folder: Path) -> str:
     text = repr((str(file), [(name, now.st_mtime_ns, now.st_size) for name, now in states]))
     package = _PREFIX + hashlib.sha256(text.encode()).hexdigest()[:16]
     if package not in sys.modules:
+        importlib.invalidate_caches()
         holder = ModuleType(package)
         holder.__path__ = [str(folder)]
         sys.modules[package] = holder
@@ -40,23 +41,8 @@ def package_of(file: Path, folder: Path) -> str:
 
 
 def part(package: str, file: Path) -> ModuleType:
-    """A file of a study's folder, imported once.
-
-    Raises:
-        Exception: whatever the file raises.
-    """
-    name = f"{package}.{file.stem}"
-    if name not in sys.modules:
-        loader = _Loader(name, str(file))
-        spec = spec_from_file_location(name, file, loader=loader)
-        assert spec is not None, "a loader is given"
-        module = sys.modules[name] = module_from_spec(spec)
-        try:
-            loader.exec_module(module)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
+    """A file of a study's folder, imported once; whatever it raises is raised."""
+    return importlib.import_module(f"{package}.{file.stem}")
 
 
 def beside(folder: Path, name: str) -> Path | None:

@@ -27,6 +27,7 @@ EFFECT = "*"  # stands for what a file does when it is imported, whatever is ask
 _STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 _REFLECTION = {"globals", "eval", "exec"}  # may reach any name of the file
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_NO: frozenset[str] = frozenset()
 Place = tuple[Path, str]
 
 
@@ -53,6 +54,9 @@ class Statement:
     @cached_property
     def uses(self) -> frozenset[str]:
         """Names that it looks up outside of itself, ``helper.fit`` where of a name one attribute alone is used."""
+        if isinstance(self.node, ast.Import | ast.ImportFrom):
+            return _NO
+        _ = self.text  # leaves out the names of annotations
         found: set[str] = set()
         tables = [symtable.symtable(self.source, "statement", "exec")]
         for table in tables:
@@ -64,13 +68,12 @@ class Statement:
                 if (symbol.is_referenced() if outer else symbol.is_global())
             }
         inside = [one for one in ast.walk(self.node) if isinstance(one, ast.Name | ast.Attribute)]
-        with_attribute = {id(getattr(one, "value", None)): one for one in inside}
-        names = set()
-        for one in inside:
-            if isinstance(one, ast.Name) and one.id in found:
-                over = with_attribute.get(id(one))
-                names.add(f"{one.id}.{over.attr}" if isinstance(over, ast.Attribute) else one.id)
-        return frozenset(names)
+        attributes = {id(one.value): one for one in inside if isinstance(one, ast.Attribute)}
+        return frozenset(
+            f"{one.id}.{over.attr}" if (over := attributes.get(id(one))) else one.id
+            for one in inside
+            if isinstance(one, ast.Name) and one.id in found
+        )
 
     @cached_property
     def imports(self) -> tuple[tuple[int, str, str], ...]:
@@ -113,9 +116,9 @@ def reached(
             continue
         seen.add(place)
         held = kept.setdefault(file, set())
-        known = statements(file)
+        known = source(file).statements
         name, _, attribute = name.partition(".")
-        taken = known[""] if name == WHOLE else [*known.get(name, ()), *known.get(EFFECT, ())]
+        taken = known[WHOLE] if name == WHOLE else [*known.get(name, ()), *known.get(EFFECT, ())]
         for one in taken:
             if one not in held:
                 waiting += [(file, used) for used in one.uses]
@@ -150,12 +153,8 @@ def counts(file: Path, rooms: set[str] = ROOMS) -> bool:
 @cache
 def _room(file: Path) -> str:
     """The room of foretrain in which a file is, "" if it is not foretrain's."""
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py") if _is_ours(file) else ""
-
-
-@cache
-def _is_ours(file: Path) -> bool:
-    return file.is_relative_to(PACKAGE)
+    inside = file.is_relative_to(PACKAGE)
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py") if inside else ""
 
 
 def is_users(file: str | None) -> bool:
@@ -166,85 +165,81 @@ def is_users(file: str | None) -> bool:
     return not installed and not any(Path(file).is_relative_to(one) for one in _STANDARD)
 
 
-def functions(tree: ast.Module, source: str) -> dict[tuple[int, str], list[Statement]]:
-    """The functions of a text by the line in which they begin and their name, lambdas included, without decorators."""
-    found: dict[tuple[int, str], list[Statement]] = {}
-    lines = source.splitlines(keepends=True)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Lambda):
-            one = Statement(frozenset(), node, ast.unparse(node))
-            found.setdefault((node.lineno, "<lambda>"), []).append(one)
-        elif isinstance(node, ast.FunctionDef):
-            bare = copy.copy(node)
-            bare.decorator_list = []
-            text = textwrap.dedent("".join(lines[node.lineno - 1 : node.end_lineno]))
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            found.setdefault((first, node.name), []).append(Statement(frozenset(), bare, text))
-    return found
-
-
-def functions_in(file: Path) -> dict[tuple[int, str], list[Statement]]:
-    """The same of a file."""
-    return _functions(*_stamped(file))
-
-
-def statements(file: Path) -> dict[str, list[Statement]]:
-    """The statements of a file by the names under which they count; under "" all of them."""
-    return _statements(*_stamped(file))
-
-
 def file_of(base: Path) -> Path | None:
     """The file of a module, given its path without an ending; None if there is none."""
     files = (base / "__init__.py", base.with_name(f"{base.name}.py"))
     return next((file for file in files if file.is_file()), None)
 
 
-@cache
-def _parsed(file: Path, changed: int, size: int) -> tuple[ast.Module, str]:
-    content = file.read_bytes()
-    try:
-        source = importlib.util.decode_source(content)
-        return ast.parse(source), source
-    except (SyntaxError, ValueError):  # this Python cannot import it either
-        return ast.Module([ast.Expr(ast.Constant(("unreadable", content)))], []), "0"
+class Source:
+    """The text of a file, or of a cell of a notebook, in its parts."""
+
+    def __init__(self, content: bytes):
+        try:
+            self._text = importlib.util.decode_source(content)
+            self._tree = ast.parse(self._text)
+        except (SyntaxError, ValueError):  # this Python cannot import it either
+            self._text = repr(content)
+            self._tree = ast.parse(f"unreadable = {self._text}")
+
+    @cached_property
+    def statements(self) -> dict[str, list[Statement]]:
+        """The statements by the names under which they count; under `WHOLE` all of them."""
+        body = self._tree.body
+        if (
+            "= lazy(__name__" in self._text
+        ):  # see `foretrain.lazy`: imported when they are asked for
+            body = [x for one in body for x in (one.body if isinstance(one, ast.If) else [one])]
+        assigned = {name for node in body for name in _assigned(node)}
+        defined = {node.name: node for node in body if isinstance(node, _DEFINITION)}
+        found: dict[str, list[Statement]] = {WHOLE: []}
+        for node in body:
+            if _is_left_out(node):
+                continue
+            for part, names in _parts(node, assigned, defined):
+                one = Statement(frozenset(names), part, self._lines(node))
+                for name in (WHOLE, *names):
+                    found.setdefault(name, []).append(one)
+        return found
+
+    @cached_property
+    def functions(self) -> dict[tuple[int, str], list[Statement]]:
+        """All functions by the line in which they begin and their name, lambdas included, without their decorators."""
+        found: dict[tuple[int, str], list[Statement]] = {}
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Lambda):
+                place, one = (node.lineno, "<lambda>"), Statement(_NO, node, ast.unparse(node))
+            elif isinstance(node, ast.FunctionDef):
+                bare = copy.copy(node)
+                bare.decorator_list = []
+                place = (_first_line(node), node.name)
+                one = Statement(_NO, bare, self._lines(bare))
+            else:
+                continue
+            found.setdefault(place, []).append(one)
+        return found
+
+    @cached_property
+    def _split(self) -> list[str]:
+        return self._text.splitlines(keepends=True)
+
+    def _lines(self, node: ast.stmt) -> str:
+        return textwrap.dedent("".join(self._split[_first_line(node) - 1 : node.end_lineno]))
 
 
-@cache
-def _functions(file: Path, changed: int, size: int) -> dict[tuple[int, str], list[Statement]]:
-    return functions(*_parsed(file, changed, size))
+def _first_line(node: ast.stmt) -> int:
+    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
 
 
-def _stamped(file: Path) -> tuple[Path, int, int]:
-    """A file with what changes whenever it is written, so that it is read once as long as it stays as it is."""
+def source(file: Path) -> Source:
+    """The parts of a file, read once as long as it stays as it is."""
     known = file.stat()
-    return file, known.st_mtime_ns, known.st_size
+    return _source(file, known.st_mtime_ns, known.st_size)
 
 
 @cache
-def _statements(file: Path, changed: int, size: int) -> dict[str, list[Statement]]:
-    tree, source = _parsed(file, changed, size)
-    lines = source.splitlines(keepends=True)
-    assigned = {name for node in tree.body for name in _assigned(node)}
-    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITION)}
-    found: dict[str, list[Statement]] = {"": []}
-    body = tree.body
-    if (
-        "= lazy(__name__" in source
-    ):  # see `foretrain.lazy`: these names are imported when they are asked for
-        body = [one for node in body for one in (node.body if isinstance(node, ast.If) else [node])]
-    for node in body:
-        if _is_left_out(node):
-            continue
-        decorators = getattr(node, "decorator_list", [])
-        first = min([getattr(node, "lineno", 1), *(one.lineno for one in decorators)])
-        text = "".join(lines[first - 1 : getattr(node, "end_lineno", 1)])
-        for part, names in _parts(node, assigned, defined):
-            # Of an import the name that it binds is no use of itself.
-            part_text = "" if isinstance(part, ast.Import | ast.ImportFrom) else text
-            one = Statement(frozenset(names), part, textwrap.dedent(part_text))
-            for name in ("", *names):
-                found.setdefault(name, []).append(one)
-    return found
+def _source(file: Path, changed: int, size: int) -> Source:
+    return Source(file.read_bytes())
 
 
 def _parts(
@@ -328,7 +323,7 @@ def _texts(file: Path, held: set[Statement]) -> list[str]:
     """The texts of some statements; those under one name keep the order of the file."""
     numbers: dict[str, int] = {}
     texts = []
-    for one in statements(file)[""]:
+    for one in source(file).statements[WHOLE]:
         if one in held and not isinstance(one.node, ast.Import | ast.ImportFrom):
             name = min(one.names)
             numbers[name] = numbers.get(name, 0) + 1
@@ -338,7 +333,7 @@ def _texts(file: Path, held: set[Statement]) -> list[str]:
 
 def _label(file: Path, own: set[Path]) -> str:
     """The name of a file, without that of the study, which decides no number."""
-    if _is_ours(file):
+    if _room(file):
         return file.relative_to(PACKAGE).as_posix()
     return "study" if file in own else file.stem
 
@@ -381,7 +376,7 @@ def _bases(file: Path, folders: tuple[Path, ...], level: int, parts: list[str]) 
         return
     if parts[0] == "foretrain":
         yield PACKAGE.joinpath(*parts[1:])
-    if file.is_relative_to(PACKAGE) or parts[0] in {"foretrain", *sys.stdlib_module_names}:
+    if _room(file) or parts[0] in {"foretrain", *sys.stdlib_module_names}:
         return
     yield from (folder.joinpath(*parts) for folder in (*folders, file.parent))
     top = next(one for one in file.parents if not (one / "__init__.py").exists())

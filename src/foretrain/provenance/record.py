@@ -20,12 +20,6 @@ def verdicts(claims: Iterable[Any]) -> dict[str, str]:
     }
 
 
-def reworded(sealed: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Ids of the claims that are not as they were sealed before the first run, those that came later included."""
-    before = sealed.get("claims", {})
-    return [id for id, one in now["claims"].items() if before.get(id) != one]
-
-
 def remarks(sealed: Mapping[str, Any] | None, looks: Sequence[Mapping[str, Any]]) -> list[str]:
     """What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
 

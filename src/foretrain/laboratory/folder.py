@@ -70,11 +70,11 @@ def look(folder: Path, plan: Plan, claims: Iterable[Claim]) -> Manifest:
     seal = plan.study.seal
     now = {"seeds": plan.seeds, "hash": plan.hash, "seal": seal, "verdicts": verdicts(claims)}
     with patient_lock(folder, "manifest", _WAIT_S):
-        manifest = read_manifest(folder) or {}
+        manifest = read_manifest(folder) or Manifest()
         looks = list(manifest.get("looks", []))
         if not looks or looks[-1].get("hash") != plan.hash or not _same(looks[-1], seal):
             at = datetime.now(UTC).isoformat(timespec="seconds")
-            manifest = {**manifest, "looks": [*looks, Look(**now, at=at)]}
+            manifest["looks"] = [*looks, Look(**now, at=at)]
             write_manifest(folder, manifest)
         return manifest
 

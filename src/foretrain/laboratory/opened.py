@@ -102,7 +102,7 @@ def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> Stud
         lazy: If True, values are read when they are used.
     """
     found = open_result(path, strict=strict, lazy=lazy)
-    if strict and STORE in altered(found.path):
+    if strict and found.path is not None and STORE in altered(found.path):
         raise StoreError(
             f"{found.path / STORE} is not as foretrain wrote it. Try foretrain report, which makes it anew from "
             "the journal, or `strict=False` to read it as it is."

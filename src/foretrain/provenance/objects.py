@@ -88,7 +88,7 @@ class _Walk:
             case types.ModuleType():
                 self.texts.append(value.__name__)
                 if file := _file(value.__name__):
-                    self._place(file, sources.WHOLE)
+                    self._place((file, sources.WHOLE))
             case dict():
                 self._all(part for pair in value.items() for part in pair)
             case list() | tuple():
@@ -124,69 +124,58 @@ class _Walk:
         except Exception:  # such as what holds a lambda
             self.write(getattr(value, "__dict__", {}))
 
-    def _place(self, file: Path, name: str) -> None:
-        if sources.counts(file, self.rooms):
-            self.places.append((file, name))
+    def _place(self, *places: sources.Place) -> None:
+        self.places += [one for one in places if sources.counts(one[0], self.rooms)]
 
     def _function(self, value: types.FunctionType) -> None:
+        """A function: closure, defaults, and its source with all that this uses, without any source its code."""
         self._all((value.__defaults__, value.__kwdefaults__, getattr(value, "__wrapped__", None)))
-        for cell in value.__closure__ or ():
-            self._all([cell.cell_contents] if _is_filled(cell) else ())
-        file, code = Path(value.__code__.co_filename), value.__code__
-        if value.__module__ != "__main__" and _file(value.__module__) is None and file.is_file():
+        cells = value.__closure__ or ()
+        self._all(cell.cell_contents for cell in cells if _is_filled(cell))
+        code, file = value.__code__, Path(value.__code__.co_filename)
+        in_file = file.is_file()
+        is_known = value.__module__ == "__main__" or _file(value.__module__) is not None
+        if in_file and not (is_known and sources.counts(file, self.rooms)):
             self.texts.append(f"{value.__module__}.{value.__qualname__}")
             return
-        if file.is_file():
-            known = sources.source(file).functions if sources.counts(file, self.rooms) else {}
-            for part in known.get((code.co_firstlineno, value.__name__), ()):
-                self.texts.append(part.text)
-                places = [(file, name) for name in part.uses]
-                for module, targets in sources.targets_of(part, file, self.folders):
-                    places += targets
-                    self.texts += [module] if not targets else []
-                for place in places:
-                    self._place(*place)
-            return
-        self._source(value)
-
-    def _source(self, value: types.FunctionType) -> None:
-        """A function of a notebook, or of a text that is no file; without any source its code."""
-        code = value.__code__
-        text = "".join(linecache.getlines(code.co_filename))
-        known = sources.Source(text.encode()).functions
-        parts = known.get((code.co_firstlineno, value.__name__), [])
-        names = {name for part in parts for name in part.uses}
+        text = "".join(linecache.getlines(code.co_filename))  # cells of a notebook are there, too
+        held = sources.source(file) if in_file else sources.Source(text.encode())
+        parts = held.functions.get((code.co_firstlineno, value.__name__), [])
         self.texts += [part.text for part in parts]
+        names = {name for part in parts for name in part.uses}
+        for part in parts:
+            home = file if in_file else Path.cwd() / "notebook.py"
+            for module, targets in sources.targets_of(part, home, self.folders):
+                self.texts += [module] if not targets else []
+                self._place(*targets)
+        if in_file:
+            self._place(*((file, name) for name in names))
+            return
         if not parts:
             codes = [*_codes(code)]
             names = {name for one in codes for name in one.co_names}
             self.texts += [repr((one.co_code, one.co_names)) for one in codes]
             self._all(c for one in codes for c in one.co_consts if not inspect.iscode(c))
-        for name in sorted(names & value.__globals__.keys()):
-            if not name.startswith("__"):
-                self.texts.append(name)
-                self.write(value.__globals__[name])
+        for name, _, attribute in sorted(name.partition(".") for name in names):
+            if name in value.__globals__ and not name.startswith("__"):
+                used = value.__globals__[name]
+                is_part = isinstance(used, types.ModuleType) and hasattr(used, attribute)
+                self._all((f"{name}.{attribute}", getattr(used, attribute) if is_part else used))
 
     def _class(self, value: type) -> None:
-        file = _file(value.__module__)
-        if file is not None and "<locals>" not in value.__qualname__:
-            self.texts.append(value.__qualname__)
-            self._place(file, value.__qualname__.partition(".")[0])
-            return
-        self.texts.append(value.__qualname__)
-        if file is None and value.__module__ not in ("__main__", None):
-            return
-        fields = {
-            one.name: one.metadata for one in getattr(value, "__dataclass_fields__", {}).values()
-        }
-        self.texts += fields
-        self._all(value.__bases__)
-        for name, one in sorted(vars(value).items()):
-            is_parameter = {"rule", "changed"} & fields.get(name, {}).keys()
-            if isinstance(one, property | types.FunctionType) or name[:2] != "__":
-                if name not in _MADE and not is_parameter:
-                    self.texts.append(name)
-                    self.write(one)
+        file, name = _file(value.__module__), value.__qualname__
+        self.texts.append(name)
+        if file is not None and "<locals>" not in name:
+            self._place((file, name.partition(".")[0]))
+        elif file is not None or value.__module__ == "__main__":
+            fields = getattr(value, "__dataclass_fields__", {})
+            # The values of parameters are part of a run's identity.
+            left_out = {one for one in fields if {"rule", "changed"} & fields[one].metadata.keys()}
+            self._all((*fields, *value.__bases__))
+            for part, one in sorted(vars(value).items()):
+                is_own = isinstance(one, property | types.FunctionType) or part[:2] != "__"
+                if is_own and part not in _MADE | left_out:
+                    self._all((part, one))
 
 
 def _file(module: str | None) -> Path | None:

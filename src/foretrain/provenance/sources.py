@@ -12,7 +12,7 @@ import symtable
 import sys
 import sysconfig
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -243,7 +243,7 @@ def _source(file: Path, changed: int, size: int) -> Source:
 
 
 def _parts(
-    node: ast.stmt, assigned: set[str], defined: dict[str, ast.stmt]
+    node: ast.stmt, assigned: set[str], defined: Mapping[str, ast.stmt]
 ) -> Iterator[tuple[ast.stmt, set[str]]]:
     """The statement with the names under which it counts; of an import each name by itself."""
     match node:
@@ -262,7 +262,7 @@ def _parts(
             yield node, _assigned(node) or {EFFECT}
 
 
-def _keepers(node: ast.AST, assigned: set[str], defined: dict[str, ast.stmt]) -> set[str]:
+def _keepers(node: ast.AST, assigned: set[str], defined: Mapping[str, ast.stmt]) -> set[str]:
     """Names by which others may reach what decorators or base classes of the same file have kept, such as a table."""
     over = [*getattr(node, "decorator_list", ()), *getattr(node, "bases", ())]
     names = {getattr(getattr(one, "func", one), "id", "") for one in over}

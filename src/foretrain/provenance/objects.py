@@ -1,13 +1,14 @@
 """What functions are made of that are met as objects: their sources, and the values that they hold.
 
 A function of a file counts by its own source and by all that this reaches, see `foretrain.provenance.sources`; one of a
-notebook by its source and the values of the names that it uses. Both count by their closures and defaults.
+notebook by its source and the values of the names that it uses. Both count by their closures and defaults. All other values
+count as they are pickled.
 """
 
-import dataclasses
 import functools
 import hashlib
 import inspect
+import io
 import linecache
 import pickle
 import sys
@@ -18,7 +19,6 @@ from typing import Any
 
 from foretrain.provenance import sources
 
-_PLAIN = (bool, int, float, complex, str, bytes, range, types.NoneType, types.EllipsisType)
 _MADE = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"}
 
 
@@ -36,8 +36,7 @@ def hashed(value: Any, rooms: set[str] = sources.ROOMS, folders: Iterable[Path] 
         folders: Folders in which the files of a study look for the modules that they import.
     """
     walk = _Walk(rooms, folders)
-    walk.write(value)
-    return digest(*walk.texts, *sources.reached(walk.places, folders, rooms)[0])
+    return digest(walk.text(value), *sources.reached(walk.places, folders, rooms)[0])
 
 
 def function_of(value: Any) -> types.FunctionType | None:
@@ -52,144 +51,124 @@ def function_of(value: Any) -> types.FunctionType | None:
     return value
 
 
+class _Pickler(pickle.Pickler):
+    """Pickles a value by its parts, but functions, classes and modules as what a walk makes of them."""
+
+    def __init__(self, walk: "_Walk"):
+        self.content = io.BytesIO()
+        super().__init__(self.content, protocol=5)
+        self.fast = True  # whether equal parts are one object makes no difference
+        self.persistent_id = walk.named
+
+
 class _Walk:
     """A walk through all that a value holds.
 
     Attributes:
-        texts: What was met.
         places: Names of files that were met, of which the sources count.
     """
 
     def __init__(self, rooms: set[str], folders: Iterable[Path]):
-        self.rooms, self.folders = rooms, list(folders)
-        self.texts: list[str] = []
+        self._rooms, self._folders = rooms, list(folders)
         self.places: list[sources.Place] = []
         self._seen: dict[int, Any] = {}  # holds the objects, so that no other gets the id of one
 
-    def write(self, value: Any) -> None:
-        kind = type(value)
-        self.texts.append(f"{kind.__module__}.{kind.__qualname__}")
-        if isinstance(value, _PLAIN):
-            self.texts.append(repr(value))
-            return
-        if kind is not tuple:  # equal tuples may or may not be one object
-            if id(value) in self._seen:
-                return
-            self._seen[id(value)] = value
-        match value:
-            case functools.partial():
-                self._all((value.func, value.args, value.keywords))
-            case types.MethodType():
-                self._all((value.__func__, value.__self__))
-            case types.FunctionType():
-                self._function(value)
-            case type():
-                self._class(value)
-            case types.ModuleType():
-                self.texts.append(value.__name__)
-                if file := _file(value.__name__):
-                    self._place((file, sources.WHOLE))
-            case dict():
-                self._all(part for pair in value.items() for part in pair)
-            case list() | tuple():
-                self._all(value)
-            case set() | frozenset():
-                self.texts += sorted(hashed(one, self.rooms, self.folders) for one in value)
-            case property() | classmethod() | staticmethod() | functools.cached_property():
-                self._all(getattr(value, name, None) for name in ("fget", "__func__", "func"))
-            case _ if hasattr(value, "dtype") and hasattr(value, "shape"):
-                self._array(value)
-            case _ if hasattr(value, "__wrapped__"):
-                self.write(value.__wrapped__)
-            case _:
-                self._object(value)
-
-    def _all(self, values: Iterable[Any]) -> None:
-        for value in values:
-            self.write(value)
-
-    def _array(self, value: Any) -> None:
-        import numpy as np
-
-        array = np.asarray(value)
-        content = pickle.dumps(array.tolist()) if array.dtype.hasobject else array.tobytes()
-        self.texts += [str(array.dtype), str(array.shape), hashlib.sha256(content).hexdigest()]
-
-    def _object(self, value: Any) -> None:
-        if _file(type(value).__module__) or dataclasses.is_dataclass(value):
-            self._all((type(value), getattr(value, "__dict__", {})))
-            return
+    def text(self, value: Any) -> str:
+        """The hash of a value; of what cannot be pickled its type."""
+        pickler = _Pickler(self)
         try:
-            self.texts.append(hashlib.sha256(pickle.dumps(value)).hexdigest())
-        except Exception:  # such as what holds a lambda
-            self.write(getattr(value, "__dict__", {}))
+            pickler.dump(value)
+        except (pickle.PicklingError, TypeError, AttributeError, RecursionError):
+            return f"{type(value).__module__}.{type(value).__qualname__}"
+        return hashlib.sha256(pickler.content.getvalue()).hexdigest()
+
+    def named(self, value: Any) -> str | None:
+        """What stands in the place of a function, a class, a module or a set; None for any other value."""
+        wrapped = getattr(value, "__dict__", {}).get("__wrapped__")
+        is_code = isinstance(value, types.FunctionType | types.ModuleType | type)
+        if isinstance(value, set | frozenset):
+            return " ".join(sorted(map(self.text, value)))
+        if not is_code and wrapped is None:
+            return None
+        name = f"{getattr(value, '__module__', '')} {getattr(value, '__qualname__', value)}"
+        if id(value) in self._seen:
+            return name
+        self._seen[id(value)] = value
+        if isinstance(value, types.FunctionType):
+            return " ".join(self._function(value))
+        if isinstance(value, type):
+            return " ".join((name, *self._class(value)))
+        if isinstance(value, types.ModuleType):
+            self._place(*((file, sources.WHOLE) for file in _files(value.__name__)))
+            return value.__name__
+        return f"{type(value).__qualname__} {self.text(wrapped)}"
 
     def _place(self, *places: sources.Place) -> None:
-        self.places += [one for one in places if sources.counts(one[0], self.rooms)]
+        self.places += [one for one in places if sources.counts(one[0], self._rooms)]
 
-    def _function(self, value: types.FunctionType) -> None:
+    def _function(self, value: types.FunctionType) -> Iterator[str]:
         """A function: closure, defaults, and its source with all that this uses, without any source its code."""
-        self._all((value.__defaults__, value.__kwdefaults__, getattr(value, "__wrapped__", None)))
-        cells = value.__closure__ or ()
-        self._all(cell.cell_contents for cell in cells if _is_filled(cell))
+        yield self.text((value.__defaults__, value.__kwdefaults__, vars(value).get("__wrapped__")))
+        yield from (self.text(one.cell_contents) for one in value.__closure__ or () if _full(one))
         code, file = value.__code__, Path(value.__code__.co_filename)
         in_file = file.is_file()
-        is_known = value.__module__ == "__main__" or _file(value.__module__) is not None
-        if in_file and not (is_known and sources.counts(file, self.rooms)):
-            self.texts.append(f"{value.__module__}.{value.__qualname__}")
+        is_known = value.__module__ == "__main__" or _files(value.__module__)
+        if in_file and not (is_known and sources.counts(file, self._rooms)):
+            yield f"{value.__module__}.{value.__qualname__}"
             return
         text = "".join(linecache.getlines(code.co_filename))  # cells of a notebook are there, too
         held = sources.source(file) if in_file else sources.Source(text.encode())
         parts = held.functions.get((code.co_firstlineno, value.__name__), [])
-        self.texts += [part.text for part in parts]
         names = {name for part in parts for name in part.uses}
         for part in parts:
+            yield part.text
             home = file if in_file else Path.cwd() / "notebook.py"
-            for module, targets in sources.targets_of(part, home, self.folders):
-                self.texts += [module] if not targets else []
+            for module, targets in sources.targets_of(part, home, self._folders):
                 self._place(*targets)
+                yield module if not targets else ""
         if in_file:
             self._place(*((file, name) for name in names))
             return
         if not parts:
             codes = [*_codes(code)]
             names = {name for one in codes for name in one.co_names}
-            self.texts += [repr((one.co_code, one.co_names)) for one in codes]
-            self._all(c for one in codes for c in one.co_consts if not inspect.iscode(c))
+            constants = [c for one in codes for c in one.co_consts if not inspect.iscode(c)]
+            yield self.text([[(one.co_code, one.co_names) for one in codes], constants])
         for name, _, attribute in sorted(name.partition(".") for name in names):
             if name in value.__globals__ and not name.startswith("__"):
                 used = value.__globals__[name]
                 is_part = isinstance(used, types.ModuleType) and hasattr(used, attribute)
-                self._all((f"{name}.{attribute}", getattr(used, attribute) if is_part else used))
+                yield f"{name}.{attribute}"
+                yield self.text(getattr(used, attribute) if is_part else used)
 
-    def _class(self, value: type) -> None:
-        file, name = _file(value.__module__), value.__qualname__
-        self.texts.append(name)
-        if file is not None and "<locals>" not in name:
-            self._place((file, name.partition(".")[0]))
-        elif file is not None or value.__module__ == "__main__":
+    def _class(self, value: type) -> Iterator[str]:
+        """The names of its file, or what a class holds that is in no file or within a function."""
+        files = _files(value.__module__)
+        if files and "<locals>" not in value.__qualname__:
+            self._place(*((file, value.__qualname__.partition(".")[0]) for file in files))
+        elif files or value.__module__ == "__main__":
             fields = getattr(value, "__dataclass_fields__", {})
             # The values of parameters are part of a run's identity.
             left_out = {one for one in fields if {"rule", "changed"} & fields[one].metadata.keys()}
-            self._all((*fields, *value.__bases__))
+            yield self.text((*fields, *value.__bases__))
             for part, one in sorted(vars(value).items()):
-                is_own = isinstance(one, property | types.FunctionType) or part[:2] != "__"
-                if is_own and part not in _MADE | left_out:
-                    self._all((part, one))
+                one = getattr(one, "fget", getattr(one, "__func__", one))
+                if part not in _MADE | left_out:
+                    if part[:2] != "__" or isinstance(one, types.FunctionType):
+                        yield self.text((part, one))
 
 
-def _file(module: str | None) -> Path | None:
-    """The file of a module of the user or of foretrain; None for any other."""
+def _files(module: str | None) -> list[Path]:
+    """The file of a module of the user or of foretrain; none for any other."""
     name = getattr(sys.modules.get(module or ""), "__file__", None)
-    if name and (sources.is_users(name) or Path(name).is_relative_to(sources.PACKAGE)):
-        return Path(name)
-    return None
+    ours = name is not None and Path(name).is_relative_to(sources.PACKAGE)
+    return [Path(name)] if name and (ours or sources.is_users(name)) else []
 
 
-def _is_filled(cell: types.CellType) -> bool:
+def _full(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is cell.cell_contents
-    except ValueError:
+    except ValueError:  # not assigned yet
         return False
 
 

@@ -23,12 +23,12 @@ SETTINGS = (1.5, 4.0)
 FOUND, NOT_FOUND = (0.5, 1.0), (0.0, 0.5)  # in most runs, and in a minority
 
 
-def by_settings(source: str, allowed: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
+def by_settings(source: str, inside: tuple[float, float], nth: str = "", **more) -> dict[str, Any]:
     """What sentences on the `nth` strongest plateau have in common, judged at all settings of a counter; for `sentence`."""
     why = "At every setting of a counter from 1.5 to 4 in most runs, or at none; what is so at some of them only is open."
     note = f"Share of runs with a {nth}plateau, from the strictest to the mildest setting."
     common = {"statistic": "fraction", "why": why, "note": note}
-    return {**common, "source": source, "allowed": allowed, **more}
+    return {**common, "source": source, "inside": inside, **more}
 
 
 def over_settings(strengths: np.ndarray) -> PerSeed:

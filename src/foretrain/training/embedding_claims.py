@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.claims.sentence import Sentence, sentence
+from foretrain.claims.sentence import Sentence, claim
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.quantities.measured import PerSeed
 from foretrain.quantities.rank_correlation import rank_correlation
@@ -44,21 +44,22 @@ def growth(values, sizes) -> np.ndarray:
 def better_with_size(source: str) -> Sentence:
     """The sentence that RQI grows with the training size."""
 
-    @sentence(
-        "More samples make better representations.",
-        source=source,
-        predicted=1,
-        allowed=POSITIVE,
-        why="A difference that the seeds establish.",
-        note="Rank correlation of RQI with the training size.",
-        over="training_size",
-    )
     def grows(cell):
         if (sizes := swept_sizes(cell)) is None:
             return None
         return growth(by_size(at_end(cell.simulation["rqi"])), sizes)
 
-    return grows
+    return claim(
+        "grows",
+        "More samples make better representations.",
+        grows,
+        source=source,
+        near=1,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation of RQI with the training size.",
+        along="training_size",
+    )
 
 
 def told_by_decoder(end) -> PerSeed:

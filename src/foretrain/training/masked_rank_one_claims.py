@@ -1,16 +1,13 @@
 """What is said alike in every study that trains the masked rank-one model."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from foretrain.study import CONVERGED, Exact, Grid, Sentence, sentence
+from foretrain.study import CONVERGED, Exact, Grid, Sentence, claim
 from foretrain.training.masked_rank_one import DEPARTURE
 
 OURS = "docs/theory/masked-rank-one.md"
-zero = partial(sentence, source=OURS, predicted=0)
-none = partial(zero, allowed=(0, 0), at_end=True, among="runs on connected masks")
 
 
 def flown(cell: Grid):
@@ -63,23 +60,11 @@ def ratio(seen: np.ndarray, expected: np.ndarray) -> np.ndarray:
     return 1 + (seen - expected) / each if each > 0 else np.full(seen.shape, np.nan)
 
 
-@zero(
-    "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
-    allowed=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),
-    why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
-    note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
-)
-def invariants(cell):
+def _invariants(cell):
     return Exact(float(flown(cell)["invariant_drift"].max(skipna=False)))
 
 
-@zero(
-    "Zero training loss on connected T is perfect generalisation, at any sigma.",
-    allowed=(0, 1),
-    why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2.",
-    among="runs that converge on connected masks",
-)
-def zero_loss_generalises(cell):
+def _zero_loss_generalises(cell):
     data = flown(cell)
     learned, _ = connected_runs(data)
     bound = (2 * data.sizes["input_domain"] - 1) ** 2 * cell.parameters.loss_tolerance
@@ -88,11 +73,7 @@ def zero_loss_generalises(cell):
     return Exact(worst if learned.any() else np.nan, note)
 
 
-@none(
-    "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
-    why="A count: no run may end between the tolerance and one half.",
-)
-def stuck_training(cell):
+def _stuck_training(cell):
     data = flown(cell)
     learned, stuck = connected_runs(data)
     between = (stuck & (data["final_loss"].values < 0.5)).sum()
@@ -103,8 +84,7 @@ def stuck_training(cell):
     return Exact(float(between) if (learned | stuck).any() else np.nan, note)
 
 
-@none("A run whose pairs all have s u_i v_j > 0 keeps that, and learns.", why="A count.")
-def agreeing_signs(cell):
+def _agreeing_signs(cell):
     data = flown(cell)
     learned, stuck = connected_runs(data)
     agrees = (data["stage_agrees"].isel(stage=DEPARTURE).values == 1) & (learned | stuck)
@@ -112,6 +92,48 @@ def agreeing_signs(cell):
     return Exact(float((agrees & stuck).sum()) if agrees.any() else np.nan, note)
 
 
+invariants = claim(
+    "invariants",
+    "The flow conserves |u|^2 - s^2 and |v|^2 - s^2.",
+    _invariants,
+    source=OURS,
+    near=0,
+    inside=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),
+    why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
+    note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
+)
+zero_loss_generalises = claim(
+    "zero-loss-generalises",
+    "Zero training loss on connected T is perfect generalisation, at any sigma.",
+    _zero_loss_generalises,
+    source=OURS,
+    near=0,
+    inside=(0, 1),
+    why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2.",
+    among="runs that converge on connected masks",
+)
+stuck_training = claim(
+    "stuck-training",
+    "Every failure is stuck training: a trained pair keeps the wrong sign, and the loss stays above 1/2.",
+    _stuck_training,
+    source=OURS,
+    near=0,
+    inside=(0, 0),
+    at_end=True,
+    among="runs on connected masks",
+    why="A count: no run may end between the tolerance and one half.",
+)
+agreeing_signs = claim(
+    "agreeing-signs",
+    "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
+    _agreeing_signs,
+    source=OURS,
+    near=0,
+    inside=(0, 0),
+    at_end=True,
+    among="runs on connected masks",
+    why="A count.",
+)
 COMMON = (invariants, zero_loss_generalises, stuck_training, agreeing_signs)
 
 

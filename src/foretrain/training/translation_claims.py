@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import xarray as xr
 
-from foretrain.claims.sentence import Sentence, sentence
+from foretrain.claims.sentence import Sentence, claim
 from foretrain.quantities.measured import Exact
 from foretrain.quantities.settling import unsettled
 from foretrain.training.translation import GRAPH, PAIR
@@ -50,15 +50,7 @@ def all_done(data: xr.Dataset, over: Iterable[str]) -> xr.DataArray:
 def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
     """The sentence that runs begin with descent on their stored pairs alone, those that ``mask(parameters, seed)`` draws."""
 
-    @sentence(
-        "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
-        source=GRAPH,
-        predicted=0,
-        allowed=rounding,
-        why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
-        over=over,
-    )
-    def trained_pairs_alone(cell):
+    def quantity(cell):
         # How far the first direction is from descent, over the latter's length; 1 at least where others are stored.
         gap = float(cell.simulation["gradient_gap"].max())
         for one in cell.cells():
@@ -67,24 +59,22 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
             gap = max(gap, float(np.any((stored != drawn) & np.isfinite(stored))))
         return Exact(gap, "Largest relative distance of the directions.")
 
-    return trained_pairs_alone
+    return claim(
+        "trained-pairs-alone",
+        "Weights move along the descent direction of the mask's pairs alone: no gradient comes from an untrained one.",
+        quantity,
+        source=GRAPH,
+        near=0,
+        inside=rounding,
+        why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
+        along=over,
+    )
 
 
 def stuck_told(along: str) -> Sentence:
     """The sentence that trained pairs tell which runs get stuck, where ``along`` is the axis of the number of these pairs."""
 
-    @sentence(
-        "Which runs get stuck is told by the trained pairs: those whose second singular value is closer to the first (H = D).",
-        source="docs/studies/connectivity.md",
-        allowed=(0.6, 1),
-        why="By chance it is a half. A tenth more is asked for.",
-        over=("init_scale", along),
-        among="seeds with a stuck run",
-        note="Of the converged runs of the same scale and number of pairs, the fraction with a larger 1 - s_2/s_1 of the "
-        "trained pairs than a stuck run; mean over a seed's stuck runs.",
-        where=is_square,
-    )
-    def stuck_told(cell):
+    def quantity(cell):
         held = stuck(cell.simulation).transpose("init_scale", along, "seed").values
         exponent = cell.theory["frame_exponent"].transpose("init_scale", along, "seed").values
         one, other = exponent[..., :, None], exponent[..., None, :]
@@ -95,7 +85,19 @@ def stuck_told(along: str) -> Sentence:
         known = np.isfinite(part).sum((0, 1))
         return np.nansum(part, (0, 1)) / np.where(known > 0, known, np.nan)
 
-    return stuck_told
+    return claim(
+        "stuck-told",
+        "Which runs get stuck is told by the trained pairs: those whose second singular value is closer to the first (H = D).",
+        quantity,
+        source="docs/studies/connectivity.md",
+        inside=(0.6, 1),
+        why="By chance it is a half. A tenth more is asked for.",
+        along=("init_scale", along),
+        among="seeds with a stuck run",
+        note="Of the converged runs of the same scale and number of pairs, the fraction with a larger 1 - s_2/s_1 of the "
+        "trained pairs than a stuck run; mean over a seed's stuck runs.",
+        where=is_square,
+    )
 
 
 def rounding(cell) -> tuple[float, float]:
@@ -113,17 +115,21 @@ def exactness(cell) -> tuple[float, float]:
     return 0, 100 * p.languages**2 * p.loss_tolerance
 
 
-@sentence(
-    "At H = D zero training loss forces exact generalisation within components, at any scale.",
-    source=GRAPH,
-    predicted=0,
-    allowed=exactness,
-    why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
-    among=CONVERGE,
-    where=is_square,
-)
-def square_exact(cell):
+def _square_exact(cell):
     data = cell.simulation
     error = data["pair_error"].where(within(data, cell.theory) & converged(data))
     runs, pairs = int(converged(data).sum()), int(error.notnull().sum())
     return Exact(float(error.max()), f"Largest error of {pairs} pairs of {runs} runs.")
+
+
+square_exact = claim(
+    "square-exact",
+    "At H = D zero training loss forces exact generalisation within components, at any scale.",
+    _square_exact,
+    source=GRAPH,
+    near=0,
+    inside=exactness,
+    why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
+    among=CONVERGE,
+    where=is_square,
+)

@@ -1,46 +1,27 @@
 """What the thread says of bumps, of competition and of where components end, and whether it is so."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.plans.grid import Grid
 from foretrain.quantities import competition
 from foretrain.quantities.allowed import ALWAYS, NEGATIVE, POSITIVE, around
 from foretrain.quantities.measured import PerSeed
 from foretrain.studies.bumps import cells
 from foretrain.studies.bumps.cells import STABLE, bumps, calm, first_and_bumps, mean, proportion
-from foretrain.studies.bumps.full_rank_claims import (  # noqa: F401
-    adam_full_rank_bumps,
-    adam_full_rank_bumps_corrected,
-    adam_full_rank_bumps_fast,
-    adam_full_rank_plateau,
-    adam_full_rank_plateau_corrected,
-    adam_full_rank_plateau_small_start,
-    adam_plateau_late,
-    low_rank_needed,
-    low_rank_needed_corrected,
-    plateau_forms_bumps,
-)
-from foretrain.studies.bumps.prediction_claims import (  # noqa: F401
-    bumps_beyond_chance,
-    bumps_predicted,
-    contest_beyond_chance,
-    full_rank_no_contest,
-    sharing_predicts_bumps,
-)
+from foretrain.studies.bumps.full_rank_claims import CLAIMS as FULL_RANK_CLAIMS
+from foretrain.studies.bumps.prediction_claims import CLAIMS as PREDICTION_CLAIMS
 from foretrain.studies.bumps.study import Parameters
 from foretrain.theory.first_target import random_mixture
 from foretrain.training.factorization import THREAD
 
 CLOSE = 0.8  # alignment of a component that is primarily one target: cosines of .9
 
-RATES: dict[str, Any] = {"over": ("relative_rate",), **STABLE}
-STARTS: dict[str, Any] = {"over": ("init_scale", "relative_rate"), **STABLE}
-ALL: dict[str, Any] = {"over": ("optimizer", "init_scale", "relative_rate"), **STABLE}
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=cells.OURS)
+RATES: dict[str, Any] = {"along": ("relative_rate",), **STABLE}
+STARTS: dict[str, Any] = {"along": ("init_scale", "relative_rate"), **STABLE}
+ALL: dict[str, Any] = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 
 
 def _sides(cell: Grid, **wanted) -> Any:
@@ -57,69 +38,25 @@ def _adam_more(cell, **wanted):
     return found and PerSeed(found[1] - found[0], found[2])
 
 
-OPTIMIZERS: dict[str, Any] = {"over": ("optimizer", "relative_rate"), **STABLE}
+OPTIMIZERS: dict[str, Any] = {"along": ("optimizer", "relative_rate"), **STABLE}
 MORE: dict[str, Any] = {
-    "allowed": POSITIVE,
+    "inside": POSITIVE,
     "why": "More, or fewer, by whatever the seeds establish.",
     "note": "Bumps per component, Adam minus descent, paired by seed.",
     **OPTIMIZERS,
 }
 
 
-@theirs("Adam makes more bumps than gradient descent.", **MORE)
-def adam_more_bumps(cell):
-    return _adam_more(cell)
-
-
-@ours(
-    "With many components and a start smaller than the target descent makes more.",
-    corrects="adam-more-bumps",
-    **dict(MORE, allowed=NEGATIVE),
-)
 def adam_more_bumps_corrected(cell):
     p = cell.parameters
     return _adam_more(cell) if 2 < p.rank < p.dimension and p.init_scale < 1 else None
 
 
-@ours(
-    "At full rank hardly anything bumps under either.",
-    allowed=(-np.inf, 0.1),
-    why="Hardly: one component in ten.",
-    corrects="adam-more-bumps",
-    id="adam-more-bumps.full-rank",
-    note="The larger of the two means of bumps.",
-    **OPTIMIZERS,
-)
 def adam_more_bumps_full_rank(cell):
     found = _sides(cell) if cell.parameters.rank >= cell.parameters.dimension else None
     return found and PerSeed(found[int(found[1].mean() > found[0].mean())], found[2])
 
 
-@theirs("At the reference rates Adam makes more bumps than gradient descent.", **MORE)
-def adam_more_bumps_reference(cell):
-    return _adam_more(cell, relative_rate=1.0)
-
-
-@ours(
-    "At the reference rates two components have as many bumps under either.",
-    predicted=0,
-    corrects="adam-more-bumps-reference",
-    id="adam-more-bumps-reference.rank-2",
-    **dict(MORE, allowed=(-0.15, 0.15), why="As many: within a third of their number, .45."),
-)
-def adam_more_bumps_reference_rank_2(cell):
-    return _adam_more(cell, relative_rate=1.0) if cell.parameters.rank == 2 else None
-
-
-@ours(
-    "Which optimizer makes more bumps does not hang on the prominence that makes a bump.",
-    allowed=POSITIVE,
-    why="The sign alone is asked for.",
-    over=("optimizer", "relative_rate", "prominence"),
-    note="Bumps per component, Adam minus descent, times the sign of that at the default prominence, at the prominence "
-    "where that is least.",
-    **STABLE,
-)
 def counts_robust(cell):
     usual, swept = Parameters().prominence, cell.values("prominence")
     if usual not in swept or len(swept) < 2:
@@ -133,14 +70,6 @@ def counts_robust(cell):
     return PerSeed(sign * differences[height], f"Least at {height:g}; {found[height][2]}")
 
 
-@theirs(
-    "The number of bumps varies significantly by random seed.",
-    allowed=(0.0625, np.inf),
-    why="Significantly: a standard deviation of at least a quarter of the mean.",
-    note="Variance over seeds of bumps per component over its squared mean, at the reference rates, where there are .05 "
-    "or more.",
-    **ALL,
-)
 def varies_by_seed(cell):
     # With less than a bump in twenty components the variance over the squared mean says only that bumps are rare.
     samples = [found for found in map(bumps, calm(cell, relative_rate=1.0)) if found.mean() >= 0.05]
@@ -148,24 +77,6 @@ def varies_by_seed(cell):
     return np.mean(deviations, 0) if samples else None
 
 
-@theirs(
-    "At rank two bumps do not happen in all cases but are relatively common.",
-    allowed=(0.25, 0.75),
-    why="Between a quarter of the runs and three quarters.",
-    note="Fraction of runs with a bump.",
-    **STARTS,
-)
-def common_at_rank_2(cell):
-    return proportion(cells.of_rank(cell, 2), lambda one: np.where(bumps(one) > 0, 1.0, 0.0))
-
-
-@theirs(
-    "Usually each vector grows primarily towards one target.",
-    allowed=(0.75, np.inf),
-    why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
-    note="Fraction of components with final alignment of .8 or more.",
-    **ALL,
-)
 def one_target(cell):
     close = lambda one: (cells.per_component(one, "final_alignment") >= CLOSE).mean(1)  # noqa: E731
     return proportion(cells.of_rank(cell, 2, 10), close)
@@ -174,15 +85,6 @@ def one_target(cell):
 def _as_mixed(cell):
     rank = cell.parameters.rank
     return around(random_mixture(rank, CLOSE), 0.1) if rank == 2 else (-np.inf, 0.01)
-
-
-one_target_corrected = one_target.corrected(
-    "A component is as close to a target as a uniformly random orthogonal mixture of all targets.",
-    source=cells.OURS,
-    predicted=lambda cell: random_mixture(cell.parameters.rank, CLOSE),
-    allowed=_as_mixed,
-    why="Two targets: one component in ten more or fewer. Many targets: next to none, as the mixture has.",
-)
 
 
 def _changes(cell, name):
@@ -197,32 +99,14 @@ def _changes(cell, name):
 
 
 SYMMETRY: dict[str, Any] = {
-    "predicted": 1,
-    "allowed": ALWAYS,
+    "near": 1,
+    "inside": ALWAYS,
     "why": "Nine in ten: overlaps that are nearly equal may be overtaken.",
     "statistic": "fraction",
     "of": cells.PAIR,
     "note": "Fraction of pairs of runs in which the second component's target changes when its overlaps do.",
     **STARTS,
 }
-
-
-@theirs(
-    "Which of two targets a component ends on is a matter of symmetry breaking: with its starting overlaps exchanged it "
-    "ends on the other.",
-    **SYMMETRY,
-)
-def which_target(cell):
-    return _changes(cell, "final_target")
-
-
-@ours(
-    "With its starting overlaps exchanged a component first aligns with the other of two targets.",
-    corrects="which-target",
-    **SYMMETRY,
-)
-def which_target_corrected(cell):
-    return _changes(cell, "first_target") if cell.parameters.optimizer.startswith("sgd") else None
 
 
 START: dict[str, Any] = {
@@ -232,13 +116,6 @@ START: dict[str, Any] = {
 }
 
 
-@sentence(
-    "The start decides: a component first aligns with the target on which its growing overlap is largest.",
-    predicted=1,
-    allowed=(0.9, np.inf),
-    why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
-    **START,
-)
 def which_target_start(cell):
     def as_predicted(one):
         found = cells.per_component(one, "first_target")
@@ -248,22 +125,6 @@ def which_target_start(cell):
     return proportion(cells.of_rank(cell, 2), as_predicted)
 
 
-which_target_start_corrected = which_target_start.corrected(
-    "Under Adam, too, the start decides more often than chance would.",
-    allowed=(0.625, np.inf),
-    why="Nearer to three in four than to chance, one half.",
-    where=lambda cell: cell.parameters.optimizer.startswith("adam"),
-)
-
-
-@theirs(
-    "Bumps occur where two components first align with one target.",
-    predicted=1,
-    allowed=(0.9, np.inf),
-    why='"Is a sign of": nine bumps in ten.',
-    note="Fraction of components with a bump that shared their first target.",
-    **STARTS,
-)
 def bumps_need_competition(cell):
     of = cells.of_rank(cell, 2, 10)
     if of is None:
@@ -285,84 +146,228 @@ EXCESS: dict[str, Any] = {
 }
 
 
-@ours(
-    "At rank two components with a bump share their first target more often than all do, but by far not always.",
-    allowed=(1e-9, 0.4),
-    why="Half of all components share: always would be .5 more.",
-    **EXCESS,
-)
-def bumps_need_competition_corrected(cell):
-    return _excess(cell, 2)
-
-
-@ours(
-    "At rank ten components with a bump share their first target little more often than all components do.",
-    allowed=(-0.15, 0.15),
-    why="Half of all components share: always would be .5 more. Little: less than a third of that.",
-    id="bumps-need-competition.rank-10",
-    **EXCESS,
-)
-def bumps_need_competition_rank_10(cell):
-    return _excess(cell, 10)
-
-
 BACKED: dict[str, Any] = {
     "note": "Fraction of targets first aligned with by two or more components, on which one of these at least has a bump.",
     **RATES,
 }
 
 
-@theirs(
-    "If two components grow towards the same target, one of them has to back off.",
-    predicted=1,
-    allowed=(0.9, np.inf),
-    why='"Has to": nine targets in ten.',
-    **BACKED,
-)
 def competition_makes_bumps(cell):
     backed = lambda one: competition.backed_off(*first_and_bumps(one, bumps="first_target_bumps"))  # noqa: E731
     return proportion(cells.of_rank(cell, 2, 10), backed)
 
 
-competition_makes_bumps_corrected = competition_makes_bumps.corrected(
-    "If two components grow from small starts towards the same target, one of them usually backs off.",
-    source=cells.OURS,
-    allowed=(0.5, np.inf),
-    why="Usually: more often than not.",
-    where=cells.starts_small,
-)
-
-
-@theirs(
-    "Whether two components first align with one target makes the difference between bump and no bump.",
-    predicted=1,
-    allowed=(0.5, np.inf),
-    why="The conjecture is one bump more in every pair; half of that is most of the difference.",
-    of=cells.PAIR,
-    note="Bumps of a run with a shared first target minus those of its partner without, the second component's overlaps "
-    "with the two targets exchanged; pairs in which that decides, rank two.",
-    **STARTS,
-)
-def competition_matched(cell):
-    return mean(cells.of_rank(cell, 2), lambda one: np.subtract(*cells.matched_bumps(one)))
-
-
-competition_matched_corrected = competition_matched.corrected(
-    "Sharing a first target makes about half a bump more per pair.",
-    source=cells.OURS,
-    predicted=0.5,
-    allowed=(0.25, 0.75),
-    why="Half a bump, by half of that.",
-)
-
-
-@theirs(
-    "At rank ten, too, components that share their first target have more bumps than those that do not.",
-    allowed=POSITIVE,
-    why="More: any positive difference.",
-    note="Bumps per component, sharing minus not, within a run.",
-    **STARTS,
-)
 def competition_within(cell):
     of = cells.of_rank(cell, 10)
     return mean(of, lambda one: competition.extra_bumps_of_sharing(*first_and_bumps(one)))
+
+
+_one_target = claim(
+    "one-target",
+    "Usually each vector grows primarily towards one target.",
+    one_target,
+    source=THREAD,
+    inside=(0.75, np.inf),
+    why="Primarily: an alignment of at least .8 (cosines of .9). Usually: three components in four.",
+    note="Fraction of components with final alignment of .8 or more.",
+    **ALL,
+)
+_which_target_start = claim(
+    "which-target-start",
+    "The start decides: a component first aligns with the target on which its growing overlap is largest.",
+    which_target_start,
+    near=1,
+    inside=(0.9, np.inf),
+    why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
+    **START,
+)
+_competition_makes_bumps = claim(
+    "competition-makes-bumps",
+    "If two components grow towards the same target, one of them has to back off.",
+    competition_makes_bumps,
+    source=THREAD,
+    near=1,
+    inside=(0.9, np.inf),
+    why='"Has to": nine targets in ten.',
+    **BACKED,
+)
+_competition_matched = claim(
+    "competition-matched",
+    "Whether two components first align with one target makes the difference between bump and no bump.",
+    lambda c: mean(cells.of_rank(c, 2), lambda one: np.subtract(*cells.matched_bumps(one))),
+    source=THREAD,
+    near=1,
+    inside=(0.5, np.inf),
+    why="The conjecture is one bump more in every pair; half of that is most of the difference.",
+    of=cells.PAIR,
+    note="Bumps of a run with a shared first target minus those of its partner without, the second component's "
+    "overlaps with the two targets exchanged; pairs in which that decides, rank two.",
+    **STARTS,
+)
+
+
+CLAIMS = [
+    *FULL_RANK_CLAIMS,
+    *PREDICTION_CLAIMS,
+    claim(
+        "adam-more-bumps",
+        "Adam makes more bumps than gradient descent.",
+        lambda c: _adam_more(c),
+        source=THREAD,
+        **MORE,
+    ),
+    claim(
+        "adam-more-bumps.corrected",
+        "With many components and a start smaller than the target descent makes more.",
+        adam_more_bumps_corrected,
+        source=cells.OURS,
+        corrects="adam-more-bumps",
+        **dict(MORE, inside=NEGATIVE),
+    ),
+    claim(
+        "adam-more-bumps.full-rank",
+        "At full rank hardly anything bumps under either.",
+        adam_more_bumps_full_rank,
+        source=cells.OURS,
+        inside=(-np.inf, 0.1),
+        why="Hardly: one component in ten.",
+        corrects="adam-more-bumps",
+        note="The larger of the two means of bumps.",
+        **OPTIMIZERS,
+    ),
+    claim(
+        "adam-more-bumps-reference",
+        "At the reference rates Adam makes more bumps than gradient descent.",
+        lambda c: _adam_more(c, relative_rate=1.0),
+        source=THREAD,
+        **MORE,
+    ),
+    claim(
+        "adam-more-bumps-reference.rank-2",
+        "At the reference rates two components have as many bumps under either.",
+        lambda c: _adam_more(c, relative_rate=1.0) if c.p.rank == 2 else None,
+        source=cells.OURS,
+        near=0,
+        corrects="adam-more-bumps-reference",
+        **dict(MORE, inside=(-0.15, 0.15), why="As many: within a third of their number, .45."),
+    ),
+    claim(
+        "counts-robust",
+        "Which optimizer makes more bumps does not hang on the prominence that makes a bump.",
+        counts_robust,
+        source=cells.OURS,
+        inside=POSITIVE,
+        why="The sign alone is asked for.",
+        along=("optimizer", "relative_rate", "prominence"),
+        note="Bumps per component, Adam minus descent, times the sign of that at the default prominence, at the prominence"
+        " where that is least.",
+        **STABLE,
+    ),
+    claim(
+        "varies-by-seed",
+        "The number of bumps varies significantly by random seed.",
+        varies_by_seed,
+        source=THREAD,
+        inside=(0.0625, np.inf),
+        why="Significantly: a standard deviation of at least a quarter of the mean.",
+        note="Variance over seeds of bumps per component over its squared mean, at the reference rates, where there are "
+        ".05 or more.",
+        **ALL,
+    ),
+    claim(
+        "common-at-rank-2",
+        "At rank two bumps do not happen in all cases but are relatively common.",
+        lambda c: proportion(cells.of_rank(c, 2), lambda one: np.where(bumps(one) > 0, 1.0, 0.0)),
+        source=THREAD,
+        inside=(0.25, 0.75),
+        why="Between a quarter of the runs and three quarters.",
+        note="Fraction of runs with a bump.",
+        **STARTS,
+    ),
+    _one_target,
+    _one_target.corrected(
+        "A component is as close to a target as a uniformly random orthogonal mixture of all targets.",
+        source=cells.OURS,
+        near=lambda cell: random_mixture(cell.parameters.rank, CLOSE),
+        inside=_as_mixed,
+        why="Two targets: one component in ten more or fewer. Many targets: next to none, as the mixture has.",
+    ),
+    claim(
+        "which-target",
+        "Which of two targets a component ends on is a matter of symmetry breaking: with its starting overlaps "
+        "exchanged it ends on the other.",
+        lambda c: _changes(c, "final_target"),
+        source=THREAD,
+        **SYMMETRY,
+    ),
+    claim(
+        "which-target.corrected",
+        "With its starting overlaps exchanged a component first aligns with the other of two targets.",
+        lambda c: _changes(c, "first_target") if c.p.optimizer.startswith("sgd") else None,
+        source=cells.OURS,
+        corrects="which-target",
+        **SYMMETRY,
+    ),
+    _which_target_start,
+    _which_target_start.corrected(
+        "Under Adam, too, the start decides more often than chance would.",
+        inside=(0.625, np.inf),
+        why="Nearer to three in four than to chance, one half.",
+        where=lambda cell: cell.parameters.optimizer.startswith("adam"),
+    ),
+    claim(
+        "bumps-need-competition",
+        "Bumps occur where two components first align with one target.",
+        bumps_need_competition,
+        source=THREAD,
+        near=1,
+        inside=(0.9, np.inf),
+        why='"Is a sign of": nine bumps in ten.',
+        note="Fraction of components with a bump that shared their first target.",
+        **STARTS,
+    ),
+    claim(
+        "bumps-need-competition.corrected",
+        "At rank two components with a bump share their first target more often than all do, but by far not always.",
+        lambda c: _excess(c, 2),
+        source=cells.OURS,
+        inside=(1e-9, 0.4),
+        why="Half of all components share: always would be .5 more.",
+        **EXCESS,
+    ),
+    claim(
+        "bumps-need-competition.rank-10",
+        "At rank ten components with a bump share their first target little more often than all components do.",
+        lambda c: _excess(c, 10),
+        source=cells.OURS,
+        inside=(-0.15, 0.15),
+        why="Half of all components share: always would be .5 more. Little: less than a third of that.",
+        **EXCESS,
+    ),
+    _competition_makes_bumps,
+    _competition_makes_bumps.corrected(
+        "If two components grow from small starts towards the same target, one of them usually backs off.",
+        source=cells.OURS,
+        inside=(0.5, np.inf),
+        why="Usually: more often than not.",
+        where=cells.starts_small,
+    ),
+    _competition_matched,
+    _competition_matched.corrected(
+        "Sharing a first target makes about half a bump more per pair.",
+        source=cells.OURS,
+        near=0.5,
+        inside=(0.25, 0.75),
+        why="Half a bump, by half of that.",
+    ),
+    claim(
+        "competition-within",
+        "At rank ten, too, components that share their first target have more bumps than those that do not.",
+        competition_within,
+        source=THREAD,
+        inside=POSITIVE,
+        why="More: any positive difference.",
+        note="Bumps per component, sharing minus not, within a run.",
+        **STARTS,
+    ),
+]

@@ -1,10 +1,8 @@
 """What the thread says of plateaus and bumps at full rank, and whether it is so."""
 
-from functools import partial
-
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.plans.grid import Grid
 from foretrain.quantities.allowed import (
     FOUND,
@@ -22,8 +20,6 @@ from foretrain.training.factorization import REFERENCE_RATES, THREAD
 FLOOR = 1e-4  # of the first loss: runs end there
 FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscillates
 FEWEST = 6  # runs from which a mean over some of them is judged
-
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
 def full(cell: Grid, optimizer: str) -> bool:
@@ -43,60 +39,11 @@ def plateaus(cell: Grid) -> list:
     return plateaus_of_runs(step, losses(cell), floor=FLOOR, acceleration=SETTINGS[0])
 
 
-@sentence(
-    "At full rank gradient descent has no plateau.", **by_settings(THREAD, NOT_FOUND, **STABLE)
-)
-def low_rank_needed(cell):
-    return over_settings(strengths(cell)) if full(cell, "sgd") and stable(cell) else None
-
-
-low_rank_needed_corrected = low_rank_needed.corrected(
-    "From starts smaller than the target descent has a plateau at full rank, too.",
-    where=starts_small,
-    **by_settings(OURS, FOUND),
-)
-
-
-@sentence("Under Adam the full-rank case regains a plateau.", **by_settings(THREAD, FOUND))
-def adam_full_rank_plateau(cell):
-    return over_settings(strengths(cell)) if full(cell, "adam") else None
-
-
-@sentence(
-    "From a start of the target's size Adam has no plateau at full rank above a tenth of the loss.",
-    where=lambda cell: full(cell, "adam") and not starts_small(cell),
-    **by_settings(OURS, NOT_FOUND, corrects="adam-full-rank-plateau"),
-)
-def adam_full_rank_plateau_corrected(cell):
-    return over_settings(strengths(cell, 0.1))
-
-
-@ours(
-    "From a start smaller than the target Adam has a weak plateau at full rank above a tenth of the loss.",
-    allowed=(1.5, 5),
-    why="Weak: it is found at some settings of a counter (1.5 to 4) and hardly at the strictest.",
-    where=lambda cell: full(cell, "adam") and starts_small(cell),
-    statistic="median",
-    note="How many times slower the loss falls on the strongest plateau than beside it.",
-    corrects="adam-full-rank-plateau",
-    id="adam-full-rank-plateau.small-start",
-)
-def adam_full_rank_plateau_small_start(cell):
-    return strengths(cell, 0.1)
-
-
 def first_steps(cell: Grid) -> float:
     """Steps in which Adam moves an entry by half of what it ends at, 1/sqrt(n), at the reference rate: 5 at n = 100."""
     return 0.5 / np.sqrt(cell.parameters.dimension) / REFERENCE_RATES["adam"]
 
 
-@ours(
-    "What fast Adam has of plateaus at full rank past its first steps lies at two percent of the loss or below.",
-    allowed=(-np.inf, 0.02),
-    why="Two percent of |C|^2: hidden in a figure of the whole curve.",
-    among="runs with a plateau past the first steps",
-    note="Loss over that of the zero matrix at the highest plateau past step 50/sqrt(n).",
-)
 def adam_plateau_late(cell):
     if not full(cell, "adam") or cell.parameters.relative_rate < FAST:
         return None
@@ -108,41 +55,6 @@ def adam_plateau_late(cell):
     return np.array(highest) * losses(cell, "relative_loss")[:, 0] / losses(cell)[:, 0]
 
 
-@theirs(
-    "The plateau at full rank corresponds to a period with a lot of bump formation.",
-    allowed=(0.5, np.inf),
-    why="A lot: a bump for every second component.",
-    note="Bumps per component at full rank under Adam.",
-)
-def adam_full_rank_bumps(cell):
-    return bumps(cell) if full(cell, "adam") else None
-
-
-adam_full_rank_bumps_corrected = adam_full_rank_bumps.corrected(
-    "Next to nothing bumps at full rank under Adam where it does not jump up again.",
-    source=OURS,
-    allowed=(-np.inf, 0.1),
-    why="Next to nothing is less than one component in ten.",
-    where=lambda cell: cell.parameters.relative_rate <= FAST,
-)
-adam_full_rank_bumps_fast = adam_full_rank_bumps.corrected(
-    "Where Adam jumps up again bumps form, fewer than one for every second component.",
-    source=OURS,
-    allowed=(0.1, 0.5),
-    why='Some, but less than "a lot".',
-    where=lambda cell: cell.parameters.relative_rate > FAST,
-    id="adam-full-rank-bumps.fast",
-)
-
-
-@theirs(
-    "More maxima of alignments are passed on the plateau than its share of the logarithm of time.",
-    allowed=POSITIVE,
-    why='"A period with a lot of formation": more than its share.',
-    among="runs with a plateau and a maximum, where these are six or more",
-    note="Share of maxima passed on a plateau minus its share of log time; a maximum counts once the alignment has "
-    "fallen by the prominence.",
-)
 def plateau_forms_bumps(cell):
     if not full(cell, "adam"):
         return None
@@ -151,3 +63,92 @@ def plateau_forms_bumps(cell):
         [formed_on_plateaus(step, *run) for run in zip(passed, plateaus(cell), strict=True)]
     )
     return excess if np.isfinite(excess).sum() >= FEWEST else None
+
+
+_low_rank_needed = claim(
+    "low-rank-needed",
+    "At full rank gradient descent has no plateau.",
+    lambda c: over_settings(strengths(c)) if full(c, "sgd") and stable(c) else None,
+    **by_settings(THREAD, NOT_FOUND, **STABLE),
+)
+_adam_full_rank_bumps = claim(
+    "adam-full-rank-bumps",
+    "The plateau at full rank corresponds to a period with a lot of bump formation.",
+    lambda c: bumps(c) if full(c, "adam") else None,
+    source=THREAD,
+    inside=(0.5, np.inf),
+    why="A lot: a bump for every second component.",
+    note="Bumps per component at full rank under Adam.",
+)
+
+
+CLAIMS = [
+    _low_rank_needed,
+    _low_rank_needed.corrected(
+        "From starts smaller than the target descent has a plateau at full rank, too.",
+        where=starts_small,
+        **by_settings(OURS, FOUND),
+    ),
+    claim(
+        "adam-full-rank-plateau",
+        "Under Adam the full-rank case regains a plateau.",
+        lambda c: over_settings(strengths(c)) if full(c, "adam") else None,
+        **by_settings(THREAD, FOUND),
+    ),
+    claim(
+        "adam-full-rank-plateau.corrected",
+        "From a start of the target's size Adam has no plateau at full rank above a tenth of the loss.",
+        lambda c: over_settings(strengths(c, 0.1)),
+        where=lambda cell: full(cell, "adam") and not starts_small(cell),
+        **by_settings(OURS, NOT_FOUND, corrects="adam-full-rank-plateau"),
+    ),
+    claim(
+        "adam-full-rank-plateau.small-start",
+        "From a start smaller than the target Adam has a weak plateau at full rank above a tenth of the loss.",
+        lambda c: strengths(c, 0.1),
+        source=OURS,
+        inside=(1.5, 5),
+        why="Weak: it is found at some settings of a counter (1.5 to 4) and hardly at the strictest.",
+        where=lambda cell: full(cell, "adam") and starts_small(cell),
+        statistic="median",
+        note="How many times slower the loss falls on the strongest plateau than beside it.",
+        corrects="adam-full-rank-plateau",
+    ),
+    claim(
+        "adam-plateau-late",
+        "What fast Adam has of plateaus at full rank past its first steps lies at two percent of the loss or below.",
+        adam_plateau_late,
+        source=OURS,
+        inside=(-np.inf, 0.02),
+        why="Two percent of |C|^2: hidden in a figure of the whole curve.",
+        among="runs with a plateau past the first steps",
+        note="Loss over that of the zero matrix at the highest plateau past step 50/sqrt(n).",
+    ),
+    _adam_full_rank_bumps,
+    _adam_full_rank_bumps.corrected(
+        "Next to nothing bumps at full rank under Adam where it does not jump up again.",
+        source=OURS,
+        inside=(-np.inf, 0.1),
+        why="Next to nothing is less than one component in ten.",
+        where=lambda cell: cell.parameters.relative_rate <= FAST,
+    ),
+    _adam_full_rank_bumps.corrected(
+        "Where Adam jumps up again bumps form, fewer than one for every second component.",
+        source=OURS,
+        inside=(0.1, 0.5),
+        why='Some, but less than "a lot".',
+        where=lambda cell: cell.parameters.relative_rate > FAST,
+        id="adam-full-rank-bumps.fast",
+    ),
+    claim(
+        "plateau-forms-bumps",
+        "More maxima of alignments are passed on the plateau than its share of the logarithm of time.",
+        plateau_forms_bumps,
+        source=THREAD,
+        inside=POSITIVE,
+        why='"A period with a lot of formation": more than its share.',
+        among="runs with a plateau and a maximum, where these are six or more",
+        note="Share of maxima passed on a plateau minus its share of log time; a maximum counts once the alignment has "
+        "fallen by the prominence.",
+    ),
+]

@@ -1,11 +1,10 @@
 """Bumps predicted run by run from the start, against chance, and what contests a target against what contests nothing."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities import competition
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.quantities.measured import PerSeed
@@ -14,8 +13,7 @@ from foretrain.studies.bumps.cells import STABLE, first_and_bumps, mean, of_rank
 from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
-ours = partial(sentence, source=cells.OURS)
-RATES: dict[str, Any] = {"over": ("relative_rate",), **STABLE}
+RATES: dict[str, Any] = {"along": ("relative_rate",), **STABLE}
 HIT = "Fraction of components of which it is rightly said whether they have a bump"
 
 
@@ -55,28 +53,6 @@ def _on_first(one) -> tuple:
     return first_and_bumps(one, bumps="first_target_bumps")
 
 
-@sentence(
-    "Which components have a bump follows from the start: they are those of the flow.",
-    source=THEORY,
-    predicted=1,
-    allowed=(0.9, np.inf),
-    why="Nine in ten: maxima that stand out by about .1 may be missed, or found.",
-    where=_descends,
-    note=HIT + ".",
-    **RATES,
-)
-def bumps_predicted(cell):
-    return proportion(of_rank(cell, 2, 10), _hits)
-
-
-@sentence(
-    "The start of the run itself names its bumps better than the starts of other runs do.",
-    source=THEORY,
-    allowed=POSITIVE,
-    why="Better: by whatever the seeds establish.",
-    note=HIT + ", minus that with the predictions for the other seeds, which is chance.",
-    **RATES,
-)
 def bumps_beyond_chance(cell):
     of = of_rank(cell, 2, 10)
     found = mean(of, _beyond)
@@ -86,16 +62,6 @@ def bumps_beyond_chance(cell):
     return PerSeed(found, f"Hits {hits:.3f}, by chance {hits - np.nanmean(found):.3f}.")
 
 
-@sentence(
-    "A component has a bump if, and only if, another one grows towards the same target from the start.",
-    source=THREAD,
-    predicted=1,
-    allowed=(0.9, np.inf),
-    why='"Then you get this bump": nine components in ten.',
-    where=_descends,
-    note=HIT + " if those have one whose largest |a.x + b.y| is on a target that they share.",
-    **RATES,
-)
 def sharing_predicts_bumps(cell):
     def hits(one):
         shares = competition.shares_first_target(_followed(one, "first_target"))
@@ -104,13 +70,6 @@ def sharing_predicts_bumps(cell):
     return proportion(of_rank(cell, 2, 10), hits)
 
 
-@ours(
-    "Of two components that first align with one target one gives it up more often than of two that share theirs with none.",
-    allowed=POSITIVE,
-    why="More often: by whatever the seeds establish.",
-    note="Share of pairs of which one at least has a bump on its own first target, contesting minus not.",
-    **RATES,
-)
 def contest_beyond_chance(cell):
     of = of_rank(cell, 2, 10)
     found = mean(of, lambda one: competition.excess_of_contested(*_on_first(one)))
@@ -124,15 +83,63 @@ def contest_beyond_chance(cell):
     return PerSeed(found, f"Of those that contest {contested:.2f} do, of the others {alone:.2f}.")
 
 
-@ours(
-    "At full rank there is nothing to contest: hardly a component aligns with any target.",
-    allowed=(-np.inf, 0.05),
-    why="Hardly: less than one component in twenty.",
-    where=lambda cell: cell.parameters.rank >= cell.parameters.dimension,
-    note="Fraction of components that at some time have an alignment of .25 with a target.",
-    **RATES,
-)
-def full_rank_no_contest(cell):
-    return mean(
-        cells.calm(cell), lambda one: (cells.per_component(one, "first_target") >= 0).mean(1)
-    )
+CLAIMS = [
+    claim(
+        "bumps-predicted",
+        "Which components have a bump follows from the start: they are those of the flow.",
+        lambda c: proportion(of_rank(c, 2, 10), _hits),
+        source=THEORY,
+        near=1,
+        inside=(0.9, np.inf),
+        why="Nine in ten: maxima that stand out by about .1 may be missed, or found.",
+        where=_descends,
+        note=HIT + ".",
+        **RATES,
+    ),
+    claim(
+        "bumps-beyond-chance",
+        "The start of the run itself names its bumps better than the starts of other runs do.",
+        bumps_beyond_chance,
+        source=THEORY,
+        inside=POSITIVE,
+        why="Better: by whatever the seeds establish.",
+        note=HIT + ", minus that with the predictions for the other seeds, which is chance.",
+        **RATES,
+    ),
+    claim(
+        "sharing-predicts-bumps",
+        "A component has a bump if, and only if, another one grows towards the same target from the start.",
+        sharing_predicts_bumps,
+        source=THREAD,
+        near=1,
+        inside=(0.9, np.inf),
+        why='"Then you get this bump": nine components in ten.',
+        where=_descends,
+        note=HIT + " if those have one whose largest |a.x + b.y| is on a target that they share.",
+        **RATES,
+    ),
+    claim(
+        "contest-beyond-chance",
+        "Of two components that first align with one target one gives it up more often than of two that share theirs "
+        "with none.",
+        contest_beyond_chance,
+        source=cells.OURS,
+        inside=POSITIVE,
+        why="More often: by whatever the seeds establish.",
+        note="Share of pairs of which one at least has a bump on its own first target, contesting minus not.",
+        **RATES,
+    ),
+    claim(
+        "full-rank-no-contest",
+        "At full rank there is nothing to contest: hardly a component aligns with any target.",
+        lambda c: mean(
+            cells.calm(c), lambda one: (cells.per_component(one, "first_target") >= 0).mean(1)
+        ),
+        source=cells.OURS,
+        inside=(-np.inf, 0.05),
+        why="Hardly: less than one component in twenty.",
+        where=lambda cell: cell.parameters.rank >= cell.parameters.dimension,
+        note="Fraction of components that at some time have an alignment of .25 with a target.",
+        **RATES,
+    ),
+]

@@ -1,14 +1,13 @@
 """What the note says of circulant masks, and whether it is so."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from foretrain.quantities.allowed import around
 from foretrain.quantities.slopes import slopes
 from foretrain.studies.circulant.study import ABOVE, LIMIT
-from foretrain.study import CONVERGED, Exact, PerSeed, sentence
+from foretrain.study import CONVERGED, Exact, PerSeed, claim
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 from foretrain.training.masked_rank_one_claims import OURS, generalised
@@ -21,7 +20,6 @@ REACHED = 1e-8
 SMALL = 1e-2
 # A law for small misalignment is fitted where it says less than a tenth, and more than rounding, 1e-16, can blur.
 FITTED = (1e-10, 0.1)
-theirs, ours = partial(sentence, source=NOTE, over=GRID), partial(sentence, source=OURS, over=GRID)
 
 
 def small_scales(cell) -> list:
@@ -51,14 +49,6 @@ def counted(done, components) -> str:
     return "by number of components " + ", ".join(counts)
 
 
-@theirs(
-    "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count: one circulant that does not is enough.",
-    of=SHIFTED,
-    at_end=True,
-)
 def generalises(cell):
     if drawn_runs(cell) is None:
         return None
@@ -75,16 +65,6 @@ def generalises(cell):
     return Exact(float(never.sum() + (shifts == 0).sum()) if known else np.nan, note)
 
 
-@ours(
-    "Any connected circulant T, a band or not, generalises perfectly as sigma tends to 0.",
-    corrects="generalises",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="One seed in twenty may not be there yet; at what rate they get there is the next sentence's.",
-    of=("", *DRAWN),
-    statistic="fraction",
-    at_end=True,
-)
 def generalises_corrected(cell):
     wide = np.array(cell.values("width")) > 1
     drawn_at_limit = drawn_runs(cell)
@@ -109,14 +89,6 @@ def generalises_corrected(cell):
     return PerSeed(np.where(np.isfinite(both).all(0), both.all(0), np.nan), note)
 
 
-@ours(
-    "The share of stuck bands falls as sigma^(1 - s_2/s_1), and so to none.",
-    predicted=1,
-    allowed=(0.85, 1.18),
-    why="Without a fall three quarters would be seen of what is expected, with the exponent of the third mode twice as many: "
-    "half way to the nearer of them, in logarithm.",
-    at_end=True,
-)
 def stuck_rate(cell):
     scales = small_scales(cell)
     if len(scales) < 2:
@@ -140,14 +112,6 @@ def stuck_rate(cell):
     return PerSeed(common.ratio(seen.sum(0), expected.sum(0)), note)
 
 
-@ours(
-    "A circulant that falls into c components generalises if, by chance, all take the same sign: once in 2^(c - 1).",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count: in the limit the signs of the linearised flow are those of the network.",
-    of=SHIFTED,
-    at_end=True,
-)
 def components_by_chance(cell):
     if drawn_runs(cell) is None:
         return None
@@ -172,16 +136,6 @@ def components_by_chance(cell):
     return Exact(float(wrong), note)
 
 
-@ours(
-    "The linearised flow tells the misalignment of every run when it departs from zero.",
-    predicted=1,
-    allowed=around(1, STAGES[DEPARTURE]),
-    why="s u v^T, which the linearised flow leaves out beside T, is half of the share of the loss that is gone, for u and for "
-    "v.",
-    over=ALONG,
-    note=f"Measured over predicted at equal S when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}, where "
-    f"{FITTED[0]:g} or more is predicted.",
-)
 def misalignment(cell):
     if not is_told(cell):
         return None
@@ -197,14 +151,6 @@ def geometric_mean(measured, predicted, told) -> np.ndarray:
     return np.exp(ratio.sum(0) / np.maximum(told.sum(0), 1))
 
 
-@ours(
-    "At equal S the shared scale s is that of the conserved quantity in the linearised flow.",
-    predicted=1,
-    allowed=around(1, STAGES[DEPARTURE]),
-    why="What the linearised flow leaves out of ds/dt is half of the share of the loss that is gone, as for u and v.",
-    over=ALONG,
-    note=f"Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}.",
-)
 def shared_scale(cell):
     if not small_scales(cell):
         return None
@@ -214,14 +160,6 @@ def shared_scale(cell):
     return geometric_mean(np.abs(measured), np.abs(predicted), np.isfinite(predicted))
 
 
-@ours(
-    "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is stuck.",
-    predicted=1,
-    allowed=(0.9, 1),
-    why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",
-    over=ALONG,
-    at_end=True,
-)
 def signs_decide(cell):
     if not is_told(cell):
         return None
@@ -250,14 +188,6 @@ def fitted_exponents(cell) -> np.ndarray:
     return np.array([slopes(np.log(scales), row) for row in rows]).reshape(*law.shape[:-2], -1)
 
 
-@ours(
-    "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
-    predicted=1,
-    allowed=(0.95, 1.05),
-    why="The exponents of neighbouring widths differ by more than a tenth of themselves: half of that.",
-    over=ALONG,
-    statistic="median",
-)
 def alignment_exponent(cell):
     if len(cell.values("init_scale")) < 2 or cell.parameters.width == cell.parameters.domains:
         return None
@@ -272,15 +202,6 @@ def alignment_exponent(cell):
     return PerSeed(found, note + end)
 
 
-@theirs(
-    "As the circulant width increases, the gap between the largest singular value and the rest grows.",
-    predicted=1,
-    allowed=(0.9, 1),
-    why="Exponents of one seed scatter by a few percent, where those of neighbouring widths differ by a tenth and more: one "
-    "seed in ten may have two exchanged.",
-    statistic="fraction",
-    note="Fraction of seeds whose misalignment falls with a larger power of sigma, 1 - s_2/s_1, at every larger width.",
-)
 def gap_grows(cell):
     if len(cell.values("width")) < 2 or len(cell.values("init_scale")) < 2:
         return None
@@ -291,30 +212,11 @@ def gap_grows(cell):
     return np.where(np.isfinite(found).all(0), (np.diff(found, axis=0) > 0).all(0), np.nan)
 
 
-@theirs(
-    "The initialization scale cannot be made small enough to get it to always work.",
-    allowed=(0, 0.95),
-    why="'Not always': less than nineteen times in twenty.",
-    statistic="fraction",
-    at_end=True,
-    note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, which "
-    "is what the note could reach.",
-)
 def not_always(cell):
     scales = [scale for scale in cell.values("init_scale") if scale >= REACHED]
     if not scales or len(cell.values("width")) < 2:
         return None
     return generalised(cell.simulation.isel(width=0).sel(init_scale=scales[0]))
-
-
-only_wide = replace(
-    not_always,
-    id="only-wide",
-    statement="Generalisation is only seen for wider circulant masks.",
-    near=0,
-    inside=(0, 0.05),
-    why="'Only': one seed in twenty may generalise at the narrowest width.",
-)
 
 
 def told_difference(cell) -> float:
@@ -324,15 +226,6 @@ def told_difference(cell) -> float:
     return float(share[1] - share[0])
 
 
-@ours(
-    "Wider circulant masks generalise more often at the same sigma, as much as the linearised flow tells.",
-    corrects="only-wide",
-    predicted=told_difference,
-    allowed=lambda cell: (told_difference(cell) - 0.1, told_difference(cell) + 0.1),
-    why="One outcome in ten may be told wrong, as in signs-decide.",
-    at_end=True,
-    note=f"Share of init_scale <= {SMALL:g} that generalise, widest minus narrowest.",
-)
 def only_wide_corrected(cell):
     scales = small_scales(cell)
     if not scales or len(cell.values("width")) < 2:
@@ -341,13 +234,6 @@ def only_wide_corrected(cell):
     return done[1] - done[0]
 
 
-@theirs(
-    "Runs aligned with the leading singular vectors at escape generalise perfectly.",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count.",
-    at_end=True,
-)
 def aligned_generalises(cell):
     runs = cell.simulation
     # |u_i| > 0 for all i if the part across the constant vector is shorter than the constant entries.
@@ -366,4 +252,168 @@ def _mean(values) -> float:
     return float(np.mean(values)) if values.size else np.nan
 
 
-invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*GRID)
+COMMON = common.along(*GRID)
+
+
+_not_always = claim(
+    "not-always",
+    "The initialization scale cannot be made small enough to get it to always work.",
+    not_always,
+    source=NOTE,
+    along=GRID,
+    inside=(0, 0.95),
+    why="'Not always': less than nineteen times in twenty.",
+    statistic="fraction",
+    at_end=True,
+    note=f"Fraction of seeds that generalise at the narrowest width and the smallest init_scale from {REACHED:g} up, which "
+    "is what the note could reach.",
+)
+
+
+CLAIMS = [
+    *COMMON,
+    claim(
+        "generalises",
+        "Any circulant T but the identity generalises perfectly as sigma tends to 0.",
+        generalises,
+        source=NOTE,
+        along=GRID,
+        near=0,
+        inside=(0, 0),
+        why="A count: one circulant that does not is enough.",
+        of=SHIFTED,
+        at_end=True,
+    ),
+    claim(
+        "generalises.corrected",
+        "Any connected circulant T, a band or not, generalises perfectly as sigma tends to 0.",
+        generalises_corrected,
+        source=OURS,
+        along=GRID,
+        corrects="generalises",
+        near=1,
+        inside=(0.95, 1),
+        why="One seed in twenty may not be there yet; at what rate they get there is the next sentence's.",
+        of=("", *DRAWN),
+        statistic="fraction",
+        at_end=True,
+    ),
+    claim(
+        "stuck-rate",
+        "The share of stuck bands falls as sigma^(1 - s_2/s_1), and so to none.",
+        stuck_rate,
+        source=OURS,
+        along=GRID,
+        near=1,
+        inside=(0.85, 1.18),
+        why="Without a fall three quarters would be seen of what is expected, with the exponent of the third mode twice "
+        "as many: half way to the nearer of them, in logarithm.",
+        at_end=True,
+    ),
+    claim(
+        "components-by-chance",
+        "A circulant that falls into c components generalises if, by chance, all take the same sign: once in 2^(c - "
+        "1).",
+        components_by_chance,
+        source=OURS,
+        along=GRID,
+        near=0,
+        inside=(0, 0),
+        why="A count: in the limit the signs of the linearised flow are those of the network.",
+        of=SHIFTED,
+        at_end=True,
+    ),
+    claim(
+        "misalignment",
+        "The linearised flow tells the misalignment of every run when it departs from zero.",
+        misalignment,
+        source=OURS,
+        near=1,
+        inside=around(1, STAGES[DEPARTURE]),
+        why="s u v^T, which the linearised flow leaves out beside T, is half of the share of the loss that is gone, for u"
+        " and for v.",
+        along=ALONG,
+        note=f"Measured over predicted at equal S when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}, "
+        f"where {FITTED[0]:g} or more is predicted.",
+    ),
+    claim(
+        "shared-scale",
+        "At equal S the shared scale s is that of the conserved quantity in the linearised flow.",
+        shared_scale,
+        source=OURS,
+        near=1,
+        inside=around(1, STAGES[DEPARTURE]),
+        why="What the linearised flow leaves out of ds/dt is half of the share of the loss that is gone, as for u and v.",
+        along=ALONG,
+        note=f"Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}.",
+    ),
+    claim(
+        "signs-decide",
+        "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is "
+        "stuck.",
+        signs_decide,
+        source=OURS,
+        near=1,
+        inside=(0.9, 1),
+        why="The linearised flow is used beyond its range, and signs may still change after escape: nine in ten is asked.",
+        along=ALONG,
+        at_end=True,
+    ),
+    claim(
+        "alignment-exponent",
+        "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
+        alignment_exponent,
+        source=OURS,
+        near=1,
+        inside=(0.95, 1.05),
+        why="The exponents of neighbouring widths differ by more than a tenth of themselves: half of that.",
+        along=ALONG,
+        statistic="median",
+    ),
+    claim(
+        "gap-grows",
+        "As the circulant width increases, the gap between the largest singular value and the rest grows.",
+        gap_grows,
+        source=NOTE,
+        along=GRID,
+        near=1,
+        inside=(0.9, 1),
+        why="Exponents of one seed scatter by a few percent, where those of neighbouring widths differ by a tenth and "
+        "more: one seed in ten may have two exchanged.",
+        statistic="fraction",
+        note="Fraction of seeds whose misalignment falls with a larger power of sigma, 1 - s_2/s_1, at every larger width.",
+    ),
+    _not_always,
+    replace(
+        _not_always,
+        id="only-wide",
+        statement="Generalisation is only seen for wider circulant masks.",
+        near=0,
+        inside=(0, 0.05),
+        why="'Only': one seed in twenty may generalise at the narrowest width.",
+    ),
+    claim(
+        "only-wide.corrected",
+        "Wider circulant masks generalise more often at the same sigma, as much as the linearised flow tells.",
+        only_wide_corrected,
+        source=OURS,
+        along=GRID,
+        corrects="only-wide",
+        near=told_difference,
+        inside=lambda cell: (told_difference(cell) - 0.1, told_difference(cell) + 0.1),
+        why="One outcome in ten may be told wrong, as in signs-decide.",
+        at_end=True,
+        note=f"Share of init_scale <= {SMALL:g} that generalise, widest minus narrowest.",
+    ),
+    claim(
+        "aligned-generalises",
+        "Runs aligned with the leading singular vectors at escape generalise perfectly.",
+        aligned_generalises,
+        source=NOTE,
+        along=GRID,
+        near=0,
+        inside=(0, 0),
+        why="A count.",
+        at_end=True,
+    ),
+]

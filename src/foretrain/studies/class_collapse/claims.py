@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.study import Exact, at_end, sentence
+from foretrain.study import Exact, at_end, claim
 
 from .study import FLOW_STEP, SOURCE, closed_form
 
@@ -24,39 +24,6 @@ def documented(cell):
     return p.normalised and p.trained == "points" and not p.repulsion and not p.centred
 
 
-@sentence(
-    "Images of the same class collapse to their class means.",
-    source=SOURCE,
-    predicted=0,
-    allowed=(0, 0.05),
-    why="Adam ends with steps of its learning rate, which keep some percent of the spread; without a pull it would be 1.",
-    statistic="median",
-    note="Squared distances to class means, end over start.",
-)
-def same_class(cell):
-    return end_over_start(cell, "within") if documented(cell) else None
-
-
-@sentence(
-    "Means of different classes do not collapse.",
-    source=SOURCE,
-    allowed=(0.5, np.inf),
-    why="Less than half of the squared distances lost; the flow only ever widens them.",
-    note="Squared distances between class means, end over start.",
-)
-def different_classes(cell):
-    return end_over_start(cell, "between") if documented(cell) else None
-
-
-@sentence(
-    "The flow of the normalised loss preserves Z.",
-    source=f"{SOURCE}, eq. (33)",
-    predicted=0,
-    allowed=(0, 1e-6),
-    why=SOLVER,
-    of="flow",
-    note="Largest relative change.",
-)
 def conserved(cell):
     if "flow" not in cell.variants:
         return None
@@ -64,15 +31,6 @@ def conserved(cell):
     return Exact(float(np.abs(size / size.isel(step=0, drop=True) - 1).max(skipna=False)))
 
 
-@sentence(
-    "Under the flow points go to their class means exponentially; the normalised loss rescales all to the Z of the start.",
-    source=OWN,
-    predicted=0,
-    allowed=(0, 1e-6),
-    why=SOLVER,
-    of=("flow", "flow_control"),
-    note="Largest distance from the closed form over the largest coordinate, of both losses.",
-)
 def flow(cell):
     worst = 0.0
     for name, normalised in (("flow", True), ("flow_control", False)):
@@ -86,49 +44,12 @@ def flow(cell):
     return Exact(worst)
 
 
-@sentence(
-    "The flow of the loss that is not normalised collapses all points to zero.",
-    source=SOURCE,
-    predicted=0,
-    allowed=(0, 0.1),
-    why="A third of the length may be left.",
-    of="flow_control",
-    note="Z, end over start.",
-)
-def control(cell):
-    return end_over_start(cell, "squared_norm", "flow_control")
-
-
-@sentence(
-    "The flow of the loss that is not normalised collapses each class to a mean that stays where it was.",
-    source=OWN,
-    predicted=1,
-    allowed=(0.999, 1.001),
-    why="After ten time constants e^-20 of the deviations are left.",
-    of="flow_control",
-    note="Z at the end over that of the class means at the start.",
-    corrects="control",
-)
 def control_corrected(cell):
     if "flow_control" not in cell.variants:
         return None
     runs = cell.variants["flow_control"]
     first = runs.isel(step=0, drop=True)
     return (at_end(runs["squared_norm"]) / (first["squared_norm"] - first["within"])).values
-
-
-@sentence(
-    "A trained encoder collapses all images to nearly a point if the loss is not normalised.",
-    source=SOURCE,
-    predicted=0,
-    allowed=(0, 0.1),
-    why="A third of the length may be left.",
-    of="encoder_control",
-    statistic="median",
-    note="Z, end over start.",
-)
-def encoder_control(cell):
-    return end_over_start(cell, "squared_norm", "encoder_control")
 
 
 def told_apart(cell, network):
@@ -143,48 +64,130 @@ def frame_gap(cell, network):
     return at_end(runs["frame_gap"]).values if runs.data_vars else None
 
 
-def _of(network, measure, words, **fixed):
-    """A sentence on one number of one network."""
-    return sentence(words, of=network, **fixed)(lambda cell: measure(cell, network))
+def _of(id, network, measure, words, **fixed):
+    """Return a claim on one number of one network."""
+    return claim(id, words, lambda c: measure(c, network), of=network, **fixed)
 
 
-KEPT = {"allowed": (0.5, np.inf), "note": "Share of Z between class means, end over start."}
-encoder = _of(
-    "encoder",
-    told_apart,
-    "A trained encoder does not collapse globally if the loss is normalised.",
-    id="encoder",
-    source=SOURCE,
-    why="Half of what tells classes apart lost; to join all points of a class only adds to the share.",
-    **KEPT,
-)
-encoder_corrected = _of(
-    "encoder_centred",
-    told_apart,
-    "A trained encoder does not collapse globally if the loss is divided by a Z about the mean of all points.",
-    corrects="encoder",
-    source=OWN,
-    why="As of the sentence that it corrects.",
-    **KEPT,
-)
-no_frame = _of(
-    "wide",
-    frame_gap,
-    "Without repulsion class means do not go to an equiangular tight frame, even where dimensions allow.",
-    id="no-frame",
-    source=SOURCE,
-    allowed=(0.2, np.inf),
-    why="Cosines between means that the loss leaves alone; in a frame of ten all are -1/9.",
-    note="Largest |cos + 1/9| between class means at the end.",
-)
-frame = _of(
-    "repelled",
-    frame_gap,
-    "With a little repulsion class means go to an equiangular tight frame.",
-    id="frame",
-    source=SOURCE,
-    predicted=0,
-    allowed=(0, 0.01),
-    why="A degree, which is what Adam leaves.",
-    note="Largest |cos + 1/9| between class means at the end, in nine dimensions.",
-)
+KEPT = {"inside": (0.5, np.inf), "note": "Share of Z between class means, end over start."}
+CLAIMS = [
+    claim(
+        "same-class",
+        "Images of the same class collapse to their class means.",
+        lambda c: end_over_start(c, "within") if documented(c) else None,
+        source=SOURCE,
+        near=0,
+        inside=(0, 0.05),
+        why="Adam ends with steps of its learning rate, which keep some percent of the spread; without a pull it would be"
+        " 1.",
+        statistic="median",
+        note="Squared distances to class means, end over start.",
+    ),
+    claim(
+        "different-classes",
+        "Means of different classes do not collapse.",
+        lambda c: end_over_start(c, "between") if documented(c) else None,
+        source=SOURCE,
+        inside=(0.5, np.inf),
+        why="Less than half of the squared distances lost; the flow only ever widens them.",
+        note="Squared distances between class means, end over start.",
+    ),
+    claim(
+        "conserved",
+        "The flow of the normalised loss preserves Z.",
+        conserved,
+        source=f"{SOURCE}, eq. (33)",
+        near=0,
+        inside=(0, 1e-6),
+        why=SOLVER,
+        of="flow",
+        note="Largest relative change.",
+    ),
+    claim(
+        "flow",
+        "Under the flow points go to their class means exponentially; the normalised loss rescales all to the Z of "
+        "the start.",
+        flow,
+        source=OWN,
+        near=0,
+        inside=(0, 1e-6),
+        why=SOLVER,
+        of=("flow", "flow_control"),
+        note="Largest distance from the closed form over the largest coordinate, of both losses.",
+    ),
+    claim(
+        "control",
+        "The flow of the loss that is not normalised collapses all points to zero.",
+        lambda c: end_over_start(c, "squared_norm", "flow_control"),
+        source=SOURCE,
+        near=0,
+        inside=(0, 0.1),
+        why="A third of the length may be left.",
+        of="flow_control",
+        note="Z, end over start.",
+    ),
+    claim(
+        "control.corrected",
+        "The flow of the loss that is not normalised collapses each class to a mean that stays where it was.",
+        control_corrected,
+        source=OWN,
+        near=1,
+        inside=(0.999, 1.001),
+        why="After ten time constants e^-20 of the deviations are left.",
+        of="flow_control",
+        note="Z at the end over that of the class means at the start.",
+        corrects="control",
+    ),
+    claim(
+        "encoder-control",
+        "A trained encoder collapses all images to nearly a point if the loss is not normalised.",
+        lambda c: end_over_start(c, "squared_norm", "encoder_control"),
+        source=SOURCE,
+        near=0,
+        inside=(0, 0.1),
+        why="A third of the length may be left.",
+        of="encoder_control",
+        statistic="median",
+        note="Z, end over start.",
+    ),
+    _of(
+        "encoder",
+        "encoder",
+        told_apart,
+        "A trained encoder does not collapse globally if the loss is normalised.",
+        source=SOURCE,
+        why="Half of what tells classes apart lost; to join all points of a class only adds to the share.",
+        **KEPT,
+    ),
+    _of(
+        "encoder.corrected",
+        "encoder_centred",
+        told_apart,
+        "A trained encoder does not collapse globally if the loss is divided by a Z about the mean of all points.",
+        corrects="encoder",
+        source=OWN,
+        why="As of the sentence that it corrects.",
+        **KEPT,
+    ),
+    _of(
+        "no-frame",
+        "wide",
+        frame_gap,
+        "Without repulsion class means do not go to an equiangular tight frame, even where dimensions allow.",
+        source=SOURCE,
+        inside=(0.2, np.inf),
+        why="Cosines between means that the loss leaves alone; in a frame of ten all are -1/9.",
+        note="Largest |cos + 1/9| between class means at the end.",
+    ),
+    _of(
+        "frame",
+        "repelled",
+        frame_gap,
+        "With a little repulsion class means go to an equiangular tight frame.",
+        source=SOURCE,
+        near=0,
+        inside=(0, 0.01),
+        why="A degree, which is what Adam leaves.",
+        note="Largest |cos + 1/9| between class means at the end, in nine dimensions.",
+    ),
+]

@@ -1,7 +1,6 @@
 """The conjecture of docs/theory/connectivity.md, judged."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -15,27 +14,15 @@ from foretrain.studies.connectivity.counts import (
     at_smallest,
     outcomes,
 )
-from foretrain.studies.connectivity.limits import (  # noqa: F401  sentences of this study
-    better_than_degrees,
-    missed_limit,
-    missed_rate,
-    rectangular,
-    sparse,
-    stuck_limit,
-    stuck_rate,
-    stuck_told,
-)
+from foretrain.studies.connectivity.limits import CLAIMS as LIMITS
 from foretrain.studies.connectivity.study import is_square as is_square_mask
 from foretrain.studies.connectivity.study import mask
-from foretrain.study import Exact, PerSeed, sentence
+from foretrain.study import Exact, PerSeed, claim
 from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
 from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck
 
 # Of runs that converge: over all masks of a scale, or at the smallest one.
-over_masks = partial(sentence, over=MASKS, source=GRAPH, among=CONVERGE)
-smallest = partial(over_masks, over=LIMIT)
-ours = partial(sentence, source=OURS, over=LIMIT)
 
 
 def share(cell, of: str, among: str) -> PerSeed:
@@ -48,35 +35,6 @@ def share(cell, of: str, among: str) -> PerSeed:
 trained_pairs_alone = common.trained_pairs_alone(mask, LIMIT)
 
 
-@over_masks(
-    "Untrained pairs within a component generalise.",
-    note="Fraction of the pairs predicted to generalise that do.",
-    **IF_AND_ONLY_IF,
-)
-def precision(cell):
-    return share(cell, "hits", "predicted")
-
-
-@over_masks(
-    "Only untrained pairs within a component generalise.",
-    note="Fraction of the pairs that generalise that were predicted to.",
-    **IF_AND_ONLY_IF,
-)
-def recall(cell):
-    return share(cell, "hits", "came")
-
-
-@over_masks(
-    "No pair across components generalises, though both of its languages are trained.",
-    predicted=0,
-    allowed=(0, 0.05),
-    why="One in twenty, as for pairs within components.",
-    note="Fraction of such pairs that generalise.",
-)
-def across_never(cell):
-    return share(cell, "false", "apart")
-
-
 def baseline(cell) -> float:
     """Fraction of the untrained pairs that lie across components, with both languages trained."""
     apart = (cell.theory["predicted_pair_error"].isel(init_scale=0) == 1).sum(PAIR).sum(MASKS)
@@ -84,13 +42,6 @@ def baseline(cell) -> float:
     return float(apart.mean()) / max(untrained, 1)
 
 
-@smallest(
-    "From small weights the graph says more than whether both languages occur in training.",
-    predicted=baseline,
-    allowed=POSITIVE,
-    why="More pairs are predicted right; predicted are those across components, with both languages trained.",
-    note="Fraction of all untrained pairs of which the graph is right and the occurrence wrong, less the reverse.",
-)
 def better_than_occurrence(cell):
     data, _, counts = at_smallest(cell)
     # The two differ on pairs across components alone, where the graph is right unless they generalise.
@@ -104,52 +55,22 @@ def of_square_masks(cell) -> bool:
     return is_square_mask(cell.parameters)
 
 
-@smallest(
-    "The generalisation threshold is the connectivity threshold of the graph of trained pairs.",
-    predicted=0,
-    allowed=(-0.05, 0.05),
-    why="A twentieth in probability, about the standard error of one point of the curve with a hundred masks.",
-    note="Fraction of runs in which all untrained pairs generalise minus the exact probability that the mask is connected, "
-    "mean over numbers of pairs, smallest scale.",
-    where=of_square_masks,
-)
 def threshold(cell):
     _, theory, counts = at_smallest(cell)
     return (counts["all_came"] - theory["connection_probability"]).mean(MASKS).values
 
 
-@smallest(
-    "All untrained pairs of a run generalise if and only if its graph is connected.",
-    note="Fraction of runs for which the two agree, smallest scale.",
-    where=of_square_masks,
-    **IF_AND_ONLY_IF,
-)
 def connected_iff_all(cell):
     _, theory, counts = at_smallest(cell)
     agree = (counts["all_came"] == theory["connected"]).where(counts["all_came"].notnull())
     return agree.mean(MASKS).values
 
 
-@ours(
-    "Few runs get stuck from small weights.",
-    predicted=0,
-    allowed=(0, 0.05),
-    why="One in twenty: what is said of runs that converge then is said of nearly all.",
-    note="Fraction of runs that did not reach the loss, smallest scale.",
-)
 def few_stuck(cell):
     data, *_ = at_smallest(cell)
     return stuck(data).mean(MASKS).where(common.all_done(data, MASKS)).values
 
 
-@ours(
-    "Where all factors are square (H = D) fewer runs get stuck the smaller the weights.",
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    among="seeds whose runs all are done",
-    note="Fraction of stuck runs at the largest minus that at the smallest scale.",
-    where=is_square,
-)
 def stuck_falls(cell):
     if len(cell.values("init_scale")) < 2:
         return None
@@ -164,38 +85,11 @@ def errors_of(cell, predicted: float) -> xr.DataArray:
     return data["pair_error"].where((theory["predicted_pair_error"] == predicted) & converged(data))
 
 
-@smallest(
-    "A pair across components computes a random orthogonal map, of error 1 on average.",
-    predicted=1,
-    allowed=(0.9, 1.1),
-    why="The derivation needs components with as many inputs as outputs; elsewhere the map is scaled by rho, which adds "
-    "(rho - 1)^2 / 2: a tenth for a third more or less.",
-    note="Mean over pairs across components, smallest scale; languages that are never trained left out.",
-)
-def across(cell):
-    return errors_of(cell, 1).mean((*MASKS, *PAIR)).values
-
-
-@smallest(
-    "Its standard deviation is 1/D.",
-    predicted=1,
-    allowed=(0.64, 1.44),
-    why="A fifth to either side of the standard deviation: components of unequal numbers scale the map.",
-    note="Mean square distance from 1 over pairs across components, in units of 1/D^2, smallest scale.",
-)
 def across_spread(cell):
     square = ((errors_of(cell, 1) - 1) * cell.parameters.words) ** 2
     return square.mean((*MASKS, *PAIR)).values
 
 
-@smallest(
-    "A pair across components and its reverse compute one rotation O, scaled by rho and 1/rho (H = D).",
-    predicted=0,
-    allowed=lambda cell: (0, 4 * cell.values("init_scale")[0]),
-    why="The start leaves a part of the order of its scale in every map.",
-    note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr O/D.",
-    where=is_square,
-)
 def across_reverse(cell):
     data, theory, _ = at_smallest(cell)
     rho = theory["across_scale"]
@@ -208,19 +102,155 @@ def across_reverse(cell):
     return Exact(float(gap.max()), f"{int(gap.notnull().sum())} pairs.")
 
 
-@smallest(
-    "A language that is never trained says nothing, at an error of 1/2.",
-    predicted=0.5,
-    allowed=(0.49, 0.51),
-    why="What the initial weights say is of the order of the scale; its cross term averages to zero.",
-    note="Mean over pairs with a language that is never trained, smallest scale.",
-)
-def silent(cell):
-    return errors_of(cell, 0.5).mean((*MASKS, *PAIR)).values
-
-
-square_exact = replace(
-    common.square_exact,
-    along=LIMIT,
-    statement="At H = D zero training loss forces generalisation within components, at any scale.",
-)
+CLAIMS = [
+    trained_pairs_alone,
+    *LIMITS,
+    claim(
+        "precision",
+        "Untrained pairs within a component generalise.",
+        lambda c: share(c, "hits", "predicted"),
+        along=MASKS,
+        source=GRAPH,
+        among=CONVERGE,
+        note="Fraction of the pairs predicted to generalise that do.",
+        **IF_AND_ONLY_IF,
+    ),
+    claim(
+        "recall",
+        "Only untrained pairs within a component generalise.",
+        lambda c: share(c, "hits", "came"),
+        along=MASKS,
+        source=GRAPH,
+        among=CONVERGE,
+        note="Fraction of the pairs that generalise that were predicted to.",
+        **IF_AND_ONLY_IF,
+    ),
+    claim(
+        "across-never",
+        "No pair across components generalises, though both of its languages are trained.",
+        lambda c: share(c, "false", "apart"),
+        along=MASKS,
+        source=GRAPH,
+        among=CONVERGE,
+        near=0,
+        inside=(0, 0.05),
+        why="One in twenty, as for pairs within components.",
+        note="Fraction of such pairs that generalise.",
+    ),
+    claim(
+        "better-than-occurrence",
+        "From small weights the graph says more than whether both languages occur in training.",
+        better_than_occurrence,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=baseline,
+        inside=POSITIVE,
+        why="More pairs are predicted right; predicted are those across components, with both languages trained.",
+        note="Fraction of all untrained pairs of which the graph is right and the occurrence wrong, less the reverse.",
+    ),
+    claim(
+        "threshold",
+        "The generalisation threshold is the connectivity threshold of the graph of trained pairs.",
+        threshold,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=0,
+        inside=(-0.05, 0.05),
+        why="A twentieth in probability, about the standard error of one point of the curve with a hundred masks.",
+        note="Fraction of runs in which all untrained pairs generalise minus the exact probability that the mask is "
+        "connected, mean over numbers of pairs, smallest scale.",
+        where=of_square_masks,
+    ),
+    claim(
+        "connected-iff-all",
+        "All untrained pairs of a run generalise if and only if its graph is connected.",
+        connected_iff_all,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        note="Fraction of runs for which the two agree, smallest scale.",
+        where=of_square_masks,
+        **IF_AND_ONLY_IF,
+    ),
+    claim(
+        "few-stuck",
+        "Few runs get stuck from small weights.",
+        few_stuck,
+        source=OURS,
+        along=LIMIT,
+        near=0,
+        inside=(0, 0.05),
+        why="One in twenty: what is said of runs that converge then is said of nearly all.",
+        note="Fraction of runs that did not reach the loss, smallest scale.",
+    ),
+    claim(
+        "stuck-falls",
+        "Where all factors are square (H = D) fewer runs get stuck the smaller the weights.",
+        stuck_falls,
+        source=OURS,
+        along=LIMIT,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        among="seeds whose runs all are done",
+        note="Fraction of stuck runs at the largest minus that at the smallest scale.",
+        where=is_square,
+    ),
+    claim(
+        "across",
+        "A pair across components computes a random orthogonal map, of error 1 on average.",
+        lambda c: errors_of(c, 1).mean((*MASKS, *PAIR)).values,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=1,
+        inside=(0.9, 1.1),
+        why="The derivation needs components with as many inputs as outputs; elsewhere the map is scaled by rho, which "
+        "adds (rho - 1)^2 / 2: a tenth for a third more or less.",
+        note="Mean over pairs across components, smallest scale; languages that are never trained left out.",
+    ),
+    claim(
+        "across-spread",
+        "Its standard deviation is 1/D.",
+        across_spread,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=1,
+        inside=(0.64, 1.44),
+        why="A fifth to either side of the standard deviation: components of unequal numbers scale the map.",
+        note="Mean square distance from 1 over pairs across components, in units of 1/D^2, smallest scale.",
+    ),
+    claim(
+        "across-reverse",
+        "A pair across components and its reverse compute one rotation O, scaled by rho and 1/rho (H = D).",
+        across_reverse,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=0,
+        inside=lambda cell: (0, 4 * cell.values("init_scale")[0]),
+        why="The start leaves a part of the order of its scale in every map.",
+        note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr "
+        "O/D.",
+        where=is_square,
+    ),
+    claim(
+        "silent",
+        "A language that is never trained says nothing, at an error of 1/2.",
+        lambda c: errors_of(c, 0.5).mean((*MASKS, *PAIR)).values,
+        along=LIMIT,
+        source=GRAPH,
+        among=CONVERGE,
+        near=0.5,
+        inside=(0.49, 0.51),
+        why="What the initial weights say is of the order of the scale; its cross term averages to zero.",
+        note="Mean over pairs with a language that is never trained, smallest scale.",
+    ),
+    replace(
+        common.square_exact,
+        along=LIMIT,
+        statement="At H = D zero training loss forces generalisation within components, at any scale.",
+    ),
+]

@@ -9,8 +9,8 @@ OURS = "docs/studies/connectivity.md"
 MASKS = ("trained_count",)
 LIMIT = ("init_scale", "trained_count")  # of small weights: the smallest scale is looked at
 IF_AND_ONLY_IF = {
-    "predicted": 1,
-    "allowed": (0.95, 1),
+    "near": 1,
+    "inside": (0.95, 1),
     "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",
 }
 

@@ -1,12 +1,10 @@
 """Sentences on the limit of small weights, on who gets stuck, and on what else could tell which pairs generalise."""
 
-from functools import partial
-
 import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import POSITIVE
-from foretrain.study import PerSeed, sentence
+from foretrain.study import PerSeed, claim
 from foretrain.theory.connectivity import predicted_pair_error
 from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR
@@ -29,7 +27,6 @@ from .study import variants
 
 DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 NEAR = 0.02  # of a limit
-said = partial(sentence, over=LIMIT, source=OURS)
 
 
 def is_wide(cell) -> bool:
@@ -142,59 +139,19 @@ def half_to_either_side(cell) -> tuple[float, float]:
 
 
 BY_LAW = {
-    "predicted": slope_of_law,
-    "allowed": half_to_either_side,
+    "near": slope_of_law,
+    "inside": half_to_either_side,
     "why": "The law holds to leading order, with a factor that the mask may change. A share that stays, of slope 0, and one "
     "that falls with the scale itself, of slope 1, lie outside where the law's slope is below 2/3.",
     "note": "Slope of log share against log sigma, from the smallest scale over a decade; predicted from the masks alone.",
 }
 BY_LINE = {
-    "allowed": (-np.inf, NEAR),
-    "predicted": 0,
+    "inside": (-np.inf, NEAR),
+    "near": 0,
     "why": "One in fifty, at the upper bound too. A share is not below zero.",
     "note": "From the end of a straight line in the law's mean of sigma^(1 - s_2/s_1) to that of one in sigma, both from the "
     "smallest scale over a decade, and zero where they end below it.",
 }
-
-
-@said(
-    "The share of stuck runs falls with the scale as sigma^(1 - s_2/s_1) of the trained pairs (H = D).",
-    among="seeds whose runs all are done",
-    where=is_square,
-    **BY_LAW,
-)
-def stuck_rate(cell):
-    return rate(cell)
-
-
-@said(
-    "In the limit of small weights no run gets stuck (H = D).",
-    among="seeds whose runs all are done",
-    where=is_square,
-    **BY_LINE,
-)
-def stuck_limit(cell):
-    return limit(cell)
-
-
-@said(
-    "At H = 2D the pairs that are missed within components become fewer as sigma^(1 - s_2/s_1) of the trained pairs.",
-    among=CONVERGE,
-    where=is_wide,
-    **BY_LAW,
-)
-def missed_rate(cell):
-    return rate(cell)
-
-
-@said(
-    "In the limit of small weights no pair within a component is missed (H = 2D).",
-    among=CONVERGE,
-    where=is_wide,
-    **BY_LINE,
-)
-def missed_limit(cell):
-    return limit(cell)
 
 
 stuck_told = common.stuck_told(MASKS[0])
@@ -223,14 +180,6 @@ def right(cell) -> xr.Dataset:
     )
 
 
-@said(
-    "From small weights the graph says more than how many pairs train each language.",
-    allowed=POSITIVE,
-    why="More pairs are told right than by the best rule of its kind, which is chosen with the runs known.",
-    among=CONVERGE,
-    note="Fraction of all untrained pairs that the graph tells right, less that of the best of all rules by which a pair "
-    "generalises if the product of its languages' numbers of trained pairs is at least so much; smallest scale.",
-)
 def better_than_degrees(cell):
     found = right(cell).sum(MASKS)
     some = found["untrained"].where(found["untrained"] > 0)
@@ -264,25 +213,84 @@ def has_beside(cell) -> bool:
     return bool(variants(cell.parameters))
 
 
-beside = partial(
-    sentence, over=MASKS, source=GRAPH, among=CONVERGE, where=has_beside, **IF_AND_ONLY_IF
-)
-
-
-@beside(
-    "The graph tells which pairs generalise where three times as many languages are read as are written into.",
-    of="rectangular",
-    note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2.",
-)
-def rectangular(cell):
-    return told_beside(cell, "rectangular")
-
-
-@beside(
-    "The graph tells which pairs generalise of sparse masks of many languages.",
-    of="sparse",
-    note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2. "
-    "Four times as many languages with as many trained pairs each.",
-)
-def sparse(cell):
-    return told_beside(cell, "sparse")
+CLAIMS = [
+    claim(
+        "stuck-rate",
+        "The share of stuck runs falls with the scale as sigma^(1 - s_2/s_1) of the trained pairs (H = D).",
+        lambda c: rate(c),
+        along=LIMIT,
+        source=OURS,
+        among="seeds whose runs all are done",
+        where=is_square,
+        **BY_LAW,
+    ),
+    claim(
+        "stuck-limit",
+        "In the limit of small weights no run gets stuck (H = D).",
+        lambda c: limit(c),
+        along=LIMIT,
+        source=OURS,
+        among="seeds whose runs all are done",
+        where=is_square,
+        **BY_LINE,
+    ),
+    claim(
+        "missed-rate",
+        "At H = 2D the pairs that are missed within components become fewer as sigma^(1 - s_2/s_1) of the trained "
+        "pairs.",
+        lambda c: rate(c),
+        along=LIMIT,
+        source=OURS,
+        among=CONVERGE,
+        where=is_wide,
+        **BY_LAW,
+    ),
+    claim(
+        "missed-limit",
+        "In the limit of small weights no pair within a component is missed (H = 2D).",
+        lambda c: limit(c),
+        along=LIMIT,
+        source=OURS,
+        among=CONVERGE,
+        where=is_wide,
+        **BY_LINE,
+    ),
+    claim(
+        "better-than-degrees",
+        "From small weights the graph says more than how many pairs train each language.",
+        better_than_degrees,
+        along=LIMIT,
+        source=OURS,
+        inside=POSITIVE,
+        why="More pairs are told right than by the best rule of its kind, which is chosen with the runs known.",
+        among=CONVERGE,
+        note="Fraction of all untrained pairs that the graph tells right, less that of the best of all rules by which a "
+        "pair generalises if the product of its languages' numbers of trained pairs is at least so much; smallest "
+        "scale.",
+    ),
+    claim(
+        "rectangular",
+        "The graph tells which pairs generalise where three times as many languages are read as are written into.",
+        lambda c: told_beside(c, "rectangular"),
+        along=MASKS,
+        source=GRAPH,
+        among=CONVERGE,
+        where=has_beside,
+        **IF_AND_ONLY_IF,
+        of="rectangular",
+        note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2.",
+    ),
+    claim(
+        "sparse",
+        "The graph tells which pairs generalise of sparse masks of many languages.",
+        lambda c: told_beside(c, "sparse"),
+        along=MASKS,
+        source=GRAPH,
+        among=CONVERGE,
+        where=has_beside,
+        **IF_AND_ONLY_IF,
+        of="sparse",
+        note="Fraction of untrained pairs of trained languages that it tells right, from the scale to the power 3/2. Four "
+        "times as many languages with as many trained pairs each.",
+    ),
+]

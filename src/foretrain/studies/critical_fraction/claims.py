@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST, NEGATIVE, POSITIVE
 from foretrain.quantities.measured import Exact
 from foretrain.quantities.rank_correlation import concordance, jackknifed
@@ -16,7 +16,7 @@ from .theory import critical_sizes
 
 PAPER = "Liu et al. (2022), section 3.2, "
 OURS = "docs/studies/critical-fraction.md"
-ALONG: dict[str, Any] = {"over": "training_size"}
+ALONG: dict[str, Any] = {"along": "training_size"}
 FRACTION = 0.4
 SEEN = 6  # seeds 0 to 5 of root seed 0 were looked at when predictors were chosen
 
@@ -41,14 +41,6 @@ def said(cell, name):
     return by_size(cell.theory[name].fillna(np.inf)) if name in cell.theory else None
 
 
-@sentence(
-    "A random training set determines the representation with probability one half at a fraction of 0.4.",
-    source=PAPER + "Fig. 4a",
-    predicted=0,
-    allowed=lambda cell: (0, 1 / len(operation(cell.parameters).samples)),
-    why="A number of samples is whole: the fraction is known to one sample.",
-    **ALONG,
-)
 def half_unique(cell):
     p, task = cell.parameters, operation(cell.parameters)
     if "unique_probability" not in cell.theory:
@@ -62,16 +54,6 @@ def half_unique(cell):
     return Exact(abs(fraction - FRACTION), f"It is {fraction:.3f}; no network is trained.")
 
 
-@sentence(
-    "Networks learn the representation from a fraction of 0.4 on.",
-    source=PAPER + "Fig. 4b",
-    predicted=FRACTION,
-    allowed=(0.35, 0.45),
-    why="It is said with one digit.",
-    statistic="median",
-    note="Per seed the middle between the smallest fraction that is learned and the next smaller one; 1 if none is.",
-    **ALONG,
-)
 def learned_from(cell):
     if (sizes := swept_sizes(cell)) is None:
         return None
@@ -82,42 +64,17 @@ def learned_from(cell):
     return np.where(reached.any(0), middle, 1.0)
 
 
-@sentence(
-    "No network learns a representation that its training set does not imply.",
-    source=PAPER + "Fig. 4; appendix E, eq. (16)",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count.",
-    **ALONG,
-)
 def never_below(cell):
     free = by_size(cell.simulation["ideal_rqi"]) <= cell.parameters.rqi_threshold
     lucky = int((np.isfinite(measured(cell)) & free).sum())
     return Exact(lucky, f"Runs that do, of {int(free.sum())}.") if free.any() else None
 
 
-@sentence(
-    "A training set that determines the representation is enough for a network to learn it.",
-    source=PAPER + "Fig. 4",
-    predicted=1,
-    allowed=MOST,
-    why="In most runs.",
-    among="runs whose training set determines the representation",
-    over=(),
-)
 def always_above(cell):
     enough = cell.simulation["lambda_3"].values > 0
     return np.isfinite(cell.simulation["rqi_step"].values)[enough] if enough.any() else None
 
 
-@sentence(
-    "The grokking rate is zero exactly where the training set leaves freedom, and grows with every sample.",
-    source=PAPER + "Fig. 5a; docs/theory/grokking.md",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count. Implied parallelograms and eigenvalues are computed apart; the sets of a seed are nested.",
-    **ALONG,
-)
 def rate_grows(cell):
     rate = by_size(cell.simulation["lambda_3"])
     if np.isnan(rate).all():
@@ -127,16 +84,6 @@ def rate_grows(cell):
     return Exact(int(wrong.sum() + falls.sum()), f"Exceptions, of {rate.size} runs.")
 
 
-@sentence(
-    "Grokking takes fewer steps with more samples.",
-    source=PAPER + "Fig. 5b",
-    predicted=-1,
-    allowed=NEGATIVE,
-    why="A trend that the seeds establish.",
-    note="Rank correlation over training sizes, never being last.",
-    among="seeds that learn at one size at least",
-    **ALONG,
-)
 def trend(cell):
     sizes, found = swept_sizes(cell), measured(cell)
     if sizes is None:
@@ -157,33 +104,12 @@ def scale(cell, name, seeds=slice(None)):
 
 
 DECADE: dict[str, Any] = {
-    "predicted": 0,
-    "allowed": (-np.log10(2), np.log10(2)),
+    "near": 0,
+    "inside": (-np.log10(2), np.log10(2)),
     "why": "Within a factor of two: 1 / lambda is when a part has fallen to 1/e, and to RQI .95 it may take two such times.",
     "note": "log10 of measured over predicted steps, mean over training sizes.",
     **ALONG,
 }
-
-
-@sentence(
-    "1 / (lambda_3 eta) is the number of steps that grokking takes.",
-    source=PAPER + "Fig. 5b",
-    among="seeds that learn at one size at least",
-    **DECADE,
-)
-def theory_steps(cell):
-    return scale(cell, "theory_step")
-
-
-@sentence(
-    "Adam on the effective loss, from the same start, takes as many steps as grokking does.",
-    source=OURS,
-    corrects="theory-steps",
-    among="held-out seeds that learn at one size at least",
-    **DECADE,
-)
-def theory_steps_corrected(cell):
-    return scale(cell, "adam_step", held_out(cell)) if cell.seeds > SEEN else None
 
 
 def ranked(cell, name):
@@ -199,8 +125,8 @@ def ranked(cell, name):
 
 
 RANKS: dict[str, Any] = {
-    "predicted": 1,
-    "allowed": (0.5, np.inf),
+    "near": 1,
+    "inside": (0.5, np.inf),
     "why": "Three pairs of four in the right order. Targets and the start of the decoder are not known to theory.",
     "note": "Share of pairs of held-out seeds at one training size in the right order, minus the share in the wrong one.",
     "among": "held-out seeds",
@@ -208,49 +134,11 @@ RANKS: dict[str, Any] = {
 }
 
 
-@sentence(
-    "1 / lambda_3 tells which of two runs of one size groks first.",
-    source=PAPER + "Fig. 5b",
-    **RANKS,
-)
-def ranking(cell):
-    return ranked(cell, "theory_step")
-
-
-@sentence(
-    "Adam on the effective loss, from the same start, tells which of two runs of one size groks first.",
-    source=OURS,
-    corrects="ranking",
-    **RANKS,
-)
-def ranking_corrected(cell):
-    return ranked(cell, "adam_step")
-
-
-@sentence(
-    "Adam on the effective loss ranks runs of one size better than 1 / lambda_3.",
-    source=OURS,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="The share of pairs that `ranking.corrected` speaks of minus that of `ranking`.",
-    among="held-out seeds",
-    **ALONG,
-)
 def better(cell):
     adam, theory = ranked(cell, "adam_step"), ranked(cell, "theory_step")
     return None if adam is None or theory is None else adam - theory
 
 
-@sentence(
-    "A representation is learned before the training accuracy is reached, or never.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.9, 1),
-    why='"Never" up to one run in ten.',
-    note="Of the runs that learn it, the share that does so no later than ten steps per hundred after training accuracy.",
-    among="seeds that learn at one size at least",
-    **ALONG,
-)
 def before_fit(cell):
     found, fit = measured(cell), by_size(cell.simulation["train_step"].fillna(np.inf))
     reached = np.isfinite(found)
@@ -260,16 +148,6 @@ def before_fit(cell):
         )
 
 
-@sentence(
-    "The network ends as the line with the direction that the flow of the effective loss has.",
-    source=PAPER + "Fig. 4c-d",
-    predicted=1,
-    allowed=MOST,
-    why="Drawn by lot, one half agree.",
-    note="Seeds of which all runs that learn the representation agree.",
-    among="seeds that learn at one size at least",
-    **ALONG,
-)
 def direction(cell):
     if "flow_embedding" not in cell.theory or cell.parameters.embedding_dim > 1:
         return None
@@ -287,3 +165,140 @@ def slopes(embedding):
     place = np.take_along_axis(data, last[..., None, None, None], 2)[:, :, 0]
     number = np.arange(place.shape[-2])
     return (normalised(place)[..., 0] * (number - number.mean())).sum(-1)
+
+
+CLAIMS = [
+    claim(
+        "half-unique",
+        "A random training set determines the representation with probability one half at a fraction of 0.4.",
+        half_unique,
+        source=PAPER + "Fig. 4a",
+        near=0,
+        inside=lambda cell: (0, 1 / len(operation(cell.parameters).samples)),
+        why="A number of samples is whole: the fraction is known to one sample.",
+        **ALONG,
+    ),
+    claim(
+        "learned-from",
+        "Networks learn the representation from a fraction of 0.4 on.",
+        learned_from,
+        source=PAPER + "Fig. 4b",
+        near=FRACTION,
+        inside=(0.35, 0.45),
+        why="It is said with one digit.",
+        statistic="median",
+        note="Per seed the middle between the smallest fraction that is learned and the next smaller one; 1 if none is.",
+        **ALONG,
+    ),
+    claim(
+        "never-below",
+        "No network learns a representation that its training set does not imply.",
+        never_below,
+        source=PAPER + "Fig. 4; appendix E, eq. (16)",
+        near=0,
+        inside=(0, 0),
+        why="A count.",
+        **ALONG,
+    ),
+    claim(
+        "always-above",
+        "A training set that determines the representation is enough for a network to learn it.",
+        always_above,
+        source=PAPER + "Fig. 4",
+        near=1,
+        inside=MOST,
+        why="In most runs.",
+        among="runs whose training set determines the representation",
+        along=(),
+    ),
+    claim(
+        "rate-grows",
+        "The grokking rate is zero exactly where the training set leaves freedom, and grows with every sample.",
+        rate_grows,
+        source=PAPER + "Fig. 5a; docs/theory/grokking.md",
+        near=0,
+        inside=(0, 0),
+        why="A count. Implied parallelograms and eigenvalues are computed apart; the sets of a seed are nested.",
+        **ALONG,
+    ),
+    claim(
+        "trend",
+        "Grokking takes fewer steps with more samples.",
+        trend,
+        source=PAPER + "Fig. 5b",
+        near=-1,
+        inside=NEGATIVE,
+        why="A trend that the seeds establish.",
+        note="Rank correlation over training sizes, never being last.",
+        among="seeds that learn at one size at least",
+        **ALONG,
+    ),
+    claim(
+        "theory-steps",
+        "1 / (lambda_3 eta) is the number of steps that grokking takes.",
+        lambda c: scale(c, "theory_step"),
+        source=PAPER + "Fig. 5b",
+        among="seeds that learn at one size at least",
+        **DECADE,
+    ),
+    claim(
+        "theory-steps.corrected",
+        "Adam on the effective loss, from the same start, takes as many steps as grokking does.",
+        lambda c: scale(c, "adam_step", held_out(c)) if c.seeds > SEEN else None,
+        source=OURS,
+        corrects="theory-steps",
+        among="held-out seeds that learn at one size at least",
+        **DECADE,
+    ),
+    claim(
+        "ranking",
+        "1 / lambda_3 tells which of two runs of one size groks first.",
+        lambda c: ranked(c, "theory_step"),
+        source=PAPER + "Fig. 5b",
+        **RANKS,
+    ),
+    claim(
+        "ranking.corrected",
+        "Adam on the effective loss, from the same start, tells which of two runs of one size groks first.",
+        lambda c: ranked(c, "adam_step"),
+        source=OURS,
+        corrects="ranking",
+        **RANKS,
+    ),
+    claim(
+        "better",
+        "Adam on the effective loss ranks runs of one size better than 1 / lambda_3.",
+        better,
+        source=OURS,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="The share of pairs that `ranking.corrected` speaks of minus that of `ranking`.",
+        among="held-out seeds",
+        **ALONG,
+    ),
+    claim(
+        "before-fit",
+        "A representation is learned before the training accuracy is reached, or never.",
+        before_fit,
+        source=OURS,
+        near=1,
+        inside=(0.9, 1),
+        why='"Never" up to one run in ten.',
+        note="Of the runs that learn it, the share that does so no later than ten steps per hundred after training "
+        "accuracy.",
+        among="seeds that learn at one size at least",
+        **ALONG,
+    ),
+    claim(
+        "direction",
+        "The network ends as the line with the direction that the flow of the effective loss has.",
+        direction,
+        source=PAPER + "Fig. 4c-d",
+        near=1,
+        inside=MOST,
+        why="Drawn by lot, one half agree.",
+        note="Seeds of which all runs that learn the representation agree.",
+        among="seeds that learn at one size at least",
+        **ALONG,
+    ),
+]

@@ -1,7 +1,6 @@
 """What the thread says of cross-entropy and softmax, and whether it is so. The reason of every interval stands beside it."""
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -12,14 +11,13 @@ from foretrain.quantities.tail import floor_share, tail_exponent
 from foretrain.quantities.trajectory import at_end, curves
 from foretrain.studies.cross_entropy.study import LARGE_SCALE
 from foretrain.studies.cross_entropy.theory import END, SEEDS
-from foretrain.study import sentence
+from foretrain.study import claim
 from foretrain.theory.softmax_curve import time_of_probability
 from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/cross-entropy.md"
 AMONG = f"the first {SEEDS} seeds"
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
 def _crossed(cell) -> bool:
@@ -42,72 +40,15 @@ def _ratios(cell) -> np.ndarray:
 RATIO = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2): "
 
 
-@theirs(
-    "With cross-entropy the exponential decay term is not there, at some time of training at least.",
-    predicted=0,
-    allowed=(0, 0.1),
-    why="'Just isn't there': at most a tenth of what the squared error has.",
-    where=_crossed,
-    note=RATIO + "the smallest along training.",
-)
-def decay_absent(cell):
-    return np.fmin.reduce(_ratios(cell), axis=1)
-
-
 def _entries(p) -> float:
     """Largest entry, in standard deviations of 1/n, that n^2 products of two normal numbers have in the mean: log n^2."""
     return math.log(p.dimension**2) * max(p.target_scale, p.init_scale**2) / p.dimension
 
 
-@sentence(
-    "All along training cross-entropy of small logits has the decay term of the centred squared error divided by 2 n^2.",
-    source=THEORY,
-    predicted=1,
-    allowed=lambda cell: around(1, _entries(cell.parameters)),
-    why="n^2 (Q - u) is Z - mean up to half of its square; products of normal numbers of scale 1/n reach log(n^2)/n.",
-    corrects="decay-absent",
-    where=_small,
-    note=RATIO + "along training, where it is furthest from one.",
-)
 def decay_of_small_logits(cell):
     ratios = _ratios(cell)
     worst = np.where(np.isfinite(ratios), np.abs(ratios - 1), -1).argmax(1)
     return ratios[np.arange(len(ratios)), worst]
-
-
-@ours(
-    "All along training cross-entropy of large logits has a decay term that is no smaller than that.",
-    allowed=(0.9, math.inf),
-    why="n^2 (Q - u) has, along Z itself, the length of Z - mean for normal logits (Stein's lemma), more for heavier tails; "
-    "a tenth for n^2 entries that are not normal.",
-    where=_large,
-    note=RATIO + "the smallest along training.",
-)
-def decay_of_large_logits(cell):
-    return np.fmin.reduce(_ratios(cell), axis=1)
-
-
-@theirs(
-    "At the start the decay is larger than the signal, with cross-entropy as with the squared error.",
-    allowed=(0, 1),
-    why="The sentence is an inequality.",
-    where=_crossed,
-    note="Length of the signal over that of the decay at the start.",
-)
-def decay_first(cell):
-    return _balance(cell)[:, 0]
-
-
-@theirs(
-    "In the end the decay balances the signal, with cross-entropy as with the squared error.",
-    predicted=1,
-    allowed=(0.95, 1.05),
-    why="A twentieth: what is left of the gradient where a percent of the loss is left.",
-    where=_crossed,
-    note="Length of the signal over that of the decay at the end.",
-)
-def decay_balances(cell):
-    return at_end(cell.simulation["signal_length"] / cell.simulation["decay_length"]).values
 
 
 def _balance(cell) -> np.ndarray:
@@ -122,35 +63,12 @@ def _strengths(cell, name: str) -> np.ndarray:
     return plateau_strengths(cell.simulation["step"].values, left, floor=0.02)
 
 
-@sentence(
-    "Softmax is S-curve-ey: the probability of a row's likeliest entry lies on a plateau before it rises.",
-    where=_large,
-    **by_settings(THREAD, FOUND),
-)
-def probability_curve(cell):
-    return over_settings(_strengths(cell, "probability_share"))
-
-
-@sentence(
-    "So does the share of rows whose likeliest entry is right.",
-    where=_large,
-    **by_settings(THREAD, FOUND),
-)
-def accuracy_curve(cell):
-    return over_settings(_strengths(cell, "row_accuracy"))
-
-
 def _direct(cell) -> np.ndarray | None:
     """Probabilities of logits trained themselves, shape (seed, time); None where none were computed."""
     known = cell.theory["direct_probability"].transpose("seed", "step").values[:SEEDS]
     return known if np.isfinite(known).all() else None
 
 
-@sentence(
-    "A softmax alone makes an S: where logits themselves are trained to one entry, its probability lies on a plateau first.",
-    where=_large,
-    **by_settings(THREAD, FOUND, of=(), among=AMONG),
-)
 def softmax_alone(cell):
     known = _direct(cell)
     if known is None:
@@ -158,17 +76,6 @@ def softmax_alone(cell):
     return over_settings(plateau_strengths(np.arange(known.shape[1]), 1 - known, floor=0.02))
 
 
-@ours(
-    "That probability is half at the time of p' = N p (1 - p)^2 / (N - 1).",
-    predicted=1,
-    allowed=(0.98, 1.02),
-    why="A step of END/4 over the number of stored times, about .05, is late by some percent of its rate, and other logits at "
-    "the start are unequal by one part in n.",
-    among=AMONG,
-    of=(),
-    where=_large,
-    note="Time to probability one half, trained over predicted.",
-)
 def softmax_alone_time(cell):
     known = _direct(cell)
     if known is None:
@@ -176,18 +83,6 @@ def softmax_alone_time(cell):
     times = np.linspace(0, END, known.shape[1])
     half = crossing_time(times, known, 0.5)
     return half / time_of_probability(0.5, cell.parameters.dimension**2, known[:, 0])
-
-
-@theirs(
-    "Probability makes more of an S than the loss: softmax adds to it.",
-    allowed=POSITIVE,
-    why="'S-curve-ey': any more than the factors make without it.",
-    statistic="median",
-    where=_large,
-    note="Log ratio of the strength of the plateau of the probability over that of the loss, paired by seed.",
-)
-def probability_beyond_loss(cell):
-    return np.log(_strengths(cell, "probability_share") / _strengths(cell, "loss"))
 
 
 def _tails(cell, measure) -> np.ndarray:
@@ -200,33 +95,140 @@ def _slow(cell) -> bool:
     return _large(cell) and cell.parameters.rank == 10
 
 
-@theirs(
+_rank_ten_stuck = claim(
+    "rank-ten-stuck",
     "With cross-entropy of large logits training at rank ten is stuck short of the zero-loss solution.",
-    allowed=(0.5, math.inf),
+    lambda c: _tails(c, floor_share),
+    source=THREAD,
+    inside=(0.5, math.inf),
     why="Stuck if most of what is left at the end is left for ever.",
     where=_slow,
     statistic="median",
-    note="Share of the loss at the end that is left for ever: the constant c of c + a/t fitted to the last half of time.",
-)
-def rank_ten_stuck(cell):
-    return _tails(cell, floor_share)
-
-
-rank_ten_slow = rank_ten_stuck.corrected(
-    "Training at rank ten on large logits is slow, not stuck: most of what is left goes on falling.",
-    source=OURS,
-    allowed=(-math.inf, 0.5),
+    note="Share of the loss at the end that is left for ever: the constant c of c + a/t fitted to the last half of "
+    "time.",
 )
 
 
-@ours(
-    "What is left at rank ten on large logits falls like 1/t.",
-    predicted=-1,
-    allowed=(-1.5, -0.5),
-    why="To the nearest half: a root would be -1/2, a stuck run 0, modes with rates down to zero -2.",
-    where=_slow,
-    statistic="median",
-    note="Slope of the log loss along log time over the last half of time.",
-)
-def rank_ten_tail(cell):
-    return _tails(cell, tail_exponent)
+CLAIMS = [
+    claim(
+        "decay-absent",
+        "With cross-entropy the exponential decay term is not there, at some time of training at least.",
+        lambda c: np.fmin.reduce(_ratios(c), axis=1),
+        source=THREAD,
+        near=0,
+        inside=(0, 0.1),
+        why="'Just isn't there': at most a tenth of what the squared error has.",
+        where=_crossed,
+        note=RATIO + "the smallest along training.",
+    ),
+    claim(
+        "decay-absent.corrected",
+        "All along training cross-entropy of small logits has the decay term of the centred squared error divided by "
+        "2 n^2.",
+        decay_of_small_logits,
+        source=THEORY,
+        near=1,
+        inside=lambda cell: around(1, _entries(cell.parameters)),
+        why="n^2 (Q - u) is Z - mean up to half of its square; products of normal numbers of scale 1/n reach log(n^2)/n.",
+        corrects="decay-absent",
+        where=_small,
+        note=RATIO + "along training, where it is furthest from one.",
+    ),
+    claim(
+        "decay-of-large-logits",
+        "All along training cross-entropy of large logits has a decay term that is no smaller than that.",
+        lambda c: np.fmin.reduce(_ratios(c), axis=1),
+        source=OURS,
+        inside=(0.9, math.inf),
+        why="n^2 (Q - u) has, along Z itself, the length of Z - mean for normal logits (Stein's lemma), more for heavier "
+        "tails; a tenth for n^2 entries that are not normal.",
+        where=_large,
+        note=RATIO + "the smallest along training.",
+    ),
+    claim(
+        "decay-first",
+        "At the start the decay is larger than the signal, with cross-entropy as with the squared error.",
+        lambda c: _balance(c)[:, 0],
+        source=THREAD,
+        inside=(0, 1),
+        why="The sentence is an inequality.",
+        where=_crossed,
+        note="Length of the signal over that of the decay at the start.",
+    ),
+    claim(
+        "decay-balances",
+        "In the end the decay balances the signal, with cross-entropy as with the squared error.",
+        lambda c: at_end(c.signal_length / c.decay_length).values,
+        source=THREAD,
+        near=1,
+        inside=(0.95, 1.05),
+        why="A twentieth: what is left of the gradient where a percent of the loss is left.",
+        where=_crossed,
+        note="Length of the signal over that of the decay at the end.",
+    ),
+    claim(
+        "probability-curve",
+        "Softmax is S-curve-ey: the probability of a row's likeliest entry lies on a plateau before it rises.",
+        lambda c: over_settings(_strengths(c, "probability_share")),
+        where=_large,
+        **by_settings(THREAD, FOUND),
+    ),
+    claim(
+        "accuracy-curve",
+        "So does the share of rows whose likeliest entry is right.",
+        lambda c: over_settings(_strengths(c, "row_accuracy")),
+        where=_large,
+        **by_settings(THREAD, FOUND),
+    ),
+    claim(
+        "softmax-alone",
+        "A softmax alone makes an S: where logits themselves are trained to one entry, its probability lies on a "
+        "plateau first.",
+        softmax_alone,
+        where=_large,
+        **by_settings(THREAD, FOUND, of=(), among=AMONG),
+    ),
+    claim(
+        "softmax-alone-time",
+        "That probability is half at the time of p' = N p (1 - p)^2 / (N - 1).",
+        softmax_alone_time,
+        source=OURS,
+        near=1,
+        inside=(0.98, 1.02),
+        why="A step of END/4 over the number of stored times, about .05, is late by some percent of its rate, and other "
+        "logits at the start are unequal by one part in n.",
+        among=AMONG,
+        of=(),
+        where=_large,
+        note="Time to probability one half, trained over predicted.",
+    ),
+    claim(
+        "probability-beyond-loss",
+        "Probability makes more of an S than the loss: softmax adds to it.",
+        lambda c: np.log(_strengths(c, "probability_share") / _strengths(c, "loss")),
+        source=THREAD,
+        inside=POSITIVE,
+        why="'S-curve-ey': any more than the factors make without it.",
+        statistic="median",
+        where=_large,
+        note="Log ratio of the strength of the plateau of the probability over that of the loss, paired by seed.",
+    ),
+    _rank_ten_stuck,
+    _rank_ten_stuck.corrected(
+        "Training at rank ten on large logits is slow, not stuck: most of what is left goes on falling.",
+        source=OURS,
+        inside=(-math.inf, 0.5),
+    ),
+    claim(
+        "rank-ten-tail",
+        "What is left at rank ten on large logits falls like 1/t.",
+        lambda c: _tails(c, tail_exponent),
+        source=OURS,
+        near=-1,
+        inside=(-1.5, -0.5),
+        why="To the nearest half: a root would be -1/2, a stuck run 0, modes with rates down to zero -2.",
+        where=_slow,
+        statistic="median",
+        note="Slope of the log loss along log time over the last half of time.",
+    ),
+]

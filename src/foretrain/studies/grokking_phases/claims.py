@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import ALWAYS, POSITIVE, SOME
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.quantities.rank_correlation import rank_correlation
@@ -31,7 +31,7 @@ from .reading import (
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/grokking-phases.md"
-MAP: dict[str, Any] = {"over": RATES}
+MAP: dict[str, Any] = {"along": RATES}
 LEARNERS: dict[str, Any] = {**MAP, "among": "seeds whose training set tells enough"}
 
 
@@ -45,19 +45,13 @@ def lost(cell, found, known):
 
 
 NEARLY: dict[str, Any] = {
-    "predicted": 0,
-    "allowed": (-0.1, 0.1),
+    "near": 0,
+    "inside": (-0.1, 0.1),
     "why": "'Nearly' as one run in ten. Where nothing depends on the ratio it would be the whole share.",
     "note": "Share of phases foretold by the ratio less that foretold by both rates.",
 }
 
 
-@sentence(
-    "The phase depends on the ratio of the two rates only.",
-    source=PAPER + "Fig. 6a",
-    **NEARLY,
-    **MAP,
-)
 def one_dimensional(cell):
     if not is_map(cell) or cell.seeds < 2:
         return None
@@ -65,13 +59,6 @@ def one_dimensional(cell):
     return PerSeed(*lost(cell, found, np.ones(found.shape, bool)))
 
 
-@sentence(
-    "Whether a network that fits generalises depends on the ratio of the two rates only.",
-    source=OURS,
-    corrects="one-dimensional",
-    **NEARLY,
-    **LEARNERS,
-)
 def one_dimensional_corrected(cell):
     if not is_map(cell) or cell.seeds < 2:
         return None
@@ -81,15 +68,6 @@ def one_dimensional_corrected(cell):
     return PerSeed(np.where(which, values, np.nan), note)
 
 
-@sentence(
-    "One seed tells the phase of a cell.",
-    source=PAPER + "Figs 6, 13-15, one seed each",
-    predicted=1,
-    allowed=ALWAYS,
-    why="In all cells but one of ten.",
-    note="Share of cells with the phase of most other seeds.",
-    **MAP,
-)
 def one_seed(cell):
     if cell.seeds < 3 or min(len(cell.values(name)) for name in RATES) < 2:
         return None
@@ -117,8 +95,8 @@ def within_two(cell):
 
 
 EQUAL_TIMES: dict[str, Any] = {
-    "predicted": 0,
-    "allowed": within_two,
+    "near": 0,
+    "inside": within_two,
     "why": "Within a factor of two, as thresholds of accuracy and RQI are conventions; the map knows it to half a step.",
     "unit": "decades",
     "note": "Predicted over measured ratio of rates; no constant is fitted.",
@@ -126,64 +104,17 @@ EQUAL_TIMES: dict[str, Any] = {
 }
 
 
-@sentence(
-    "Grokking ends, and memorization begins, where representation and decoder take equally long.",
-    source=OURS,
-    **EQUAL_TIMES,
-)
-def boundary(cell):
-    return boundary_gap(cell, "rqi_step")
-
-
-@sentence(
-    "The same with the time of Adam on the effective loss instead of its flow.",
-    source=OURS,
-    id="boundary-by-adam",
-    **EQUAL_TIMES,
-)
-def boundary_by_adam(cell):
-    return boundary_gap(cell, "adam_step")
-
-
-@sentence(
-    "Networks that do not generalise do so for both causes: a bad representation, and a good one that is not used.",
-    source=OURS,
-    predicted=0.25,
-    allowed=SOME,
-    why="Neither is rarer than one in ten; a quarter is what others have seen.",
-    note="Share of failures with the RQI wanted.",
-    **MAP,
-    among="seeds with failures",
-)
 def both_causes(cell):
     share, told, count = good_failures(cell)
     note = f"Of {count} runs. Where training sets tell enough: {told:.2f}."
     return PerSeed(share, note) if count else None
 
 
-@sentence(
-    "A network that memorises lacks the representation.",
-    source=PAPER + "section 4.2",
-    predicted=1,
-    allowed=ALWAYS,
-    why="All but one in ten.",
-    note="Share of memorising runs whose RQI stays at or below its threshold.",
-    **LEARNERS,
-)
 def memorization_is_of_representation(cell):
     found, count = shares(cell, "representation", (2,))
     return PerSeed(found, f"Of {count} runs.") if count else None
 
 
-@sentence(
-    "Where the training set does not tell enough, networks generalise at no rates.",
-    source=PAPER + "appendix E",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
-    note="Runs that generalise although the ideal model does not.",
-    **MAP,
-)
 def data_bound(cell):
     which = ~learners(cell)
     if not which.any():
@@ -195,46 +126,18 @@ def data_bound(cell):
 TOGETHER: dict[str, Any] = {**MAP, "among": "seeds that generalise in enough cells"}
 
 
-@sentence(
-    "Generalisation takes the time of the representation and that of the decoder, one after the other.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.5, 2),
-    why="Were both learned at the same time, the sum would be at most twice the longer one; a factor of two the other way.",
-    note="Median over cells of predicted over measured step; no constant is fitted, all cells are held out.",
-    **TOGETHER,
-)
 def delay_ratio(cell):
     if (both := generalised(cell)) is None:
         return None
     return by_seed(*both, lambda told, found: np.median(told / found))
 
 
-@sentence(
-    "The sum of both times orders the cells of a map by when they generalise.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.8, 1),
-    why="Steps differ by a hundred between cells, the error of a factor of two swaps neighbours: ranks of 10 cells with such "
-    "errors still have .8.",
-    note="Rank correlation over cells.",
-    **TOGETHER,
-)
 def delay_order(cell):
     if (both := generalised(cell)) is None:
         return None
     return by_seed(*both, rank_correlation, fewest=5)
 
 
-@sentence(
-    "At given rates, the sum of both times tells which starts and training sets generalise sooner.",
-    source=PAPER + "section 3.2",
-    predicted=1,
-    allowed=POSITIVE,
-    why="A correlation that the seeds establish.",
-    note="Rank correlation over seeds, mean over the cells in which all of them generalise.",
-    **TOGETHER,
-)
 def seed_order(cell):
     if (both := generalised(cell)) is None:
         return None
@@ -247,15 +150,6 @@ def seed_order(cell):
 def better_order(id, words, source, predictor):
     """The sentence that a predictor which others compute at the start orders starts worse; ``predictor(cell)``: (seed,)."""
 
-    @sentence(
-        f"At given rates, the sum of both times tells which starts and training sets generalise sooner better than {words}.",
-        source=source,
-        id=id,
-        allowed=POSITIVE,
-        why="A difference that the seeds establish.",
-        note="Rank correlation over seeds as in `seed-order`, less that of the other predictor.",
-        **TOGETHER,
-    )
     def compared(cell):
         both, which = generalised(cell), learners(cell)
         if both is None or "start_norm" not in cell.theory:
@@ -269,7 +163,16 @@ def better_order(id, words, source, predictor):
         told, found = np.nanmean(ours[0]), np.nanmean(others[0])
         return PerSeed(ours[0] - others[0], f"{told:.2f} and {found:.2f}, {ours[1]} cells.")
 
-    return compared
+    return claim(
+        id,
+        f"At given rates, the sum of both times tells which starts and training sets generalise sooner better than {words}.",
+        compared,
+        source=source,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation over seeds as in `seed-order`, less that of the other predictor.",
+        **TOGETHER,
+    )
 
 
 def first(data, name):
@@ -303,14 +206,6 @@ better_than_rqi = better_order(
 )
 
 
-@sentence(
-    "The sum orders the cells of a map better than the grokking time of the training set alone.",
-    source=PAPER + "eq. (12)",
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Rank correlation over cells, less that of 1 / (lambda_3 rate).",
-    **TOGETHER,
-)
 def decoder_orders(cell):
     if (both := generalised(cell)) is None:
         return None
@@ -326,14 +221,6 @@ def alone(cell, both):
     return np.where(np.isnan(both[0]), np.nan, steps.reshape(both[0].shape))
 
 
-@sentence(
-    "The sum tells the step of generalisation better than the grokking time of the training set alone.",
-    source=PAPER + "eq. (12)",
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Median |log2 (predicted / measured)| of 1 / (lambda_3 rate), less that of the sum.",
-    **TOGETHER,
-)
 def decoder_counts(cell):
     if (both := generalised(cell)) is None:
         return None
@@ -341,17 +228,159 @@ def decoder_counts(cell):
     return np.where(np.isinf(values), np.nan, values) - by_seed(*both, off)
 
 
-@sentence(
-    "Adam on the effective loss tells the step of generalisation better than its flow.",
-    source=OURS,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Median |log2 (predicted / measured)| of the sum with the flow's time, less that with Adam's.",
-    **TOGETHER,
-)
 def adam_is_better(cell):
     both, adam = generalised(cell), generalised(cell, "adam_step")
     if both is None or adam is None:
         return None
     with np.errstate(invalid="ignore"):  # neither tells a step where both say never
         return by_seed(*both, off) - by_seed(*adam, off)
+
+
+CLAIMS = [
+    better_than_rate,
+    better_than_norm,
+    better_than_kernel,
+    better_than_rqi,
+    claim(
+        "one-dimensional",
+        "The phase depends on the ratio of the two rates only.",
+        one_dimensional,
+        source=PAPER + "Fig. 6a",
+        **NEARLY,
+        **MAP,
+    ),
+    claim(
+        "one-dimensional.corrected",
+        "Whether a network that fits generalises depends on the ratio of the two rates only.",
+        one_dimensional_corrected,
+        source=OURS,
+        corrects="one-dimensional",
+        **NEARLY,
+        **LEARNERS,
+    ),
+    claim(
+        "one-seed",
+        "One seed tells the phase of a cell.",
+        one_seed,
+        source=PAPER + "Figs 6, 13-15, one seed each",
+        near=1,
+        inside=ALWAYS,
+        why="In all cells but one of ten.",
+        note="Share of cells with the phase of most other seeds.",
+        **MAP,
+    ),
+    claim(
+        "boundary",
+        "Grokking ends, and memorization begins, where representation and decoder take equally long.",
+        lambda c: boundary_gap(c, "rqi_step"),
+        source=OURS,
+        **EQUAL_TIMES,
+    ),
+    claim(
+        "boundary-by-adam",
+        "The same with the time of Adam on the effective loss instead of its flow.",
+        lambda c: boundary_gap(c, "adam_step"),
+        source=OURS,
+        **EQUAL_TIMES,
+    ),
+    claim(
+        "both-causes",
+        "Networks that do not generalise do so for both causes: a bad representation, and a good one that is not "
+        "used.",
+        both_causes,
+        source=OURS,
+        near=0.25,
+        inside=SOME,
+        why="Neither is rarer than one in ten; a quarter is what others have seen.",
+        note="Share of failures with the RQI wanted.",
+        **MAP,
+        among="seeds with failures",
+    ),
+    claim(
+        "memorization-is-of-representation",
+        "A network that memorises lacks the representation.",
+        memorization_is_of_representation,
+        source=PAPER + "section 4.2",
+        near=1,
+        inside=ALWAYS,
+        why="All but one in ten.",
+        note="Share of memorising runs whose RQI stays at or below its threshold.",
+        **LEARNERS,
+    ),
+    claim(
+        "data-bound",
+        "Where the training set does not tell enough, networks generalise at no rates.",
+        data_bound,
+        source=PAPER + "appendix E",
+        near=0,
+        inside=(0, 0),
+        why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
+        note="Runs that generalise although the ideal model does not.",
+        **MAP,
+    ),
+    claim(
+        "delay-ratio",
+        "Generalisation takes the time of the representation and that of the decoder, one after the other.",
+        delay_ratio,
+        source=OURS,
+        near=1,
+        inside=(0.5, 2),
+        why="Were both learned at the same time, the sum would be at most twice the longer one; a factor of two the other"
+        " way.",
+        note="Median over cells of predicted over measured step; no constant is fitted, all cells are held out.",
+        **TOGETHER,
+    ),
+    claim(
+        "delay-order",
+        "The sum of both times orders the cells of a map by when they generalise.",
+        delay_order,
+        source=OURS,
+        near=1,
+        inside=(0.8, 1),
+        why="Steps differ by a hundred between cells, the error of a factor of two swaps neighbours: ranks of 10 cells "
+        "with such errors still have .8.",
+        note="Rank correlation over cells.",
+        **TOGETHER,
+    ),
+    claim(
+        "seed-order",
+        "At given rates, the sum of both times tells which starts and training sets generalise sooner.",
+        seed_order,
+        source=PAPER + "section 3.2",
+        near=1,
+        inside=POSITIVE,
+        why="A correlation that the seeds establish.",
+        note="Rank correlation over seeds, mean over the cells in which all of them generalise.",
+        **TOGETHER,
+    ),
+    claim(
+        "decoder-orders",
+        "The sum orders the cells of a map better than the grokking time of the training set alone.",
+        decoder_orders,
+        source=PAPER + "eq. (12)",
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation over cells, less that of 1 / (lambda_3 rate).",
+        **TOGETHER,
+    ),
+    claim(
+        "decoder-counts",
+        "The sum tells the step of generalisation better than the grokking time of the training set alone.",
+        decoder_counts,
+        source=PAPER + "eq. (12)",
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Median |log2 (predicted / measured)| of 1 / (lambda_3 rate), less that of the sum.",
+        **TOGETHER,
+    ),
+    claim(
+        "adam-is-better",
+        "Adam on the effective loss tells the step of generalisation better than its flow.",
+        adam_is_better,
+        source=OURS,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Median |log2 (predicted / measured)| of the sum with the flow's time, less that with Adam's.",
+        **TOGETHER,
+    ),
+]

@@ -1,10 +1,8 @@
 """What is claimed of grokking on images; "never" is a step of its own, infinity."""
 
-from functools import partial
-
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.measured import PerSeed
 from foretrain.quantities.power_law import power
@@ -20,10 +18,6 @@ PAGE = "docs/studies/image-grokking.md"
 MAP = ("weight_decay", "last_learning_rate")
 MAJORITY = "In most runs: six that all agree show a share of at least .54."
 TWICE = "A factor of two to either side."
-in_most_runs = partial(sentence, predicted=1, allowed=MOST, why=MAJORITY)
-inversely = partial(
-    sentence, predicted=-1, allowed=(-1.2, -0.8), over="weight_decay", note="Slope of logarithms."
-)
 
 
 def phases(cell):
@@ -42,14 +36,6 @@ def late(steps, p):
     return np.where(np.isinf(steps), 10.0 * p.steps, steps)
 
 
-@in_most_runs(
-    "All four phases appear: comprehension, grokking, memorization and confusion.",
-    source=PAPER + "Fig. 8",
-    over=MAP,
-    statistic="fraction",
-    among="all runs; those that diverge are in confusion unless they had fitted before",
-    note="Seeds with each phase in some cell of the map.",
-)
 def four_phases(cell):
     if any(len(cell.values(name)) < 2 for name in MAP):
         return None
@@ -75,52 +61,17 @@ def typical(cell, name):
     return float(np.median(cell.theory[name].values))
 
 
-@in_most_runs(
-    "Where decay would need more than twice the budget to forget the start, runs memorise.",
-    source=PAGE,
-    where=lambda cell: typical(cell, "lazy_step") > 2 * cell.parameters.steps,
-    note="Predicted by the tangent kernel of the shrunk start.",
-)
-def memorises(cell):
-    return phases(cell) == PHASES.index("memorization")
-
-
-@in_most_runs(
-    "A larger start delays generalisation.",
-    source=PAPER + "Fig. 8",
-    of=("", *STARTS),
-    where=beside,
-    note="Seeds whose step rises with alpha at every size of the start.",
-)
 def larger_start(cell):
     steps = generalised(cell, ("usual", "smaller", "", "larger"))
     return (steps[1:] > steps[:-1]).all(0)
 
 
-@in_most_runs(
-    "From the usual start there is no delay.",
-    source=OMNIGROK,
-    of="usual",
-    where=beside,
-    note="Seeds that comprehend at alpha = 1.",
-)
 def usual_start(cell):
     p = cell.parameters
     steps = first_steps(cell.variants["usual"], p)
     return phase(*steps, p.delay) == PHASES.index("comprehension")
 
 
-@sentence(
-    "Between two large starts the delay grows by the logarithm of their ratio over rate times decay.",
-    source=PAGE,
-    predicted=1,
-    allowed=(0.5, 2),
-    why="Where the kernel generalises does not depend on alpha, so that it drops out. " + TWICE,
-    of=("", "larger"),
-    where=beside,
-    statistic="median",
-    note="Measured over predicted difference.",
-)
 def logarithm(cell):
     p, steps = cell.parameters, generalised(cell, ("", "larger"))
     per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
@@ -128,13 +79,6 @@ def logarithm(cell):
     return grown * per_step / np.log(STARTS["larger"])
 
 
-@in_most_runs(
-    "Time to generalise falls with the number of training images.",
-    source=PAPER + "Fig. 20",
-    of=("", *SIZES),
-    where=beside,
-    note="Seeds whose step falls whenever the training set is doubled.",
-)
 def more_images(cell):
     if not all(name in cell.variants for name in SIZES):
         return None
@@ -153,36 +97,6 @@ def over(cell, name):
     return late(generalised(cell, ("",))[0], cell.parameters) / cell.theory[name].values
 
 
-@sentence(
-    "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) steps.",
-    source=OMNIGROK,
-    predicted=1,
-    allowed=(0.5, 2),
-    why=TWICE,
-    statistic="median",
-    where=told,
-    note="Measured over predicted step; of two rates the mean over layers.",
-)
-def forgotten(cell):
-    return over(cell, "forgetting_step")
-
-
-@sentence(
-    "A run generalises when decay has taken the start to where its tangent kernel generalises.",
-    source=PAGE,
-    predicted=1,
-    allowed=(0.5, 2),
-    why=TWICE
-    + " Left out are the time to fit, of which cells are chosen to be free, and features.",
-    statistic="median",
-    where=told,
-    corrects="forgotten",
-    note="Measured over predicted step.",
-)
-def forgotten_corrected(cell):
-    return over(cell, "lazy_step")
-
-
 def decay_slope(cell, delayed):
     """Slope in logarithms of the step, or of the delay after the fit, along those decays that are waited for, (seed,)."""
     p, decays = cell.parameters, np.array(cell.values("weight_decay"))
@@ -195,23 +109,132 @@ def decay_slope(cell, delayed):
         return power(decays[kept], steps - fitted if delayed else steps)
 
 
-@inversely(
-    "The step of generalisation is inversely proportional to the decay.",
-    source=OMNIGROK,
-    why="A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
-    among="runs that generalise at every decay for which the kernel's law is between two delays and four fifths of the budget",
-)
-def inverse_decay(cell):
-    return decay_slope(cell, delayed=False)
-
-
-@inversely(
-    "The delay after the fit is inversely proportional to the decay.",
-    source=PAGE,
-    why="As of the step.",
-    among="runs that generalise, after the fit, at every decay for which the kernel's law is between two delays and four "
-    "fifths of the budget",
-    corrects="inverse-decay",
-)
-def inverse_decay_corrected(cell):
-    return decay_slope(cell, delayed=True)
+CLAIMS = [
+    claim(
+        "four-phases",
+        "All four phases appear: comprehension, grokking, memorization and confusion.",
+        four_phases,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        source=PAPER + "Fig. 8",
+        along=MAP,
+        statistic="fraction",
+        among="all runs; those that diverge are in confusion unless they had fitted before",
+        note="Seeds with each phase in some cell of the map.",
+    ),
+    claim(
+        "memorises",
+        "Where decay would need more than twice the budget to forget the start, runs memorise.",
+        lambda c: phases(c) == PHASES.index("memorization"),
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        source=PAGE,
+        where=lambda cell: typical(cell, "lazy_step") > 2 * cell.parameters.steps,
+        note="Predicted by the tangent kernel of the shrunk start.",
+    ),
+    claim(
+        "larger-start",
+        "A larger start delays generalisation.",
+        larger_start,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        source=PAPER + "Fig. 8",
+        of=("", *STARTS),
+        where=beside,
+        note="Seeds whose step rises with alpha at every size of the start.",
+    ),
+    claim(
+        "usual-start",
+        "From the usual start there is no delay.",
+        usual_start,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        source=OMNIGROK,
+        of="usual",
+        where=beside,
+        note="Seeds that comprehend at alpha = 1.",
+    ),
+    claim(
+        "logarithm",
+        "Between two large starts the delay grows by the logarithm of their ratio over rate times decay.",
+        logarithm,
+        source=PAGE,
+        near=1,
+        inside=(0.5, 2),
+        why="Where the kernel generalises does not depend on alpha, so that it drops out. " + TWICE,
+        of=("", "larger"),
+        where=beside,
+        statistic="median",
+        note="Measured over predicted difference.",
+    ),
+    claim(
+        "more-images",
+        "Time to generalise falls with the number of training images.",
+        more_images,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        source=PAPER + "Fig. 20",
+        of=("", *SIZES),
+        where=beside,
+        note="Seeds whose step falls whenever the training set is doubled.",
+    ),
+    claim(
+        "forgotten",
+        "A run generalises when decay has taken the start back to the usual one: after ln(alpha) / (rate x decay) "
+        "steps.",
+        lambda c: over(c, "forgetting_step"),
+        source=OMNIGROK,
+        near=1,
+        inside=(0.5, 2),
+        why=TWICE,
+        statistic="median",
+        where=told,
+        note="Measured over predicted step; of two rates the mean over layers.",
+    ),
+    claim(
+        "forgotten.corrected",
+        "A run generalises when decay has taken the start to where its tangent kernel generalises.",
+        lambda c: over(c, "lazy_step"),
+        source=PAGE,
+        near=1,
+        inside=(0.5, 2),
+        why=TWICE
+        + " Left out are the time to fit, of which cells are chosen to be free, and features.",
+        statistic="median",
+        where=told,
+        corrects="forgotten",
+        note="Measured over predicted step.",
+    ),
+    claim(
+        "inverse-decay",
+        "The step of generalisation is inversely proportional to the decay.",
+        lambda c: decay_slope(c, delayed=False),
+        near=-1,
+        inside=(-1.2, -0.8),
+        along="weight_decay",
+        note="Slope of logarithms.",
+        source=OMNIGROK,
+        why="A run that adds a fifth of its time for other reasons at the largest decay looked at is as far off.",
+        among="runs that generalise at every decay for which the kernel's law is between two delays and four fifths of the "
+        "budget",
+    ),
+    claim(
+        "inverse-decay.corrected",
+        "The delay after the fit is inversely proportional to the decay.",
+        lambda c: decay_slope(c, delayed=True),
+        near=-1,
+        inside=(-1.2, -0.8),
+        along="weight_decay",
+        note="Slope of logarithms.",
+        source=PAGE,
+        why="As of the step.",
+        among="runs that generalise, after the fit, at every decay for which the kernel's law is between two delays and "
+        "four fifths of the budget",
+        corrects="inverse-decay",
+    ),
+]

@@ -1,10 +1,8 @@
 """What the paper says of routing on images, and whether it is so."""
 
-from functools import partial
-
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.learning_time import half_fall_time
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.quantities.threshold import closing_threshold
@@ -13,19 +11,18 @@ from foretrain.training.routing_claims import (
     AXES,
     by_pair,
     drawn_masks,
-    trained_routes_alone,  # noqa: F401
+    trained_routes_alone,
     worst,
 )
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/image-routing.md"
-ours = partial(sentence, source=OURS)
 NEAR = 0.02
 WHY_NEAR = (
     '"As good as the training performance", "near-perfect": two points of accuracy are what the '
     "figures' lines can show."
 )
-ALONG = {"over": AXES, "at_end": True}
+ALONG = {"along": AXES, "at_end": True}
 
 # Authors' runs, M = 40, K = 10, H = 128, MNIST: init_scale -> accuracy on trained and untrained routes, test images.
 _AUTHORS = {
@@ -54,13 +51,6 @@ def _of(cell, name) -> float:
     return float(cell.theory[name].max())
 
 
-@ours(
-    "The routes that were trained are those of the mask; accuracy on trained routes is the mean over just these.",
-    predicted=0,
-    allowed=(0, 1e-5),
-    over=AXES,
-    why="Masks are drawn again and compared: one route more or less counts one. Means of accuracies in single precision.",
-)
 def same_mask(cell):
     drawn = drawn_masks(cell)
     mean = (by_pair(cell, "heldout_accuracy") * drawn).sum((-2, -1)) / drawn.sum((-2, -1))
@@ -69,14 +59,6 @@ def same_mask(cell):
     return worst(gaps[np.isfinite(gaps)])
 
 
-@sentence(
-    "Accuracy on trained routes is high for every number of them and every size of the start.",
-    source=PAPER + "section 5.1, Figs 8 and 10",
-    predicted=0,
-    allowed=(-0.05, np.inf),
-    why='"Reasonably good for all scales": the authors\' own fall by 4.3 points from gain 1 to 10.',
-    **ALONG,
-)
 def trained_high(cell):
     trained, limit = _ends(cell, "trained_accuracy"), _of(cell, "least_squares_accuracy")
     known = np.isfinite(limit)
@@ -86,14 +68,6 @@ def trained_high(cell):
     return PerSeed((trained - best).min((1, 2)), note)
 
 
-@ours(
-    "Trained routes end as good as least squares.",
-    predicted=0,
-    allowed=(-NEAR, NEAR),
-    why="What is left to learn when a run ends is a fiftieth of all there was; " + WHY_NEAR,
-    note="Accuracy on held-out images less that of least squares, mean over the grid.",
-    **ALONG,
-)
 def least_squares(cell):
     limit = _of(cell, "least_squares_accuracy")
     if not (np.isfinite(limit) and cell.parameters.training == "statistics"):
@@ -101,15 +75,6 @@ def least_squares(cell):
     return (_ends(cell, "trained_accuracy") - limit).mean((1, 2))
 
 
-@ours(
-    "The loss of every run ends between that of least squares and the excess at which the run is stopped.",
-    predicted=lambda cell: cell.parameters.excess_tolerance / 2,
-    allowed=lambda cell: (-1e-5, cell.parameters.excess_tolerance + 1e-5),
-    why="A run ends when it could still learn `excess_tolerance` of all there was; rounding of a loss in single precision.",
-    note="Final loss less that of least squares, over what answering zero has left to learn; of all runs the one furthest "
-    "from the middle.",
-    **ALONG,
-)
 def least_squares_loss(cell):
     p, limit = cell.parameters, _of(cell, "least_squares_loss")
     if not (np.isfinite(limit) and p.training == "statistics" and p.duration >= 1e9):
@@ -121,29 +86,12 @@ def least_squares_loss(cell):
     return Exact(float(excess[far.argmax()]) if excess.size else np.nan)
 
 
-@ours(
-    "What the flow conserves at the hidden layers is the same at the end as at the start: all layers move as they should, all "
-    "the way.",
-    predicted=0,
-    allowed=(0, 0.02),
-    over=AXES,
-    why="A layer a tenth too fast moves the difference of two squared norms that grow alike by 1/21 of them, twice of what is "
-    "allowed; exact flows move nothing, and steps of this solver some thousandths.",
-    note="W2'W2 - sum W1 W1' and W2 W2' - sum W3'W3, change over |W2|^2, the worst run.",
-)
 def conserved(cell):
     if cell.parameters.training != "statistics":
         return None
     return worst(cell.simulation["imbalance_drift"].values)
 
 
-@ours(
-    "Images projected on fewer directions are told apart as well as whole ones.",
-    predicted=0,
-    allowed=(-NEAR, NEAR),
-    over=AXES,
-    why=WHY_NEAR,
-)
 def truncation(cell):
     if not cell.parameters.truncation or not np.isfinite(_of(cell, "whole_accuracy")):
         return None
@@ -153,17 +101,6 @@ def truncation(cell):
     return Exact(gap, note + f"{lost[1]} of what least squares learns.")
 
 
-@ours(
-    "From small starts a network that is trained on most routes learns half when one network of three layers does that starts "
-    "from the mean of its encoders and of its decoders.",
-    predicted=1,
-    allowed=(0.9, 1.1),
-    over=AXES,
-    why="What domains keep of their own lags behind the mean: with half of the routes trained its largest part has .65 of the "
-    "pace of the mean, of which the cube, the strength of three layers, is a quarter, divided among the directions that "
-    "hidden units have. A tenth is allowed.",
-    note="Ratio of the two times, nothing fitted, at the largest K < M and the smallest init_scale of which it is known.",
-)
 def as_one(cell):
     p, scales, limit = cell.parameters, cell.values("init_scale"), _of(cell, "least_squares_loss")
     outputs = np.array(cell.values("trained_outputs"))
@@ -183,16 +120,6 @@ def _arrays(data) -> list[np.ndarray]:
     return [data[name].values for name in data]
 
 
-@ours(
-    "From small starts the time to learn goes as the inverse of their size, as in a linear network of three layers.",
-    predicted=-1,
-    allowed=(-1.15, -0.85),
-    over=AXES,
-    why="Two layers wait for the logarithm of their start (0), four for its inverse square (-2). Half of the loss is made up "
-    "of several modes, of which weaker ones fall behind as starts become smaller.",
-    note="Slope of the logarithms of the time to half of what can be learned against the start, two smallest starts, mean "
-    "over K.",
-)
 def waiting(cell):
     p, scales, limit = cell.parameters, cell.values("init_scale"), _of(cell, "least_squares_loss")
     flows = np.isfinite(limit) and p.training == "statistics"
@@ -222,30 +149,6 @@ def _threshold(cell, linear):
 ABOUT = {"why": '"About": one tenth to either side, the spacing of the points of the figure.'}
 
 
-@sentence(
-    "Transfer to untrained routes becomes as good as training when about 40% of the routes are trained.",
-    source=PAPER + "section 5.1, Fig. 7b-c",
-    predicted=0.4,
-    allowed=(0.3, 0.5),
-    **ABOUT,
-    **ALONG,
-)
-def forty_percent(cell):
-    return _threshold(cell, True)
-
-
-@sentence(
-    "With leaky ReLUs transfer becomes as good as training when about 25% of the routes are trained.",
-    source=PAPER + "Fig. 9",
-    predicted=0.25,
-    allowed=(0.15, 0.35),
-    **ABOUT,
-    **ALONG,
-)
-def twenty_five_percent(cell):
-    return _threshold(cell, False)
-
-
 def _quarter(cell) -> int | None:
     """Index of the K closest to M / 4, of 1 < K < M, as the paper's K = 10 of M = 40; None if there is none."""
     m, outputs = cell.parameters.domains, np.array(cell.values("trained_outputs"))
@@ -265,38 +168,15 @@ def _small_gap(cell, at):
     return PerSeed(_gap(cell)[:, at, 0], f"Difference in accuracy at {_at(cell, at)}.")
 
 
-SMALL = {"predicted": 0, "allowed": (-NEAR, NEAR), "why": WHY_NEAR}
+SMALL = {"near": 0, "inside": (-NEAR, NEAR), "why": WHY_NEAR}
 
 
-@sentence(
-    "From the smallest start, untrained routes are as good as trained ones.",
-    source=PAPER + "section 5.1, Figs 7d and 10",
-    **SMALL,
-    **ALONG,
-)
-def small_start(cell):
-    return _small_gap(cell, _quarter(cell))
-
-
-@ours(
-    "From the smallest start, untrained routes are as good as trained ones once half of the routes are trained.",
-    corrects="small-start",
-    **SMALL,
-    **ALONG,
-)
 def small_start_corrected(cell):
     m, outputs = cell.parameters.domains, np.array(cell.values("trained_outputs"))
     enough = np.flatnonzero((outputs >= m / 2) & (outputs < m))
     return _small_gap(cell, enough[0] if enough.size else None)
 
 
-@sentence(
-    "Zero-shot transfer emerges only from small starts.",
-    source=PAPER + "section 5.1, Figs 7d and 10",
-    allowed=(0.1, np.inf),
-    why="The figures fall by tens of points; a tenth cannot be missed in them.",
-    **ALONG,
-)
 def large_start(cell):
     at, scales = _quarter(cell), cell.values("init_scale")
     if at is None or scales[-1] < 10 * scales[0]:
@@ -319,27 +199,6 @@ def _of_band(cell, outputs):
     return PerSeed(_untrained(cell)[:, known.index(outputs), 0], note)
 
 
-@ours(
-    "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
-    predicted=lambda cell: _chance(cell, 1),
-    allowed=lambda cell: (_chance(cell, 0.5), _chance(cell, 1.5)),
-    why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
-    **ALONG,
-)
-def disconnected(cell):
-    return _of_band(cell, 1)
-
-
-@ours(
-    "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
-    allowed=lambda cell: (_chance(cell, 1.5), 1),
-    why="Above what counts as chance at K = 1.",
-    **ALONG,
-)
-def connected(cell):
-    return _of_band(cell, 2)
-
-
 def _authors(cell, kind) -> float:
     """The authors' accuracy on trained (0) or untrained (1) routes at this start."""
     return _AUTHORS[cell.parameters.transform][cell.parameters.init_scale][kind]
@@ -357,26 +216,189 @@ def _as_authors(cell, name):
     return last[:, outputs.index(10)]
 
 
-AUTHORS = {"source": PAPER + "authors' runs", "over": ("trained_outputs",), "at_end": True}
+AUTHORS = {"source": PAPER + "authors' runs", "along": ("trained_outputs",), "at_end": True}
 
 
-@sentence(
-    "Accuracy on trained routes at K = 10 of 40 is what the authors' code gives.",
-    predicted=lambda cell: _authors(cell, 0),
-    allowed=lambda cell: (_authors(cell, 0) - 0.02, _authors(cell, 0) + 0.02),
-    why="Test error of 10,000 images is .3 points, the rest is for other starts.",
-    **AUTHORS,
-)
-def authors_trained(cell):
-    return _as_authors(cell, "trained_accuracy")
-
-
-@sentence(
-    "Accuracy on untrained routes at K = 10 of 40 is what the authors' code gives.",
-    predicted=lambda cell: _authors(cell, 1),
-    allowed=lambda cell: (_authors(cell, 1) - 0.05, _authors(cell, 1) + 0.05),
-    why="Untrained routes vary more from start to start than trained ones: five points.",
-    **AUTHORS,
-)
-def authors_untrained(cell):
-    return _as_authors(cell, "untrained_accuracy")
+CLAIMS = [
+    trained_routes_alone,
+    claim(
+        "same-mask",
+        "The routes that were trained are those of the mask; accuracy on trained routes is the mean over just these.",
+        same_mask,
+        source=OURS,
+        near=0,
+        inside=(0, 1e-5),
+        along=AXES,
+        why="Masks are drawn again and compared: one route more or less counts one. Means of accuracies in single "
+        "precision.",
+    ),
+    claim(
+        "trained-high",
+        "Accuracy on trained routes is high for every number of them and every size of the start.",
+        trained_high,
+        source=PAPER + "section 5.1, Figs 8 and 10",
+        near=0,
+        inside=(-0.05, np.inf),
+        why='"Reasonably good for all scales": the authors\' own fall by 4.3 points from gain 1 to 10.',
+        **ALONG,
+    ),
+    claim(
+        "least-squares",
+        "Trained routes end as good as least squares.",
+        least_squares,
+        source=OURS,
+        near=0,
+        inside=(-NEAR, NEAR),
+        why="What is left to learn when a run ends is a fiftieth of all there was; " + WHY_NEAR,
+        note="Accuracy on held-out images less that of least squares, mean over the grid.",
+        **ALONG,
+    ),
+    claim(
+        "least-squares-loss",
+        "The loss of every run ends between that of least squares and the excess at which the run is stopped.",
+        least_squares_loss,
+        source=OURS,
+        near=lambda cell: cell.parameters.excess_tolerance / 2,
+        inside=lambda cell: (-1e-5, cell.parameters.excess_tolerance + 1e-5),
+        why="A run ends when it could still learn `excess_tolerance` of all there was; rounding of a loss in single "
+        "precision.",
+        note="Final loss less that of least squares, over what answering zero has left to learn; of all runs the one "
+        "furthest from the middle.",
+        **ALONG,
+    ),
+    claim(
+        "conserved",
+        "What the flow conserves at the hidden layers is the same at the end as at the start: all layers move as they"
+        " should, all the way.",
+        conserved,
+        source=OURS,
+        near=0,
+        inside=(0, 0.02),
+        along=AXES,
+        why="A layer a tenth too fast moves the difference of two squared norms that grow alike by 1/21 of them, twice of"
+        " what is allowed; exact flows move nothing, and steps of this solver some thousandths.",
+        note="W2'W2 - sum W1 W1' and W2 W2' - sum W3'W3, change over |W2|^2, the worst run.",
+    ),
+    claim(
+        "truncation",
+        "Images projected on fewer directions are told apart as well as whole ones.",
+        truncation,
+        source=OURS,
+        near=0,
+        inside=(-NEAR, NEAR),
+        along=AXES,
+        why=WHY_NEAR,
+    ),
+    claim(
+        "as-one",
+        "From small starts a network that is trained on most routes learns half when one network of three layers does"
+        " that starts from the mean of its encoders and of its decoders.",
+        as_one,
+        source=OURS,
+        near=1,
+        inside=(0.9, 1.1),
+        along=AXES,
+        why="What domains keep of their own lags behind the mean: with half of the routes trained its largest part has "
+        ".65 of the pace of the mean, of which the cube, the strength of three layers, is a quarter, divided among "
+        "the directions that hidden units have. A tenth is allowed.",
+        note="Ratio of the two times, nothing fitted, at the largest K < M and the smallest init_scale of which it is "
+        "known.",
+    ),
+    claim(
+        "waiting",
+        "From small starts the time to learn goes as the inverse of their size, as in a linear network of three "
+        "layers.",
+        waiting,
+        source=OURS,
+        near=-1,
+        inside=(-1.15, -0.85),
+        along=AXES,
+        why="Two layers wait for the logarithm of their start (0), four for its inverse square (-2). Half of the loss is "
+        "made up of several modes, of which weaker ones fall behind as starts become smaller.",
+        note="Slope of the logarithms of the time to half of what can be learned against the start, two smallest starts, "
+        "mean over K.",
+    ),
+    claim(
+        "forty-percent",
+        "Transfer to untrained routes becomes as good as training when about 40% of the routes are trained.",
+        lambda c: _threshold(c, True),
+        source=PAPER + "section 5.1, Fig. 7b-c",
+        near=0.4,
+        inside=(0.3, 0.5),
+        **ABOUT,
+        **ALONG,
+    ),
+    claim(
+        "twenty-five-percent",
+        "With leaky ReLUs transfer becomes as good as training when about 25% of the routes are trained.",
+        lambda c: _threshold(c, False),
+        source=PAPER + "Fig. 9",
+        near=0.25,
+        inside=(0.15, 0.35),
+        **ABOUT,
+        **ALONG,
+    ),
+    claim(
+        "small-start",
+        "From the smallest start, untrained routes are as good as trained ones.",
+        lambda c: _small_gap(c, _quarter(c)),
+        source=PAPER + "section 5.1, Figs 7d and 10",
+        **SMALL,
+        **ALONG,
+    ),
+    claim(
+        "small-start.corrected",
+        "From the smallest start, untrained routes are as good as trained ones once half of the routes are trained.",
+        small_start_corrected,
+        source=OURS,
+        corrects="small-start",
+        **SMALL,
+        **ALONG,
+    ),
+    claim(
+        "large-start",
+        "Zero-shot transfer emerges only from small starts.",
+        large_start,
+        source=PAPER + "section 5.1, Figs 7d and 10",
+        inside=(0.1, np.inf),
+        why="The figures fall by tens of points; a tenth cannot be missed in them.",
+        **ALONG,
+    ),
+    claim(
+        "disconnected",
+        "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
+        lambda c: _of_band(c, 1),
+        source=OURS,
+        near=lambda cell: _chance(cell, 1),
+        inside=lambda cell: (_chance(cell, 0.5), _chance(cell, 1.5)),
+        why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
+        **ALONG,
+    ),
+    claim(
+        "connected",
+        "Transfer begins where the trained pairs connect all domains: at K = 2 of a band.",
+        lambda c: _of_band(c, 2),
+        source=OURS,
+        inside=lambda cell: (_chance(cell, 1.5), 1),
+        why="Above what counts as chance at K = 1.",
+        **ALONG,
+    ),
+    claim(
+        "authors-trained",
+        "Accuracy on trained routes at K = 10 of 40 is what the authors' code gives.",
+        lambda c: _as_authors(c, "trained_accuracy"),
+        near=lambda cell: _authors(cell, 0),
+        inside=lambda cell: (_authors(cell, 0) - 0.02, _authors(cell, 0) + 0.02),
+        why="Test error of 10,000 images is .3 points, the rest is for other starts.",
+        **AUTHORS,
+    ),
+    claim(
+        "authors-untrained",
+        "Accuracy on untrained routes at K = 10 of 40 is what the authors' code gives.",
+        lambda c: _as_authors(c, "untrained_accuracy"),
+        near=lambda cell: _authors(cell, 1),
+        inside=lambda cell: (_authors(cell, 1) - 0.05, _authors(cell, 1) + 0.05),
+        why="Untrained routes vary more from start to start than trained ones: five points.",
+        **AUTHORS,
+    ),
+]

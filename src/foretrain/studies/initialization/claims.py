@@ -2,27 +2,21 @@
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import around
 from foretrain.quantities.learning_time import fall_times
 from foretrain.quantities.measured import PerSeed
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.studies.initialization.wide_claims import (  # noqa: F401
+from foretrain.studies.initialization.wide_claims import (
     ALONG,
+    OURS,
     PERSISTS,
-    connectivity_limit,
-    connectivity_persists_corrected,
-    distinct_limit,
-    lazy_times,
-    lazy_times_limit,
-    lazy_untrained_corrected,
-    lazy_untrained_limit,
     moved,
-    ours,
     some_untrained,
 )
+from foretrain.studies.initialization.wide_claims import CLAIMS as WIDE_CLAIMS
 from foretrain.training.routing import ITEMS
-from foretrain.training.routing_claims import same_mask, trained_routes_alone  # noqa: F401
+from foretrain.training.routing_claims import same_mask, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
@@ -59,41 +53,9 @@ def _deviation(cell, place, name):
     return _at(cell, place, cell.fits[name].values, words)
 
 
-@sentence(
-    "Networks converge to zero training error for a range of initialisation scales.",
-    source=PAPER + "Fig. 6a-b",
-    predicted=0,
-    allowed=(-np.inf, 0.01),
-    why=INVISIBLE,
-    note="Largest final training loss over all scales, in units of the error of answering zero.",
-    **ALONG,
-)
 def trained(cell):
     worst = cell.simulation["converged_loss"].max("init_scale", skipna=False)
     return (worst / zero_error(cell.parameters)).values
-
-
-@sentence(
-    "Small initialisations generalise to untrained routes.",
-    source=PAPER + "Fig. 6b",
-    predicted=0,
-    allowed=(-np.inf, 0.01),
-    why=INVISIBLE,
-    **ALONG,
-)
-def zero_shot(cell):
-    return _untrained(cell, 0)
-
-
-@sentence(
-    "Small initialisations lead to one common representation of an item in all domains.",
-    source=PAPER + "Fig. 6c",
-    allowed=(0.95, np.inf),
-    why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
-    **ALONG,
-)
-def shared(cell):
-    return _within(cell, 0)
 
 
 def _two_smallest(cell) -> bool:
@@ -117,19 +79,6 @@ def _missing_slope(cell) -> float:
     return float(_slope(cell, 1 - cell.theory["race_cosine"].values).mean())
 
 
-@ours(
-    "What is missing to one common representation vanishes as the square of the scale.",
-    predicted=lambda cell: _missing_slope(cell) if _two_smallest(cell) else 2,
-    allowed=lambda cell: around(
-        _missing_slope(cell) if _two_smallest(cell) else 2,
-        0.5 / np.sqrt(cell.parameters.hidden_width),
-    ),
-    why="The start leaves a share (sigma/B1)^2 of the encoders in each domain alone. The closed form has the terms that "
-    "follow it; overlaps of two vectors of 1/sqrt(N_h) move what is left by half of that, and differently at two "
-    "scales.",
-    where=lambda cell: _raced(cell) and cell.parameters.domains > 1,
-    **ALONG,
-)
 def shared_limit(cell):
     if not _two_smallest(cell):
         return None
@@ -137,14 +86,6 @@ def shared_limit(cell):
     return PerSeed(_slope(cell, 1 - alike), _scales(cell))
 
 
-@ours(
-    "The untrained error vanishes as the sixth power of the scale.",
-    predicted=6,
-    allowed=(5, 7),
-    why="An error is the square of what the start leaves in the map, a product of small matrices: powers of the scale are "
-    "even. Nearer to six than to four or eight.",
-    **ALONG,
-)
 def zero_shot_limit(cell):
     if not (_two_smallest(cell) and some_untrained(cell)):
         return None
@@ -152,31 +93,11 @@ def zero_shot_limit(cell):
     return PerSeed(_slope(cell, untrained), _scales(cell))
 
 
-@sentence(
-    "Small initialisations follow the race of the reduction, with its stage-like drops.",
-    source=PAPER + "Fig. 6a; " + RACE,
-    predicted=0,
-    allowed=(-np.inf, CLOSE),
-    why='"A good approximation" in a figure: on average within 5% of its height.',
-    **ALONG,
-)
-def stage_like(cell):
-    return _deviation(cell, 0, "race_deviation") if _raced(cell) else None
-
-
 def _raced(cell) -> bool:
     """Whether the closed form of the race speaks of the masks: every output has as many inputs as the others."""
     return cell.parameters.mask != "random_rows"
 
 
-@sentence(
-    "The drops come when the closed form for wide random weights says, nothing fitted.",
-    source=RACE,
-    predicted=1,
-    allowed=lambda cell: around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
-    why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a drop by about half of that.",
-    **ALONG,
-)
 def stage_times(cell):
     if not _raced(cell):
         return None
@@ -201,15 +122,6 @@ def _time_slope_within(cell) -> tuple[float, float]:
     return around(_time_slope(cell), 0.5 / np.sqrt(cell.parameters.hidden_width))
 
 
-@sentence(
-    "With three matrices on a route learning takes the longer the smaller the start: times go as its inverse.",
-    source=RACE,
-    predicted=lambda cell: _time_slope(cell) if _two_smallest(cell) else -1,
-    allowed=lambda cell: _time_slope_within(cell) if _two_smallest(cell) else (-1.1, -0.9),
-    why="The closed form has the terms that follow 1/sigma. Two layers would take log(1/sigma), a slope near zero, four its "
-    "square. Overlaps of 1/sqrt(N_h) move a time by half of that, at both scales nearly alike.",
-    **ALONG,
-)
 def times_limit(cell):
     if not (_raced(cell) and _two_smallest(cell)):
         return None
@@ -217,71 +129,16 @@ def times_limit(cell):
     return PerSeed(_slope(cell, falls).mean(1), "Mean over times to 1/2 .. 1/16. " + _scales(cell))
 
 
-@sentence(
-    "Large initialisations do not generalise to untrained routes.",
-    source=PAPER + "Fig. 6b, d",
-    allowed=(0.5, np.inf),
-    why="Half of the error of answering zero is far from generalising on any reading of the figure.",
-    **ALONG,
-)
-def no_zero_shot(cell):
-    return _untrained(cell, -1)
-
-
-@sentence(
-    "Large initialisations leave a distinct random representation in every domain.",
-    source=PAPER + "Fig. 6c",
-    allowed=(-0.2, 0.2),
-    why="Independent directions have a mean cosine near 0; a fifth is what the colour scale can show. Where it tends with "
-    "scale and width is judged by `distinct-limit`.",
-    **ALONG,
-)
-def distinct(cell):
-    return _within(cell, -1)
-
-
-@sentence(
-    "At large initialisations the random initial connectivity persists throughout learning.",
-    source=PAPER + "Fig. 6c",
-    **PERSISTS,
-)
 def connectivity_persists(cell):
     change = moved(cell.simulation)
     return _at(cell, -1, change, "Change of the encoders over their initial size")
 
 
-@sentence(
-    "At large initialisations the loss falls as that of the network linearised at its start.",
-    source=PAPER + "Fig. 6a",
-    predicted=0,
-    allowed=(-np.inf, CLOSE),
-    why="The same as is asked of the race at the other end.",
-    **ALONG,
-)
-def exponential(cell):
-    return _deviation(cell, -1, "lazy_deviation")
-
-
-@ours(
-    "At large initialisations the untrained error is that of the network linearised at its start.",
-    predicted=1,
-    allowed=LIMIT,
-    why="The linearisation leaves out terms of the order of the change of the weights, squared in the error.",
-    **ALONG,
-)
 def lazy_untrained(cell):
     ratio = cell.simulation["converged_untrained_error"].values / cell.theory["lazy_limit"].values
     return _at(cell, -1, ratio, "Measured over predicted") if some_untrained(cell) else None
 
 
-@ours(
-    "The untrained error grows smoothly with the scale, near its sixth power for small ones: no sharp transition.",
-    predicted=6,
-    allowed=(3, 9),
-    why="What the start leaves in the untrained routes is a product of three layers, sigma^3 in the map and sigma^6 in the "
-    "error. A transition would need a far larger exponent somewhere; the tails of single seeds add some.",
-    **ALONG,
-)
 def smooth(cell):
     scales = np.array(cell.values("init_scale"))
     if scales.size == 1 or not some_untrained(cell):
@@ -296,14 +153,6 @@ def smooth(cell):
     )
 
 
-@ours(
-    "Between the two ends lies a range of scales that neither theory describes.",
-    allowed=(1, np.inf),
-    why="At least one scale of the grid, of which neither the race nor the linearised network says what is learned.",
-    note="Number of scales at which both fail. A theory holds where its loss curve is within 5% and its untrained error, zero "
-    "or that of the linearised network, within what `zero-shot` or `lazy-untrained` asks.",
-    **ALONG,
-)
 def between(cell):
     p, fits = cell.parameters, cell.fits
     if len(cell.values("init_scale")) == 1 or not some_untrained(cell):
@@ -322,3 +171,167 @@ def between(cell):
     return PerSeed(
         count, f"Deviation of the loss from race and linearised network by scale: {by_scale}."
     )
+
+
+CLAIMS = [
+    *WIDE_CLAIMS,
+    same_mask,
+    trained_routes_alone,
+    claim(
+        "trained",
+        "Networks converge to zero training error for a range of initialisation scales.",
+        trained,
+        source=PAPER + "Fig. 6a-b",
+        near=0,
+        inside=(-np.inf, 0.01),
+        why=INVISIBLE,
+        note="Largest final training loss over all scales, in units of the error of answering zero.",
+        **ALONG,
+    ),
+    claim(
+        "zero-shot",
+        "Small initialisations generalise to untrained routes.",
+        lambda c: _untrained(c, 0),
+        source=PAPER + "Fig. 6b",
+        near=0,
+        inside=(-np.inf, 0.01),
+        why=INVISIBLE,
+        **ALONG,
+    ),
+    claim(
+        "shared",
+        "Small initialisations lead to one common representation of an item in all domains.",
+        lambda c: _within(c, 0),
+        source=PAPER + "Fig. 6c",
+        inside=(0.95, np.inf),
+        why="Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
+        **ALONG,
+    ),
+    claim(
+        "shared-limit",
+        "What is missing to one common representation vanishes as the square of the scale.",
+        shared_limit,
+        source=OURS,
+        near=lambda cell: _missing_slope(cell) if _two_smallest(cell) else 2,
+        inside=lambda cell: around(
+            _missing_slope(cell) if _two_smallest(cell) else 2,
+            0.5 / np.sqrt(cell.parameters.hidden_width),
+        ),
+        why="The start leaves a share (sigma/B1)^2 of the encoders in each domain alone. The closed form has the terms "
+        "that follow it; overlaps of two vectors of 1/sqrt(N_h) move what is left by half of that, and differently at"
+        " two scales.",
+        where=lambda cell: _raced(cell) and cell.parameters.domains > 1,
+        **ALONG,
+    ),
+    claim(
+        "zero-shot-limit",
+        "The untrained error vanishes as the sixth power of the scale.",
+        zero_shot_limit,
+        source=OURS,
+        near=6,
+        inside=(5, 7),
+        why="An error is the square of what the start leaves in the map, a product of small matrices: powers of the scale"
+        " are even. Nearer to six than to four or eight.",
+        **ALONG,
+    ),
+    claim(
+        "stage-like",
+        "Small initialisations follow the race of the reduction, with its stage-like drops.",
+        lambda c: _deviation(c, 0, "race_deviation") if _raced(c) else None,
+        source=PAPER + "Fig. 6a; " + RACE,
+        near=0,
+        inside=(-np.inf, CLOSE),
+        why='"A good approximation" in a figure: on average within 5% of its height.',
+        **ALONG,
+    ),
+    claim(
+        "stage-times",
+        "The drops come when the closed form for wide random weights says, nothing fitted.",
+        stage_times,
+        source=RACE,
+        near=1,
+        inside=lambda cell: around(1, 0.5 / np.sqrt(cell.parameters.hidden_width)),
+        why="The vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a drop by about half "
+        "of that.",
+        **ALONG,
+    ),
+    claim(
+        "times-limit",
+        "With three matrices on a route learning takes the longer the smaller the start: times go as its inverse.",
+        times_limit,
+        source=RACE,
+        near=lambda cell: _time_slope(cell) if _two_smallest(cell) else -1,
+        inside=lambda cell: _time_slope_within(cell) if _two_smallest(cell) else (-1.1, -0.9),
+        why="The closed form has the terms that follow 1/sigma. Two layers would take log(1/sigma), a slope near zero, "
+        "four its square. Overlaps of 1/sqrt(N_h) move a time by half of that, at both scales nearly alike.",
+        **ALONG,
+    ),
+    claim(
+        "no-zero-shot",
+        "Large initialisations do not generalise to untrained routes.",
+        lambda c: _untrained(c, -1),
+        source=PAPER + "Fig. 6b, d",
+        inside=(0.5, np.inf),
+        why="Half of the error of answering zero is far from generalising on any reading of the figure.",
+        **ALONG,
+    ),
+    claim(
+        "distinct",
+        "Large initialisations leave a distinct random representation in every domain.",
+        lambda c: _within(c, -1),
+        source=PAPER + "Fig. 6c",
+        inside=(-0.2, 0.2),
+        why="Independent directions have a mean cosine near 0; a fifth is what the colour scale can show. Where it tends "
+        "with scale and width is judged by `distinct-limit`.",
+        **ALONG,
+    ),
+    claim(
+        "connectivity-persists",
+        "At large initialisations the random initial connectivity persists throughout learning.",
+        connectivity_persists,
+        source=PAPER + "Fig. 6c",
+        **PERSISTS,
+    ),
+    claim(
+        "exponential",
+        "At large initialisations the loss falls as that of the network linearised at its start.",
+        lambda c: _deviation(c, -1, "lazy_deviation"),
+        source=PAPER + "Fig. 6a",
+        near=0,
+        inside=(-np.inf, CLOSE),
+        why="The same as is asked of the race at the other end.",
+        **ALONG,
+    ),
+    claim(
+        "lazy-untrained",
+        "At large initialisations the untrained error is that of the network linearised at its start.",
+        lazy_untrained,
+        source=OURS,
+        near=1,
+        inside=LIMIT,
+        why="The linearisation leaves out terms of the order of the change of the weights, squared in the error.",
+        **ALONG,
+    ),
+    claim(
+        "smooth",
+        "The untrained error grows smoothly with the scale, near its sixth power for small ones: no sharp transition.",
+        smooth,
+        source=OURS,
+        near=6,
+        inside=(3, 9),
+        why="What the start leaves in the untrained routes is a product of three layers, sigma^3 in the map and sigma^6 "
+        "in the error. A transition would need a far larger exponent somewhere; the tails of single seeds add some.",
+        **ALONG,
+    ),
+    claim(
+        "between",
+        "Between the two ends lies a range of scales that neither theory describes.",
+        between,
+        source=OURS,
+        inside=(1, np.inf),
+        why="At least one scale of the grid, of which neither the race nor the linearised network says what is learned.",
+        note="Number of scales at which both fail. A theory holds where its loss curve is within 5% and its untrained "
+        "error, zero or that of the linearised network, within what `zero-shot` or `lazy-untrained` asks.",
+        **ALONG,
+    ),
+]

@@ -1,11 +1,10 @@
 """What is said of wide networks with large weights: that they come to be the network linearised at its start."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import around
 from foretrain.quantities.learning_time import mean_fall_time
 from foretrain.quantities.measured import PerSeed
@@ -15,11 +14,10 @@ from foretrain.studies.initialization.theory import kernel_of_seed, lazy_limit
 from foretrain.training.routing import ITEMS, items_task
 
 OURS = "docs/studies/initialization.md"
-ours = partial(sentence, source=OURS)
-ALONG = {"over": ("init_scale",), "at_end": True}
+ALONG = {"along": ("init_scale",), "at_end": True}
 PERSISTS = {
-    "predicted": 0,
-    "allowed": (-np.inf, 0.25),
+    "near": 0,
+    "inside": (-np.inf, 0.25),
     "why": "Weights that have moved by a quarter of their size still are the initial ones in the main.",
     **ALONG,
 }
@@ -54,8 +52,8 @@ def _crowding(cell, name) -> float:
 
 LAZY = {
     "of": "lazy",
-    "predicted": 1,
-    "allowed": lambda cell: around(1, _lazy_reach(cell)),
+    "near": 1,
+    "inside": lambda cell: around(1, _lazy_reach(cell)),
     "why": "The linearisation leaves out terms of the order of the relative change of the weights, at least S/D over sigma^3.",
     **ALONG,
 }
@@ -65,16 +63,6 @@ def _untrained_ratio(cell, name) -> np.ndarray:
     data, p = _lazy(cell, name)
     limits = [lazy_limit(p, cell.seed(number)) for number in range(data.sizes["seed"])]
     return data["converged_untrained_error"].values / np.array(limits)
-
-
-@ours(
-    "With scale and width the untrained error becomes that of the network linearised at its start.",
-    corrects="lazy-untrained",
-    note="Measured over predicted, at init_scale 5 and four times the width.",
-    **LAZY,
-)
-def lazy_untrained_corrected(cell):
-    return _untrained_ratio(cell, "lazy") if some_untrained(cell) else None
 
 
 def _time_ratio(cell, name) -> np.ndarray:
@@ -87,21 +75,11 @@ def _time_ratio(cell, name) -> np.ndarray:
     return np.array(ratios)
 
 
-@ours(
-    "With scale and width the loss falls when the network linearised at its start says.",
-    note="Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, at init_scale 5 and four times the "
-    "width.",
-    **LAZY,
-)
-def lazy_times(cell):
-    return _time_ratio(cell, "lazy")
-
-
 WIDTHS = ("lazy", "lazy-narrower")
 LIMIT_OF_WIDTH = {
     "of": WIDTHS,
-    "predicted": 1,
-    "allowed": lambda cell: around(
+    "near": 1,
+    "inside": lambda cell: around(
         1, _crowding(cell, "lazy") * _crowding(cell, "lazy-narrower") + _lazy_reach(cell) ** 2
     ),
     "why": "What the linearisation leaves out goes as MK/N_h, which two widths extrapolate to zero. Of second order are "
@@ -117,46 +95,12 @@ def _extrapolated(wide, narrower) -> PerSeed:
     )
 
 
-@ours(
-    "With growing width the times at which the loss falls tend to those of the linearised network.",
-    **LIMIT_OF_WIDTH,
-)
-def lazy_times_limit(cell):
-    return _extrapolated(*(_time_ratio(cell, name) for name in WIDTHS))
-
-
-@ours(
-    "With growing width the untrained error tends to that of the linearised network.",
-    **LIMIT_OF_WIDTH,
-)
 def lazy_untrained_limit(cell):
     if not some_untrained(cell):
         return None
     return _extrapolated(*(_untrained_ratio(cell, name) for name in WIDTHS))
 
 
-@ours(
-    "With scale and width the random initial connectivity persists throughout learning.",
-    of="lazy",
-    corrects="connectivity-persists",
-    note="Change of the encoders over their initial size, at init_scale 5 and four times the width.",
-    **PERSISTS,
-)
-def connectivity_persists_corrected(cell):
-    return moved(_lazy(cell)[0])
-
-
-@ours(
-    "The change of the encoders vanishes as the inverse root of the width.",
-    of=WIDTHS,
-    predicted=2**-0.5,
-    allowed=lambda cell: around(
-        2**-0.5, 2**-0.5 * (_crowding(cell, "lazy-narrower") - _crowding(cell, "lazy"))
-    ),
-    why="Initial outputs, of order 1/sqrt(N_h), must be unlearned. Terms of relative order MK/N_h differ between the widths.",
-    note="Change at four times the width over that at twice the width, init_scale 5.",
-    **ALONG,
-)
 def connectivity_limit(cell):
     wide, narrower = (moved(_lazy(cell, name)[0]) for name in WIDTHS)
     return PerSeed(wide / narrower, f"Changes {wide.mean():.3f} and {narrower.mean():.3f}.")
@@ -168,16 +112,76 @@ def _independent(cell) -> tuple[float, float]:
     return around(0, _lazy_reach(cell) ** 2 + 2 / np.sqrt(width * compared))
 
 
-@ours(
-    "With scale and width representations in different domains become independent.",
-    of="lazy",
-    predicted=0,
-    allowed=_independent,
-    why="Cosines of random directions are 1/sqrt(N_h) either way, here a mean over items and pairs, two of its standard "
-    "deviations; what the target makes common is the square of what it asks of the weights.",
-    note="Mean cosine of first-layer activity for one item in two domains, at init_scale 5 and four times the width.",
-    where=lambda cell: cell.parameters.domains > 1,
-    **ALONG,
-)
-def distinct_limit(cell):
-    return cross_domain_similarity(_lazy(cell)[0]["similarity"].values, ITEMS)[0]
+CLAIMS = [
+    claim(
+        "lazy-untrained.corrected",
+        "With scale and width the untrained error becomes that of the network linearised at its start.",
+        lambda c: _untrained_ratio(c, "lazy") if some_untrained(c) else None,
+        source=OURS,
+        corrects="lazy-untrained",
+        note="Measured over predicted, at init_scale 5 and four times the width.",
+        **LAZY,
+    ),
+    claim(
+        "lazy-times",
+        "With scale and width the loss falls when the network linearised at its start says.",
+        lambda c: _time_ratio(c, "lazy"),
+        source=OURS,
+        note="Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, at init_scale 5 and four "
+        "times the width.",
+        **LAZY,
+    ),
+    claim(
+        "lazy-times-limit",
+        "With growing width the times at which the loss falls tend to those of the linearised network.",
+        lambda c: _extrapolated(*(_time_ratio(c, name) for name in WIDTHS)),
+        source=OURS,
+        **LIMIT_OF_WIDTH,
+    ),
+    claim(
+        "lazy-untrained-limit",
+        "With growing width the untrained error tends to that of the linearised network.",
+        lazy_untrained_limit,
+        source=OURS,
+        **LIMIT_OF_WIDTH,
+    ),
+    claim(
+        "connectivity-persists.corrected",
+        "With scale and width the random initial connectivity persists throughout learning.",
+        lambda c: moved(_lazy(c)[0]),
+        source=OURS,
+        of="lazy",
+        corrects="connectivity-persists",
+        note="Change of the encoders over their initial size, at init_scale 5 and four times the width.",
+        **PERSISTS,
+    ),
+    claim(
+        "connectivity-limit",
+        "The change of the encoders vanishes as the inverse root of the width.",
+        connectivity_limit,
+        source=OURS,
+        of=WIDTHS,
+        near=2**-0.5,
+        inside=lambda cell: around(
+            2**-0.5, 2**-0.5 * (_crowding(cell, "lazy-narrower") - _crowding(cell, "lazy"))
+        ),
+        why="Initial outputs, of order 1/sqrt(N_h), must be unlearned. Terms of relative order MK/N_h differ between the "
+        "widths.",
+        note="Change at four times the width over that at twice the width, init_scale 5.",
+        **ALONG,
+    ),
+    claim(
+        "distinct-limit",
+        "With scale and width representations in different domains become independent.",
+        lambda c: cross_domain_similarity(_lazy(c)[0]["similarity"].values, ITEMS)[0],
+        source=OURS,
+        of="lazy",
+        near=0,
+        inside=_independent,
+        why="Cosines of random directions are 1/sqrt(N_h) either way, here a mean over items and pairs, two of its "
+        "standard deviations; what the target makes common is the square of what it asks of the weights.",
+        note="Mean cosine of first-layer activity for one item in two domains, at init_scale 5 and four times the width.",
+        where=lambda cell: cell.parameters.domains > 1,
+        **ALONG,
+    ),
+]

@@ -1,13 +1,12 @@
 """What the note says of the spectrum of a random mask and of its outlier in training, and whether it is so."""
 
 import math
-from functools import partial
 
 import numpy as np
 
 from foretrain.quantities.distribution import distance
 from foretrain.studies.mask_spectrum.study import smaller
-from foretrain.study import PerSeed, sentence
+from foretrain.study import PerSeed, claim
 from foretrain.theory import random_matrix
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE
@@ -15,10 +14,6 @@ from foretrain.training.masked_rank_one_claims import OURS, flown
 
 NOTE = "Note on shared representations, section 3"
 ALONG, TRAINED = ("mask_size",), ("", "trained")
-
-said = partial(sentence, over=ALONG)
-theirs = partial(said, source=NOTE)
-ours = partial(said, source=OURS, predicted=0)
 
 
 def over_sizes(cell, measure, summary=lambda found: found.mean(0)) -> np.ndarray | None:
@@ -38,52 +33,14 @@ def over_sizes(cell, measure, summary=lambda found: found.mean(0)) -> np.ndarray
     return summary(np.array(found))
 
 
-@theirs(
-    "A mask with independent entries has an outlier singular value on the order of pn.",
-    predicted=1,
-    allowed=(0.5, 2),
-    why="'On the order of': within a factor of two.",
-    note="s_1/(pn), mean over sizes.",
-)
-def outlier(cell):
-    return over_sizes(cell, lambda n, first, *_: first / (cell.parameters.density * n))
-
-
 def quarter_shift(cell) -> tuple[float, float]:
     """A quarter of the shift 1 - p on either side."""
     return (cell.parameters.density - 1) / 4, (1 - cell.parameters.density) / 4
 
 
-@ours(
-    "The outlier lies at np + 1 - p.",
-    allowed=quarter_shift,
-    why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
-    note="s_1 - (np + 1 - p), mean over sizes.",
-)
-def outlier_shift(cell):
-    return over_sizes(cell, lambda n, first, _, law: first - float(law["predicted_outlier"]))
-
-
-@theirs(
-    "The largest singular value is larger than all others by a lot.",
-    allowed=(2, np.inf),
-    why="A factor of two at the smallest size; it grows with the square root of n.",
-    note="s_1/s_2, least over the sizes.",
-)
 def dominates_by_a_lot(cell):
     ratio = lambda n, first, rest, _: first / rest[:, 0]  # noqa: E731
     return over_sizes(cell, ratio, lambda found: found.min(0))
-
-
-@theirs(
-    "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
-    predicted=1,
-    allowed=(0.99, 1),
-    why="'Concentrate': one in a hundred may lie outside.",
-    note="Fraction inside, mean over sizes.",
-)
-def bulk_edge(cell):
-    return over_sizes(cell, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1))
 
 
 def top_of_bulk(cell) -> tuple[float, float]:
@@ -92,28 +49,11 @@ def top_of_bulk(cell) -> tuple[float, float]:
     return 1 - reach, 1 + reach
 
 
-@said(
-    "All other singular values concentrate in [0, 2 sqrt(n p(1 - p))], and reach up to its end.",
-    source=OURS,
-    corrects="bulk-edge",
-    predicted=1,
-    allowed=top_of_bulk,
-    why="The top of a bulk lies within n^(-2/3) of its edge: .38 below by the Tracy-Widom law, and single masks scatter by as "
-    "much.",
-    note="s_2 over the edge, at the largest size.",
-)
 def bulk_edge_corrected(cell):
     over_edge = lambda n, _, rest, law: rest[:, 0] / float(law["predicted_edge"])  # noqa: E731
     return over_sizes(cell, over_edge, lambda found: found[-1])
 
 
-@ours(
-    "The second singular value lies below the edge by the Tracy-Widom correction, one dimension less and the kurtosis of the "
-    "entries.",
-    allowed=(-0.25, 0.25),
-    why="A quarter of the Tracy-Widom correction, which is .95 of the scatter of single masks.",
-    note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
-)
 def second_value(cell):
     def measure(n, _, rest, law):
         scatter = random_matrix.bernoulli_second_scatter(n, cell.parameters.density)
@@ -122,13 +62,6 @@ def second_value(cell):
     return over_sizes(cell, measure)
 
 
-@theirs(
-    "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
-    predicted=0,
-    allowed=(-np.inf, 1),
-    why="The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.",
-    note="Largest distance of the distribution functions, in units of log(n)/n, at the size where it is largest.",
-)
 def quarter_circle(cell):
     def measure(n, _, rest, law):
         quarter = lambda values: random_matrix.bulk_distribution(values, n, cell.parameters.density)  # noqa: E731
@@ -142,13 +75,6 @@ def largest(runs):
     return runs.isel(mask_size=-1, missing_dims="ignore")
 
 
-@theirs(
-    "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
-    predicted=0,
-    allowed=(-0.1, 0.1),
-    why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
-    of=(*TRAINED, "smaller"),
-)
 def outlier_in_training(cell):
     if "smaller" not in cell.variants or smaller(cell.parameters) == cell.parameters.init_scale:
         return None
@@ -171,16 +97,6 @@ def _median(values) -> float:
     return float(np.nanmedian(values)) if np.isfinite(values).any() else np.nan
 
 
-@said(
-    "Dominated by the outlier, training succeeds and generalises.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.95, 1),
-    why="Runs that are not dominated may be stuck: one in twenty.",
-    of=TRAINED,
-    statistic="fraction",
-    at_end=True,
-)
 def outlier_generalises(cell):
     runs = largest(flown(cell))
     error = runs["final_untrained_error"].values
@@ -188,4 +104,112 @@ def outlier_generalises(cell):
     return PerSeed(common.generalised(runs), note)
 
 
-invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*ALONG, of=TRAINED)
+COMMON = common.along(*ALONG, of=TRAINED)
+
+
+CLAIMS = [
+    *COMMON,
+    claim(
+        "outlier",
+        "A mask with independent entries has an outlier singular value on the order of pn.",
+        lambda c: over_sizes(c, lambda n, first, *_: first / (c.p.density * n)),
+        along=ALONG,
+        source=NOTE,
+        near=1,
+        inside=(0.5, 2),
+        why="'On the order of': within a factor of two.",
+        note="s_1/(pn), mean over sizes.",
+    ),
+    claim(
+        "outlier-shift",
+        "The outlier lies at np + 1 - p.",
+        lambda c: over_sizes(c, lambda n, first, _, law: first - float(law["predicted_outlier"])),
+        along=ALONG,
+        source=OURS,
+        near=0,
+        inside=quarter_shift,
+        why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
+        note="s_1 - (np + 1 - p), mean over sizes.",
+    ),
+    claim(
+        "dominates-by-a-lot",
+        "The largest singular value is larger than all others by a lot.",
+        dominates_by_a_lot,
+        along=ALONG,
+        source=NOTE,
+        inside=(2, np.inf),
+        why="A factor of two at the smallest size; it grows with the square root of n.",
+        note="s_1/s_2, least over the sizes.",
+    ),
+    claim(
+        "bulk-edge",
+        "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
+        lambda c: over_sizes(c, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1)),
+        along=ALONG,
+        source=NOTE,
+        near=1,
+        inside=(0.99, 1),
+        why="'Concentrate': one in a hundred may lie outside.",
+        note="Fraction inside, mean over sizes.",
+    ),
+    claim(
+        "bulk-edge.corrected",
+        "All other singular values concentrate in [0, 2 sqrt(n p(1 - p))], and reach up to its end.",
+        bulk_edge_corrected,
+        along=ALONG,
+        source=OURS,
+        corrects="bulk-edge",
+        near=1,
+        inside=top_of_bulk,
+        why="The top of a bulk lies within n^(-2/3) of its edge: .38 below by the Tracy-Widom law, and single masks "
+        "scatter by as much.",
+        note="s_2 over the edge, at the largest size.",
+    ),
+    claim(
+        "second-value",
+        "The second singular value lies below the edge by the Tracy-Widom correction, one dimension less and the "
+        "kurtosis of the entries.",
+        second_value,
+        along=ALONG,
+        source=OURS,
+        near=0,
+        inside=(-0.25, 0.25),
+        why="A quarter of the Tracy-Widom correction, which is .95 of the scatter of single masks.",
+        note="s_2 minus its predicted mean, in units of the standard deviation of single masks, mean over sizes.",
+    ),
+    claim(
+        "quarter-circle",
+        "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
+        quarter_circle,
+        along=ALONG,
+        source=NOTE,
+        near=0,
+        inside=(-np.inf, 1),
+        why="The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.",
+        note="Largest distance of the distribution functions, in units of log(n)/n, at the size where it is largest.",
+    ),
+    claim(
+        "outlier-in-training",
+        "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
+        outlier_in_training,
+        along=ALONG,
+        source=NOTE,
+        near=0,
+        inside=(-0.1, 0.1),
+        why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
+        of=(*TRAINED, "smaller"),
+    ),
+    claim(
+        "outlier-generalises",
+        "Dominated by the outlier, training succeeds and generalises.",
+        outlier_generalises,
+        along=ALONG,
+        source=OURS,
+        near=1,
+        inside=(0.95, 1),
+        why="Runs that are not dominated may be stuck: one in twenty.",
+        of=TRAINED,
+        statistic="fraction",
+        at_end=True,
+    ),
+]

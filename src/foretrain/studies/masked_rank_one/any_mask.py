@@ -1,12 +1,11 @@
 """What is said of sparse, rectangular masks, most of which fall into components: the connectivity law of this model."""
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretrain.quantities.slopes import slopes
-from foretrain.study import CONVERGED, Exact, PerSeed, sentence
+from foretrain.study import CONVERGED, Exact, PerSeed, claim
 from foretrain.training.masked_rank_one_claims import OURS
 
 from .study import LIMIT
@@ -15,8 +14,6 @@ BOTH = ("sparse", "limit")
 # Where pairs across components are near their limit, and what is left of the loss does not blur how near.
 NEAR = (1e-2, 0.1)
 RIGHT = 0.05  # a pair is right if s u_i v_j is within this of 1
-
-ours = partial(sentence, source=OURS, over=("init_scale",), among="runs that converge")
 
 
 class Pairs(NamedTuple):
@@ -58,15 +55,6 @@ def settled(cell, network: str) -> np.ndarray:
     return done[:1] if network == "limit" else done
 
 
-@ours(
-    "On any mask, rectangular, sparse or in components, zero training loss leaves nothing open but the sign of each "
-    "component: within components all pairs are right, and the rest follows from what the flow conserves, at any sigma.",
-    predicted=0,
-    allowed=(0, 1),
-    why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the solver's "
-    "tolerance.",
-    of=BOTH,
-)
 def ends(cell):
     found = [run for network in BOTH for run in converged(cell, network) or ()]
     if "sparse" not in cell.variants:
@@ -86,17 +74,6 @@ def ends(cell):
     return Exact(worst if found else np.nan, note)
 
 
-@ours(
-    "As sigma tends to 0 pairs across components tend to plus or minus ((b_1/a_1)(a_2/b_2))^(1/4), a and b the numbers of "
-    "their inputs and outputs, as sigma^2.",
-    predicted=2,
-    allowed=(1.9, 2.1),
-    why="The next term is smaller by sigma^2 times the number of domains: a tenth at the largest of these scales, which tilts "
-    "the slope over a decade by half of that.",
-    of=("sparse",),
-    note=f"Slope of the logarithm of the largest relative distance from it against log sigma, init_scale {NEAR[0]:g} to "
-    f"{NEAR[1]:g}.",
-)
 def across_components(cell):
     scales = np.array(cell.values("init_scale"))
     near = (scales >= NEAR[0]) & (scales <= NEAR[1])
@@ -114,14 +91,6 @@ def across_components(cell):
     return slopes(np.log(scales[near]), np.where(np.isfinite(logs).all(0), logs, np.nan))
 
 
-@ours(
-    "In the limit a pair across components has the sign of the starts of their leading modes: each way once in two.",
-    predicted=0,
-    allowed=(0, 0),
-    why="A count.",
-    of=("limit",),
-    at_end=True,
-)
 def sign_by_chance(cell):
     found = converged(cell, "limit")
     if found is None:
@@ -147,16 +116,6 @@ def sign_by_chance(cell):
     return Exact(float(wrong) if runs else np.nan, note)
 
 
-@ours(
-    "On any mask training succeeds as sigma tends to 0, however sparse or unequal.",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="One seed in twenty may not be there yet.",
-    of=("limit",),
-    among="",
-    statistic="fraction",
-    at_end=True,
-)
 def any_mask_trains(cell):
     if "limit" not in cell.variants:
         return None
@@ -170,15 +129,6 @@ def any_mask_trains(cell):
     )
 
 
-@ours(
-    "In the limit an untrained pair is right if its domains lie in one component, and else only by chance: if both components "
-    "have like proportions and take the same sign.",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="One pair in twenty may be told wrong.",
-    of=("limit",),
-    at_end=True,
-)
 def connectivity_law(cell):
     found = converged(cell, "limit")
     if found is None:
@@ -204,3 +154,80 @@ def connectivity_law(cell):
 
 def _mean(values) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else np.nan
+
+
+CLAIMS = [
+    claim(
+        "ends",
+        "On any mask, rectangular, sparse or in components, zero training loss leaves nothing open but the sign of "
+        "each component: within components all pairs are right, and the rest follows from what the flow conserves, at"
+        " any sigma.",
+        ends,
+        source=OURS,
+        along=("init_scale",),
+        among="runs that converge",
+        near=0,
+        inside=(0, 1),
+        why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the "
+        "solver's tolerance.",
+        of=BOTH,
+    ),
+    claim(
+        "across-components",
+        "As sigma tends to 0 pairs across components tend to plus or minus ((b_1/a_1)(a_2/b_2))^(1/4), a and b the "
+        "numbers of their inputs and outputs, as sigma^2.",
+        across_components,
+        source=OURS,
+        along=("init_scale",),
+        among="runs that converge",
+        near=2,
+        inside=(1.9, 2.1),
+        why="The next term is smaller by sigma^2 times the number of domains: a tenth at the largest of these scales, "
+        "which tilts the slope over a decade by half of that.",
+        of=("sparse",),
+        note=f"Slope of the logarithm of the largest relative distance from it against log sigma, init_scale {NEAR[0]:g} to "
+        f"{NEAR[1]:g}.",
+    ),
+    claim(
+        "sign-by-chance",
+        "In the limit a pair across components has the sign of the starts of their leading modes: each way once in "
+        "two.",
+        sign_by_chance,
+        source=OURS,
+        along=("init_scale",),
+        among="runs that converge",
+        near=0,
+        inside=(0, 0),
+        why="A count.",
+        of=("limit",),
+        at_end=True,
+    ),
+    claim(
+        "any-mask-trains",
+        "On any mask training succeeds as sigma tends to 0, however sparse or unequal.",
+        any_mask_trains,
+        source=OURS,
+        along=("init_scale",),
+        near=1,
+        inside=(0.95, 1),
+        why="One seed in twenty may not be there yet.",
+        of=("limit",),
+        among="",
+        statistic="fraction",
+        at_end=True,
+    ),
+    claim(
+        "connectivity-law",
+        "In the limit an untrained pair is right if its domains lie in one component, and else only by chance: if "
+        "both components have like proportions and take the same sign.",
+        connectivity_law,
+        source=OURS,
+        along=("init_scale",),
+        among="runs that converge",
+        near=1,
+        inside=(0.95, 1),
+        why="One pair in twenty may be told wrong.",
+        of=("limit",),
+        at_end=True,
+    ),
+]

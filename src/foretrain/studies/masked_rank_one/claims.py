@@ -1,18 +1,10 @@
 """What the note says of the simple case, and whether it is so."""
 
-from functools import partial
-
 import numpy as np
 
 from foretrain.quantities.slopes import slopes
-from foretrain.studies.masked_rank_one.any_mask import (  # noqa: F401
-    across_components,
-    any_mask_trains,
-    connectivity_law,
-    ends,
-    sign_by_chance,
-)
-from foretrain.study import Exact, PerSeed, sentence
+from foretrain.studies.masked_rank_one.any_mask import CLAIMS as ANY_MASK
+from foretrain.study import Exact, PerSeed, claim
 from foretrain.training import masked_rank_one_claims as common
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
 from foretrain.training.masked_rank_one_claims import OURS, connected_runs
@@ -23,9 +15,6 @@ ALONG = ("init_scale",)
 SMALL = 1e-2
 # Where the square of the misalignment is a few percent at most.
 ALIGNED = 1e-3
-
-said = partial(sentence, over=ALONG)
-ours = partial(said, source=OURS)
 
 
 def small_scales(cell, largest=SMALL) -> np.ndarray:
@@ -49,13 +38,6 @@ def until_escape(cell, name: str) -> np.ndarray:
     return cell.simulation[name].isel(stage=ESCAPE).sel(init_scale=small_scales(cell)).values
 
 
-@ours(
-    "In about 20% of the starts s changes sign before it escapes.",
-    predicted=0.2,
-    allowed=(0.15, 0.25),
-    why="'About 20%': nearer to it than to 10% or 30%.",
-    statistic="fraction",
-)
 def sign_change(cell):
     runs, theory = smallest(cell)
     scale = runs["stage_scale"].isel(stage=ESCAPE).values
@@ -65,15 +47,6 @@ def sign_change(cell):
     return PerSeed(np.where(np.isfinite(scale), flipped, np.nan), note)
 
 
-@said(
-    "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity and t from "
-    "dS/s.",
-    source=NOTE + "section 3 (u, v); s and t: " + OURS,
-    predicted=0,
-    allowed=(0, 1),
-    why="What is neglected grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
-    "integrals of them, by no more than the whole.",
-)
 def closed_forms(cell):
     scales = small_scales(cell)
     if not scales.size:
@@ -92,17 +65,6 @@ def closed_forms(cell):
     return Exact(worst, note, seeds=int(known.any((0, 2)).sum()))
 
 
-@ours(
-    "Escape takes t = c/sigma + O(1), c the finite time after which S is infinite in the linearised flow.",
-    predicted=0,
-    allowed=lambda cell: (
-        0,
-        100 * cell.values("init_scale")[0]
-        + cell.parameters.solver_tolerance * cell.parameters.steps,
-    ),
-    why="The remainder is some units of time and c some tenths, hence 100 sigma; the solver adds its tolerance per step.",
-    note="Largest |t sigma / c - 1| at the smallest init_scale, until half of the loss is gone.",
-)
 def escape_constant(cell):
     if not small_scales(cell).size:
         return None
@@ -111,29 +73,12 @@ def escape_constant(cell):
     return Exact(float(np.abs(ratio - 1).max(skipna=False)))
 
 
-@said(
-    "S(t) tends to infinity, which clearly must be the case.",
-    source=NOTE + "section 3",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="'Must' leaves room for an odd run only.",
-    statistic="fraction",
-    note="Fraction of seeds with S > 0 at escape, smallest init_scale.",
-)
 def S_to_infinity(cell):
     progress = smallest(cell)[0]["stage_progress"].isel(stage=ESCAPE).values
     up = np.where(np.isfinite(progress), progress > 0, np.nan)
     return up if small_scales(cell).size else None
 
 
-@ours(
-    "S tends to plus or minus infinity: to the sign of s at the start, or to the other if the linearised flow turns.",
-    corrects="S-to-infinity",
-    predicted=0,
-    allowed=(0, 0),
-    why="What is neglected is of order init_scale^3 where s turns: no start is so near to the border.",
-    note="Fraction of seeds that do otherwise, smallest init_scale.",
-)
 def S_to_infinity_corrected(cell):
     if not small_scales(cell).size:
         return None
@@ -143,13 +88,6 @@ def S_to_infinity_corrected(cell):
     return Exact(float(np.where(np.isfinite(progress), (progress > 0) != up, np.nan).mean()))
 
 
-@said(
-    "For small sigma u v^T emerges as the best rank-one approximation of T, up to a factor.",
-    source=NOTE + "section 3",
-    predicted=0,
-    allowed=(-0.1, 0.1),
-    why="'Approximately': a relative distance of a tenth is an angle of 6 degrees.",
-)
 def best_rank_one(cell):
     scales = small_scales(cell)
     if scales.size < 2:
@@ -170,55 +108,22 @@ def best_rank_one(cell):
     return PerSeed((left[0] - falls * left[1]) / (1 - falls), note)
 
 
-@said(
-    "u and v align around time t ~ -log(sigma).",
-    source=NOTE + "footnote 3",
-    predicted=1,
-    allowed=(0.5, 2),
-    why="A law in the limit: a factor of two over the whole range would still be logarithmic growth.",
-    statistic="median",
-    note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
-)
 def escape_time(cell):
     logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
     return (times[0] / times[-1]) / (logs[0] / logs[-1]) if logs.size > 1 else None
 
 
-@ours(
-    "The escape time grows as 1/sigma.",
-    corrects="escape-time",
-    predicted=1,
-    allowed=(0.98, 1.02),
-    why="A remainder O(1) as large as a quarter of the shortest escape time would tilt the fit by about this much.",
-    note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",
-)
 def escape_time_corrected(cell):
     logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
     return slopes(logs, np.log(times)) if logs.size > 1 else None
 
 
-@ours(
-    "In the variable S escape takes log(1/sigma)/s_1.",
-    predicted=1,
-    allowed=lambda cell: (1 - 0.5 / decades(cell), 1 + 0.5 / decades(cell)),
-    why="Next to the logarithm stands a bounded constant, of which other modes are the part that varies with sigma: half a "
-    "unit of s_1 S over the range of log(1/sigma).",
-    statistic="median",
-    note=f"Slope of |S| at escape against log(1/sigma), times s_1, init_scale <= {SMALL:g}.",
-)
 def escape_progress(cell):
     logs, progress = np.log(1 / small_scales(cell)), np.abs(until_escape(cell, "stage_progress"))
     largest = smallest(cell)[1]["largest_singular_value"].values
     return slopes(logs, progress) * largest if logs.size > 1 else None
 
 
-@ours(
-    "The misalignment falls as sigma^(1 - s_2/s_1).",
-    predicted=0,
-    allowed=lambda cell: (-0.1 / decades(cell, ALIGNED), 0.1 / decades(cell, ALIGNED)),
-    why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these "
-    "scales, which tilts the slope by so much over their range of log(sigma).",
-)
 def alignment_exponent(cell):
     scales = small_scales(cell, ALIGNED)
     if scales.size < 2:
@@ -233,15 +138,6 @@ def alignment_exponent(cell):
     return PerSeed(slopes(np.log(scales), np.log(second)) - exponent, note)
 
 
-@ours(
-    "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="One seed in twenty may not be there yet; at what rate they get there is the next sentence's.",
-    statistic="fraction",
-    among="runs on connected masks",
-    at_end=True,
-)
 def every_connected_mask(cell):
     learned, stuck = connected_runs(cell.simulation)
     values = np.where(learned | stuck, learned, np.nan)
@@ -254,15 +150,6 @@ def every_connected_mask(cell):
     )
 
 
-@ours(
-    "The share of stuck runs falls as sigma^(1 - s_2/s_1), and so to none.",
-    predicted=1,
-    allowed=(2 / 3, 3 / 2),
-    why="Without a fall half as many would be seen as expected, and with twice the exponent twice as many: half way to "
-    "either, in logarithm.",
-    among="runs on connected masks",
-    at_end=True,
-)
 def stuck_rate(cell):
     scales = np.array(cell.values("init_scale"))
     if scales.size < 2:
@@ -278,4 +165,158 @@ def stuck_rate(cell):
     return PerSeed(common.ratio(seen, expected), note)
 
 
-invariants, zero_loss_generalises, stuck_training, agreeing_signs = common.along(*ALONG)
+COMMON = common.along(*ALONG)
+
+
+CLAIMS = [
+    *COMMON,
+    *ANY_MASK,
+    claim(
+        "sign-change",
+        "In about 20% of the starts s changes sign before it escapes.",
+        sign_change,
+        along=ALONG,
+        source=OURS,
+        near=0.2,
+        inside=(0.15, 0.25),
+        why="'About 20%': nearer to it than to 10% or 30%.",
+        statistic="fraction",
+    ),
+    claim(
+        "closed-forms",
+        "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity and"
+        " t from dS/s.",
+        closed_forms,
+        along=ALONG,
+        source=NOTE + "section 3 (u, v); s and t: " + OURS,
+        near=0,
+        inside=(0, 1),
+        why="What is neglected grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
+        "integrals of them, by no more than the whole.",
+    ),
+    claim(
+        "escape-constant",
+        "Escape takes t = c/sigma + O(1), c the finite time after which S is infinite in the linearised flow.",
+        escape_constant,
+        along=ALONG,
+        source=OURS,
+        near=0,
+        inside=lambda cell: (
+            0,
+            100 * cell.values("init_scale")[0]
+            + cell.parameters.solver_tolerance * cell.parameters.steps,
+        ),
+        why="The remainder is some units of time and c some tenths, hence 100 sigma; the solver adds its tolerance per "
+        "step.",
+        note="Largest |t sigma / c - 1| at the smallest init_scale, until half of the loss is gone.",
+    ),
+    claim(
+        "S-to-infinity",
+        "S(t) tends to infinity, which clearly must be the case.",
+        S_to_infinity,
+        along=ALONG,
+        source=NOTE + "section 3",
+        near=1,
+        inside=(0.95, 1),
+        why="'Must' leaves room for an odd run only.",
+        statistic="fraction",
+        note="Fraction of seeds with S > 0 at escape, smallest init_scale.",
+    ),
+    claim(
+        "S-to-infinity.corrected",
+        "S tends to plus or minus infinity: to the sign of s at the start, or to the other if the linearised flow "
+        "turns.",
+        S_to_infinity_corrected,
+        along=ALONG,
+        source=OURS,
+        corrects="S-to-infinity",
+        near=0,
+        inside=(0, 0),
+        why="What is neglected is of order init_scale^3 where s turns: no start is so near to the border.",
+        note="Fraction of seeds that do otherwise, smallest init_scale.",
+    ),
+    claim(
+        "best-rank-one",
+        "For small sigma u v^T emerges as the best rank-one approximation of T, up to a factor.",
+        best_rank_one,
+        along=ALONG,
+        source=NOTE + "section 3",
+        near=0,
+        inside=(-0.1, 0.1),
+        why="'Approximately': a relative distance of a tenth is an angle of 6 degrees.",
+    ),
+    claim(
+        "escape-time",
+        "u and v align around time t ~ -log(sigma).",
+        escape_time,
+        along=ALONG,
+        source=NOTE + "footnote 3",
+        near=1,
+        inside=(0.5, 2),
+        why="A law in the limit: a factor of two over the whole range would still be logarithmic growth.",
+        statistic="median",
+        note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
+    ),
+    claim(
+        "escape-time.corrected",
+        "The escape time grows as 1/sigma.",
+        escape_time_corrected,
+        along=ALONG,
+        source=OURS,
+        corrects="escape-time",
+        near=1,
+        inside=(0.98, 1.02),
+        why="A remainder O(1) as large as a quarter of the shortest escape time would tilt the fit by about this much.",
+        note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",
+    ),
+    claim(
+        "escape-progress",
+        "In the variable S escape takes log(1/sigma)/s_1.",
+        escape_progress,
+        along=ALONG,
+        source=OURS,
+        near=1,
+        inside=lambda cell: (1 - 0.5 / decades(cell), 1 + 0.5 / decades(cell)),
+        why="Next to the logarithm stands a bounded constant, of which other modes are the part that varies with sigma: "
+        "half a unit of s_1 S over the range of log(1/sigma).",
+        statistic="median",
+        note=f"Slope of |S| at escape against log(1/sigma), times s_1, init_scale <= {SMALL:g}.",
+    ),
+    claim(
+        "alignment-exponent",
+        "The misalignment falls as sigma^(1 - s_2/s_1).",
+        alignment_exponent,
+        along=ALONG,
+        source=OURS,
+        near=0,
+        inside=lambda cell: (-0.1 / decades(cell, ALIGNED), 0.1 / decades(cell, ALIGNED)),
+        why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these"
+        " scales, which tilts the slope by so much over their range of log(sigma).",
+    ),
+    claim(
+        "every-connected-mask",
+        "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
+        every_connected_mask,
+        along=ALONG,
+        source=OURS,
+        near=1,
+        inside=(0.95, 1),
+        why="One seed in twenty may not be there yet; at what rate they get there is the next sentence's.",
+        statistic="fraction",
+        among="runs on connected masks",
+        at_end=True,
+    ),
+    claim(
+        "stuck-rate",
+        "The share of stuck runs falls as sigma^(1 - s_2/s_1), and so to none.",
+        stuck_rate,
+        along=ALONG,
+        source=OURS,
+        near=1,
+        inside=(2 / 3, 3 / 2),
+        why="Without a fall half as many would be seen as expected, and with twice the exponent twice as many: half way "
+        "to either, in logarithm.",
+        among="runs on connected masks",
+        at_end=True,
+    ),
+]

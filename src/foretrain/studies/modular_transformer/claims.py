@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.quantities.measured import PerSeed
@@ -25,7 +25,7 @@ def planar(cell):
 
 
 LATE: dict[str, Any] = {
-    "over": MAP,
+    "along": MAP,
     "among": "runs that memorised first and generalised later; a seed's value is the mean over such cells of the map",
     "where": planar,
 }
@@ -73,29 +73,6 @@ def chance(symbols, dim, draws=400):
     return float(circle(drawn)[0].mean())
 
 
-@sentence(
-    "Generalisation comes with embeddings that form a circle on their first two principal axes.",
-    source=PAPER + "Fig. 1",
-    predicted=1,
-    allowed=(0.8, 1),
-    why="A regular polygon has all variance of its plane at one frequency; a fifth is left for what else the axes catch.",
-    **LATE,
-    note="Largest share of a frequency at the end.",
-)
-def circle_at_the_end(cell):
-    return in_the_map(cell, lambda data: circle(start_and_end(data)[1])[0])
-
-
-@sentence(
-    "At the end most of the variance of the embeddings is at three frequencies: several circles, not one.",
-    source=PAGE,
-    predicted=1,
-    allowed=(0.5, 1),
-    why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
-    **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
-    corrects="circle-at-the-end",
-    note="Share of the three strongest frequencies, over all coordinates.",
-)
 def circles_at_the_end(cell):
     def strongest(data):
         return np.sort(frequency_shares(start_and_end(data)[1]), axis=-1)[:, -3:].sum(-1)
@@ -103,14 +80,6 @@ def circles_at_the_end(cell):
     return in_the_map(cell, strongest)
 
 
-@sentence(
-    "When the training set is fitted no structure is seen on the first two principal axes.",
-    source=PAPER + "section 4.2",
-    predicted=1,
-    allowed=(0.5, 1.5),
-    why="In units of what normal embeddings give; a circle would have three times as much or more.",
-    **LATE,
-)
 def nothing_when_fitted(cell):
     def beside_chance(data):
         early = snapshots(data, data["train_step"].values)
@@ -119,15 +88,6 @@ def nothing_when_fitted(cell):
     return in_the_map(cell, beside_chance)
 
 
-@sentence(
-    "The entropy of the embeddings rises until generalisation, and falls afterwards.",
-    source=PAPER + "Fig. 7, left",
-    predicted=1,
-    allowed=(0.67, 1.5),
-    why="The peak is flat: half a step of a logarithmic scale either way.",
-    **LATE,
-    note="Step of the largest entropy over step of generalisation.",
-)
 def entropy_peaks(cell):
     def peak(data):
         dimension = data["effective_dimension"].transpose("seed", "step").values
@@ -137,22 +97,6 @@ def entropy_peaks(cell):
     return in_the_map(cell, peak)
 
 
-entropy_peaks_corrected = entropy_peaks.corrected(
-    "The entropy rises and falls, and falls long before generalisation.",
-    allowed=(0, 0.67),
-    source=PAGE,
-    why="Below what the peak at generalisation would be allowed.",
-)
-
-
-@sentence(
-    "After generalisation the effective dimension goes down.",
-    source=PAPER + "Fig. 7, left",
-    allowed=(0, 0.9),
-    why="By a tenth at least where training goes on as long again.",
-    **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.further > 0},
-    note="Effective dimension at the end over that at generalisation.",
-)
 def entropy_falls(cell):
     def left(data):
         dimension = data["effective_dimension"].transpose("seed", "step").values
@@ -164,27 +108,11 @@ def entropy_falls(cell):
     return in_the_map(cell, left)
 
 
-@sentence(
-    "Initial embeddings on the final two axes already show structure.",
-    source=PAPER + "Fig. 21",
-    allowed=(1.5, np.inf),
-    why="In units of 2/(p - 1), the exact mean of axes that know nothing of the start. A seed's chance varies by about .65.",
-    **LATE,
-    note="Share of the final frequency.",
-)
 def structure_at_the_start(cell):
     units = (cell.parameters.symbols - 1) / 2
     return in_the_map(cell, lambda data: units * told(*start_and_end(data)))
 
 
-@sentence(
-    "It shows more of it than other starts would with the same displacement: what is learned follows this start.",
-    source=PAGE,
-    allowed=(0, 1),
-    why="Above zero. The end is the start plus what was learned, so that its axes know of any start.",
-    **LATE,
-    note="Share of the final frequency minus the mean of that of all other seeds' starts, each with this one's displacement.",
-)
 def structure_of_this_start(cell):
     def beyond_others(data):
         start, end = start_and_end(data)
@@ -212,14 +140,6 @@ def projected(data, of):
     return data["projected_accuracy"].sel(axes_of=of).transpose("seed", "snapshot", "rank").values
 
 
-@sentence(
-    "On the final axes a network answers better than on as many axes of largest variance of the moment.",
-    source=PAPER + "Fig. 22",
-    allowed=(0.0, 1),
-    why="Better is above zero. Mean over ranks, and over snapshots from fitting to generalisation.",
-    **LATE,
-    note="Difference of validation accuracies.",
-)
 def final_axes_are_better(cell):
     def gap(data):
         step = data["snapshot_step"].transpose("seed", "snapshot").values
@@ -230,14 +150,6 @@ def final_axes_are_better(cell):
     return in_the_map(cell, gap)
 
 
-@sentence(
-    "Half of the principal axes are enough for accuracy at the end.",
-    source=PAPER + "Fig. 22",
-    allowed=(0, 0.5),
-    why="The paper says the first few.",
-    **LATE,
-    note="Fewest final axes with the accuracy wanted, over all; 1 where none of those looked at is enough.",
-)
 def few_axes(cell):
     p = cell.parameters
     axes = min(p.symbols - 1, p.embedding_dim)
@@ -250,17 +162,6 @@ def few_axes(cell):
     return in_the_map(cell, fewest)
 
 
-@sentence(
-    "In the map of rates and decays grokking borders memorisation rather than comprehension.",
-    source=PAPER + "abstract and Fig. 7, right",
-    allowed=MOST,
-    why="More than half of the borders that grokking has with either. Where the delay that counts as grokking is more than a "
-    "twentieth of the budget, that limit alone draws the map.",
-    over=MAP,
-    where=lambda cell: cell.parameters.steps >= 20 * cell.parameters.delay,
-    among="maps in which grokking borders either",
-    note="Share of the borders between neighbouring cells.",
-)
 def borders(cell):
     phase = cell.simulation["phase"].transpose(*MAP, "seed").values
     if min(phase.shape[:2]) < 2:
@@ -277,17 +178,6 @@ def borders(cell):
     return np.where(total > 0, counts[0] / np.maximum(total, 1), np.nan)
 
 
-@sentence(
-    "The step of generalisation goes as one over rate times decay of the decoder: it is what decay needs to forget the start.",
-    source=PAGE,
-    predicted=-1,
-    allowed=(-1.25, -0.75),
-    why="A quarter for the time that Adam takes to fit, which neither sets alone; were it decay or rate alone, a map of "
-    "equal ranges of both would give about -1/2.",
-    over=MAP,
-    among="cells in which every seed generalised",
-    note="Slope of logarithms.",
-)
 def forgetting(cell):
     rates, decays = (np.array(cell.values(name)) for name in MAP)
     steps = cell.simulation["validation_step"].transpose(*MAP, "seed").values
@@ -317,16 +207,6 @@ def compared(cell):
     return p.compared and p.decoder_learning_rate == p.compared_rate
 
 
-@sentence(
-    "With dropout networks that grok comprehend: the delay is gone.",
-    source=PAPER + "section 4.2",
-    allowed=MOST,
-    why=MAJORITY,
-    of=("", "dropout"),
-    where=beside,
-    among="runs that grok without",
-    note="Share of them that comprehend.",
-)
 def dropout_removes_delay(cell):
     if "dropout" not in cell.variants:
         return None
@@ -335,17 +215,6 @@ def dropout_removes_delay(cell):
     return found if found.size >= 2 else None
 
 
-@sentence(
-    "Decay of embeddings of .01, as in the paper's code, does not change when networks generalise.",
-    source=PAGE,
-    predicted=1,
-    allowed=(0.75, 1.33),
-    why="Until then it shrinks them by rate x decay x step, a fifth at rate .01 and step 2,000.",
-    of=("", "decaying"),
-    where=beside,
-    among="runs that generalise with and without",
-    note="Steps with over steps without.",
-)
 def embeddings_may_decay(cell):
     if "decaying" not in cell.variants:
         return None
@@ -378,22 +247,18 @@ def _median(steps):
 
 def _decay(id, words, of="", helps=True):
     """A sentence on whether decay of the decoder makes a network generalise sooner."""
-
-    @sentence(
+    return claim(
+        id,
         words,
-        id=id,
+        lambda c: helped(c, of),
         source=PAPER + "section 4.2",
-        over="decoder_decay",
-        allowed=MOST if helps else (0, 0.5),
+        along="decoder_decay",
+        inside=MOST if helps else (0, 0.5),
         why=MAJORITY,
         of=of,
         where=compared if of else None,
         note="Share of seeds in which some decay halves the steps to generalisation, or gives any.",
     )
-    def measure(cell):
-        return helped(cell, of)
-
-    return measure
 
 
 _WIDTH = "The embedding dimension makes the difference: in a "
@@ -411,3 +276,169 @@ decay_in_few_dimensions = _decay(
     "narrow",
     helps=False,
 )
+
+
+_entropy_peaks = claim(
+    "entropy-peaks",
+    "The entropy of the embeddings rises until generalisation, and falls afterwards.",
+    entropy_peaks,
+    source=PAPER + "Fig. 7, left",
+    near=1,
+    inside=(0.67, 1.5),
+    why="The peak is flat: half a step of a logarithmic scale either way.",
+    **LATE,
+    note="Step of the largest entropy over step of generalisation.",
+)
+
+
+CLAIMS = [
+    decay_helps,
+    decay_in_the_toy,
+    decay_in_the_wide_toy,
+    decay_in_few_dimensions,
+    claim(
+        "circle-at-the-end",
+        "Generalisation comes with embeddings that form a circle on their first two principal axes.",
+        lambda c: in_the_map(c, lambda data: circle(start_and_end(data)[1])[0]),
+        source=PAPER + "Fig. 1",
+        near=1,
+        inside=(0.8, 1),
+        why="A regular polygon has all variance of its plane at one frequency; a fifth is left for what else the axes "
+        "catch.",
+        **LATE,
+        note="Largest share of a frequency at the end.",
+    ),
+    claim(
+        "circle-at-the-end.corrected",
+        "At the end most of the variance of the embeddings is at three frequencies: several circles, not one.",
+        circles_at_the_end,
+        source=PAGE,
+        near=1,
+        inside=(0.5, 1),
+        why="Most is more than half; three of (p - 1)/2 equal shares are a third at p = 19.",
+        **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
+        corrects="circle-at-the-end",
+        note="Share of the three strongest frequencies, over all coordinates.",
+    ),
+    claim(
+        "nothing-when-fitted",
+        "When the training set is fitted no structure is seen on the first two principal axes.",
+        nothing_when_fitted,
+        source=PAPER + "section 4.2",
+        near=1,
+        inside=(0.5, 1.5),
+        why="In units of what normal embeddings give; a circle would have three times as much or more.",
+        **LATE,
+    ),
+    _entropy_peaks,
+    _entropy_peaks.corrected(
+        "The entropy rises and falls, and falls long before generalisation.",
+        inside=(0, 0.67),
+        source=PAGE,
+        why="Below what the peak at generalisation would be allowed.",
+    ),
+    claim(
+        "entropy-falls",
+        "After generalisation the effective dimension goes down.",
+        entropy_falls,
+        source=PAPER + "Fig. 7, left",
+        inside=(0, 0.9),
+        why="By a tenth at least where training goes on as long again.",
+        **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.further > 0},
+        note="Effective dimension at the end over that at generalisation.",
+    ),
+    claim(
+        "structure-at-the-start",
+        "Initial embeddings on the final two axes already show structure.",
+        structure_at_the_start,
+        source=PAPER + "Fig. 21",
+        inside=(1.5, np.inf),
+        why="In units of 2/(p - 1), the exact mean of axes that know nothing of the start. A seed's chance varies by "
+        "about .65.",
+        **LATE,
+        note="Share of the final frequency.",
+    ),
+    claim(
+        "structure-of-this-start",
+        "It shows more of it than other starts would with the same displacement: what is learned follows this start.",
+        structure_of_this_start,
+        source=PAGE,
+        inside=(0, 1),
+        why="Above zero. The end is the start plus what was learned, so that its axes know of any start.",
+        **LATE,
+        note="Share of the final frequency minus the mean of that of all other seeds' starts, each with this one's "
+        "displacement.",
+    ),
+    claim(
+        "final-axes-are-better",
+        "On the final axes a network answers better than on as many axes of largest variance of the moment.",
+        final_axes_are_better,
+        source=PAPER + "Fig. 22",
+        inside=(0.0, 1),
+        why="Better is above zero. Mean over ranks, and over snapshots from fitting to generalisation.",
+        **LATE,
+        note="Difference of validation accuracies.",
+    ),
+    claim(
+        "few-axes",
+        "Half of the principal axes are enough for accuracy at the end.",
+        few_axes,
+        source=PAPER + "Fig. 22",
+        inside=(0, 0.5),
+        why="The paper says the first few.",
+        **LATE,
+        note="Fewest final axes with the accuracy wanted, over all; 1 where none of those looked at is enough.",
+    ),
+    claim(
+        "borders",
+        "In the map of rates and decays grokking borders memorisation rather than comprehension.",
+        borders,
+        source=PAPER + "abstract and Fig. 7, right",
+        inside=MOST,
+        why="More than half of the borders that grokking has with either. Where the delay that counts as grokking is more"
+        " than a twentieth of the budget, that limit alone draws the map.",
+        along=MAP,
+        where=lambda cell: cell.parameters.steps >= 20 * cell.parameters.delay,
+        among="maps in which grokking borders either",
+        note="Share of the borders between neighbouring cells.",
+    ),
+    claim(
+        "forgetting",
+        "The step of generalisation goes as one over rate times decay of the decoder: it is what decay needs to "
+        "forget the start.",
+        forgetting,
+        source=PAGE,
+        near=-1,
+        inside=(-1.25, -0.75),
+        why="A quarter for the time that Adam takes to fit, which neither sets alone; were it decay or rate alone, a map "
+        "of equal ranges of both would give about -1/2.",
+        along=MAP,
+        among="cells in which every seed generalised",
+        note="Slope of logarithms.",
+    ),
+    claim(
+        "dropout-removes-delay",
+        "With dropout networks that grok comprehend: the delay is gone.",
+        dropout_removes_delay,
+        source=PAPER + "section 4.2",
+        inside=MOST,
+        why=MAJORITY,
+        of=("", "dropout"),
+        where=beside,
+        among="runs that grok without",
+        note="Share of them that comprehend.",
+    ),
+    claim(
+        "embeddings-may-decay",
+        "Decay of embeddings of .01, as in the paper's code, does not change when networks generalise.",
+        embeddings_may_decay,
+        source=PAGE,
+        near=1,
+        inside=(0.75, 1.33),
+        why="Until then it shrinks them by rate x decay x step, a fifth at rate .01 and step 2,000.",
+        of=("", "decaying"),
+        where=beside,
+        among="runs that generalise with and without",
+        note="Steps with over steps without.",
+    ),
+]

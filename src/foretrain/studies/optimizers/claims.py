@@ -1,7 +1,6 @@
 """What the thread says of Adam and AdamW, and whether it is so. The reason of every interval stands beside it."""
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -10,28 +9,15 @@ from foretrain.quantities.plateaus import plateau_share
 from foretrain.quantities.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import at_end, curves
 from foretrain.studies.optimizers.study import STRONG, forgotten, relative
-from foretrain.study import Exact, PerSeed, sentence
+from foretrain.study import Exact, PerSeed, claim
 from foretrain.theory.published_rules import forgetting
 from foretrain.training.factorization import THREAD
 
 OURS = "docs/studies/optimizers.md"
 PAIRED = ("optimizer",)
 GRID = ("optimizer", "init_scale", "learning_rate")
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
-@sentence(
-    "Every optimizer trains the network by its published rule.",
-    source="Kingma & Ba (2015); Loshchilov & Hutter (2019)",
-    predicted=0,
-    allowed=lambda cell: (0, 1e-4 if cell.parameters.precision == "float32" else 1e-9),
-    why="Rounding, 1e-7 in single precision and 1e-16 in double, that the growth on the plateau makes a hundred to a "
-    "thousand times larger. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
-    over=GRID,
-    of=("", "strong_decay"),
-    note="Largest deviation of the loss over the largest loss of a run: all runs of the grid at rank one; at higher rank, and "
-    "with strong decay, the first 300 steps of eight seeds.",
-)
 def published_rules(cell):
     loss = cell.simulation["loss"]
     found = [_off(loss, cell.theory["loss"], cell.parameters.rank == 1)]
@@ -73,28 +59,11 @@ def _rescalings(cell):
     return found and list(time_rescalings(*found))
 
 
-@theirs(
-    "AdamW is faster than gradient descent at the same learning rate.",
-    allowed=(0, 1 - 1e-9),
-    why="'Accelerates': any factor below one.",
-    over=PAIRED,
-    note="Steps of AdamW over steps of descent to equal loss, geometric mean over levels, paired by seed.",
-    where=_rank_one,
-)
 def adamw_faster(cell):
     found = _rescalings(cell)
     return found and found[0]
 
 
-@theirs(
-    "AdamW just accelerates: its loss is that of gradient descent with time rescaled.",
-    predicted=0,
-    allowed=(0, 0.1),
-    why="'Just': at no level is the time off by more than some 10% after the best rescaling.",
-    over=PAIRED,
-    note="SD over loss levels of the log ratio of times.",
-    where=_rank_one,
-)
 def adamw_just_accelerates(cell):
     found = _rescalings(cell)
     if found is None:
@@ -104,37 +73,12 @@ def adamw_just_accelerates(cell):
     return PerSeed(found[1], text)
 
 
-adamw_changes_shape = adamw_just_accelerates.corrected(
-    "AdamW also changes the shape of the curve: after the best rescaling times differ by more than 20%.",
-    source=OURS,
-    allowed=(0.2, math.inf),
-    why="What the eye sees, as for two curves alike in the study s-curves.",
-)
-
-
-@theirs(
-    "The plateau is as large a part of training under AdamW as under gradient descent.",
-    predicted=1,
-    allowed=(0.9, 1.1),
-    why="A rescaling of time keeps it; 10% as above.",
-    over=PAIRED,
-    note="Time from loss 1.1 to .9 over time to loss .1, ratio of the two optimizers, paired by seed.",
-    where=_rank_one,
-)
 def adamw_same_plateau(cell):
     found = _runs(cell, "sgd", "adamw")
     if found is None:
         return None
     sgd, adamw = (np.array([plateau_share(*run) for run in runs]) for runs in found)
     return adamw / sgd
-
-
-adamw_smaller_plateau = adamw_same_plateau.corrected(
-    "The plateau is a smaller part of training under AdamW.",
-    source=OURS,
-    allowed=(0, 0.9),
-    why="Below what 'as large' allows.",
-)
 
 
 def _differences(cell, variant: str = ""):
@@ -151,29 +95,13 @@ def _differences(cell, variant: str = ""):
 
 DIFFERS = {
     "source": THREAD,
-    "allowed": (0.02, math.inf),
+    "inside": (0.02, math.inf),
     "why": "A difference that a figure shows: 2% of the plateau's height somewhere.",
-    "over": PAIRED,
+    "along": PAIRED,
     "note": "Largest difference at equal step of the loss over that of zero weights.",
 }
 
 
-@sentence("AdamW's results differ from Adam's.", **DIFFERS)
-def adamw_differs(cell):
-    return _differences(cell)
-
-
-@ours(
-    "AdamW differs from Adam as much as decay changes Adam's step, by lambda/sqrt(n) of it.",
-    corrects="adamw-differs",
-    allowed=(0.1, 2),
-    why="Adam moves every entry by eta, decay by eta lambda |w|, and entries end at 1/sqrt(n), having grown from less: at "
-    "most that part of the speed of either factor, and the loss falls by one while time doubles. A twentieth of the two for "
-    "entries still small. The median, since a start close to the plateau's saddle delays one of the two by far more.",
-    over=PAIRED,
-    statistic="median",
-    note="Largest difference of loss at equal step times sqrt(n)/lambda, median over seeds.",
-)
 def adamw_differs_by_decay(cell):
     found, p = _differences(cell), cell.parameters
     if found is None or p.weight_decay == 0 or p.learning_rate > 0.5 / p.dimension**0.5:
@@ -181,27 +109,6 @@ def adamw_differs_by_decay(cell):
     return found * p.dimension**0.5 / p.weight_decay
 
 
-@sentence(
-    "AdamW's results differ from Adam's where lambda is one.", of=("", "strong_decay"), **DIFFERS
-)
-def strong_decay_differs(cell):
-    return _differences(cell, "strong_decay")
-
-
-@ours(
-    "What AdamW's decay leaves of the loss is forgotten as beta_2 forgets: a decay of one keeps no run from zero loss.",
-    predicted=lambda cell: 1 - 5 * STRONG**2 / cell.parameters.dimension,
-    allowed=lambda cell: (1 - 10 * STRONG**2 / cell.parameters.dimension, 1.0),
-    why="Adam's step and decay balance where g = -lambda w sqrt(v); v = (1 - beta_2) g^2 + beta_2 v then falls by "
-    "(1 - beta_2)(1 - lambda^2 w^2) of it a step, and the loss with g^2, as v does. Entries count by w^2 v, and v goes "
-    "at most with w^2: between none and twice the 5 lambda^2/n that w^2 is in the mean by w^4, for normal entries.",
-    over=PAIRED,
-    of="strong_decay",
-    statistic="median",
-    where=lambda cell: cell.parameters.learning_rate <= 0.1 / cell.parameters.dimension**0.5,
-    note="Fall of the log loss over 500 steps, after those of learning, over that of v/(1 - beta_2^t) without a gradient, "
-    "lambda = 1; learning rates of at most .1/sqrt(n), beyond which the steps overshoot by then.",
-)
 def decay_forgotten(cell):
     steps = forgotten(cell.parameters)
     if "adamw" not in cell.values("optimizer") or steps[1] > cell.parameters.steps:
@@ -213,16 +120,10 @@ def decay_forgotten(cell):
     return fell / np.log(forgetting(steps[1]) / forgetting(steps[0]))
 
 
-decay_forgotten_at_any_rank = decay_forgotten.corrected(
-    "At any rank it is forgotten at the rate of beta_2 to a quarter.",
-    allowed=(0.75, 1.25),
-    why="A quarter: slow modes are still being learned beside it. A beta_2 of .99 makes ten, no decay more.",
-)
-
 SIMILAR = {
-    "allowed": (0, 1 - 1e-9),
+    "inside": (0, 1 - 1e-9),
     "why": "'More similar': any spread below that under descent from the same start at the same learning rate.",
-    "over": PAIRED,
+    "along": PAIRED,
     "statistic": "median",
     "among": "the seeds that learn to a percent of the loss under both",
     "where": lambda cell: cell.parameters.rank > 1,
@@ -242,22 +143,143 @@ def _spreads(cell, spread) -> np.ndarray | None:
         return found[0] / found[1]
 
 
-@theirs(
-    "Adam makes different vectors learn at more similar rates: a step moves them at more similar speeds.",
-    note="Spread over components of how far a step moves them over its mean, Adam over descent, median over seeds.",
-    **SIMILAR,
-)
-def similar_speeds(cell):
-    return _spreads(cell, lambda runs: runs["speed_spread"].values)
-
-
-@theirs(
-    "Adam makes different vectors learn at more similar rates: they learn at more similar times.",
-    note="SD over components of the log of the step at which they learn, Adam over descent, median over seeds.",
-    **SIMILAR,
-)
 def similar_times(cell):
     def spread(runs):
         return runs["log_learning_step"].transpose("seed", "component").std("component").values
 
     return _spreads(cell, spread)
+
+
+_adamw_just_accelerates = claim(
+    "adamw-just-accelerates",
+    "AdamW just accelerates: its loss is that of gradient descent with time rescaled.",
+    adamw_just_accelerates,
+    source=THREAD,
+    near=0,
+    inside=(0, 0.1),
+    why="'Just': at no level is the time off by more than some 10% after the best rescaling.",
+    along=PAIRED,
+    note="SD over loss levels of the log ratio of times.",
+    where=_rank_one,
+)
+_adamw_same_plateau = claim(
+    "adamw-same-plateau",
+    "The plateau is as large a part of training under AdamW as under gradient descent.",
+    adamw_same_plateau,
+    source=THREAD,
+    near=1,
+    inside=(0.9, 1.1),
+    why="A rescaling of time keeps it; 10% as above.",
+    along=PAIRED,
+    note="Time from loss 1.1 to .9 over time to loss .1, ratio of the two optimizers, paired by seed.",
+    where=_rank_one,
+)
+_decay_forgotten = claim(
+    "decay-forgotten",
+    "What AdamW's decay leaves of the loss is forgotten as beta_2 forgets: a decay of one keeps no run from zero "
+    "loss.",
+    decay_forgotten,
+    source=OURS,
+    near=lambda cell: 1 - 5 * STRONG**2 / cell.parameters.dimension,
+    inside=lambda cell: (1 - 10 * STRONG**2 / cell.parameters.dimension, 1.0),
+    why="Adam's step and decay balance where g = -lambda w sqrt(v); v = (1 - beta_2) g^2 + beta_2 v then falls by (1 "
+    "- beta_2)(1 - lambda^2 w^2) of it a step, and the loss with g^2, as v does. Entries count by w^2 v, and v "
+    "goes at most with w^2: between none and twice the 5 lambda^2/n that w^2 is in the mean by w^4, for normal "
+    "entries.",
+    along=PAIRED,
+    of="strong_decay",
+    statistic="median",
+    where=lambda cell: cell.parameters.learning_rate <= 0.1 / cell.parameters.dimension**0.5,
+    note="Fall of the log loss over 500 steps, after those of learning, over that of v/(1 - beta_2^t) without a "
+    "gradient, lambda = 1; learning rates of at most .1/sqrt(n), beyond which the steps overshoot by then.",
+)
+
+
+CLAIMS = [
+    claim(
+        "published-rules",
+        "Every optimizer trains the network by its published rule.",
+        published_rules,
+        source="Kingma & Ba (2015); Loshchilov & Hutter (2019)",
+        near=0,
+        inside=lambda cell: (0, 1e-4 if cell.parameters.precision == "float32" else 1e-9),
+        why="Rounding, 1e-7 in single precision and 1e-16 in double, that the growth on the plateau makes a hundred to a "
+        "thousand times larger. A decay of .01 that is left out makes 2e-4, a beta_2 of .99 for .999 some 2e-3.",
+        along=GRID,
+        of=("", "strong_decay"),
+        note="Largest deviation of the loss over the largest loss of a run: all runs of the grid at rank one; at higher "
+        "rank, and with strong decay, the first 300 steps of eight seeds.",
+    ),
+    claim(
+        "adamw-faster",
+        "AdamW is faster than gradient descent at the same learning rate.",
+        adamw_faster,
+        source=THREAD,
+        inside=(0, 1 - 1e-9),
+        why="'Accelerates': any factor below one.",
+        along=PAIRED,
+        note="Steps of AdamW over steps of descent to equal loss, geometric mean over levels, paired by seed.",
+        where=_rank_one,
+    ),
+    _adamw_just_accelerates,
+    _adamw_just_accelerates.corrected(
+        "AdamW also changes the shape of the curve: after the best rescaling times differ by more than 20%.",
+        source=OURS,
+        inside=(0.2, math.inf),
+        why="What the eye sees, as for two curves alike in the study s-curves.",
+    ),
+    _adamw_same_plateau,
+    _adamw_same_plateau.corrected(
+        "The plateau is a smaller part of training under AdamW.",
+        source=OURS,
+        inside=(0, 0.9),
+        why="Below what 'as large' allows.",
+    ),
+    claim(
+        "adamw-differs", "AdamW's results differ from Adam's.", lambda c: _differences(c), **DIFFERS
+    ),
+    claim(
+        "adamw-differs.corrected",
+        "AdamW differs from Adam as much as decay changes Adam's step, by lambda/sqrt(n) of it.",
+        adamw_differs_by_decay,
+        source=OURS,
+        corrects="adamw-differs",
+        inside=(0.1, 2),
+        why="Adam moves every entry by eta, decay by eta lambda |w|, and entries end at 1/sqrt(n), having grown from "
+        "less: at most that part of the speed of either factor, and the loss falls by one while time doubles. A "
+        "twentieth of the two for entries still small. The median, since a start close to the plateau's saddle delays"
+        " one of the two by far more.",
+        along=PAIRED,
+        statistic="median",
+        note="Largest difference of loss at equal step times sqrt(n)/lambda, median over seeds.",
+    ),
+    claim(
+        "strong-decay-differs",
+        "AdamW's results differ from Adam's where lambda is one.",
+        lambda c: _differences(c, "strong_decay"),
+        of=("", "strong_decay"),
+        **DIFFERS,
+    ),
+    _decay_forgotten,
+    _decay_forgotten.corrected(
+        "At any rank it is forgotten at the rate of beta_2 to a quarter.",
+        inside=(0.75, 1.25),
+        why="A quarter: slow modes are still being learned beside it. A beta_2 of .99 makes ten, no decay more.",
+    ),
+    claim(
+        "similar-speeds",
+        "Adam makes different vectors learn at more similar rates: a step moves them at more similar speeds.",
+        lambda c: _spreads(c, lambda runs: runs["speed_spread"].values),
+        source=THREAD,
+        note="Spread over components of how far a step moves them over its mean, Adam over descent, median over seeds.",
+        **SIMILAR,
+    ),
+    claim(
+        "similar-times",
+        "Adam makes different vectors learn at more similar rates: they learn at more similar times.",
+        similar_times,
+        source=THREAD,
+        note="SD over components of the log of the step at which they learn, Adam over descent, median over seeds.",
+        **SIMILAR,
+    ),
+]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST, POSITIVE
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.quantities.trajectory import at_end
@@ -22,18 +22,9 @@ from foretrain.training.embedding_claims import (
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"
 LUCKY = 20 / 55  # share of samples up to which luck beats the ideal model, as others have seen
-ALONG: dict[str, Any] = {"over": "training_size"}
+ALONG: dict[str, Any] = {"along": "training_size"}
 
 
-@sentence(
-    "The accuracy that a representation predicts is the real one.",
-    source=PAPER + "section 3.1, Fig. 3c",
-    predicted=0,
-    allowed=lambda cell: (0, 1 / operation(cell.parameters).outcomes),
-    why="Samples that no parallelogram reaches are answered by chance: at most one in as many as there are labels is right.",
-    note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
-    **ALONG,
-)
 def predicted_accuracy(cell):
     end = ends(cell.simulation, cell.parameters)
     return by_size(abs(end["predicted_accuracy"] - end["accuracy"])).mean(0)
@@ -53,49 +44,11 @@ def above_ideal(cell, name, above=0.0):
 
 
 BOUND: dict[str, Any] = {
-    "predicted": 0,
-    "allowed": (0, SLACK),
+    "near": 0,
+    "inside": (0, SLACK),
     "why": "A bound; rounding of shares.",
     **ALONG,
 }
-
-
-@sentence(
-    "No network is more accurate than the ideal model.",
-    source=PAPER + "appendix E, eq. (17)",
-    **BOUND,
-)
-def ideal_accuracy(cell):
-    return above_ideal(cell, "accuracy")
-
-
-@sentence(
-    "No network has more parallelograms than the ideal model.",
-    source=PAPER + "appendix E, eq. (16)",
-    **BOUND,
-)
-def ideal_rqi(cell):
-    return above_ideal(cell, "rqi")
-
-
-@sentence(
-    "With more than 20 of 55 samples no network is more accurate than the ideal model.",
-    source=OURS,
-    corrects="ideal-accuracy",
-    **BOUND,
-)
-def ideal_accuracy_corrected(cell):
-    return above_ideal(cell, "accuracy", LUCKY)
-
-
-@sentence(
-    "With more than 20 of 55 samples no network has more parallelograms than the ideal model.",
-    source=OURS,
-    corrects="ideal-rqi",
-    **BOUND,
-)
-def ideal_rqi_corrected(cell):
-    return above_ideal(cell, "rqi", LUCKY)
 
 
 grows = better_with_size(PAPER + "Fig. 3b")
@@ -114,14 +67,6 @@ def four(cell, name):
 LATTICE: dict[str, Any] = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}
 
 
-@sentence(
-    "A representation has all parallelograms that follow from those it has: it is on the lattice.",
-    of=("slow", "fast"),
-    predicted=1,
-    allowed=MOST,
-    why="In most pairs of a slow and a fast run: two within delta imply a third only within twice that.",
-    **LATTICE,
-)
 def on_lattice(cell):
     if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
         return None
@@ -129,14 +74,6 @@ def on_lattice(cell):
     return np.logical_and.reduce(closed)
 
 
-@sentence(
-    "With every sample trained, networks still end in all five representations of four numbers.",
-    of=("slow", "fast"),
-    predicted=0,
-    allowed=(0, 0),
-    why="A count.",
-    **LATTICE,
-)
 def whole_lattice(cell):
     if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
         return None
@@ -144,28 +81,11 @@ def whole_lattice(cell):
     return Exact(5 - len(kinds), f"Representations not found, by {len(found[0][0])} seeds of each.")
 
 
-@sentence(
-    "A slow decoder makes better representations than a fast one.",
-    of=("slow", "fast"),
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="RQI of four numbers with all ten samples, slow minus ten times as fast, same start.",
-    **LATTICE,
-)
 def slow_is_better(cell):
     slow, fast = four(cell, "slow"), four(cell, "fast")
     return slow[0].mean(1) - fast[0].mean(1) if slow and fast else None
 
 
-@sentence(
-    "In the plane accuracy is above what the parallelograms predict.",
-    source=PAPER + "appendix D",
-    of="plane",
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    note="Mean over training sizes of real - predicted accuracy.",
-    **ALONG,
-)
 def too_restrictive(cell):
     if "plane" not in cell.variants:
         return None
@@ -173,14 +93,6 @@ def too_restrictive(cell):
     return by_size(end["accuracy"] - end["predicted_accuracy"]).mean(0)
 
 
-@sentence(
-    "In the plane validation accuracy goes with the parallelograms after the decoder rather than with those before it.",
-    source=PAPER + "appendix D; " + OURS,
-    of="plane",
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    **ALONG,
-)
 def after_decoder(cell):
     if "plane" not in cell.variants or swept_sizes(cell) is None:
         return None
@@ -202,15 +114,6 @@ def circles(cell):
     return at_end(cell.variants["circle"].isel(training_size=0))
 
 
-@sentence(
-    "Embeddings of addition modulo p lie on a circle.",
-    source=PAPER + "Fig. 2d",
-    predicted=1,
-    allowed=(0.8, 1),
-    why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
-    of="circle",
-    **ALONG,
-)
 def circle(cell):
     if (end := circles(cell)) is None:
         return None
@@ -218,3 +121,113 @@ def circle(cell):
     right = int((end["validation_accuracy"].values >= cell.parameters.accuracy_threshold).sum())
     note = f"Largest share of variance in one frequency; {right} of {len(place)} runs generalise."
     return PerSeed(shares(place).max(1), note)
+
+
+CLAIMS = [
+    grows,
+    claim(
+        "predicted-accuracy",
+        "The accuracy that a representation predicts is the real one.",
+        predicted_accuracy,
+        source=PAPER + "section 3.1, Fig. 3c",
+        near=0,
+        inside=lambda cell: (0, 1 / operation(cell.parameters).outcomes),
+        why="Samples that no parallelogram reaches are answered by chance: at most one in as many as there are labels is "
+        "right.",
+        note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
+        **ALONG,
+    ),
+    claim(
+        "ideal-accuracy",
+        "No network is more accurate than the ideal model.",
+        lambda c: above_ideal(c, "accuracy"),
+        source=PAPER + "appendix E, eq. (17)",
+        **BOUND,
+    ),
+    claim(
+        "ideal-rqi",
+        "No network has more parallelograms than the ideal model.",
+        lambda c: above_ideal(c, "rqi"),
+        source=PAPER + "appendix E, eq. (16)",
+        **BOUND,
+    ),
+    claim(
+        "ideal-accuracy.corrected",
+        "With more than 20 of 55 samples no network is more accurate than the ideal model.",
+        lambda c: above_ideal(c, "accuracy", LUCKY),
+        source=OURS,
+        corrects="ideal-accuracy",
+        **BOUND,
+    ),
+    claim(
+        "ideal-rqi.corrected",
+        "With more than 20 of 55 samples no network has more parallelograms than the ideal model.",
+        lambda c: above_ideal(c, "rqi", LUCKY),
+        source=OURS,
+        corrects="ideal-rqi",
+        **BOUND,
+    ),
+    claim(
+        "on-lattice",
+        "A representation has all parallelograms that follow from those it has: it is on the lattice.",
+        on_lattice,
+        of=("slow", "fast"),
+        near=1,
+        inside=MOST,
+        why="In most pairs of a slow and a fast run: two within delta imply a third only within twice that.",
+        **LATTICE,
+    ),
+    claim(
+        "whole-lattice",
+        "With every sample trained, networks still end in all five representations of four numbers.",
+        whole_lattice,
+        of=("slow", "fast"),
+        near=0,
+        inside=(0, 0),
+        why="A count.",
+        **LATTICE,
+    ),
+    claim(
+        "slow-is-better",
+        "A slow decoder makes better representations than a fast one.",
+        slow_is_better,
+        of=("slow", "fast"),
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="RQI of four numbers with all ten samples, slow minus ten times as fast, same start.",
+        **LATTICE,
+    ),
+    claim(
+        "too-restrictive",
+        "In the plane accuracy is above what the parallelograms predict.",
+        too_restrictive,
+        source=PAPER + "appendix D",
+        of="plane",
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        note="Mean over training sizes of real - predicted accuracy.",
+        **ALONG,
+    ),
+    claim(
+        "after-decoder",
+        "In the plane validation accuracy goes with the parallelograms after the decoder rather than with those "
+        "before it.",
+        after_decoder,
+        source=PAPER + "appendix D; " + OURS,
+        of="plane",
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        **ALONG,
+    ),
+    claim(
+        "circle",
+        "Embeddings of addition modulo p lie on a circle.",
+        circle,
+        source=PAPER + "Fig. 2d",
+        near=1,
+        inside=(0.8, 1),
+        why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
+        of="circle",
+        **ALONG,
+    ),
+]

@@ -1,11 +1,10 @@
 """What section 4.2 says of the race, and whether it is so."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.quantities.trajectory import at_end
 from foretrain.studies.pathway_race.study import handicap, part_factors, variants
@@ -20,7 +19,6 @@ from foretrain.training.routing import items_task
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
 OURS = "docs/studies/pathway-race.md"
-ours = partial(sentence, source=OURS)
 
 
 def _times(cell) -> np.ndarray:
@@ -31,19 +29,6 @@ def _times(cell) -> np.ndarray:
 def _slowest_gain(times) -> np.ndarray | np.float64:
     """Smallest ratio of the half-learning times of neighbouring P."""
     return (times[..., :-1] / times[..., 1:]).min(-1)
-
-
-@sentence(
-    "Networks that share more structure learn faster.",
-    source=PAPER + "Fig. 5b",
-    predicted=lambda cell: float(_slowest_gain(_foretold(cell, "half_learning_time"))),
-    allowed=(1, np.inf),
-    over=("paths",),
-    why='"Faster": a ratio above one, between any two neighbouring P.',
-    note="Half-learning time of mode 1 over that of the next larger P; the smallest of these ratios.",
-)
-def sharing_faster(cell):
-    return _slowest_gain(_times(cell)) if len(cell.values("paths")) > 1 else None
 
 
 def _foretold(cell, name) -> np.ndarray:
@@ -60,15 +45,6 @@ def _ends_within(cell, name) -> tuple[float, float]:
     return _ends(cell, name) / reach, _ends(cell, name) * reach
 
 
-@sentence(
-    "The speed-up by sharing is that of the reduction from equal starts.",
-    source=PAPER + "eqs. (16)-(17), Fig. 5b",
-    predicted=lambda cell: _ends(cell, "equal_start_half_time"),
-    allowed=lambda cell: _ends_within(cell, "equal_start_half_time"),
-    why="What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
-    "1/sqrt(N_h) averaged over the modules; two networks are compared.",
-    over="paths",
-)
 def speed_up(cell):
     p, paths = cell.parameters, cell.values("paths")
     if len(paths) == 1 or p.against_full_sharing or p.init_law == "decoupled":
@@ -84,15 +60,6 @@ def speed_up(cell):
     )
 
 
-speed_up_corrected = speed_up.corrected(
-    "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
-    source=OURS,
-    predicted=lambda cell: _ends(cell, "half_learning_time"),
-    allowed=lambda cell: _ends_within(cell, "half_learning_time"),
-    where=lambda cell: not cell.parameters.shared_encoders,
-)
-
-
 def _alone(p) -> bool:
     """Whether the modules race by themselves, from random weights with encoders of their own."""
     return p.init_law == "orthogonal" and not (p.shared_encoders or p.against_full_sharing)
@@ -104,14 +71,6 @@ def _half_time_within(cell) -> tuple[float, float]:
     return time * (1 - reach), time * (1 + reach + late)
 
 
-@ours(
-    "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
-    predicted=lambda cell: float(cell.theory["half_learning_time"].isel(mode=0)),
-    allowed=_half_time_within,
-    why="The limit of many hidden units leaves out overlaps of 1/sqrt(N_h), averaged over the modules; Euler's steps are late "
-    "by half of the growth in one of them.",
-    unit="step × learning rate",
-)
 def half_time(cell):
     if not _alone(cell.parameters):
         return None
@@ -125,16 +84,6 @@ def _late(cell) -> tuple[float, float]:
     return 1 - reach, 1 + late + reach
 
 
-@ours(
-    "Each network learns its first mode when its own initial weights say, nothing fitted.",
-    predicted=lambda cell: 1 + cell.parameters.step_fraction / 2,
-    allowed=_late,
-    why="Euler's steps are late by half of the growth in one where it is exponential, by all of it towards a pole. What "
-    "the means of a module's domains leave out is sigma^3 of a strength, and the square of what moves its routes "
-    "apart.",
-    note="Measured half-learning time of mode 1 over that of the reduction from the start's own overlaps.",
-    where=lambda cell: cell.parameters.dynamics == "flow",
-)
 def half_time_of_start(cell):
     if not _alone(cell.parameters):
         return None
@@ -144,16 +93,6 @@ def half_time_of_start(cell):
     return PerSeed(measured / foretold, f"Measured times themselves vary by {spread:.1%} (SD).")
 
 
-@sentence(
-    "From decoupled weights, descent of the modular network is Euler of the reduction, step by step.",
-    source=PAPER + "eqs. (16)-(17)",
-    predicted=0,
-    allowed=(0, 1e-12),
-    of="decoupled",
-    why="Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.",
-    note="Largest deviation of mode strengths, those of a handicapped full sharing beside them included, over all steps, "
-    "relative to the largest strength.",
-)
 def decoupled(cell):
     run = cell.variants["decoupled"].isel(seed=0)
     overrides = {k: v for k, v in variants(cell.parameters)["decoupled"].items() if k != "seeds"}
@@ -184,17 +123,12 @@ def _ratio(cell, data, shared):
 
 RATIO = {
     "source": PAPER + "eqs. (16)-(17)",
-    "predicted": 1,
+    "near": 1,
     "why": "A limit of long growth: the start leaves sigma^2/B1^2 of it, and two strengths enter.",
     "at_end": True,
 }
 
 
-@sentence(
-    "The hidden strength B2 tends to P^(1/4) times B1.",
-    allowed=lambda cell: _ratio_within(cell, False),
-    **RATIO,
-)
 def ratio(cell):
     return None if cell.parameters.shared_encoders else _ratio(cell, cell.simulation, False)
 
@@ -206,15 +140,6 @@ def _limit_within(cell) -> tuple[float, float]:
     return 1 - reach, 1 + reach
 
 
-@ours(
-    "Of modes of two sizes, for which one start is small in different measure, B2/B1 comes to P^(1/4) in the limit.",
-    allowed=_limit_within,
-    why="The start leaves a share of (sigma/B2)^2 of the ratio, which two modes extrapolate to zero; their own overlaps, "
-    "up to two of either side for both, and the next order, (sigma/B2)^3, remain.",
-    note="Ratio of modes 1 and 3 over the limit, extrapolated along (S/D)^(-2/3).",
-    predicted=1,
-    at_end=True,
-)
 def ratio_limit(cell):
     p, data = cell.parameters, items_task(cell.parameters.level_weights)
     if not _alone(p):
@@ -225,16 +150,6 @@ def ratio_limit(cell):
     first, third = (ratio[:, mode] / _root(cell, False) for mode in (0, 2))
     words = f"At the two sizes it is {first.mean():.5f} and {third.mean():.5f}."
     return PerSeed((large * first - small * third) / (large - small), words)
-
-
-@sentence(
-    "With shared encoders the hidden strength B2 tends to (P/M)^(1/2) times B1.",
-    allowed=lambda cell: _ratio_within(cell, True),
-    of="shared-encoders",
-    **RATIO,
-)
-def ratio_shared_encoders(cell):
-    return _ratio(cell, cell.variants["shared-encoders"], True)
 
 
 def _share(data) -> np.ndarray:
@@ -249,31 +164,11 @@ SHARE = {
 }
 
 
-@sentence(
-    "In one network with both, the most shared pathway dominates the race.",
-    source=PAPER + "Fig. 5b",
-    predicted=lambda cell: float(cell.theory["full_sharing_share"].mean()),
-    allowed=(0.95, np.inf),
-    why='"Dominate": nineteen parts in twenty of the learned map.',
-    of="mixed",
-    **SHARE,
-)
 def full_sharing_wins(cell):
     p = cell.parameters
     if not _alone(p) or p.paths == p.domains**2 or p.full_sharing_scale != 1:
         return None
     return _share(cell.variants["mixed"]).mean(1)
-
-
-@ours(
-    "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
-    allowed=(-0.05, 0.05),
-    why="To win: nineteen parts in twenty of the learned map. How much is left to the loser, other sentences say.",
-    of="handicapped",
-    **SHARE,
-)
-def head_start(cell):
-    return _share(cell.variants["handicapped"]).mean(1) if _alone(cell.parameters) else None
 
 
 def _loser(cell, variant, name) -> PerSeed:
@@ -286,34 +181,18 @@ def _loser(cell, variant, name) -> PerSeed:
 
 LOSER = {
     "source": OURS,
-    "predicted": 1,
+    "near": 1,
     "why": "The loser stops where the winner's pole ends the race. Overlaps of 1/sqrt(N_h), averaged over the modules of a "
     "scheme, move that pole and the start of the loser, which is far from its own pole and follows.",
     "at_end": True,
 }
 
 
-@sentence(
-    "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
-    allowed=lambda cell: loser_within(cell.parameters, cell.parameters.full_sharing_scale),
-    of="mixed",
-    **LOSER,
-)
 def loser_mixed(cell):
     p = cell.parameters
     if not _alone(p) or p.paths == p.domains**2:
         return None
     return _loser(cell, "mixed", "full_sharing_share")
-
-
-@sentence(
-    "What a handicapped full sharing has learned by then is what the closed form says, nothing fitted.",
-    allowed=lambda cell: loser_within(cell.parameters, handicap(cell.parameters)),
-    of="handicapped",
-    **LOSER,
-)
-def loser_handicapped(cell):
-    return _loser(cell, "handicapped", "handicapped_share") if _alone(cell.parameters) else None
 
 
 def _loser_of_start(cell, variant) -> PerSeed:
@@ -329,7 +208,7 @@ def _loser_of_start(cell, variant) -> PerSeed:
 
 OF_START = {
     "source": OURS,
-    "predicted": 1,
+    "near": 1,
     "why": "The loser stops where the winner's pole ends the race, and the overlaps of both are known. Finite steps make "
     "the pole late by at most the growth in one of them; what domains do not share is a head start of its size.",
     "where": lambda cell: cell.parameters.dynamics == "flow",
@@ -337,14 +216,6 @@ OF_START = {
 }
 
 
-@sentence(
-    "What the losing scheme has learned by then is what each network's own initial weights say, nothing fitted.",
-    allowed=lambda cell: loser_within(
-        cell.parameters, cell.parameters.full_sharing_scale, known_start=True
-    ),
-    of="mixed",
-    **OF_START,
-)
 def loser_mixed_of_start(cell):
     p = cell.parameters
     if not _alone(p) or p.paths == p.domains**2 or p.full_sharing_scale != 1:
@@ -352,11 +223,159 @@ def loser_mixed_of_start(cell):
     return _loser_of_start(cell, "mixed")
 
 
-@sentence(
-    "What a handicapped full sharing has learned by then is what each network's own initial weights say, nothing fitted.",
-    allowed=lambda cell: loser_within(cell.parameters, handicap(cell.parameters), known_start=True),
-    of="handicapped",
-    **OF_START,
+_speed_up = claim(
+    "speed-up",
+    "The speed-up by sharing is that of the reduction from equal starts.",
+    speed_up,
+    source=PAPER + "eqs. (16)-(17), Fig. 5b",
+    near=lambda cell: _ends(cell, "equal_start_half_time"),
+    inside=lambda cell: _ends_within(cell, "equal_start_half_time"),
+    why="What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
+    "1/sqrt(N_h) averaged over the modules; two networks are compared.",
+    along="paths",
 )
-def loser_handicapped_of_start(cell):
-    return _loser_of_start(cell, "handicapped") if _alone(cell.parameters) else None
+
+
+CLAIMS = [
+    claim(
+        "sharing-faster",
+        "Networks that share more structure learn faster.",
+        lambda c: _slowest_gain(_times(c)) if len(c.values("paths")) > 1 else None,
+        source=PAPER + "Fig. 5b",
+        near=lambda cell: float(_slowest_gain(_foretold(cell, "half_learning_time"))),
+        inside=(1, np.inf),
+        along=("paths",),
+        why='"Faster": a ratio above one, between any two neighbouring P.',
+        note="Half-learning time of mode 1 over that of the next larger P; the smallest of these ratios.",
+    ),
+    _speed_up,
+    _speed_up.corrected(
+        "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
+        source=OURS,
+        near=lambda cell: _ends(cell, "half_learning_time"),
+        inside=lambda cell: _ends_within(cell, "half_learning_time"),
+        where=lambda cell: not cell.parameters.shared_encoders,
+    ),
+    claim(
+        "half-time",
+        "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
+        half_time,
+        source=OURS,
+        near=lambda cell: float(cell.theory["half_learning_time"].isel(mode=0)),
+        inside=_half_time_within,
+        why="The limit of many hidden units leaves out overlaps of 1/sqrt(N_h), averaged over the modules; Euler's steps "
+        "are late by half of the growth in one of them.",
+        unit="step × learning rate",
+    ),
+    claim(
+        "half-time-of-start",
+        "Each network learns its first mode when its own initial weights say, nothing fitted.",
+        half_time_of_start,
+        source=OURS,
+        near=lambda cell: 1 + cell.parameters.step_fraction / 2,
+        inside=_late,
+        why="Euler's steps are late by half of the growth in one where it is exponential, by all of it towards a pole. "
+        "What the means of a module's domains leave out is sigma^3 of a strength, and the square of what moves its "
+        "routes apart.",
+        note="Measured half-learning time of mode 1 over that of the reduction from the start's own overlaps.",
+        where=lambda cell: cell.parameters.dynamics == "flow",
+    ),
+    claim(
+        "decoupled",
+        "From decoupled weights, descent of the modular network is Euler of the reduction, step by step.",
+        decoupled,
+        source=PAPER + "eqs. (16)-(17)",
+        near=0,
+        inside=(0, 1e-12),
+        of="decoupled",
+        why="Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.",
+        note="Largest deviation of mode strengths, those of a handicapped full sharing beside them included, over all "
+        "steps, relative to the largest strength.",
+    ),
+    claim(
+        "ratio",
+        "The hidden strength B2 tends to P^(1/4) times B1.",
+        ratio,
+        inside=lambda cell: _ratio_within(cell, False),
+        **RATIO,
+    ),
+    claim(
+        "ratio-limit",
+        "Of modes of two sizes, for which one start is small in different measure, B2/B1 comes to P^(1/4) in the "
+        "limit.",
+        ratio_limit,
+        source=OURS,
+        inside=_limit_within,
+        why="The start leaves a share of (sigma/B2)^2 of the ratio, which two modes extrapolate to zero; their own "
+        "overlaps, up to two of either side for both, and the next order, (sigma/B2)^3, remain.",
+        note="Ratio of modes 1 and 3 over the limit, extrapolated along (S/D)^(-2/3).",
+        near=1,
+        at_end=True,
+    ),
+    claim(
+        "ratio-shared-encoders",
+        "With shared encoders the hidden strength B2 tends to (P/M)^(1/2) times B1.",
+        lambda c: _ratio(c, c["shared-encoders"], True),
+        inside=lambda cell: _ratio_within(cell, True),
+        of="shared-encoders",
+        **RATIO,
+    ),
+    claim(
+        "full-sharing-wins",
+        "In one network with both, the most shared pathway dominates the race.",
+        full_sharing_wins,
+        source=PAPER + "Fig. 5b",
+        near=lambda cell: float(cell.theory["full_sharing_share"].mean()),
+        inside=(0.95, np.inf),
+        why='"Dominate": nineteen parts in twenty of the learned map.',
+        of="mixed",
+        **SHARE,
+    ),
+    claim(
+        "head-start",
+        "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
+        lambda c: _share(c["handicapped"]).mean(1) if _alone(c.p) else None,
+        source=OURS,
+        inside=(-0.05, 0.05),
+        why="To win: nineteen parts in twenty of the learned map. How much is left to the loser, other sentences say.",
+        of="handicapped",
+        **SHARE,
+    ),
+    claim(
+        "loser-mixed",
+        "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
+        loser_mixed,
+        inside=lambda cell: loser_within(cell.parameters, cell.parameters.full_sharing_scale),
+        of="mixed",
+        **LOSER,
+    ),
+    claim(
+        "loser-handicapped",
+        "What a handicapped full sharing has learned by then is what the closed form says, nothing fitted.",
+        lambda c: _loser(c, "handicapped", "handicapped_share") if _alone(c.p) else None,
+        inside=lambda cell: loser_within(cell.parameters, handicap(cell.parameters)),
+        of="handicapped",
+        **LOSER,
+    ),
+    claim(
+        "loser-mixed-of-start",
+        "What the losing scheme has learned by then is what each network's own initial weights say, nothing fitted.",
+        loser_mixed_of_start,
+        inside=lambda cell: loser_within(
+            cell.parameters, cell.parameters.full_sharing_scale, known_start=True
+        ),
+        of="mixed",
+        **OF_START,
+    ),
+    claim(
+        "loser-handicapped-of-start",
+        "What a handicapped full sharing has learned by then is what each network's own initial weights say, nothing "
+        "fitted.",
+        lambda c: _loser_of_start(c, "handicapped") if _alone(c.p) else None,
+        inside=lambda cell: loser_within(
+            cell.parameters, handicap(cell.parameters), known_start=True
+        ),
+        of="handicapped",
+        **OF_START,
+    ),
+]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import ALWAYS, MOST, NEGATIVE, POSITIVE
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.tasks.groups import permutation_matrices
@@ -22,7 +22,7 @@ from foretrain.training.embedding_claims import (
 
 PAPER = "Liu et al. (2022), appendix H, "
 OURS = "docs/studies/permutation-group.md"
-ALONG: dict[str, Any] = {"over": "training_size"}
+ALONG: dict[str, Any] = {"along": "training_size"}
 
 
 def fraction_from(cell, good):
@@ -34,29 +34,12 @@ def fraction_from(cell, good):
     return shares[last_bad + 1]
 
 
-@sentence(
-    "The accuracy that parallelograms predict is a lower bound of the real one.",
-    source=PAPER + "Fig. 18",
-    predicted=1,
-    allowed=ALWAYS,
-    why="In all runs but one of ten.",
-    note="Share of training sizes at which a run is at least as accurate as predicted.",
-    **ALONG,
-)
 def lower_bound(cell):
     end = ends(cell.simulation, cell.parameters)
     gap = by_size(end["accuracy"] - end["predicted_accuracy"])
     return PerSeed((gap >= -SLACK).mean(0), f"Mean of real less predicted: {gap.mean():.3f}.")
 
 
-@sentence(
-    "No network has more parallelograms than can be deduced from its training set.",
-    source=PAPER + "generalised parallelograms",
-    predicted=0,
-    allowed=(0, SLACK),
-    why="A bound; rounding of shares.",
-    **ALONG,
-)
 def deduced_only(cell):
     end = ends(cell.simulation, cell.parameters)
     gap = by_size(end["rqi"] - end["ideal_rqi"])
@@ -67,15 +50,6 @@ def deduced_only(cell):
 grows = better_with_size(PAPER + "Fig. 17")
 
 
-@sentence(
-    "More samples make the representation sooner.",
-    source=PAPER + "Fig. 17",
-    predicted=-1,
-    allowed=NEGATIVE,
-    why="A difference that the seeds establish.",
-    note="Rank correlation of the step to the RQI with the training size; never is last.",
-    **ALONG,
-)
 def sooner(cell):
     if (sizes := swept_sizes(cell)) is None:
         return None
@@ -97,20 +71,14 @@ def about_deduction(cell):
 
 
 TRANSITION: dict[str, Any] = {
-    "predicted": deduction,
-    "allowed": about_deduction,
+    "near": deduction,
+    "inside": about_deduction,
     "why": "An eighth: between a tenth and nine tenths of training sets it takes a ninth more; sizes are a twelfth apart.",
     "statistic": "median",
     **ALONG,
 }
 
 
-@sentence(
-    "The representation is learned from the share of samples on from which all can be deduced.",
-    source=PAPER + "Fig. 17",
-    note="Share from which on a run reaches the RQI; never is infinity.",
-    **TRANSITION,
-)
 def transition(cell):
     if swept_sizes(cell) is None or np.isnan(deduction(cell)):
         return None
@@ -118,13 +86,6 @@ def transition(cell):
     return _finite(fraction_from(cell, ~np.isnan(steps)))
 
 
-@sentence(
-    "Networks generalise from the share of samples on from which all can be deduced.",
-    source=OURS,
-    corrects="transition",
-    note="Share from which on a run reaches the accuracy on validation samples; never is infinity.",
-    **TRANSITION,
-)
 def transition_corrected(cell):
     if swept_sizes(cell) is None or np.isnan(deduction(cell)):
         return None
@@ -137,13 +98,6 @@ def _finite(shares):
     return np.where(np.isinf(shares), 2.0, shares)
 
 
-@sentence(
-    "Validation accuracy goes with the parallelograms after the decoder rather than with those of the matrices.",
-    source=OURS,
-    allowed=POSITIVE,
-    why="A difference that the seeds establish.",
-    **ALONG,
-)
 def after_decoder(cell):
     if swept_sizes(cell) is None:
         return None
@@ -180,22 +134,11 @@ def in_plane(cell, measure):
 
 
 IN_PLANE: dict[str, Any] = {
-    "predicted": 1,
-    "allowed": MOST,
+    "near": 1,
+    "inside": MOST,
     "among": "seeds that learn the representation at some size",
     **ALONG,
 }
-
-
-@sentence(
-    "In the first two principal components the six permutations are the corners of a convex hexagon.",
-    source=PAPER + "Fig. 16",
-    why="In most runs; six random points of the plane do so in fewer than one run of ten.",
-    note="Share of the learned representations in which they are.",
-    **IN_PLANE,
-)
-def hexagon(cell):
-    return in_plane(cell, convex)
 
 
 def alternate(points) -> bool:
@@ -206,13 +149,83 @@ def alternate(points) -> bool:
     return bool((around != np.roll(around, 1)).all())
 
 
-@sentence(
-    "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
-    source="docs/theory/grokking.md: matrices of S_3 are two triangles, of rotations and of reflections",
-    corrects="hexagon",
-    why="In most runs; random orders do so in one of ten.",
-    note="Share of the learned representations in which they do.",
-    **IN_PLANE,
-)
-def hexagon_corrected(cell):
-    return in_plane(cell, alternate)
+CLAIMS = [
+    grows,
+    claim(
+        "lower-bound",
+        "The accuracy that parallelograms predict is a lower bound of the real one.",
+        lower_bound,
+        source=PAPER + "Fig. 18",
+        near=1,
+        inside=ALWAYS,
+        why="In all runs but one of ten.",
+        note="Share of training sizes at which a run is at least as accurate as predicted.",
+        **ALONG,
+    ),
+    claim(
+        "deduced-only",
+        "No network has more parallelograms than can be deduced from its training set.",
+        deduced_only,
+        source=PAPER + "generalised parallelograms",
+        near=0,
+        inside=(0, SLACK),
+        why="A bound; rounding of shares.",
+        **ALONG,
+    ),
+    claim(
+        "sooner",
+        "More samples make the representation sooner.",
+        sooner,
+        source=PAPER + "Fig. 17",
+        near=-1,
+        inside=NEGATIVE,
+        why="A difference that the seeds establish.",
+        note="Rank correlation of the step to the RQI with the training size; never is last.",
+        **ALONG,
+    ),
+    claim(
+        "transition",
+        "The representation is learned from the share of samples on from which all can be deduced.",
+        transition,
+        source=PAPER + "Fig. 17",
+        note="Share from which on a run reaches the RQI; never is infinity.",
+        **TRANSITION,
+    ),
+    claim(
+        "transition.corrected",
+        "Networks generalise from the share of samples on from which all can be deduced.",
+        transition_corrected,
+        source=OURS,
+        corrects="transition",
+        note="Share from which on a run reaches the accuracy on validation samples; never is infinity.",
+        **TRANSITION,
+    ),
+    claim(
+        "after-decoder",
+        "Validation accuracy goes with the parallelograms after the decoder rather than with those of the matrices.",
+        after_decoder,
+        source=OURS,
+        inside=POSITIVE,
+        why="A difference that the seeds establish.",
+        **ALONG,
+    ),
+    claim(
+        "hexagon",
+        "In the first two principal components the six permutations are the corners of a convex hexagon.",
+        lambda c: in_plane(c, convex),
+        source=PAPER + "Fig. 16",
+        why="In most runs; six random points of the plane do so in fewer than one run of ten.",
+        note="Share of the learned representations in which they are.",
+        **IN_PLANE,
+    ),
+    claim(
+        "hexagon.corrected",
+        "Around the middle of the first two principal components even and odd permutations take turns, convex or not.",
+        lambda c: in_plane(c, alternate),
+        source="docs/theory/grokking.md: matrices of S_3 are two triangles, of rotations and of reflections",
+        corrects="hexagon",
+        why="In most runs; random orders do so in one of ten.",
+        note="Share of the learned representations in which they do.",
+        **IN_PLANE,
+    ),
+]

@@ -1,7 +1,6 @@
 """What the thread says of rank one, and whether it is so. The reason of every interval stands beside it."""
 
 import math
-from functools import partial
 
 import numpy as np
 import xarray as xr
@@ -10,43 +9,21 @@ from foretrain.quantities.allowed import around
 from foretrain.quantities.curve_deviation import largest_deviation
 from foretrain.quantities.plateaus import plateau_lengths
 from foretrain.quantities.trajectory import at_end, furthest, half_gone
-from foretrain.study import Exact, sentence
+from foretrain.study import Exact, claim
 from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
 from foretrain.theory.rank_one_plateau import early_solution, plateau, typical_start
 from foretrain.training.factorization import THREAD
 
 OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
-@ours(
-    "Training 2n parameters by descent is descent of four numbers, step for step, with weight decay or without.",
-    predicted=0,
-    allowed=lambda cell: (0, 1e-12 if cell.parameters.precision == "float64" else 1e-4),
-    why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
-    over=GRID,
-    note="Largest deviation of loss, overlaps, irrelevant parts, signal and decay, all runs of the grid.",
-)
 def four_numbers(cell):
     names = ("loss", *FIELDS, "signal", "decay")
     worst = max(largest_deviation(cell.simulation[name], cell.theory[name]) for name in names)
     return Exact(worst, seeds=cell.simulation["loss"].isel(step=0).size)
 
 
-@ours(
-    "Descent changes |x|^2 - |y|^2 by no more than the learning rate times the fall of the loss.",
-    predicted=0,
-    allowed=lambda cell: (
-        0,
-        1 + 5 * cell.parameters.learning_rate * max(1, cell.values("init_scale")[-1] ** 2),
-    ),
-    why="A step changes it by eta^2 (|g_x|^2 - |g_y|^2) and lowers the loss by eta (|g_x|^2 + |g_y|^2), less eta/2 times the "
-    "curvature along it, which is below 6 s + 2 for squared lengths s: at most the ratio 1 + 4 eta s, and s is about 1, or "
-    "sigma^2 where that is more.",
-    over=GRID,
-    note="Largest drift over learning rate × fall of the loss; the flow conserves it exactly.",
-)
 def imbalance(cell):
     data = _runs(cell, lambda decay: decay == 0)
     if data is None:
@@ -76,19 +53,14 @@ def _near_one(cell) -> tuple[float, float]:
 
 
 END = {
-    "predicted": 1,
-    "allowed": _near_one,
+    "near": 1,
+    "inside": _near_one,
     "why": "One in a thousand, and e^(-(4 - 2 lambda) t) for the time t that is left after the last plateau of the flow.",
-    "over": GRID,
+    "along": GRID,
     "at_end": True,
 }
 
 
-@ours(
-    "Training ends at alpha beta = 1 - lambda/2.",
-    note="alpha beta at the end over 1 - lambda/2: of all cells that which is furthest from 1.",
-    **END,
-)
 def fixed_point(cell):
     data = _runs(cell, lambda decay: decay < 2)
     if data is None:
@@ -97,36 +69,16 @@ def fixed_point(cell):
     return furthest(ends / (1 - data["weight_decay"] / 2))
 
 
-@theirs(
-    "In the end the decay balances the signal.",
-    note="Length of the signal over that of the decay, of all cells that which is furthest from 1.",
-    **END,
-)
 def decay_balances(cell):
     data = _runs(cell, lambda decay: decay == 0)
     return data and furthest(at_end(data["signal"] / data["decay"]))
 
 
-@theirs(
-    "With weight decay the converged solution does not minimise the original loss.",
-    predicted=1,
-    allowed=(0.99, 1.01),
-    why="Within a percent of the fixed point's loss, which is not zero.",
-    over=GRID,
-    at_end=True,
-    note="Loss |C - Z|^2 at the end over lambda^2 / 4, of all cells that which is furthest from 1.",
-)
 def weight_decay_end(cell):
     data = _runs(cell, lambda decay: 0 < decay < 2)
     return data and furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
 
 
-@theirs(
-    "At the start the irrelevant components rapidly decay, while the correct component slowly grows.",
-    allowed=(-math.inf, 0.1),
-    why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
-    note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
-)
 def irrelevant_decays(cell):
     if cell.parameters.weight_decay > 0:
         return None
@@ -147,8 +99,8 @@ def _closed_form(cell) -> tuple[float, float]:
 
 
 CLOSED_FORM = {
-    "predicted": 1,
-    "allowed": _closed_form,
+    "near": 1,
+    "inside": _closed_form,
     "why": "The closed form drops the squared overlaps beside 1, at the start sigma^2/n each; descent grows by a factor "
     "1 - eta slower than the flow, for about a unit of time; 2% for squared overlaps that have grown.",
     "statistic": "median",
@@ -156,24 +108,12 @@ CLOSED_FORM = {
 HALFWAY = "halfway to the plateau's end, measured over predicted, median over seeds."
 
 
-@ours(
-    "On the plateau irrelevant parts fall as the closed form says: like 1/t, and only once 4 sigma^2 t > 1.",
-    corrects="irrelevant-decays",
-    note=f"Irrelevant squared length {HALFWAY}",
-    **CLOSED_FORM,
-)
 def irrelevant_follow(cell):
     data = cell.simulation
     measured = (data["irrelevant_x"] + data["irrelevant_y"]).transpose("seed", "step").values
     return _halfway(cell, measured, lambda early: early.irrelevant_x + early.irrelevant_y)
 
 
-@theirs(
-    "At the start the decay is larger than the signal.",
-    allowed=(0, 1),
-    why="The sentence is an inequality.",
-    note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part halves.",
-)
 def decay_dominates(cell):
     if cell.parameters.weight_decay > 0:
         return None
@@ -184,12 +124,6 @@ def decay_dominates(cell):
     return np.exp(logs)
 
 
-@ours(
-    "On the plateau the signal outgrows the decay as the closed form says.",
-    corrects="decay-dominates",
-    note=f"Signal over decay {HALFWAY} At the start it is about 1 to sigma^2 sqrt(n).",
-    **CLOSED_FORM,
-)
 def signal_outgrows(cell):
     def ratio(early):
         terms = gradient_terms(early)
@@ -227,28 +161,11 @@ def _flow_length(cell) -> tuple[float, float]:
     return around(_slower(p), p.learning_rate + 2 * (p.observe_every * p.learning_rate) ** 2)
 
 
-@ours(
-    "The plateau lasts as long as the flow of the reduction says, and descent a little longer.",
-    predicted=lambda cell: _slower(cell.parameters),
-    allowed=_flow_length,
-    why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again for the "
-    "time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of a quarter or more.",
-    over=("init_scale", "dimension"),
-    id="plateau-length",
-    statistic="median",
-    note=f"{LENGTH}: of all cells that which is furthest from what is predicted, median over seeds.",
-)
 def flow_length(cell):
     ratio = _lengths(cell.simulation) / cell.theory["plateau_length"]
     return None if ratio.isnull().all() else furthest(ratio, _slower(cell.parameters))
 
 
-@ours(
-    "The plateau lasts as long as the closed form says, with weight decay and without.",
-    over=("weight_decay",),
-    note=f"{LENGTH}: of all decays that which is furthest from 1, median over seeds.",
-    **CLOSED_FORM,
-)
 def plateau_estimate(cell):
     ratio = _lengths(cell.simulation) / cell.theory["plateau_estimate"]
     ratio = ratio.sel(weight_decay=cell.theory["plateau_estimate"].notnull().any("seed"))
@@ -269,26 +186,11 @@ def _with_decay(cell, function) -> xr.DataArray | None:
     return found.isel(weight_decay=slice(1, None)) / found.isel(weight_decay=0, drop=True)
 
 
-@theirs(
-    "Weight decay accelerates the initial decay.",
-    allowed=(0, 1 - 1e-9),
-    why="'Accelerates': any factor below one.",
-    over=GRID,
-    note="Time in which half of the irrelevant squared length goes, with over without decay, paired by seed: the largest of "
-    "all cells.",
-)
 def weight_decay_early(cell):
     ratio = _with_decay(cell, _halved)
     return None if ratio is None else ratio.max(GRID, skipna=False).values
 
 
-@theirs(
-    "Weight decay extends the exponential phase.",
-    allowed=(1 + 1e-9, math.inf),
-    why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",
-    over=GRID,
-    note="Length of the plateau, with over without decay, paired by seed: the smallest of all cells.",
-)
 def weight_decay_longer(cell):
     ratio = _with_decay(cell, _lengths)
     return None if ratio is None else ratio.min(GRID, skipna=False).values
@@ -306,9 +208,9 @@ def _around(field, slack):
     """The interval of that half-width about what the typical starts say."""
     return {
         "source": OURS,
-        "predicted": lambda cell: _typical(cell, field),
-        "allowed": lambda cell: around(_typical(cell, field), slack(cell.parameters)),
-        "over": (field,),
+        "near": lambda cell: _typical(cell, field),
+        "inside": lambda cell: around(_typical(cell, field), slack(cell.parameters)),
+        "along": (field,),
         "unit": "step × learning rate",
         "note": f"Length at the largest {field} minus that at the smallest.",
     }
@@ -322,22 +224,158 @@ def _gained(cell, field, factor) -> np.ndarray | None:
     return (lengths.isel({field: -1}) - lengths.isel({field: 0})).values
 
 
-@sentence(
-    "The plateau lengthens with n as the typical start says.",
-    why="Starts of two sizes are independent draws, and a plateau varies over starts by .56 whatever n: two hundred of them "
-    "settle the difference to ±.11.",
-    **_around("dimension", lambda p: 0.2),
-)
-def plateau_dimension(cell):
-    return _gained(cell, "dimension", 100)
-
-
-@sentence(
-    "The plateau lengthens with smaller starts as the typical start says.",
-    why="Starts of two scales are the same draw; but the typical start is balanced and its overlaps are small. At scale one "
-    "an imbalance c, of mean square 4/n, adds (2 c T)^2 / 6 to log D, of which a quarter goes to the length: 1.0/n, found "
-    "with 600 other starts of n = 10, and overlaps that are large at once another .6/n.",
-    **_around("init_scale", lambda p: 0.1 + 1.6 / p.dimension),
-)
-def plateau_init_scale(cell):
-    return _gained(cell, "init_scale", 9)
+CLAIMS = [
+    claim(
+        "four-numbers",
+        "Training 2n parameters by descent is descent of four numbers, step for step, with weight decay or without.",
+        four_numbers,
+        source=OURS,
+        near=0,
+        inside=lambda cell: (0, 1e-12 if cell.parameters.precision == "float64" else 1e-4),
+        why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
+        along=GRID,
+        note="Largest deviation of loss, overlaps, irrelevant parts, signal and decay, all runs of the grid.",
+    ),
+    claim(
+        "imbalance",
+        "Descent changes |x|^2 - |y|^2 by no more than the learning rate times the fall of the loss.",
+        imbalance,
+        source=OURS,
+        near=0,
+        inside=lambda cell: (
+            0,
+            1 + 5 * cell.parameters.learning_rate * max(1, cell.values("init_scale")[-1] ** 2),
+        ),
+        why="A step changes it by eta^2 (|g_x|^2 - |g_y|^2) and lowers the loss by eta (|g_x|^2 + |g_y|^2), less eta/2 "
+        "times the curvature along it, which is below 6 s + 2 for squared lengths s: at most the ratio 1 + 4 eta s, "
+        "and s is about 1, or sigma^2 where that is more.",
+        along=GRID,
+        note="Largest drift over learning rate × fall of the loss; the flow conserves it exactly.",
+    ),
+    claim(
+        "fixed-point",
+        "Training ends at alpha beta = 1 - lambda/2.",
+        fixed_point,
+        source=OURS,
+        note="alpha beta at the end over 1 - lambda/2: of all cells that which is furthest from 1.",
+        **END,
+    ),
+    claim(
+        "decay-balances",
+        "In the end the decay balances the signal.",
+        decay_balances,
+        source=THREAD,
+        note="Length of the signal over that of the decay, of all cells that which is furthest from 1.",
+        **END,
+    ),
+    claim(
+        "weight-decay-end",
+        "With weight decay the converged solution does not minimise the original loss.",
+        weight_decay_end,
+        source=THREAD,
+        near=1,
+        inside=(0.99, 1.01),
+        why="Within a percent of the fixed point's loss, which is not zero.",
+        along=GRID,
+        at_end=True,
+        note="Loss |C - Z|^2 at the end over lambda^2 / 4, of all cells that which is furthest from 1.",
+    ),
+    claim(
+        "irrelevant-decays",
+        "At the start the irrelevant components rapidly decay, while the correct component slowly grows.",
+        irrelevant_decays,
+        source=THREAD,
+        inside=(-math.inf, 0.1),
+        why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
+        note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
+    ),
+    claim(
+        "irrelevant-decays.corrected",
+        "On the plateau irrelevant parts fall as the closed form says: like 1/t, and only once 4 sigma^2 t > 1.",
+        irrelevant_follow,
+        source=OURS,
+        corrects="irrelevant-decays",
+        note=f"Irrelevant squared length {HALFWAY}",
+        **CLOSED_FORM,
+    ),
+    claim(
+        "decay-dominates",
+        "At the start the decay is larger than the signal.",
+        decay_dominates,
+        source=THREAD,
+        inside=(0, 1),
+        why="The sentence is an inequality.",
+        note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part "
+        "halves.",
+    ),
+    claim(
+        "decay-dominates.corrected",
+        "On the plateau the signal outgrows the decay as the closed form says.",
+        signal_outgrows,
+        source=OURS,
+        corrects="decay-dominates",
+        note=f"Signal over decay {HALFWAY} At the start it is about 1 to sigma^2 sqrt(n).",
+        **CLOSED_FORM,
+    ),
+    claim(
+        "plateau-length",
+        "The plateau lasts as long as the flow of the reduction says, and descent a little longer.",
+        flow_length,
+        source=OURS,
+        near=lambda cell: _slower(cell.parameters),
+        inside=_flow_length,
+        why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again "
+        "for the time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of "
+        "a quarter or more.",
+        along=("init_scale", "dimension"),
+        statistic="median",
+        note=f"{LENGTH}: of all cells that which is furthest from what is predicted, median over seeds.",
+    ),
+    claim(
+        "plateau-estimate",
+        "The plateau lasts as long as the closed form says, with weight decay and without.",
+        plateau_estimate,
+        source=OURS,
+        along=("weight_decay",),
+        note=f"{LENGTH}: of all decays that which is furthest from 1, median over seeds.",
+        **CLOSED_FORM,
+    ),
+    claim(
+        "weight-decay-early",
+        "Weight decay accelerates the initial decay.",
+        weight_decay_early,
+        source=THREAD,
+        inside=(0, 1 - 1e-9),
+        why="'Accelerates': any factor below one.",
+        along=GRID,
+        note="Time in which half of the irrelevant squared length goes, with over without decay, paired by seed: the "
+        "largest of all cells.",
+    ),
+    claim(
+        "weight-decay-longer",
+        "Weight decay extends the exponential phase.",
+        weight_decay_longer,
+        source=THREAD,
+        inside=(1 + 1e-9, math.inf),
+        why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",
+        along=GRID,
+        note="Length of the plateau, with over without decay, paired by seed: the smallest of all cells.",
+    ),
+    claim(
+        "plateau-dimension",
+        "The plateau lengthens with n as the typical start says.",
+        lambda c: _gained(c, "dimension", 100),
+        why="Starts of two sizes are independent draws, and a plateau varies over starts by .56 whatever n: two hundred "
+        "of them settle the difference to ±.11.",
+        **_around("dimension", lambda p: 0.2),
+    ),
+    claim(
+        "plateau-init-scale",
+        "The plateau lengthens with smaller starts as the typical start says.",
+        lambda c: _gained(c, "init_scale", 9),
+        why="Starts of two scales are the same draw; but the typical start is balanced and its overlaps are small. At "
+        "scale one an imbalance c, of mean square 4/n, adds (2 c T)^2 / 6 to log D, of which a quarter goes to the "
+        "length: 1.0/n, found with 600 other starts of n = 10, and overlaps that are large at once another .6/n.",
+        **_around("init_scale", lambda p: 0.1 + 1.6 / p.dimension),
+    ),
+]

@@ -1,22 +1,19 @@
 """What is claimed of grokking in ridge regression; for the derivations see ``docs/theory/ridge-grokking.md``."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from foretrain.quantities.allowed import MOST
 from foretrain.quantities.power_law import power
 from foretrain.quantities.slopes import slopes
-from foretrain.study import Exact, sentence
+from foretrain.study import Exact, claim
 from foretrain.theory.ridge import typical_generalisation
 
 from .study import SOURCE
 
 FOUND = "generalisation_step"
-said = partial(sentence, source=SOURCE)
 MAJORITY = "In most runs: of twenty that all agree the share is at least .83, of sixteen .56."
-in_most_runs = partial(said, predicted=1, allowed=MOST, why=MAJORITY)
 BOUNDS = "The law lies between rigorous bounds, of which this is the wider side; a step is whole."
 FLOOR = "Decay raises the floor by the order of (decay over smallest curvature)²: to -.993 at most, in 40 draws of the law."
 SCATTER = "Runs scatter by .46 at d = 100, as null spaces do: four standard errors of twenty. Were steps to go as g: 1.7."
@@ -31,16 +28,12 @@ def typical(cell, **other):
     return time / p.learning_rate
 
 
-@said("Every run fits, and generalises, at the very step that the closed form of descent says, or never.",
-      predicted=0, allowed=(0, 1), why="Both are one recursion; rounding may move a crossing.", unit="step")  # fmt: skip
 def predicted_steps(cell):
     steps = [data[["fit_step", FOUND]].to_array() for data in (cell.simulation, cell.theory)]
     found, told = (one.fillna(np.inf) for one in steps)
     return Exact(float(np.abs(found - told).where(found != told, 0).max()))
 
 
-@said("A run generalises when the null space of its data alone has forgotten the start.",
-      predicted=0, allowed=lambda cell: (0, np.nanmax(cell.theory["law_room"])), why=BOUNDS)  # fmt: skip
 def law(cell):
     told = np.isfinite(cell.theory["law_room"].values)
     gap = np.abs(cell.simulation[FOUND].values[told] / cell.theory["law"].values[told] - 1)
@@ -49,8 +42,6 @@ def law(cell):
     return Exact(float(worst), note, int(told.sum())) if told.any() else None
 
 
-@said("The step of generalisation is inversely proportional to the decay.", predicted=-1, allowed=(-1.01, -0.99),
-      why=FLOOR, over="weight_decay", among="runs that generalise at every decay")  # fmt: skip
 def decay_slope(cell):
     decays = np.array(cell.values("weight_decay"))
     kept = decays > 0
@@ -58,9 +49,6 @@ def decay_slope(cell):
     return power(decays[kept], cell.simulation[FOUND].values[kept]) if late else None
 
 
-@said("In samples the step goes as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to never at g = threshold.",
-      predicted=1, allowed=(0.6, 1.4), why=SCATTER, over="samples",
-      among="runs that generalise at every number of samples where the typical one does")  # fmt: skip
 def samples_slope(cell):
     steps = np.array([typical(cell, samples=n) for n in cell.values("samples")])
     kept = np.isfinite(steps) & (steps > 0)
@@ -69,14 +57,73 @@ def samples_slope(cell):
     return slopes(steps[kept], found) if kept.sum() >= 3 else None
 
 
-@in_most_runs("Without decay, or with a share of unseen directions above the threshold, no run generalises.",
-              where=lambda cell: np.isinf(typical(cell)))  # fmt: skip
-def never(cell):
-    return np.isnan(cell.simulation[FOUND].values)
-
-
-@in_most_runs("From a small start there is no delay: a run generalises before it has fitted, with decay or without.",
-              of="small", where=lambda cell: typical(cell, weight_decay=1.0) < np.inf)  # fmt: skip
 def small_start(cell):
     small = cell.network("small")
     return small[FOUND].values <= small["fit_step"].values if small.data_vars else None
+
+
+CLAIMS = [
+    claim(
+        "predicted-steps",
+        "Every run fits, and generalises, at the very step that the closed form of descent says, or never.",
+        predicted_steps,
+        source=SOURCE,
+        near=0,
+        inside=(0, 1),
+        why="Both are one recursion; rounding may move a crossing.",
+        unit="step",
+    ),
+    claim(
+        "law",
+        "A run generalises when the null space of its data alone has forgotten the start.",
+        law,
+        source=SOURCE,
+        near=0,
+        inside=lambda cell: (0, np.nanmax(cell.theory["law_room"])),
+        why=BOUNDS,
+    ),
+    claim(
+        "decay-slope",
+        "The step of generalisation is inversely proportional to the decay.",
+        decay_slope,
+        source=SOURCE,
+        near=-1,
+        inside=(-1.01, -0.99),
+        why=FLOOR,
+        along="weight_decay",
+        among="runs that generalise at every decay",
+    ),
+    claim(
+        "samples-slope",
+        "In samples the step goes as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to never at g = "
+        "threshold.",
+        samples_slope,
+        source=SOURCE,
+        near=1,
+        inside=(0.6, 1.4),
+        why=SCATTER,
+        along="samples",
+        among="runs that generalise at every number of samples where the typical one does",
+    ),
+    claim(
+        "never",
+        "Without decay, or with a share of unseen directions above the threshold, no run generalises.",
+        lambda c: np.isnan(c.simulation[FOUND].values),
+        source=SOURCE,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        where=lambda cell: np.isinf(typical(cell)),
+    ),
+    claim(
+        "small-start",
+        "From a small start there is no delay: a run generalises before it has fitted, with decay or without.",
+        small_start,
+        source=SOURCE,
+        near=1,
+        inside=MOST,
+        why=MAJORITY,
+        of="small",
+        where=lambda cell: typical(cell, weight_decay=1.0) < np.inf,
+    ),
+]

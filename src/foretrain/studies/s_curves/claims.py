@@ -1,11 +1,10 @@
 """What the thread says of loss curves at ranks above one, and whether it is so."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import (
     FOUND,
     MOST,
@@ -19,22 +18,13 @@ from foretrain.quantities.measured import Exact
 from foretrain.quantities.steps import plateau_strengths
 from foretrain.quantities.time_rescaling import time_rescalings
 from foretrain.quantities.trajectory import at_end, curves
-from foretrain.studies.s_curves.prediction_claims import (  # noqa: F401
-    flow_loss,
-    flow_start,
-    irrelevant_decays,
-    mode_order,
-    mode_order_by_strength,
-    outside_decays,
-    typical_times,
-)
+from foretrain.studies.s_curves.prediction_claims import CLAIMS as PREDICTION_CLAIMS
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import DIRECT_SEEDS
 from foretrain.training.factorization import THREAD
 
 THEORY = "docs/theory/s-curves.md"
 OURS = "docs/studies/s-curves.md"
-theirs, ours = partial(sentence, source=THREAD), partial(sentence, source=OURS)
 
 
 def own(cell, loss, optimizers, here=True):
@@ -69,13 +59,6 @@ def full(cell) -> bool:
     return cell.parameters.rank == cell.parameters.dimension
 
 
-@sentence(
-    "At rank one the loss is that of the four-number reduction at every step.",
-    source=THEORY,
-    predicted=0,
-    allowed=lambda cell: (0, 1e3 * float(np.finfo(cell.parameters.precision).eps)),
-    why="Rounding of a step, grown by e^4 on the plateau and added up over a few hundred steps.",
-)
 def rank_one_reduction(cell):
     predicted = cell.theory["loss"].transpose("seed", "step").values
     if not np.isfinite(predicted).any():
@@ -84,42 +67,6 @@ def rank_one_reduction(cell):
     gap = np.abs(measured - predicted) / np.fmax(measured, measured[:, :1])
     gap = gap[np.isfinite(measured)]
     return Exact(gap.max() if gap.size else np.nan, "Largest deviation over the first loss.")
-
-
-@sentence(
-    "At a rank below the dimension the loss stays on a plateau before it falls.",
-    **by_settings(THREAD, FOUND),
-)
-def low_rank_plateau(cell):
-    return has_plateau(own(cell, "mse", ["sgd"], cell.parameters.rank < cell.parameters.dimension))
-
-
-low_rank_plateau_corrected = low_rank_plateau.corrected(
-    "From a tenth of the full rank on a bend of the loss is left, and no plateau.",
-    source=OURS,
-    allowed=NOT_FOUND,
-    where=lambda cell: 10 * cell.parameters.rank >= cell.parameters.dimension,
-)
-
-
-@sentence(
-    "At full rank there is no plateau: it needs a target of low rank.",
-    **by_settings(THREAD, NOT_FOUND),
-)
-def full_rank_no_plateau(cell):
-    return has_plateau(own(cell, "mse", ["sgd"], full(cell)))
-
-
-@sentence("Under Adam the full-rank case regains a plateau.", **by_settings(THREAD, FOUND))
-def adam_full_rank_plateau(cell):
-    return has_plateau(own(cell, "mse", ["adam"], full(cell)))
-
-
-adam_full_rank_plateau_corrected = adam_full_rank_plateau.corrected(
-    "At the reference rate and sigma = 1 Adam has no plateau at full rank.",
-    where=lambda cell: cell.parameters.init_scale == cell.parameters.relative_rate == 1,
-    **by_settings(OURS, NOT_FOUND),
-)
 
 
 def _rank_two(cell):
@@ -131,67 +78,20 @@ def _rank_two(cell):
     return time_rescalings(one, two)[1], time_rescalings(one, one[1:] + one[:1])[1]
 
 
-@theirs(
-    "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
-    predicted=0,
-    allowed=(0, 0.2),
-    why="Alike by eye: 20% in time at equal loss.",
-    over=("rank",),
-    note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
-)
 def rank_2_like_1(cell):
     found = _rank_two(cell)
     return found and found[0]
 
 
-@ours(
-    "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
-    predicted=0,
-    allowed=(-np.inf, 0.05),
-    why='"No further": a difference of .05 in the spread of log times is not seen beside one of .2.',
-    over=("rank",),
-    corrects="rank-2-like-1",
-    note="The residual above minus that between the rank-one runs of one seed and the next.",
-)
 def rank_2_like_1_corrected(cell):
     found = _rank_two(cell)
     return found and found[0] - found[1]
 
 
-@sentence(
-    "Breaking the symmetry between two targets adds another S.",
-    **by_settings(THREAD, FOUND, "second "),
-)
-def symmetry_adds_s(cell):
-    return has_plateau(own(cell, "mse", ["sgd"], cell.parameters.rank == 2), 2)
-
-
-symmetry_adds_none = symmetry_adds_s.corrected(
-    "Breaking the symmetry between two targets adds no plateau.", source=OURS, allowed=NOT_FOUND
-)
-
-
-@theirs(
-    "With weight decay the converged solution does not minimise the original loss.",
-    predicted=1,
-    allowed=(0.95, 1.05),
-    why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
-    at_end=True,
-    note="Loss at the end over the sum of min(s, lambda/2)^2 over the singular values s of the target that can be "
-    "learned and of s^2 over the others.",
-)
 def weight_decay_end(cell):
     p = cell.parameters
     data = own(cell, "mse", ["sgd_decay"], p.rank > 1 and p.weight_decay > 0)
     return data and at_end(data["loss"]).values / cell.theory["decayed_loss"].values
-
-
-@sentence(
-    "With cross-entropy there are two plateaus at rank two.",
-    **by_settings(THREAD, FOUND, "second "),
-)
-def cross_entropy_two_plateaus(cell):
-    return has_plateau(own(cell, "cross_entropy", ["sgd", "adam"], cell.parameters.rank == 2), 2)
 
 
 def _both_losses(cell, optimizers, here):
@@ -203,38 +103,11 @@ def _both_losses(cell, optimizers, here):
     return [cell.simulation.sel(loss_function=name) for name in names] if chosen else None
 
 
-@ours(
-    "For small logits cross-entropy's second plateau at rank two is as strong as that of squared error.",
-    predicted=0,
-    allowed=(-0.1, 0.1),
-    why="A tenth of its strength, as a log ratio: logits of order 1/n change a curve by less than a percent.",
-    statistic="median",
-    over=("loss_function",),
-    corrects="cross-entropy-two-plateaus",
-    note="Log ratio of the strengths of the second plateau, paired by seed.",
-)
 def cross_entropy_two_plateaus_corrected(cell):
     both = _both_losses(cell, ["sgd", "adam"], cell.parameters.rank == 2)
     return both and np.log(strengths(both[0], 2) / strengths(both[1], 2))
 
 
-@sentence(
-    "With cross-entropy of large logits there are two plateaus at rank two.",
-    **by_settings(THREAD, FOUND, "second ", of="large_logits"),
-)
-def large_logits_two_plateaus(cell):
-    return has_plateau(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 2), 2)
-
-
-@ours(
-    "For large logits the second plateau at rank two is weak: the loss falls at most four times slower than beside it.",
-    allowed=NOT_FOUND,
-    why="The strictest of usual counters finds it in a minority of the runs; what milder ones find is left open.",
-    statistic="fraction",
-    of="large_logits",
-    corrects="large-logits-two-plateaus",
-    note="Share of runs with a second plateau at the strictest setting.",
-)
 def large_logits_weak_plateau(cell):
     strength = strengths(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 2), 2)
     if strength is None:
@@ -258,56 +131,6 @@ def _left(data):
     return np.where(np.isfinite(end), end > 0.01, np.nan)
 
 
-@theirs(
-    "With cross-entropy training at rank ten does not find the zero-loss solution.",
-    allowed=MOST,
-    **LEFT,
-)
-def cross_entropy_rank_10(cell):
-    return _left(own(cell, "cross_entropy", ["sgd", "adam"], cell.parameters.rank == 10))
-
-
-cross_entropy_rank_10_ends = cross_entropy_rank_10.corrected(
-    "With cross-entropy training at rank ten finds the solution to a percent of the loss.",
-    source=OURS,
-    allowed=NEVER,
-)
-
-
-@theirs(
-    "With cross-entropy of large logits training at rank ten does not find the zero-loss solution.",
-    allowed=MOST,
-    of="large_logits",
-    **LEFT,
-)
-def large_logits_rank_10(cell):
-    return _left(own(cell, "large_logits", ["sgd", "adam"], cell.parameters.rank == 10))
-
-
-large_logits_rank_10_corrected = large_logits_rank_10.corrected(
-    "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
-    source=OURS,
-    allowed=NEVER,
-    where=lambda cell: cell.parameters.optimizer == "adam",
-)
-
-
-@sentence(
-    "With cross-entropy nothing changes at full rank: no plateau.",
-    **by_settings(THREAD, NOT_FOUND),
-)
-def cross_entropy_full_rank(cell):
-    return has_plateau(own(cell, "cross_entropy", ["sgd"], full(cell)))
-
-
-@theirs(
-    "With cross-entropy the loss at full rank takes the course of the squared error.",
-    predicted=0,
-    allowed=(0, 0.05),
-    why='"Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.',
-    over=("loss_function",),
-    note="Largest difference of the losses, each over that of the zero matrix, paired by seed.",
-)
 def cross_entropy_full_rank_curve(cell):
     both = _both_losses(cell, ["sgd"], full(cell))
     if both is None:
@@ -316,42 +139,14 @@ def cross_entropy_full_rank_curve(cell):
     return np.abs(one - other).max("step").values
 
 
-@sentence(
-    "With cross-entropy of large logits nothing changes at full rank: no plateau.",
-    **by_settings(THREAD, NOT_FOUND, of="large_logits"),
-)
-def large_logits_full_rank(cell):
-    return has_plateau(own(cell, "large_logits", ["sgd"], full(cell)))
-
-
-large_logits_plateau = large_logits_full_rank.corrected(
-    "For large logits descent has a plateau at full rank.", source=OURS, allowed=FOUND
-)
-
 _DECAY = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2), "
 
 
-@theirs(
-    "With cross-entropy the exponential decay term is not there.",
-    predicted=0,
-    allowed=(0, 0.1),
-    why='"Just isn\'t there": at most a tenth of what the squared error has.',
-    note=_DECAY + "at the start.",
-)
 def cross_entropy_no_decay(cell):
     data = own(cell, "cross_entropy", ["sgd"], cell.parameters.rank == 2)
     return data and data["start_decay"].values
 
 
-@sentence(
-    "Cross-entropy has the decay term of the centred squared error divided by 2 n^2, for small logits.",
-    source=THEORY,
-    predicted=1,
-    allowed=(0.95, 1.05),
-    why="Logits of the start and of the target are of order 1/n: corrections of a few percent.",
-    corrects="cross-entropy-no-decay",
-    note=_DECAY + "at the start or at the end, whichever is further from one.",
-)
 def cross_entropy_no_decay_corrected(cell):
     data = own(cell, "cross_entropy", ["sgd"], cell.parameters.rank == 2)
     if data is None:
@@ -368,26 +163,238 @@ def _direct(cell) -> list:
     return [known, large] if np.isfinite(known.to_array()).all() else []
 
 
-@sentence(
-    "A softmax alone makes an S: training logits directly has a plateau, be they small or large.",
-    **by_settings(THREAD, FOUND, of=()),
-)
 def softmax_alone(cell):
     each = [strengths(one) for one in _direct(cell)]
     return over_settings(np.minimum(*each)) if each else None
 
 
-@sentence(
-    "The loss of logits trained directly is convex in time: it never bends as an S does.",
-    source=THEORY,
-    predicted=0,
-    allowed=(0, 1e-9),
-    why="Rounding of a loss of order 1e-4, summed from 1e4 terms in float64.",
-    of=(),
-    corrects="softmax-alone",
-)
 def softmax_alone_corrected(cell):
     losses = [one["loss"].values for one in _direct(cell)]
     bends = [-np.diff(one, 2, axis=1).min(initial=0.0) / one.max() for one in losses]
     note = "Largest downward bend between stored steps over the first loss."
     return Exact(max(bends), note) if bends else None
+
+
+_low_rank_plateau = claim(
+    "low-rank-plateau",
+    "At a rank below the dimension the loss stays on a plateau before it falls.",
+    lambda c: has_plateau(own(c, "mse", ["sgd"], c.p.rank < c.p.dimension)),
+    **by_settings(THREAD, FOUND),
+)
+_adam_full_rank_plateau = claim(
+    "adam-full-rank-plateau",
+    "Under Adam the full-rank case regains a plateau.",
+    lambda c: has_plateau(own(c, "mse", ["adam"], full(c))),
+    **by_settings(THREAD, FOUND),
+)
+_symmetry_adds_s = claim(
+    "symmetry-adds-s",
+    "Breaking the symmetry between two targets adds another S.",
+    lambda c: has_plateau(own(c, "mse", ["sgd"], c.p.rank == 2), 2),
+    **by_settings(THREAD, FOUND, "second "),
+)
+_cross_entropy_rank_10 = claim(
+    "cross-entropy-rank-10",
+    "With cross-entropy training at rank ten does not find the zero-loss solution.",
+    lambda c: _left(own(c, "cross_entropy", ["sgd", "adam"], c.p.rank == 10)),
+    source=THREAD,
+    inside=MOST,
+    **LEFT,
+)
+_large_logits_rank_10 = claim(
+    "large-logits-rank-10",
+    "With cross-entropy of large logits training at rank ten does not find the zero-loss solution.",
+    lambda c: _left(own(c, "large_logits", ["sgd", "adam"], c.p.rank == 10)),
+    source=THREAD,
+    inside=MOST,
+    of="large_logits",
+    **LEFT,
+)
+_large_logits_full_rank = claim(
+    "large-logits-full-rank",
+    "With cross-entropy of large logits nothing changes at full rank: no plateau.",
+    lambda c: has_plateau(own(c, "large_logits", ["sgd"], full(c))),
+    **by_settings(THREAD, NOT_FOUND, of="large_logits"),
+)
+
+
+CLAIMS = [
+    *PREDICTION_CLAIMS,
+    claim(
+        "rank-one-reduction",
+        "At rank one the loss is that of the four-number reduction at every step.",
+        rank_one_reduction,
+        source=THEORY,
+        near=0,
+        inside=lambda cell: (0, 1e3 * float(np.finfo(cell.parameters.precision).eps)),
+        why="Rounding of a step, grown by e^4 on the plateau and added up over a few hundred steps.",
+    ),
+    _low_rank_plateau,
+    _low_rank_plateau.corrected(
+        "From a tenth of the full rank on a bend of the loss is left, and no plateau.",
+        source=OURS,
+        inside=NOT_FOUND,
+        where=lambda cell: 10 * cell.parameters.rank >= cell.parameters.dimension,
+    ),
+    claim(
+        "full-rank-no-plateau",
+        "At full rank there is no plateau: it needs a target of low rank.",
+        lambda c: has_plateau(own(c, "mse", ["sgd"], full(c))),
+        **by_settings(THREAD, NOT_FOUND),
+    ),
+    _adam_full_rank_plateau,
+    _adam_full_rank_plateau.corrected(
+        "At the reference rate and sigma = 1 Adam has no plateau at full rank.",
+        where=lambda cell: cell.parameters.init_scale == cell.parameters.relative_rate == 1,
+        **by_settings(OURS, NOT_FOUND),
+    ),
+    claim(
+        "rank-2-like-1",
+        "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
+        rank_2_like_1,
+        source=THREAD,
+        near=0,
+        inside=(0, 0.2),
+        why="Alike by eye: 20% in time at equal loss.",
+        along=("rank",),
+        note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
+    ),
+    claim(
+        "rank-2-like-1.corrected",
+        "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
+        rank_2_like_1_corrected,
+        source=OURS,
+        near=0,
+        inside=(-np.inf, 0.05),
+        why='"No further": a difference of .05 in the spread of log times is not seen beside one of .2.',
+        along=("rank",),
+        corrects="rank-2-like-1",
+        note="The residual above minus that between the rank-one runs of one seed and the next.",
+    ),
+    _symmetry_adds_s,
+    _symmetry_adds_s.corrected(
+        "Breaking the symmetry between two targets adds no plateau.", source=OURS, inside=NOT_FOUND
+    ),
+    claim(
+        "weight-decay-end",
+        "With weight decay the converged solution does not minimise the original loss.",
+        weight_decay_end,
+        source=THREAD,
+        near=1,
+        inside=(0.95, 1.05),
+        why="A twentieth of where the singular values of the target say it ends: those near lambda/2 are learned slowly.",
+        at_end=True,
+        note="Loss at the end over the sum of min(s, lambda/2)^2 over the singular values s of the target that can be "
+        "learned and of s^2 over the others.",
+    ),
+    claim(
+        "cross-entropy-two-plateaus",
+        "With cross-entropy there are two plateaus at rank two.",
+        lambda c: has_plateau(own(c, "cross_entropy", ["sgd", "adam"], c.p.rank == 2), 2),
+        **by_settings(THREAD, FOUND, "second "),
+    ),
+    claim(
+        "cross-entropy-two-plateaus.corrected",
+        "For small logits cross-entropy's second plateau at rank two is as strong as that of squared error.",
+        cross_entropy_two_plateaus_corrected,
+        source=OURS,
+        near=0,
+        inside=(-0.1, 0.1),
+        why="A tenth of its strength, as a log ratio: logits of order 1/n change a curve by less than a percent.",
+        statistic="median",
+        along=("loss_function",),
+        corrects="cross-entropy-two-plateaus",
+        note="Log ratio of the strengths of the second plateau, paired by seed.",
+    ),
+    claim(
+        "large-logits-two-plateaus",
+        "With cross-entropy of large logits there are two plateaus at rank two.",
+        lambda c: has_plateau(own(c, "large_logits", ["sgd", "adam"], c.p.rank == 2), 2),
+        **by_settings(THREAD, FOUND, "second ", of="large_logits"),
+    ),
+    claim(
+        "large-logits-two-plateaus.corrected",
+        "For large logits the second plateau at rank two is weak: the loss falls at most four times slower than "
+        "beside it.",
+        large_logits_weak_plateau,
+        source=OURS,
+        inside=NOT_FOUND,
+        why="The strictest of usual counters finds it in a minority of the runs; what milder ones find is left open.",
+        statistic="fraction",
+        of="large_logits",
+        corrects="large-logits-two-plateaus",
+        note="Share of runs with a second plateau at the strictest setting.",
+    ),
+    _cross_entropy_rank_10,
+    _cross_entropy_rank_10.corrected(
+        "With cross-entropy training at rank ten finds the solution to a percent of the loss.",
+        source=OURS,
+        inside=NEVER,
+    ),
+    _large_logits_rank_10,
+    _large_logits_rank_10.corrected(
+        "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
+        source=OURS,
+        inside=NEVER,
+        where=lambda cell: cell.parameters.optimizer == "adam",
+    ),
+    claim(
+        "cross-entropy-full-rank",
+        "With cross-entropy nothing changes at full rank: no plateau.",
+        lambda c: has_plateau(own(c, "cross_entropy", ["sgd"], full(c))),
+        **by_settings(THREAD, NOT_FOUND),
+    ),
+    claim(
+        "cross-entropy-full-rank-curve",
+        "With cross-entropy the loss at full rank takes the course of the squared error.",
+        cross_entropy_full_rank_curve,
+        source=THREAD,
+        near=0,
+        inside=(0, 0.05),
+        why='"Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.',
+        along=("loss_function",),
+        note="Largest difference of the losses, each over that of the zero matrix, paired by seed.",
+    ),
+    _large_logits_full_rank,
+    _large_logits_full_rank.corrected(
+        "For large logits descent has a plateau at full rank.", source=OURS, inside=FOUND
+    ),
+    claim(
+        "cross-entropy-no-decay",
+        "With cross-entropy the exponential decay term is not there.",
+        cross_entropy_no_decay,
+        source=THREAD,
+        near=0,
+        inside=(0, 0.1),
+        why='"Just isn\'t there": at most a tenth of what the squared error has.',
+        note=_DECAY + "at the start.",
+    ),
+    claim(
+        "cross-entropy-no-decay.corrected",
+        "Cross-entropy has the decay term of the centred squared error divided by 2 n^2, for small logits.",
+        cross_entropy_no_decay_corrected,
+        source=THEORY,
+        near=1,
+        inside=(0.95, 1.05),
+        why="Logits of the start and of the target are of order 1/n: corrections of a few percent.",
+        corrects="cross-entropy-no-decay",
+        note=_DECAY + "at the start or at the end, whichever is further from one.",
+    ),
+    claim(
+        "softmax-alone",
+        "A softmax alone makes an S: training logits directly has a plateau, be they small or large.",
+        softmax_alone,
+        **by_settings(THREAD, FOUND, of=()),
+    ),
+    claim(
+        "softmax-alone.corrected",
+        "The loss of logits trained directly is convex in time: it never bends as an S does.",
+        softmax_alone_corrected,
+        source=THEORY,
+        near=0,
+        inside=(0, 1e-9),
+        why="Rounding of a loss of order 1e-4, summed from 1e4 terms in float64.",
+        of=(),
+        corrects="softmax-alone",
+    ),
+]

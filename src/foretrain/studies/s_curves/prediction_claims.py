@@ -1,11 +1,10 @@
 """What the flow from a run's own start says of its loss, its modes and what lies outside of the target; is it so?"""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from foretrain.claims.sentence import sentence
+from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST, POSITIVE
 from foretrain.studies.s_curves.study import LARGE_SCALE
 from foretrain.studies.s_curves.theory import FLOW_SEEDS
@@ -14,7 +13,6 @@ from foretrain.training.factorization import THREAD, components, learning_rate
 
 THEORY = "docs/theory/s-curves.md"
 SEEDS: dict[str, Any] = {"among": f"the first {FLOW_SEEDS} seeds"}
-ours = partial(sentence, source=THEORY, **SEEDS)
 
 
 def descends(cell) -> bool:
@@ -56,25 +54,6 @@ def _losses(cell):
     return trained(cell, "relative_loss", "step"), known(cell, "flow_loss", "step")
 
 
-@ours(
-    "At every rank the loss follows the flow from the run's own start to within half a step of descent.",
-    predicted=0,
-    allowed=(0, 0.5),
-    why="A step of descent takes the slope of its beginning, that of the flow its middle: half a step between them.",
-    where=descends,
-    note="Largest difference of the losses over the steepest fall in a step that is predicted.",
-)
-def flow_loss(cell):
-    return _apart(*_losses(cell), cell.parameters.observe_every)
-
-
-@ours(
-    "The start of the run is in it: the prediction for another seed is further off.",
-    allowed=POSITIVE,
-    why="Further: by whatever the seeds establish.",
-    where=descends,
-    note="The same with the prediction for the next seed, minus that with its own.",
-)
 def flow_start(cell):
     measured, predicted = _losses(cell)
     every = cell.parameters.observe_every
@@ -106,26 +85,14 @@ def _concordant(measured, predicted) -> np.ndarray:
 
 
 ORDER: dict[str, Any] = {
-    "predicted": 1,
-    "allowed": (0.9, np.inf),
+    "near": 1,
+    "inside": (0.9, np.inf),
     "why": "Nine pairs of modes in ten: those learned within a few steps of each other may change places.",
     "where": lambda cell: _plain(cell) and cell.parameters.rank > 1,
     "note": "Share of the pairs among the ten first modes of the target that are half learned in the order predicted.",
 }
 
 
-@ours(
-    "The modes of the target are learned in the order that the flow from the start predicts.",
-    **ORDER,
-)
-def mode_order(cell):
-    return _concordant(half_steps(cell), known(cell, "flow_half_step", "mode"))
-
-
-@ours(
-    "The modes of the target are learned in the order of their strength, whatever the start.",
-    **ORDER,
-)
 def mode_order_by_strength(cell):
     found = half_steps(cell)
     return _concordant(found, np.broadcast_to(np.arange(found.shape[1]), found.shape))
@@ -140,19 +107,6 @@ def _log_ratio(cell, name):
     kept = np.isfinite(ratios)
     total = np.where(kept, ratios, 0.0).sum(1)
     return np.where(kept.any(1), total / np.maximum(kept.sum(1), 1), np.nan)
-
-
-@ours(
-    "Plateaus last as the law of the start says: modes are half learned when its typical value says so.",
-    predicted=0,
-    allowed=(-0.1, 0.1),
-    why="A tenth of the time: it is the logarithm of the start, whose spread over modes averages out.",
-    where=few,
-    statistic="median",
-    note="Mean over modes of the log ratio of the step at which half is learned to the typical one.",
-)
-def typical_times(cell):
-    return _log_ratio(cell, "typical_half_step")
 
 
 def _on_plateau(cell):
@@ -175,31 +129,93 @@ def _changes(cell, name):
     return np.where(there, change, np.nan), time
 
 
-@sentence(
-    "On the plateau what lies outside of the target's span decays fast while what lies inside slowly grows.",
-    source=THREAD,
-    allowed=MOST,
-    why="To a half at least, and growth at all, in a majority of runs: it is said of the typical one.",
-    statistic="fraction",
-    where=few,
-    note="Fraction of runs in which, half way to the first half of a mode, the squared length outside is at most half of what "
-    "it was and that inside is larger than it was.",
-    **SEEDS,
-)
 def irrelevant_decays(cell):
     outside, inside = _changes(cell, "outside")[0], _changes(cell, "inside")[0]
     there = np.isfinite(outside) & np.isfinite(inside)
     return np.where(there, (outside <= 0.5) & (inside > 1), np.nan)
 
 
-@ours(
-    "Outside of the target's span the squared length falls as 1/(1 + 4 sigma^2 t) at any low rank.",
-    predicted=1,
-    allowed=(0.8, 1.25),
-    why="Components lean on each other by sqrt(k/n), at most .3, in second order; a step of descent adds a twentieth.",
-    where=few,
-    note="Squared length half way to the first half of a mode, over that at the start, times 1 + 4 sigma^2 t.",
-)
 def outside_decays(cell):
     change, time = _changes(cell, "outside")
     return change * (1 + 4 * cell.parameters.init_scale**2 * time)
+
+
+CLAIMS = [
+    claim(
+        "flow-loss",
+        "At every rank the loss follows the flow from the run's own start to within half a step of descent.",
+        lambda c: _apart(*_losses(c), c.p.observe_every),
+        source=THEORY,
+        **SEEDS,
+        near=0,
+        inside=(0, 0.5),
+        why="A step of descent takes the slope of its beginning, that of the flow its middle: half a step between them.",
+        where=descends,
+        note="Largest difference of the losses over the steepest fall in a step that is predicted.",
+    ),
+    claim(
+        "flow-start",
+        "The start of the run is in it: the prediction for another seed is further off.",
+        flow_start,
+        source=THEORY,
+        **SEEDS,
+        inside=POSITIVE,
+        why="Further: by whatever the seeds establish.",
+        where=descends,
+        note="The same with the prediction for the next seed, minus that with its own.",
+    ),
+    claim(
+        "mode-order",
+        "The modes of the target are learned in the order that the flow from the start predicts.",
+        lambda c: _concordant(half_steps(c), known(c, "flow_half_step", "mode")),
+        source=THEORY,
+        **SEEDS,
+        **ORDER,
+    ),
+    claim(
+        "mode-order-by-strength",
+        "The modes of the target are learned in the order of their strength, whatever the start.",
+        mode_order_by_strength,
+        source=THEORY,
+        **SEEDS,
+        **ORDER,
+    ),
+    claim(
+        "typical-times",
+        "Plateaus last as the law of the start says: modes are half learned when its typical value says so.",
+        lambda c: _log_ratio(c, "typical_half_step"),
+        source=THEORY,
+        **SEEDS,
+        near=0,
+        inside=(-0.1, 0.1),
+        why="A tenth of the time: it is the logarithm of the start, whose spread over modes averages out.",
+        where=few,
+        statistic="median",
+        note="Mean over modes of the log ratio of the step at which half is learned to the typical one.",
+    ),
+    claim(
+        "irrelevant-decays",
+        "On the plateau what lies outside of the target's span decays fast while what lies inside slowly grows.",
+        irrelevant_decays,
+        source=THREAD,
+        inside=MOST,
+        why="To a half at least, and growth at all, in a majority of runs: it is said of the typical one.",
+        statistic="fraction",
+        where=few,
+        note="Fraction of runs in which, half way to the first half of a mode, the squared length outside is at most half "
+        "of what it was and that inside is larger than it was.",
+        **SEEDS,
+    ),
+    claim(
+        "outside-decays",
+        "Outside of the target's span the squared length falls as 1/(1 + 4 sigma^2 t) at any low rank.",
+        outside_decays,
+        source=THEORY,
+        **SEEDS,
+        near=1,
+        inside=(0.8, 1.25),
+        why="Components lean on each other by sqrt(k/n), at most .3, in second order; a step of descent adds a twentieth.",
+        where=few,
+        note="Squared length half way to the first half of a mode, over that at the start, times 1 + 4 sigma^2 t.",
+    ),
+]

@@ -1,20 +1,14 @@
 """What the note says of its Fig. 1, and whether it is so."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import xarray as xr
 
 from foretrain.quantities.threshold import lasting_threshold
-from foretrain.studies.translation.departure import (  # noqa: F401  sentences of this study
-    alignment_exponent,
-    departure_time,
-    departure_time_corrected,
-    learned_with_path,
-)
+from foretrain.studies.translation.departure import CLAIMS as DEPARTURE
 from foretrain.studies.translation.study import mask
-from foretrain.study import Exact, PerSeed, sentence
+from foretrain.study import Exact, PerSeed, claim
 from foretrain.training import translation_claims as common
 from foretrain.training.translation import GRAPH, PAIR, SETTLED
 from foretrain.training.translation_claims import (
@@ -33,9 +27,6 @@ OVER = ("init_scale", "trained_fraction")
 SPIKE = GENERALISES = 0.25
 STEP = 0.05  # of the note's grid of trained fractions
 THRESHOLD = f"Fraction from which the untrained error stays at most {GENERALISES:g}, half of that of answering nothing."
-said = partial(sentence, over=OVER)
-theirs = partial(said, source=NOTE, among=CONVERGE)
-ours = partial(said, source=OURS, at_end=True)
 
 
 def is_wide(cell) -> bool:
@@ -88,27 +79,11 @@ trained_pairs_alone = common.trained_pairs_alone(mask, OVER)
 stuck_told = common.stuck_told(OVER[1])
 
 
-@theirs(
-    "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
-    predicted=0.3,
-    allowed=(0.3 - STEP, 0.3 + STEP),
-    why="The note's 'roughly': one step of its grid of fractions to either side.",
-    note=f"{THRESHOLD} Mean over scales.",
-)
 def threshold(cell):
     found = measured_thresholds(cell)
     return None if found is None else found["measured"].mean("init_scale", skipna=False).values
 
 
-of_graph = partial(said, source=GRAPH, predicted=0, among=CONVERGE)
-one_step = partial(of_graph, allowed=(-STEP, STEP), why="One step of the note's grid of fractions.")
-
-
-@one_step(
-    "For small weights generalisation emerges where the graph of trained pairs is nearly connected.",
-    corrects="threshold",
-    note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
-)
 def threshold_of_graph(cell):
     found = measured_thresholds(cell)
     if found is None:
@@ -118,12 +93,6 @@ def threshold_of_graph(cell):
     return PerSeed((found["measured"] - found["predicted"]).values, words)
 
 
-@theirs(
-    "The generalisation threshold decreases as the initialisation scale decreases.",
-    allowed=(STEP / 2, 1),
-    why="Half a step of the note's grid of fractions.",
-    note="Threshold at the largest minus threshold at the smallest scale.",
-)
 def threshold_falls(cell):
     found = measured_thresholds(cell)
     if found is None or found.sizes["init_scale"] < 2:
@@ -131,12 +100,6 @@ def threshold_falls(cell):
     return (found["measured"].isel(init_scale=-1) - found["measured"].isel(init_scale=0)).values
 
 
-@one_step(
-    "At H = D the threshold is that of the graph at any scale, of the runs that converge: the scale decides which do.",
-    corrects="threshold-falls",
-    note="Threshold minus that predicted for the same runs, mean over scales.",
-    where=is_square,
-)
 def threshold_at_any_scale(cell):
     found = measured_thresholds(cell)
     if found is None:
@@ -144,13 +107,6 @@ def threshold_at_any_scale(cell):
     return (found["measured"] - found["predicted"]).mean("init_scale", skipna=False).values
 
 
-@theirs(
-    "As the scale goes to zero the generalisation threshold may go to zero as well.",
-    predicted=0,
-    allowed=(0, 0.1),
-    why="A threshold of zero means that pairs across components generalise too: a tenth of what they cost otherwise.",
-    note="Error of pairs across components at the smallest scale.",
-)
 def threshold_zero(cell):
     # Of pairs whose languages both are trained.
     data = cell.simulation.isel(init_scale=0)
@@ -159,42 +115,11 @@ def threshold_zero(cell):
     return error.mean("trained_fraction").where(common.all_done(data, ["trained_fraction"])).values
 
 
-across = threshold_zero.corrected(
-    "Pairs across components never generalise: they compute a random orthogonal map, of error 1 on average.",
-    source=GRAPH,
-    predicted=1,
-    allowed=lambda cell: (1 - 1 / cell.parameters.words, 1 + 1 / cell.parameters.words),
-    why="The standard deviation of a pair, 1/D: tens of pairs and masks are averaged, but a seed's pairs share their frames.",
-)
-
-
-@ours(
-    "Spikes of the untrained error within a component are runs that are stuck on a plateau (H = D).",
-    predicted=0,
-    allowed=(0, 0.05),
-    why="None, but for one in twenty that may be caught on its way down.",
-    note=f"Fraction of runs with an untrained error within components above {SPIKE:g} that did reach the loss.",
-    where=is_square,
-)
 def spikes_stuck(cell):
     held = stuck(cell.simulation).where(spikes(cell.simulation, cell.theory) == 1)
     return Exact(float(1 - held.mean()), f"Of {int(held.count())} runs.")
 
 
-square_exact = replace(common.square_exact, along=OVER)
-
-
-@theirs(
-    "Spikes in the test loss at larger fractions are numerical.",
-    predicted=0,
-    allowed=(0, 0.5),
-    why="More than half of them should then vanish.",
-    of=("", "precise"),
-    at_end=True,
-    among="seeds with a spike",
-    note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
-    where=is_square,
-)
 def spikes_numerical(cell):
     if "precise" not in cell.variants:
         return None
@@ -205,94 +130,29 @@ def spikes_numerical(cell):
     return PerSeed(found.mean(OVER).values, f"{int(found.count())} spikes.")
 
 
-spikes_real = spikes_numerical.corrected(
-    "Spikes belong to the gradient flow: they come again in double precision.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.9, 1),
-    why="One in ten may stand at a fork that the solver's error decides.",
-)
-
-
-@ours(
-    "Runs get stuck where all factors are square (H = D).",
-    allowed=(0.01, 1),
-    why="More than a rare accident: one run in a hundred.",
-    note="Fraction of runs that did not reach the loss.",
-    where=is_square,
-)
-def square_stuck(cell):
-    return stuck(cell.simulation).mean(OVER).values
-
-
-@ours(
-    "A run with square factors is stuck if and only if some trained pair has a negative determinant at the end.",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="That determinants forbid the loss is exact; one run in twenty may be merely slow.",
-    note="Fraction of runs at H = D in which the two agree.",
-    where=is_square,
-)
 def determinants(cell):
     held = stuck(cell.simulation)
     agree = (held == (frustrated(cell.simulation) > 0)).astype(float).where(held.notnull())
     return agree.mean(OVER).values
 
 
-@said(
-    "The loss is at least F/(2 D |T|) with F trained pairs of negative determinant.",
-    source=OURS,
-    predicted=0,
-    allowed=(0, 1e-4),
-    why="Exact; single precision rounds a mean of about |T| D^2 squares.",
-    note="Largest relative shortfall, 0 where every loss lies above its bound.",
-    where=is_square,
-)
 def determinant_bound(cell):
     ratio = cell.simulation["converged_loss"] / bounds(cell.simulation, cell.parameters.words)
     return Exact(max(0.0, 1 - float(ratio.min())) if ratio.notnull().any() else np.nan)
 
 
-@ours(
-    "A stuck run misses one mode of each such pair and nothing else: its loss sinks to F/(2 D |T|).",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="Two modes of a pair would be twice the bound. One run in twenty may be slow: the bound is reached only at infinity.",
-    among="seeds with a stuck run",
-    note=f"Fraction of stuck runs whose loss comes down to {SETTLED:g} of that, where they end if they are stuck for good.",
-    where=is_square,
-)
 def stuck_loss(cell):
     data = cell.simulation
     ratio = data["converged_loss"] / bounds(data, cell.parameters.words)
     return (ratio <= SETTLED).astype(float).where(stuck(data) == 1).mean(OVER).values
 
 
-@ours(
-    "A stuck run is stuck for good: at its loss no determinant can change its sign any more.",
-    predicted=1,
-    allowed=(0.95, 1),
-    why="Sufficient for being stuck, not necessary: one stuck run in twenty may stand where some sign still could change.",
-    among="seeds with a stuck run",
-    note="Fraction of stuck runs with a loss below (F + U)/(2 D |T|), U the fewest pairs that a turning factor costs.",
-    where=is_square,
-)
 def stuck_for_good(cell):
     data = cell.simulation
     lasting = (data["lasting_bound"] > cell.parameters.loss_tolerance).astype(float)
     return lasting.where(stuck(data) == 1).mean(OVER).values
 
 
-@said(
-    "Signs of determinants at the start decide nothing: half of the trained pairs of converged runs had to turn.",
-    predicted=0.5,
-    allowed=lambda cell: 0.5 + np.array([-1, 1]) / np.sqrt(2 * cell.parameters.languages),
-    why="Signs of 2 L factors are fair coins, drawn once per seed: two standard deviations of their mean.",
-    source=OURS,
-    among=CONVERGE,
-    note="Fraction of trained pairs with a negative determinant at the start, H = D.",
-    where=is_square,
-)
 def start_signs(cell):
     if cell.parameters.start_orientation != "random":
         return None
@@ -301,27 +161,6 @@ def start_signs(cell):
     return turned.where(converged(data)).mean((*OVER, *PAIR)).values
 
 
-@ours(
-    "No run gets stuck where the hidden layers are twice as wide as the data (H = 2 D).",
-    predicted=0,
-    allowed=(0, 0.01),
-    why="'No run', allowing one in a hundred that is slow.",
-    note="Fraction of runs that did not reach the loss.",
-)
-def wide_stuck(cell):
-    return stuck(cell.simulation).mean(OVER).values if is_wide(cell) else None
-
-
-@said(
-    "At H = 2 D generalisation is an implicit bias of small weights: untrained errors fall with the scale.",
-    source=GRAPH,
-    allowed=lambda cell: (np.log10(max(scales := cell.values("init_scale")) / min(scales)), np.inf),
-    why="At least linearly in the scale.",
-    at_end=True,
-    among=CONVERGE,
-    unit="decades",
-    note="log10 of untrained error within components, largest over smallest scale, mean over fractions.",
-)
 def wide_bias(cell):
     if not is_wide(cell) or len(cell.values("init_scale")) < 2:
         return None
@@ -331,12 +170,6 @@ def wide_bias(cell):
     return fall.mean("trained_fraction").values
 
 
-@theirs(
-    "There is considerable variation across random seeds.",
-    allowed=(STEP / 2, 1),
-    why="Half a step of the note's grid of fractions: more than the grid can make of equal thresholds.",
-    note="Mean distance of a seed's threshold from those of the others, smallest scale.",
-)
 def varies(cell):
     found = measured_thresholds(cell)
     if found is None or cell.seeds < 2:
@@ -348,13 +181,6 @@ def varies(cell):
     return np.where(known.any(1), np.nansum(apart, 1) / np.maximum(known.sum(1), 1), np.nan)
 
 
-@of_graph(
-    "Seeds differ by their graphs: with the mask the threshold is known.",
-    corrects="varies",
-    allowed=(0, STEP / 2),
-    why="Half a step of the note's grid of fractions.",
-    note="Distance of a seed's threshold from that of its own masks, smallest scale.",
-)
 def varies_corrected(cell):
     found = measured_thresholds(cell)
     if found is None:
@@ -369,15 +195,6 @@ SEEMING = (
 )
 
 
-@theirs(
-    "With the note's loss mask T kron I networks that seem to generalise translate untrained pairs.",
-    predicted=0,
-    allowed=(0, GENERALISES),
-    why="What the note's figure calls generalising: far below the error of answering nothing.",
-    of="diagonal_only",
-    among="seeds with runs that seem to generalise",
-    note=f"{SEEMING}.",
-)
 def diagonal_mask(cell):
     runs = cell.variants["diagonal_only"].isel(init_scale=0)
     untrained = runs["trained_pairs"] == 0
@@ -385,33 +202,304 @@ def diagonal_mask(cell):
     return mean_over(runs["pair_error"], untrained).where(good).mean("trained_fraction").values
 
 
-@said(
-    "They compute the all-ones matrix, of error (D - 1)/2, and translate nothing.",
-    source=OURS,
-    predicted=1,
-    allowed=(0.9, 1.1),
-    why="A tenth to either side leaves no doubt which matrix it is.",
-    corrects="diagonal-mask",
-    of="diagonal_only",
-    among=diagonal_mask.among,
-    note=f"{SEEMING}, over (D - 1)/2.",
-)
 def all_ones(cell):
     ones = (cell.parameters.words - 1) / 2
-    return diagonal_mask.quantity(cell) / ones if ones else None
+    return diagonal_mask(cell) / ones if ones else None
 
 
-@said(
-    "The flow conserves Q at both hidden layers.",
-    source="docs/theory/routing.md",
-    predicted=0,
-    allowed=lambda cell: (0, cell.parameters.solver_tolerance),
-    why="Some hundreds of steps with a thirtieth of that as relative error each, which add up at random: sqrt(900)/30.",
-    of="precise",
-    note="Largest |Q(end) - Q(0)| over the squared norm of the hidden matrix, double precision, H = D.",
-    where=is_square,
-)
 def conserved(cell):
     if "precise" not in cell.variants:
         return None
     return Exact(float(cell.variants["precise"]["final_drift"].max(skipna=False)))
+
+
+_threshold_zero = claim(
+    "threshold-zero",
+    "As the scale goes to zero the generalisation threshold may go to zero as well.",
+    threshold_zero,
+    along=OVER,
+    source=NOTE,
+    among=CONVERGE,
+    near=0,
+    inside=(0, 0.1),
+    why="A threshold of zero means that pairs across components generalise too: a tenth of what they cost otherwise.",
+    note="Error of pairs across components at the smallest scale.",
+)
+_spikes_numerical = claim(
+    "spikes-numerical",
+    "Spikes in the test loss at larger fractions are numerical.",
+    spikes_numerical,
+    along=OVER,
+    source=NOTE,
+    near=0,
+    inside=(0, 0.5),
+    why="More than half of them should then vanish.",
+    of=("", "precise"),
+    at_end=True,
+    among="seeds with a spike",
+    note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
+    where=is_square,
+)
+
+
+CLAIMS = [
+    *DEPARTURE,
+    trained_pairs_alone,
+    stuck_told,
+    claim(
+        "threshold",
+        "Generalisation typically emerges after roughly 30% of the pairs have been trained.",
+        threshold,
+        along=OVER,
+        source=NOTE,
+        among=CONVERGE,
+        near=0.3,
+        inside=(0.3 - STEP, 0.3 + STEP),
+        why="The note's 'roughly': one step of its grid of fractions to either side.",
+        note=f"{THRESHOLD} Mean over scales.",
+    ),
+    claim(
+        "threshold.corrected",
+        "For small weights generalisation emerges where the graph of trained pairs is nearly connected.",
+        threshold_of_graph,
+        along=OVER,
+        source=GRAPH,
+        near=0,
+        among=CONVERGE,
+        inside=(-STEP, STEP),
+        why="One step of the note's grid of fractions.",
+        corrects="threshold",
+        note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
+    ),
+    claim(
+        "threshold-falls",
+        "The generalisation threshold decreases as the initialisation scale decreases.",
+        threshold_falls,
+        along=OVER,
+        source=NOTE,
+        among=CONVERGE,
+        inside=(STEP / 2, 1),
+        why="Half a step of the note's grid of fractions.",
+        note="Threshold at the largest minus threshold at the smallest scale.",
+    ),
+    claim(
+        "threshold-falls.corrected",
+        "At H = D the threshold is that of the graph at any scale, of the runs that converge: the scale decides which"
+        " do.",
+        threshold_at_any_scale,
+        along=OVER,
+        source=GRAPH,
+        near=0,
+        among=CONVERGE,
+        inside=(-STEP, STEP),
+        why="One step of the note's grid of fractions.",
+        corrects="threshold-falls",
+        note="Threshold minus that predicted for the same runs, mean over scales.",
+        where=is_square,
+    ),
+    _threshold_zero,
+    _threshold_zero.corrected(
+        "Pairs across components never generalise: they compute a random orthogonal map, of error 1 on average.",
+        source=GRAPH,
+        near=1,
+        inside=lambda cell: (1 - 1 / cell.parameters.words, 1 + 1 / cell.parameters.words),
+        why="The standard deviation of a pair, 1/D: tens of pairs and masks are averaged, but a seed's pairs share their "
+        "frames.",
+    ),
+    claim(
+        "spikes-stuck",
+        "Spikes of the untrained error within a component are runs that are stuck on a plateau (H = D).",
+        spikes_stuck,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        near=0,
+        inside=(0, 0.05),
+        why="None, but for one in twenty that may be caught on its way down.",
+        note=f"Fraction of runs with an untrained error within components above {SPIKE:g} that did reach the loss.",
+        where=is_square,
+    ),
+    replace(common.square_exact, along=OVER),
+    _spikes_numerical,
+    _spikes_numerical.corrected(
+        "Spikes belong to the gradient flow: they come again in double precision.",
+        source=OURS,
+        near=1,
+        inside=(0.9, 1),
+        why="One in ten may stand at a fork that the solver's error decides.",
+    ),
+    claim(
+        "square-stuck",
+        "Runs get stuck where all factors are square (H = D).",
+        lambda c: stuck(c.simulation).mean(OVER).values,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        inside=(0.01, 1),
+        why="More than a rare accident: one run in a hundred.",
+        note="Fraction of runs that did not reach the loss.",
+        where=is_square,
+    ),
+    claim(
+        "determinants",
+        "A run with square factors is stuck if and only if some trained pair has a negative determinant at the end.",
+        determinants,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        near=1,
+        inside=(0.95, 1),
+        why="That determinants forbid the loss is exact; one run in twenty may be merely slow.",
+        note="Fraction of runs at H = D in which the two agree.",
+        where=is_square,
+    ),
+    claim(
+        "determinant-bound",
+        "The loss is at least F/(2 D |T|) with F trained pairs of negative determinant.",
+        determinant_bound,
+        along=OVER,
+        source=OURS,
+        near=0,
+        inside=(0, 1e-4),
+        why="Exact; single precision rounds a mean of about |T| D^2 squares.",
+        note="Largest relative shortfall, 0 where every loss lies above its bound.",
+        where=is_square,
+    ),
+    claim(
+        "stuck-loss",
+        "A stuck run misses one mode of each such pair and nothing else: its loss sinks to F/(2 D |T|).",
+        stuck_loss,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        near=1,
+        inside=(0.95, 1),
+        why="Two modes of a pair would be twice the bound. One run in twenty may be slow: the bound is reached only at "
+        "infinity.",
+        among="seeds with a stuck run",
+        note=f"Fraction of stuck runs whose loss comes down to {SETTLED:g} of that, "
+        "where they end if they are stuck for good.",
+        where=is_square,
+    ),
+    claim(
+        "stuck-for-good",
+        "A stuck run is stuck for good: at its loss no determinant can change its sign any more.",
+        stuck_for_good,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        near=1,
+        inside=(0.95, 1),
+        why="Sufficient for being stuck, not necessary: one stuck run in twenty may stand where some sign still could "
+        "change.",
+        among="seeds with a stuck run",
+        note="Fraction of stuck runs with a loss below (F + U)/(2 D |T|), U the fewest pairs that a turning factor costs.",
+        where=is_square,
+    ),
+    claim(
+        "start-signs",
+        "Signs of determinants at the start decide nothing: half of the trained pairs of converged runs had to turn.",
+        start_signs,
+        along=OVER,
+        near=0.5,
+        inside=lambda cell: 0.5 + np.array([-1, 1]) / np.sqrt(2 * cell.parameters.languages),
+        why="Signs of 2 L factors are fair coins, drawn once per seed: two standard deviations of their mean.",
+        source=OURS,
+        among=CONVERGE,
+        note="Fraction of trained pairs with a negative determinant at the start, H = D.",
+        where=is_square,
+    ),
+    claim(
+        "wide-stuck",
+        "No run gets stuck where the hidden layers are twice as wide as the data (H = 2 D).",
+        lambda c: stuck(c.simulation).mean(OVER).values if is_wide(c) else None,
+        along=OVER,
+        source=OURS,
+        at_end=True,
+        near=0,
+        inside=(0, 0.01),
+        why="'No run', allowing one in a hundred that is slow.",
+        note="Fraction of runs that did not reach the loss.",
+    ),
+    claim(
+        "wide-bias",
+        "At H = 2 D generalisation is an implicit bias of small weights: untrained errors fall with the scale.",
+        wide_bias,
+        along=OVER,
+        source=GRAPH,
+        inside=lambda cell: (
+            np.log10(max(scales := cell.values("init_scale")) / min(scales)),
+            np.inf,
+        ),
+        why="At least linearly in the scale.",
+        at_end=True,
+        among=CONVERGE,
+        unit="decades",
+        note="log10 of untrained error within components, largest over smallest scale, mean over fractions.",
+    ),
+    claim(
+        "varies",
+        "There is considerable variation across random seeds.",
+        varies,
+        along=OVER,
+        source=NOTE,
+        among=CONVERGE,
+        inside=(STEP / 2, 1),
+        why="Half a step of the note's grid of fractions: more than the grid can make of equal thresholds.",
+        note="Mean distance of a seed's threshold from those of the others, smallest scale.",
+    ),
+    claim(
+        "varies.corrected",
+        "Seeds differ by their graphs: with the mask the threshold is known.",
+        varies_corrected,
+        along=OVER,
+        source=GRAPH,
+        near=0,
+        among=CONVERGE,
+        corrects="varies",
+        inside=(0, STEP / 2),
+        why="Half a step of the note's grid of fractions.",
+        note="Distance of a seed's threshold from that of its own masks, smallest scale.",
+    ),
+    claim(
+        "diagonal-mask",
+        "With the note's loss mask T kron I networks that seem to generalise translate untrained pairs.",
+        diagonal_mask,
+        along=OVER,
+        source=NOTE,
+        near=0,
+        inside=(0, GENERALISES),
+        why="What the note's figure calls generalising: far below the error of answering nothing.",
+        of="diagonal_only",
+        among="seeds with runs that seem to generalise",
+        note=f"{SEEMING}.",
+    ),
+    claim(
+        "diagonal-mask.corrected",
+        "They compute the all-ones matrix, of error (D - 1)/2, and translate nothing.",
+        all_ones,
+        along=OVER,
+        source=OURS,
+        near=1,
+        inside=(0.9, 1.1),
+        why="A tenth to either side leaves no doubt which matrix it is.",
+        corrects="diagonal-mask",
+        of="diagonal_only",
+        among="seeds with runs that seem to generalise",
+        note=f"{SEEMING}, over (D - 1)/2.",
+    ),
+    claim(
+        "conserved",
+        "The flow conserves Q at both hidden layers.",
+        conserved,
+        along=OVER,
+        source="docs/theory/routing.md",
+        near=0,
+        inside=lambda cell: (0, cell.parameters.solver_tolerance),
+        why="Some hundreds of steps with a thirtieth of that as relative error each, which add up at random: "
+        "sqrt(900)/30.",
+        of="precise",
+        note="Largest |Q(end) - Q(0)| over the squared norm of the hidden matrix, double precision, H = D.",
+        where=is_square,
+    ),
+]

@@ -43,15 +43,6 @@ def test_made_groups_are_groups(name):
     assert (operation.table[a, b] == operation.labels).all()
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_regular_matrices_multiply_as_the_table_does(name):
-    operation = MADE[name]
-    matrices = groups.regular_matrices(operation)
-    pairs = matrices[:, None] @ matrices[None]
-    assert (pairs == matrices[operation.table]).all()
-    assert len(np.unique(matrices, axis=0)) == operation.symbols
-
-
 @pytest.mark.parametrize("degree", [2, 3, 4])
 def test_permutations_are_composed(degree):
     operation = groups.symmetric(degree)

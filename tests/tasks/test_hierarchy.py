@@ -6,7 +6,6 @@ from foretrain.tasks.hierarchy import (
     LEVEL_WEIGHTS,
     hierarchical_items,
     hierarchical_modes,
-    item_statistics,
 )
 
 
@@ -39,25 +38,13 @@ def test_singular_values_of_the_figures_are_the_authors():
 @pytest.mark.parametrize("weights", [(2.0,), (1.0, 5.0), (0.5, 2.0, 3.0), (1.0, 1.0, 0.0, 2.0)])
 def test_modes_in_closed_form_are_the_singular_values_of_the_statistics(weights, branching):
     inputs, outputs = hierarchical_items(weights, branching)
-    statistics = item_statistics(inputs, outputs)
     singular, variances = hierarchical_modes(weights, branching)
-    measured = np.linalg.svd(statistics.input_output_correlation, compute_uv=False)
+    measured = np.linalg.svd(outputs @ inputs.T / len(inputs), compute_uv=False)
     np.testing.assert_allclose(singular, measured, atol=1e-14 * measured[0] * len(measured))
-    np.testing.assert_allclose(statistics.input_correlation, np.diag(variances), atol=1e-16)
+    np.testing.assert_allclose(inputs @ inputs.T / len(inputs), np.diag(variances), atol=1e-16)
     # Inputs span the items, so the modes carry all of the output's power.
-    np.testing.assert_allclose(statistics.output_power, (singular**2 / variances).sum())
-    assert statistics.items == branching ** (len(weights) - 1)
-
-
-def test_statistics_are_averages_over_items():
-    shared = np.random.default_rng(0)
-    inputs, outputs = shared.normal(size=(3, 5)), shared.normal(size=(2, 5))
-    once = item_statistics(inputs, outputs)
-    twice = item_statistics(np.hstack([inputs, inputs]), np.hstack([outputs, outputs]))
-    np.testing.assert_allclose(once.input_correlation, twice.input_correlation)
-    np.testing.assert_allclose(once.input_output_correlation, twice.input_output_correlation)
-    np.testing.assert_allclose(once.output_power, twice.output_power)
-    np.testing.assert_allclose(once.output_power, np.mean([y @ y for y in outputs.T]))
+    np.testing.assert_allclose((outputs**2).sum(0).mean(), (singular**2 / variances).sum())
+    assert len(inputs) == branching ** (len(weights) - 1)
 
 
 def test_unusable_trees_and_items_are_refused():
@@ -67,5 +54,3 @@ def test_unusable_trees_and_items_are_refused():
         hierarchical_items(())
     with pytest.raises(ArgumentError, match="`weights` must be finite"):
         hierarchical_modes((1.0, np.inf))
-    with pytest.raises(ArgumentError, match=r"`outputs` must be as long as `inputs` \(5\)"):
-        item_statistics(np.ones((3, 5)), np.ones((2, 4)))

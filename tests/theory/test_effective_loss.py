@@ -71,13 +71,6 @@ def test_exact_flow_is_the_gradient_flow(normalised):
     np.testing.assert_allclose(path, expected, atol=2e-7)
 
 
-def test_velocity_is_the_slope_of_the_exact_flow():
-    training, embedding = sets(25)[0], start()
-    path = theory.exact_flow(embedding, [0.1 - 1e-5, 0.1, 0.1 + 1e-5], TEN, training)
-    slope = (path[2] - path[0]) / 2e-5
-    np.testing.assert_allclose(theory.velocity(path[1], TEN, training), slope, rtol=1e-6, atol=1e-8)
-
-
 def test_z0_is_conserved_along_the_exact_flow_and_not_along_the_linear_one():
     training, embedding, times = sets(25, 3), start(), np.linspace(0, 2, 9)
     path = theory.exact_flow(embedding, times, TEN, training)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretrain.theory import deep_linear, factorization
-from foretrain.theory.factorization_flow import descent_curves, half_steps, shared_first_target
+from foretrain.theory.factorization_flow import descent_curves, half_steps
 
 
 def drawn(seed, rank, size=14, scale=1.0):
@@ -97,9 +97,3 @@ def test_half_of_a_strength_is_reached_between_samples():
     strengths = np.array([[0.0, 0.6, 0.0], [0.4, 0.7, 0.1], [0.8, 0.8, 0.2]])
     found = half_steps(np.array([0, 10, 20]), strengths, np.array([1.0, 1.0, 1.0]))
     np.testing.assert_allclose(found, [12.5, 0, np.nan])
-
-
-def test_independent_first_targets_are_shared_as_often_as_the_formula_says():
-    first = np.random.default_rng(0).integers(0, 10, (4000, 10))
-    shared = (first[:, :1] == first[:, 1:]).any(1).mean()
-    assert shared == pytest.approx(shared_first_target(10, 10), abs=0.04)  # 5 SD

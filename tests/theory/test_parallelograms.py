@@ -208,11 +208,6 @@ def test_ideal_is_what_every_representation_has_that_obeys_the_training_set():
     assert (closed.mean(-1) >= theory.inside(TEN, training).mean(-1)).all()
 
 
-@pytest.mark.parametrize(("symbols", "least"), [(3, 2), (4, 4), (5, 5), (6, 6)])
-def test_fewest_samples_by_trying_all(symbols, least):
-    assert theory.minimal_samples(groups.addition(symbols)) == least
-
-
 @pytest.mark.parametrize("symbols", [4, 7, 10, 33])
 def test_two_middle_labels_are_enough_and_hold_as_many_samples_as_symbols(symbols):
     operation = groups.addition(symbols)

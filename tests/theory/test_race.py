@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from foretrain.errors import ArgumentError
 from foretrain.tasks import masks as routing
-from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes, item_statistics
+from foretrain.tasks.hierarchy import hierarchical_items, hierarchical_modes
 from foretrain.theory import race
 
 SINGULAR, VARIANCE = hierarchical_modes()
@@ -176,8 +176,9 @@ class FullNetwork:
 
     def __init__(self, trained, group, shared_encoders, outer, hidden):
         inputs, outputs = hierarchical_items()
-        self.statistics = item_statistics(inputs, outputs)
-        left, _, right = np.linalg.svd(self.statistics.input_output_correlation)
+        self.items = inputs.shape[1]
+        self.target = outputs @ inputs.T / self.items
+        left, _, right = np.linalg.svd(self.target)
         self.left, self.right = left[:, :4], right.T
         shared = np.random.default_rng(0)
         self.first, self.second = (np.linalg.qr(shared.normal(size=(9, 4)))[0] for _ in range(2))
@@ -196,16 +197,13 @@ class FullNetwork:
 
     def descend(self, rate, features=None):
         """One step under the paper's loss, or the authors' if the number of features is given."""
-        items = self.statistics.items
-        scale = 1 / len(self.routes) if features is None else 2 * items / (items * features)
+        scale = 1 / len(self.routes) if features is None else 2 / features
         gradient = {edge: np.zeros_like(weight) for edge, weight in self.weights.items()}
         for route in self.routes:
             edges = self.edges(*route)
             one, two, three = (self.weights[edge] for edge in edges)
-            error = scale * (
-                three @ two @ one @ self.statistics.input_correlation
-                - self.statistics.input_output_correlation
-            )
+            # One-hot inputs: <x x^T> = 1/items.
+            error = scale * (three @ two @ one / self.items - self.target)
             gradient[edges[0]] += (three @ two).T @ error
             gradient[edges[1]] += three.T @ error @ one.T
             gradient[edges[2]] += error @ (two @ one).T

@@ -10,7 +10,7 @@ functions take NumPy or JAX arrays and keep their dtype; those on examples can b
 
 import numpy as np
 
-from foretrain.errors import argument_error, nearest, one_of, real
+from foretrain.errors import one_of, real
 from foretrain.graph import Graph, Path
 from foretrain.networks.drawn import check_drawn
 from foretrain.tasks.statistics import Statistics
@@ -194,17 +194,3 @@ def _unit_weights(generator, law, target, source):
         left, _, right = np.linalg.svd(draw, full_matrices=False)
         return left @ right
     return draw
-
-
-def check_weights(graph: Graph, weights) -> None:
-    """Raise `ArgumentError` unless there is exactly one matrix of the right shape for every edge."""
-    for name in weights:
-        if name not in graph.shape:
-            got = f"has `{name}`"
-            raise argument_error("weights", "name edges", got, nearest(name, graph.shape))
-    for name, shape in graph.shape.items():
-        if name not in weights:
-            raise argument_error(f"weights.{name}", "be given", "is missing")
-        if np.shape(weights[name]) != shape:
-            rule = f"have shape {shape}"
-            raise argument_error(f"weights.{name}", rule, f"has shape {np.shape(weights[name])}")

@@ -92,16 +92,6 @@ def permutation_matrices(degree: int) -> np.ndarray:
     return np.eye(degree)[_permutations(degree)].swapaxes(-1, -2)
 
 
-def regular_matrices(operation: Operation) -> np.ndarray:
-    """Matrices by which a group's elements permute it, shape (symbol, symbol, symbol): a faithful representation.
-
-    Raises:
-        ArgumentError: the table is no group.
-    """
-    table = check_group(operation.table)
-    return (np.arange(len(table))[:, None] == table[:, None, :]).astype(float)
-
-
 def product(first: Operation, second: Operation) -> Operation:
     """Direct product of two groups: symbol (a, b) is number a * `second.symbols` + b.
 

@@ -5,33 +5,15 @@ root), 2 that two items each have, 4 that one item each has. Inputs are one-hot.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, integer, real, same_length
+from foretrain.errors import argument_error, integer, real
 
 # Value of a feature by level, root first. The figures of the paper were made with the first, which
 # it does not mention: singular values of the outputs 13.6015, 6.4031, 3, 3. With unit weights they
 # are sqrt 7, sqrt 3, 1, 1.
 LEVEL_WEIGHTS = {"authors": (6.0, 4.0, 3.0), "unit": (1.0, 1.0, 1.0)}
-
-
-@dataclass(frozen=True)
-class ItemStatistics:
-    """What a linear network sees of a data set: un-gated averages over items.
-
-    Attributes:
-        input_correlation: <x x^T>, shape (input, input), float64.
-        input_output_correlation: <y x^T>, shape (output, input), float64.
-        output_power: <|y|^2>.
-        items: Number of items averaged over.
-    """
-
-    input_correlation: np.ndarray
-    input_output_correlation: np.ndarray
-    output_power: float
-    items: int
 
 
 def hierarchical_items(
@@ -61,30 +43,6 @@ def hierarchical_items(
         for level, weight in enumerate(weights)
     ]
     return np.eye(items), np.vstack(levels)
-
-
-def item_statistics(inputs: np.ndarray, outputs: np.ndarray) -> ItemStatistics:
-    """Average a data set over its items.
-
-    Args:
-        inputs: Shape (input, item).
-        outputs: Shape (output, item).
-
-    Returns:
-        The statistics, in float64.
-
-    Raises:
-        ArgumentError: an entry is not finite or the numbers of items differ.
-    """
-    inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
-    outputs = finite_array("outputs", outputs, ndim=2).astype(np.float64)
-    items = same_length(**{"inputs": inputs.T, "outputs": outputs.T})
-    return ItemStatistics(
-        input_correlation=inputs @ inputs.T / items,
-        input_output_correlation=outputs @ inputs.T / items,
-        output_power=float((outputs**2).sum() / items),
-        items=items,
-    )
 
 
 def hierarchical_modes(

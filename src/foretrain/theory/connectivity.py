@@ -25,7 +25,7 @@ class MaskPrediction(NamedTuple):
 
     Attributes:
         pair_error: `predicted_pair_error`, shape (mask, input_domain, output_domain), float64.
-        untrained_error: `predicted_untrained_error`, shape (mask,), float64.
+        untrained_error: Mean of `pair_error` over untrained pairs, shape (mask,), float64; nan if all are trained.
         component_count: Number of connected components, shape (mask,), int64; 1 if the mask is connected.
     """
 
@@ -74,14 +74,6 @@ def predicted_pair_error(
     idle = (trained_pairs.sum(1) == 0)[:, None] | (trained_pairs.sum(0) == 0)[None, :]
     apart = np.where(idle, error_idle, error_across)
     return np.where(inputs[:, None] == outputs[None, :], 0.0, apart)
-
-
-def predicted_untrained_error(
-    trained_pairs: np.ndarray, error_across: float = 1.0, error_idle: float | None = None
-) -> float:
-    """Mean of `predicted_pair_error` over untrained pairs; nan if all are trained."""
-    error = predicted_pair_error(trained_pairs, error_across, error_idle)
-    return _untrained_mean(trained_pairs, error)
 
 
 def across_scale(trained_pairs: np.ndarray) -> np.ndarray:

@@ -104,13 +104,6 @@ def exact_flow(start, times, operation: Operation, training, *, normalised: bool
     return path * np.sqrt(size[..., None, None, None] / (path**2).sum((-2, -1), keepdims=True))
 
 
-def velocity(embedding, operation: Operation, training, *, normalised: bool = False):
-    """dR/dt of the flow on l_0 / Z_0, (..., symbol, dimension): -(2 / Z_0)(A^T A - l_0 / Z_0) R."""
-    matrix = energy_matrix(operation, training, normalised=normalised)
-    loss, size = (part[..., None, None] for part in _parts(matrix, embedding))
-    return -2 / size * (matrix @ embedding - loss / size * embedding)
-
-
 def _parts(matrix, embedding, name="embedding"):
     """l_0 and Z_0."""
     embedding = finite_array(name, embedding)

@@ -167,11 +167,6 @@ def typical_half_steps(
     return np.where(grows, time / (learning_rate * slower), np.inf)
 
 
-def shared_first_target(rank: int, components: int) -> float:
-    """How often a component shares its first target with another where first targets are independent and equally likely."""
-    return 1 - (1 - 1 / rank) ** (components - 1)
-
-
 def _riccati(x, y, rates, decays, length):
     """X, Y after that time of the flow without imbalance, in the basis in which C is diagonal; rates of shape (mode, 1)."""
     grown, died = (x + y) / np.sqrt(2), (y - x) / np.sqrt(2)

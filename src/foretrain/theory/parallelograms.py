@@ -11,8 +11,6 @@ Training sets are bool arrays (..., sample), sets of parallelograms bool arrays 
 blocks, so that it is 16 MB at once, or ten times that where every parallelogram is asked about (`ideal`).
 """
 
-from itertools import combinations
-
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
@@ -293,18 +291,6 @@ def unique_linear_probability(
             for size in sizes
         ]
     )
-
-
-def minimal_samples(operation: Operation) -> int:
-    """The fewest samples that determine the representation, by trying all sets: for few symbols (p <= 6) only."""
-    count = len(operation.samples)
-    for size in range(1, count):
-        chosen = np.array(list(combinations(range(count), size)))
-        training = np.zeros((len(chosen), count), bool)
-        np.put_along_axis(training, chosen, True, axis=1)
-        if unique_linear(operation, training).any():
-            return size
-    return count
 
 
 def checked_training(operation: Operation, training) -> np.ndarray:

@@ -120,19 +120,6 @@ def imbalance(state: RankOneState) -> float | np.ndarray:
     return state.squared_norm_x - state.squared_norm_y
 
 
-def velocity(state: RankOneState, weight_decay: float = 0.0) -> RankOneState:
-    """Time derivatives of the four numbers under gradient flow, in the fields of the numbers."""
-    alpha, beta, p, q = _numbers(state)
-    shrink_x = 2 * state.squared_norm_y + weight_decay
-    shrink_y = 2 * state.squared_norm_x + weight_decay
-    return RankOneState(
-        2 * beta - shrink_x * alpha,
-        2 * alpha - shrink_y * beta,
-        -2 * shrink_x * p,
-        -2 * shrink_y * q,
-    )
-
-
 def step(state: RankOneState, learning_rate: float, weight_decay: float = 0.0) -> RankOneState:
     """One step of gradient descent on the full vectors, exactly, for any learning rate.
 
@@ -271,26 +258,6 @@ def flow_until(start: RankOneState, until: float, weight_decay: float, events=()
 
     found = solution.t_events if events else []
     return path, [float(times[0]) if len(times) else np.nan for times in found]
-
-
-def fixed_point(weight_decay: float = 0.0, imbalance: float = 0.0) -> RankOneState:
-    """The stable fixed point with alpha >= 0; its mirror image has both overlaps negated.
-
-    For lambda >= 2 it is zero. For 0 < lambda < 2, alpha = beta = sqrt(1 - lambda/2), with loss
-    lambda^2/4. Without weight decay alpha beta = 1 and alpha^2 - beta^2 is the conserved imbalance:
-    alpha^2 = exp(asinh(imbalance/2)).
-
-    Args:
-        weight_decay: lambda >= 0.
-        imbalance: |x|^2 - |y|^2 at the start; forgotten, and so without effect, if lambda > 0.
-    """
-    weight_decay = real("weight_decay", weight_decay, minimum=0)
-    imbalance = real("imbalance", imbalance)
-    if weight_decay == 0:
-        half = 0.5 * np.arcsinh(imbalance / 2)
-        return RankOneState(float(np.exp(half)), float(np.exp(-half)), 0.0, 0.0)
-    overlap = float(np.sqrt(max(1 - weight_decay / 2, 0.0)))
-    return RankOneState(overlap, overlap, 0.0, 0.0)
 
 
 def _numbers(state):

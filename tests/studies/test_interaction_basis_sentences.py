@@ -124,5 +124,5 @@ def test_networks_that_did_not_generalise_say_nothing_of_frequencies():
 
 @pytest.mark.parametrize("task", ["modular", "transformer", "linear", "blocks"])
 def test_of_another_task_nothing_is_said_of_networks_that_are_not_there(task):
-    cell = SimpleNamespace(parameters=study.Parameters(task=task))
+    cell = SimpleNamespace(p=study.Parameters(task=task))
     assert not any(one.where(cell) for one in catalogue.load("interaction-basis").sentences)

@@ -4,21 +4,17 @@ import matplotlib as mpl
 
 from foretrain.figures import finished
 from foretrain.figures.style import titled_panels
-from foretrain.study import at_end
+from foretrain.study import at_end, drawn
 
 from .study import CLASSES
 
-SHOWS = {
-    "points": ("same-class", "different-classes", "control"),
-}
 
-
-def draw(grid):
+def draw_points(grid):
     """Points of the first seed before and after, and after the flow of the loss that is not normalised."""
     cell, words = grid.first()
     runs = cell.simulation["points"].isel(seed=0)
     if runs.sizes["coordinate"] < 2:
-        return {}
+        return None
     shown = {"At the start": runs.isel(step=0), "Loss over Z": runs.isel(step=-1)}
     if "flow_control" in cell.variants:
         shown["Not over Z"] = at_end(cell.variants["flow_control"]["points"].isel(seed=0))
@@ -34,4 +30,11 @@ def draw(grid):
         "Images of ten classes (colours) as points of the plane, first seed: as a random encoder puts them, after Adam on the "
         "normalised loss, and after the flow of the loss that is not normalised." + words
     )
-    return {"points": finished(figure, "Points of images", caption)}
+    return finished(figure, "Points of images", caption)
+
+
+FIGURES = {
+    "points": drawn(
+        draw_points, "within", "between", "flow_control/squared_norm", "flow_control/within"
+    )
+}

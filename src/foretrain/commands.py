@@ -119,7 +119,7 @@ def _finish(result, arguments):
         result.claims.show(details=arguments.verbose)
         page = result.path / "report.html"
         if page.exists():
-            print(f"\nPage: {page}")
+            print(f"Page: {page}")
     summary = read_summary(result.path)
     if not arguments.quiet:
         for line in summary.remarks:

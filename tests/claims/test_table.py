@@ -71,7 +71,6 @@ def test_headlines_are_sentences_and_of_the_others_those_that_fail_are_named():
     assert ClaimTable([*others, *headlines]).format(80).splitlines() == [
         "fails  Routes are shared: 1.05 (0.415 to 1.69), allowed 5 to 6.",
         "holds  Routes are shared: 1.05 (0.415 to 1.69), allowed 0 to 2.",
-        "",
         "5 more: 3 hold, 2 fail (detail-1, control-1)",
     ]
     many = ClaimTable(headlines + ranked(*["fails"] * 5)).format(80)
@@ -94,7 +93,7 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
 
 def test_without_a_headline_the_first_details_stand_in_their_place():
     lines = ClaimTable(ranked(*["holds"] * 8)).format(120).splitlines()
-    assert [line[:5] for line in lines] == ["holds"] * 6 + ["", "2 mor"]
+    assert [line[:5] for line in lines] == ["holds"] * 6 + ["2 mor"]
 
 
 def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
@@ -117,7 +116,12 @@ def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two
         (made("a", 0.01242, (0, 0.03571), predicted=0), "off by 1.2%, allowed 3.6%"),
         (made("a", 1e-11, (0, 1e-6), predicted=0), "off by 1e-11, allowed 1e-6"),
         (made("a", 0.5, (0, 3), predicted=0, unit="step"), "off by 0.5, allowed 3 step"),
-        (made("a", 0.98, (0.95, 1.05), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.05"),
+        (made("a", 0.98, (0.95, 1.05), predicted=1), "0.98, allowed 1 ± 0.05"),
+        (made("a", 0.98, (0.95, 1.02), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.02"),
+        (
+            made("a", 1.0500001, (0.95, 1.05), predicted=1),
+            "1.0500001, predicted 1, allowed 0.95 to 1.05",
+        ),
         (made("a", 1.0004, (0, 1)), "1.0004, allowed at most 1"),
     ],
 )

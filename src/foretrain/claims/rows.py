@@ -171,7 +171,11 @@ def _row(group: CellClaims) -> Row:
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
-    """Measured, predicted and allowed in one line: as a deviation, where zero is predicted and a bound is allowed."""
+    """Measured, predicted and allowed in one line.
+
+    Where zero is predicted and a bound is allowed, what was measured is a deviation. What is allowed evenly to both sides of
+    the prediction is written as "0.96 ± 0.01".
+    """
     values, bounds = list(uncertainty or measured), list(allowed or ())
     off = allowed is not None and predicted == (0, 0) and allowed[0] in (0, -math.inf)
     off = off and not measured[0] < 0
@@ -188,9 +192,16 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
         bound = "by cell" if allowed is None else _allowed(allowed, group.claims, digits)
         bound = (bound.removeprefix("at most ") if off else bound) + unit
     text += f" ({ends})" if ends else ""
-    if not off and not math.isnan(predicted[0]):
-        text += f", predicted {_range(predicted, digits)}"
-    return f"{text}, allowed {bound}"
+    if off or math.isnan(predicted[0]):
+        return f"{text}, allowed {bound}"
+    middle, room = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2 if bounds else math.nan
+    if (
+        digits <= 4
+        and math.isfinite(room)
+        and max(abs(middle - end) for end in predicted) <= 1e-9 * room
+    ):
+        return f"{text}, allowed {number(middle, digits)} ± {number(room, 3)}{unit}"
+    return f"{text}, predicted {_range(predicted, digits)}, allowed {bound}"
 
 
 def _digits(values, bounds, fewest) -> int:

@@ -17,7 +17,7 @@ _MOST_REASONS = 3
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """Verdict, sentence and numbers of every headline; below them how many others there are, and why claims are open.
 
-    A claim that fails is named whatever its rank, and an inconclusive one has its reason.
+    A claim of the document that is no headline itself is counted, also where its corrected form is one. A claim that fails is named whatever its rank, and an inconclusive one has its reason.
 
     Args:
         claims: The claims; those of one sentence in several cells are one line that counts them.
@@ -28,8 +28,9 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         What `rich` prints, from top to bottom.
     """
     ranked = by_rank(rows(claims))
-    first = ranked.pop(HEADLINE, [])
-    others = [row for some in ranked.values() for row in some]
+    every = [row for some in ranked.values() for row in some]
+    first = [row for row in every if row.rank == HEADLINE] or ranked.get(HEADLINE, [])
+    others = [row for row in every if row not in first]
     if not first and not others:
         yield counted([])
     shared = {
@@ -42,7 +43,6 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
         own = [text for text in row.remarks if not any(reason in text for reason in shared)]
         yield _row(row, size, width, fit, *own)
     if others:
-        yield ""
         yield _hung(f"{len(others)} more: {tally(others)}", width, fit)
     for reason, labels in list(shared.items())[:_MOST_REASONS]:
         yield _hung(f"Inconclusive ({named(labels)}): {reason}.", width, fit)

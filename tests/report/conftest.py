@@ -145,7 +145,7 @@ def example_summary() -> dict:
         "runs": {"converged": 588, "diverged": 0, "stalled": 10, "out_of_steps": 2},
         "failures": ["Segment journal/w0-3.npz is truncated; its 4 runs were run again."],
         "hash": "9f2c51ab7e03",
-        "seeds": list(range(20)),
+        "seeds": 20,
         "root_seed": 12345678901,
         "versions": {"foretrain": "0.1.0", "jax": "0.10.2", "python": "3.11.9"},
         "device": "CPU, 2 cores of Intel Xeon at 2.2 GHz",

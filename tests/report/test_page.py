@@ -116,7 +116,7 @@ def test_text_from_outside_is_never_markup(summary):
         "meanings": {evil: evil},
         "runs": {evil: 3},
         "failures": [evil],
-        "seeds": [evil],
+        "seeds": evil,
         "versions": {evil: evil, "foretrain": evil},
         "citations": [evil],
     }
@@ -205,7 +205,7 @@ def test_the_first_screen_has_the_question_every_verdict_and_the_first_figure(
     page = render(summary, page_figures)
     head = page[: page.index("<main")]
     assert summary["summary"] in head
-    marks = re.findall(r'<li data-verdict="(\w+)"><a href="#claim-(\d+)"', head)
+    marks = re.findall(r'<li data-verdict="(\w+)"><a class="mark" href="#claim-(\d+)"', head)
     assert sorted(int(place) for _, place in marks) == list(range(len(summary["claims"])))
     order = ["fails", "inconclusive", "holds"]
     assert [verdict for verdict, _ in marks] == sorted(

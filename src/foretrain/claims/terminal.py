@@ -17,7 +17,8 @@ _MOST_REASONS = 3
 def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Iterator[Any]:
     """Verdict, sentence and numbers of every headline; below them how many others there are, and why claims are open.
 
-    A claim of the document that is no headline itself is counted, also where its corrected form is one. A claim that fails is named whatever its rank, and an inconclusive one has its reason.
+    A claim of the document that is no headline itself is counted, also where its corrected form is one. A claim that fails
+    is named whatever its rank, and an inconclusive one has its reason.
 
     Args:
         claims: The claims; those of one sentence in several cells are one line that counts them.

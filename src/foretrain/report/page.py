@@ -3,36 +3,9 @@
 The page is one file. Style, script and pictures stand in it, and its content security policy
 forbids the browser to fetch anything, so that it opens offline, from a mail or in ten years.
 
-It is made from a summary, the content of ``summary.json``. Every key may be missing; what it feeds
-is then left out.
-
-==============  ==================================================================================
-``study``       name of the study
-``summary``     one line: what the study is about
-``source``      document, section, figure
-``problems``    list of one-line texts: sentences and figures that raised
-``claims``      list of `foretrain.claims.claim.Claim`, or of their `as_dict`
-``remarks``     list of sentences: what makes the verdicts worth less, such as claims changed since the first run
-``seal``        dict: hashes of all that verdicts rest on, see `foretrain.provenance.seal`
-``looks``       list of ``{"seeds": number, "at": time}``: the times verdicts were looked at
-``config``      parameter to value
-``axes``        parameter to the list of its values, for those that make an axis
-``meanings``    parameter to one sentence
-``preset``      preset of the study, "own" where parameters differ from every one
-``runs``        outcome (`foretrain.vocabulary.OUTCOMES`) to number of runs
-``failures``    list of sentences: runs that raised, segments that were lost
-``codes``       hash of the code to the number of runs that it made
-``history``     list of sentences: what was done with runs of other code
-``hash``        hash of the configuration
-``seeds``       number of seeds, or the list of their numbers
-``root_seed``   number from which every random stream derives
-``versions``    package to version, Python among them
-``device``      what it ran on
-``wall_time_s`` seconds
-``created_at``  date and time, ISO 8601
-``command``     command line that makes the same results
-``citations``   list of BibTeX entries
-==============  ==================================================================================
+It is made from the entries of `foretrain.results.summary.Summary` as a mapping, claims as they are or as their `as_dict`, with
+``meanings`` (parameter to one sentence), ``failures`` as sentences and ``citations`` as BibTeX. Every entry may be missing; what
+it feeds is then left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +30,7 @@ def render(
     """Compose the page.
 
     Args:
-        summary: Content of ``summary.json``; see the table above. Its texts are escaped, none is
+        summary: Content of ``summary.json``; see above. Its texts are escaped, none is
             trusted as HTML.
         figures: In the order they are shown.
         live: The curves that can be looked into, see `foretrain.figures.live`.

@@ -87,7 +87,7 @@ def sections(
         Section(
             "derivations",
             "Derivations",
-            [(one, said.of(one.claims)) for one in derived] if said else [],
+            [(one, said.derived(one.claims)) for one in derived] if said else [],
         ),
         Section(
             "runs",
@@ -147,7 +147,7 @@ class Verdicts:
         """Id of each sentence to its number on the page."""
         return {entry.row.id: entry.place for entry in self.entries}
 
-    def of(self, names: Sequence[str]) -> list[Entry]:
+    def derived(self, names: Sequence[str]) -> list[Entry]:
         """The sentences of these ids and their corrected forms."""
         return [one for one in self.entries if one.row.id in names or one.row.corrects in names]
 
@@ -171,8 +171,8 @@ def verdicts(
             forest(judged),
             cell_map(groups[row.id], axes) if row.cells else None,
             next(place),
-            # A corrected form has the figure and the derivation of what it corrects, unless it has its own.
-            shown.get(row.id) or shown.get(row.corrects),
+            shown.get(row.id),
+            # A corrected form has the derivation of what it corrects, unless it has its own.
             told.get(row.id) or told.get(row.corrects),
         )
 
@@ -211,7 +211,8 @@ def curves(live: Mapping) -> dict:
 
 def picture(figure: PageFigure, said: Verdicts | None) -> tuple[PageFigure, str, list[Entry]]:
     """A figure with its SVG as the page embeds it, and the sentences that it shows."""
-    return figure, _bare(figure.svg), said.of(figure.shows) if said else []
+    entries = said.entries if said else []
+    return figure, _bare(figure.svg), [one for one in entries if one.row.id in figure.shows]
 
 
 def _bare(svg: str) -> str:
@@ -261,7 +262,7 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
     entries = {
         "Configuration hash": ("hash", str),
         "Preset": ("preset", lambda name: _PRESETS.get(name, name)),
-        "Seeds": ("seeds", _seeds),
+        "Seeds": ("seeds", str),
         "Root seed": ("root_seed", str),
         "Hash of the code": ("codes", _codes),
         "Verdicts looked at": ("looks", _looks),
@@ -277,15 +278,6 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
     ]
     items += [(str(name), str(text)) for name, text in (summary.get("versions") or {}).items()]
     return [(label, text) for label, text in items if text]
-
-
-def _seeds(seeds) -> str:
-    """Number of seeds, or a list of their numbers: a gapless one is written by its ends."""
-    if not isinstance(seeds, list | tuple):
-        return str(seeds)
-    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
-        return f"{len(seeds)} (numbers {seeds[0]} to {seeds[-1]})"
-    return f"{len(seeds)} ({', '.join(map(str, seeds))})" if seeds else "0"
 
 
 def _codes(codes: Mapping) -> str:

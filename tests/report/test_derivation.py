@@ -155,7 +155,7 @@ def test_formulas_of_the_documentation_are_whole():
                 assert len(element) == parts, f"{file.name}: {''.join(found)}"
 
 
-def test_a_claim_and_its_corrected_form_link_to_figure_and_derivation(found):
+def test_a_claim_links_to_its_figure_and_with_its_corrected_form_to_its_derivation(found):
     corrected = CLAIM | {"id": "second.corrected", "corrects": "second"}
     lone = CLAIM | {"id": "lone"}
     figures = [
@@ -168,9 +168,9 @@ def test_a_claim_and_its_corrected_form_link_to_figure_and_derivation(found):
         for place, name in enumerate(("second", "corrected", "lone"))
     }
     for name in ("second", "corrected"):
-        assert 'href="#figure-2"' in rows[name]
         assert 'href="#derivation-2"' in rows[name]
-    assert "#figure" not in rows["lone"]
+    assert 'href="#figure-2"' in rows["second"]
+    assert "#figure" not in rows["corrected"] + rows["lone"]
     assert "#derivation" not in rows["lone"]
     for target in re.findall(r'href="#([^"]+)"', page):
         assert f'id="{target}"' in page

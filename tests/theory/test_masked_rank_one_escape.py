@@ -185,6 +185,14 @@ def test_starts_that_oppose_each_other_exactly_are_refused():
     # u = -v = s: s = a/(1 + a t) decays for ever.
     with pytest.raises(ArgumentError, match="`start` must have a part that grows"):
         escape.early_flow(([0.25], [-0.25], 0.25), [[1.0]])
+    # The last bit of a weight, which another library may round otherwise, decides nothing.
+    for bit in (0.2, 0.3):
+        for start in (
+            ([np.nextafter(0.25, bit)], [-0.25], 0.25),
+            ([0.25], [-0.25], np.nextafter(0.25, bit)),
+        ):
+            with pytest.raises(ArgumentError, match="`start` must have a part that grows"):
+                escape.early_flow(start, [[1.0]])
 
 
 def test_opposed_weights_with_a_small_scale_turn_in_closed_form():

@@ -223,6 +223,7 @@ def blow_up_time(early: EarlyFlow) -> float:
 
 _QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 400}
 _LARGEST_EXPONENT = 700.0
+_ROUNDING = 16 * np.finfo(float).eps  # of a sum of squares whose terms cancel
 
 
 def checked_start(start, trained_pairs):
@@ -271,12 +272,19 @@ def _lowest_point(early):
 
 
 def _turning_point(early):
-    """The first S > 0 at which F falls to zero, inf if it does not."""
+    """The first S > 0 at which F falls to zero, inf if it does not.
+
+    Where F falls to zero up to rounding and no further, u opposes v: s then decays for ever, or until rounding decides.
+    """
     lowest = _lowest_point(early)
+    if lowest == 0:
+        return math.inf
     far = min(lowest, _farthest(early))
-    if lowest == 0 or squared_scale(early, far) >= 0:
-        if math.isinf(lowest):
-            raise argument_error("start", "have a part that grows", "only decays: u opposes v")
+    least = squared_scale(early, far)
+    scale = early.start**2 + float((early.growing**2 + early.decaying**2).sum())
+    if (math.isinf(lowest) and least >= 0) or (early.start and abs(least) <= _ROUNDING * scale):
+        raise argument_error("start", "have a part that grows", "only decays: u opposes v")
+    if least >= 0:
         return math.inf
     return bracketed_root(lambda place: squared_scale(early, place), 0.0, far, relative=1e-15)
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse
+from scipy.sparse.csgraph import connected_components
 
 from foretrain.errors import ForetrainError, real
 from foretrain.graph import Graph, Path
@@ -175,25 +176,17 @@ def _coupled_pairs(statistics, trained) -> list[tuple[int, int]]:
 
 def _group(statistics, trained, pairs) -> list[list[int]]:
     """Connected components of the trained bundles: joined by a common edge or by an input correlation."""
-    parent = {p: p for p in trained}
-
-    def representative(p):
-        while parent[p] != p:
-            parent[p] = parent[parent[p]]
-            p = parent[p]
-        return p
-
+    place = {p: index for index, p in enumerate(trained)}
     owner: dict[str, int] = {}
+    links = [(place[j], place[p]) for j, p in pairs]
     for p in trained:
         for index in statistics.bundles[p].paths:
             for edge in statistics.paths[index].edges:
-                parent[representative(p)] = representative(owner.setdefault(edge, p))
-    for j, p in pairs:
-        parent[representative(p)] = representative(j)
-    groups: dict[int, list[int]] = {}
-    for p in trained:
-        groups.setdefault(representative(p), []).append(p)
-    return list(groups.values())
+                links.append((place[p], owner.setdefault(edge, place[p])))
+    shape = (len(trained), len(trained))
+    graph = scipy.sparse.coo_array((np.ones(len(links)), tuple(np.transpose(links))), shape=shape)
+    count, labels = connected_components(graph, directed=False)
+    return [[p for p in trained if labels[place[p]] == group] for group in range(count)]
 
 
 def _find_group(statistics: Statistics, bundles, pairs) -> Group:

@@ -11,6 +11,7 @@ from foretrain.claims.rows import Row, by_rank, named, open_reasons, rows
 from foretrain.errors import path_argument
 from foretrain.figures.live import live
 from foretrain.laboratory.opened import opened
+from foretrain.provenance.seal import judge_of
 from foretrain.report.comparison import ComparedClaim, write
 from foretrain.report.forest import forest
 from foretrain.results.summary import Summary, read_summary
@@ -95,12 +96,15 @@ def _facts(summary: Summary) -> dict[str, str]:
     """Item to value of all that may differ between two results, but for their verdicts."""
     config = {name: _value(value) for name, value in summary.config.items()}
     config |= {name: ", ".join(map(_value, values)) for name, values in summary.axes.items()}
+    seal = summary.looks[-1].get("seal", {}) if summary.looks else {}
     return {
         "study": summary.study,
         **config,
         "seeds": str(summary.seeds),
         "root seed": str(summary.root_seed),
         "code": ", ".join(code or "unknown" for code in summary.codes) or _ABSENT,
+        "code that predicts": seal.get("predicts", _ABSENT),
+        "code that judges": judge_of(seal) or _ABSENT,
         **{f"version of {name}": str(text) for name, text in summary.versions.items()},
         "device": summary.device or _ABSENT,
     }

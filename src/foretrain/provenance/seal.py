@@ -6,6 +6,7 @@ claim are sealed before the first run, and written again at each look at the ver
 
 import dataclasses
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def seal(study: Any) -> dict[str, Any]:
         "claims": {one.id: _of_claim(one, folders) for one in study.sentences},
         "commit": _commit(*folders),
     }
+
+
+def judge_of(seal: Mapping[str, Any]) -> str:
+    """Hash (12 hex digits) of all that judges the claims of a seal, words left out; "" where nothing is sealed."""
+    claims = [f"{id} {one[1]}" for id, one in sorted(seal.get("claims", {}).items())]
+    return digest(seal["judges"], *claims) if "judges" in seal else ""
 
 
 def _made_of(study: Any, roles: tuple[str, ...], names: tuple[str, ...]) -> str:

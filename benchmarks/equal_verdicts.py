@@ -56,6 +56,10 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
+    "degeneracy-over-training/lower-then": "lower-together says it at the end",
+    "degeneracy-over-training/rectified-warm": "rectified-measured says it without the factor ln n",
+    "degeneracy-over-training/linear-not-loss": "cannot fail: the training loss of wider linear models is always lower",
     "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges the pair",
     **{
         f"modules/{id}": "in entangled-networks now, sampled by the library"

@@ -5,57 +5,55 @@ import numpy as np
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+from foretrain.quantities.cell import Cell
+from foretrain.study import drawn
 
-from .claims import RIGHT, curve, first
+from .claims import RIGHT, effective, first
 from .study import CRITERIA, FAMILIES
 
 BLUE, RED, GREEN = PALETTE["blue"], PALETTE["vermillion"], PALETTE["green"]
 GREY = "#c5c9cd"
 TRAINED = ("routing", "s-curve", "grokking")
 RIVALS = {"routing": "separate pathways win", "grokking": "drawn answers"}
-SHOWS = {
-    "training": (
-        *("falls", "fastest", "not-by-decay", "rise", "winner", "separate-winner"),
-        "fewer-generalise",
-    ),
-    "grokking": (
-        *("rank-falls", "synchronise", "synchronised", "similar-then", "lower-together"),
-        "lower-then",
-    ),
-    "selection": (
-        *("linear-closed-form", "linear-measured", "rectified-measured", "rectified-warm"),
-        *("linear-not-loss", "rectified-not-loss"),
-    ),
-}
 
 
-def draw(grid):
-    """Effective parameters and errors of every system over training, and how criteria rank models."""
-    cells = {one.parameters.system: one for one in grid.first(("system",))[0].cells()}
-    trained = {name: cells[name] for name in TRAINED if name in cells}
-    found = {"training": over_training(trained)} if trained else {}
-    for name, drawing in (("grokking", inside), ("selection", selection)):
-        if name in cells:
-            found[name] = drawing(cells[name])
-    return found
+def _cells(grid):
+    """Cells of the grid by system."""
+    return {one.p.system: one for one in map(Cell, grid.first(("system",))[0].cells())}
 
 
-def over_training(cells):
+def _of(system, draw):
+    """Function that draws the cell of one system, None where there is none."""
+
+    def drawing(grid):
+        cells = _cells(grid)
+        return draw(cells[system]) if system in cells else None
+
+    return drawing
+
+
+def over_training(grid):
     """Effective parameters above, errors below, a column for each system."""
+    cells = {name: cell for name, cell in _cells(grid).items() if name in TRAINED}
+    if not cells:
+        return None
     figure, axes = panels(2, len(cells), height=6, sharex="col", squeeze=False)
     for (name, cell), (above, below) in zip(cells.items(), axes.T, strict=True):
         networks = [(cell.simulation, "shared pathway wins, or true answers", BLUE)]
         if name in RIVALS and "rival" in cell.variants:
-            networks.append((cell.variants["rival"], RIVALS[name], RED))
+            networks.append((cell["rival"], RIVALS[name], RED))
         moment = cell.simulation["moment"].values
         for data, words, colour in networks:
-            seed_band(above, moment, curve(data, "effective_parameters"), words, color=colour)
-            seed_band(below, moment, curve(data, "unseen_error"), words, color=colour)
-        error = curve(cell.simulation, "fit_error").mean(0)
+            seed_band(above, moment, effective(data), words, color=colour)
+            seed_band(below, moment, data.unseen_error, words, color=colour)
+        error = cell.fit_error.mean("seed")
         below.plot(moment, error, color="#9aa0a6", label="training error of the blue ones")
         if "effective_parameters" in cell.theory and name != "grokking":
-            told = cell.theory["effective_parameters"].isel(noise_scale=1)
-            above.plot(moment, told, **theory_line(BLUE, label="reduction, decoupled start"))
+            above.plot(
+                moment,
+                effective(cell.theory),
+                **theory_line(BLUE, label="reduction, decoupled start"),
+            )
         for ax in (above, below):
             words = "median moment of generalisation"
             ax.axvline(moment[middle(cell)], color=GREY, linewidth=1.2, zorder=0, label=words)
@@ -73,7 +71,7 @@ def over_training(cells):
 
 def middle(cell):
     """Median moment of generalisation, the last one where there is none."""
-    at = first(curve(cell.simulation, "unseen_error"), RIGHT)
+    at = first(cell.unseen_error, RIGHT).values
     return int(np.median(at[at >= 0])) if (at >= 0).any() else -1
 
 
@@ -85,15 +83,14 @@ def inside(cell):
         ("activation_rank", "rank of activity", BLUE),
         ("blocks", "blocks of neurons", RED),
     ):
-        seed_band(axes[0], moment, curve(cell.simulation, name), words, color=colour)
-    share = curve(cell.simulation, "shared_similarity")
-    seed_band(axes[1], moment, share, "share of relevant bits", color=GREEN)
-    names = "effective_parameters", "unseen_error"
-    x, y = (curve(cell.simulation, name) for name in names)
+        seed_band(axes[0], moment, cell.simulation[name], words, color=colour)
+    relevant = cell.shared_similarity
+    seed_band(axes[1], moment, relevant, "fraction by the relevant bits", color=GREEN)
+    x, y = (one.transpose("seed", "moment").values for one in (effective(cell), cell.unseen_error))
     for at, words, colour in ((middle(cell), "half way", "orange"), (-1, "at the end", "purple")):
         axes[2].plot(x[:, at], y[:, at], "o", color=PALETTE[colour], label=f"seeds {words}")
     axes[0].set(xlabel="Updates", ylabel="Number of neurons")
-    axes[1].set(xlabel="Updates", ylabel="Share of activity", ylim=(0, 1))
+    axes[1].set(xlabel="Updates", ylabel="Fraction of activity", ylim=(0, 1))
     axes[2].set(xlabel="Eff. parameters", ylabel="Test error", yscale="log")
     caption = (
         "The perceptron on parity. Left and middle over training, right each seed at two moments."
@@ -126,3 +123,20 @@ def selection(cell):
         "parameters, or 2 lambda in closed form or measured; bars are 95% intervals of the mean."
     )
     return finished(figure, "Ranking models", caption, columns=2)
+
+
+CURVES = ("effective_parameters", "unseen_error")
+FIGURES = {
+    "training": drawn(
+        over_training,
+        *CURVES,
+        *(f"rival/{name}" for name in CURVES),
+        *("fit_error", "theory/effective_parameters"),
+    ),
+    "grokking": drawn(
+        _of("grokking", inside), *CURVES, "activation_rank", "blocks", "shared_similarity"
+    ),
+    "selection": drawn(
+        _of("selection", selection), "rank_agreement", "model_effective", "model_heldout"
+    ),
+}

@@ -10,9 +10,7 @@ from .curvature import effective
 from .descent import snapshots
 from .perceptron import grokking
 from .selection import selection
-from .study import FINER, domains, moments
-
-VARIANCE = 0.25  # of every input, four items one-hot
+from .study import FINER, VARIANCE, domains, moments
 
 
 def measure(p, seed):

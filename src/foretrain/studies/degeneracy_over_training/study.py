@@ -13,10 +13,10 @@ SEEDS = 16
 AXES = {"system": ("routing", "s-curve", "grokking", "selection")}
 PRESETS = {"paper": {"seeds": 50}}
 MOMENTS = 41  # of training at which a network is looked at, the start among them
+VARIANCE = 0.25  # of every input of a linear network, four items one-hot
 FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which it is judged
 FAMILIES = ("linear", "rectified")
 CRITERIA = ("training loss", "parameters", "closed form", "measured", "measured, warm")
-_CURVE = ("moment",)
 declare(
     "moment noise_scale",
     effective_parameters="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or "

@@ -8,8 +8,7 @@ from foretrain.theory.race import RaceFactors, descent, routing_factors
 from foretrain.training.routing import items_task
 
 from .curvature import effective
-from .measurement import VARIANCE
-from .study import FINER, domains, moments
+from .study import FINER, VARIANCE, domains, moments
 
 
 def predict(p, step):

@@ -214,6 +214,7 @@ def has_beside(cell) -> bool:
 
 
 CLAIMS = [
+    stuck_told,
     claim(
         "stuck-rate",
         "The share of stuck runs falls with the scale as sigma^(1 - s_2/s_1) of the trained pairs (H = D).",

@@ -2,6 +2,8 @@ import math
 
 from made_claims import made
 
+from foretrain.claims.cells import gather
+from foretrain.report.cell_map import cell_map
 from foretrain.report.forest import forest
 
 
@@ -56,3 +58,32 @@ def test_of_many_cells_none_has_a_line_of_its_own():
 
 def test_nothing_finite_has_no_plot():
     assert forest([made("a", [math.nan], (0, 1))]) is None
+
+
+def test_a_map_has_a_square_per_cell_with_numbers_in_order_from_left_to_right():
+    axes = {"mask": ["b", "a"], "rank": [3, 1, 2], "steps": [5]}
+    cells = [
+        made("a", float(rank), (0, 2), cell={"mask": mask, "rank": rank, "steps": 5})
+        for mask in axes["mask"]
+        for rank in axes["rank"]
+    ]
+    drawn = cell_map(*gather(cells[:-1]), axes)
+    verdicts = [verdict for _, _, verdict, _ in drawn.squares]
+    assert verdicts == [
+        "holds",
+        "holds",
+        "fails",
+        "holds",
+        "fails",
+    ]  # mask a was not judged at rank 2
+    assert drawn.squares[2][3] == "mask=b, rank=3, steps=5: fails, 3"
+    assert [(x // 17, y // 17) for x, y, *_ in drawn.squares] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (0, 1),
+        (2, 1),
+    ]
+    assert drawn.axes == "left to right: rank 1 to 3 (3 values); top to bottom: mask b, a"
+    assert cell_map(*gather(cells[:1]), axes) is None
+    assert cell_map(*gather(cells), {}) is None

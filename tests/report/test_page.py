@@ -8,6 +8,7 @@ import pytest
 from made_claims import made
 
 from foretrain.claims.claim import claim_from_dict
+from foretrain.claims.rows import rows
 from foretrain.errors import FolderError
 from foretrain.report.page import PageFigure, render, write
 
@@ -145,55 +146,31 @@ def text_of(summary, figures=()):
     return " ".join(" ".join(data for _, data in Outline(render(summary, figures)).text).split())
 
 
-def claim_text(*args, **fields):
-    return text_of({"claims": [made("a", *args, **fields)]})
-
-
 def test_claims_may_be_given_as_they_are_or_as_they_are_stored(summary):
     claims = [claim_from_dict(claim) for claim in summary["claims"]]
     assert render({**summary, "claims": claims}) == render(summary)
 
 
-def test_a_claim_says_its_interval_method_seeds_and_those_left_out():
-    text = claim_text(
-        [0.98, 1.0, 1.02, float("nan"), float("nan")], (0.9, float("inf")), unit="step"
-    )
-    assert "1 (0.95 to 1.05), allowed at least 0.9 step" in text
-    assert "95% interval 0.9503 to 1.05, by skew-corrected t, over 3 seeds" in text
-    assert "2 seeds without a value are left out." in text
-
-
-def test_a_claim_says_why_it_is_open_what_it_speaks_of_and_at_what_scale():
-    text = claim_text(
-        [0.5, 1.5],
+def test_all_that_a_row_holds_stands_on_the_page():
+    claim = made(
+        "a",
+        [0.5, 1.5, float("nan")],
         (0, 1),
-        reason="not finished: 1 of 2 runs cut off while still learning",
+        verdict="inconclusive",
+        reason="not finished: 1 of 3 runs cut off while still learning",
         among="runs that learn",
         why="Half of the plateau.",
         scale="quick",
         along={"rate": (0.1, 0.4)},
     )
-    assert "Inconclusive: not finished: 1 of 2 runs cut off while still learning." in text
-    assert "Speaks only of runs that learn." in text
-    assert "Why this is allowed Half of the plateau." in text
-    assert "Looks along rate from 0.1 to 0.4" in text
-    assert "Judged at the preset `quick`." in text
-
-
-def test_an_exact_fact_is_bounded_from_one_side_and_says_it_is_one():
-    text = claim_text(2e-13, (0.0, 1e-12))
-    assert "2e-13, allowed at most 1e-12" in text
-    assert "exact fact, worst deviation, over 3 seeds" in text
-
-
-def test_a_claim_without_an_interval_or_value_says_so():
-    text = claim_text([], (0.0, 1.0))
-    assert "undefined, allowed 0 to 1" in text
-    assert "no interval, over 0 seeds" in text
+    text, (row,) = text_of({"claims": [claim]}), rows([claim])
+    assert "Inconclusive: not finished: 1 of 3 runs cut off while still learning." in text
+    for part in (row.numbers, *row.remarks, *row.details.values(), ", ".join(row.spread)):
+        assert part in text
 
 
 def test_a_corrected_claim_names_what_it_corrects_and_leads_there():
-    text = claim_text(corrects="race.order")
+    text = text_of({"claims": [made("a", corrects="race.order")]})
     assert "corrected form of race.order" in text
     page = render({"claims": [made("b"), made("b.corrected", corrects="b")]})
     assert 'corrected form of <a href="#claim-0"><code>b</code></a>' in page

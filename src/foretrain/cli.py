@@ -215,7 +215,10 @@ def _add_arguments(made, argv):
 
 def _add_verbose(parser):
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="every claim, with why it allows what it does, and its source"
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="every claim, with why it allows what it does, and its source",
     )
 
 

@@ -58,7 +58,7 @@ def _set(html: str) -> str:
     return re.sub(r"(?<![\w&#;>])([B-HJ-Z]) (?=<i>)", r"<i>\1</i> ", html)
 
 
-_GREEK = dict(
+_GREEK = {"eps": "ε"} | dict(
     zip(
         "alpha beta gamma delta epsilon eta theta kappa lambda mu nu rho sigma tau phi chi psi omega pi".split(),
         "αβγδεηθκλμνρστφχψωπ",

@@ -257,7 +257,9 @@ def _remarks(group, several) -> Iterator[str]:
     for verdict in (FAILS, INCONCLUSIVE) if several else ():
         if amount := group.counts.get(verdict):
             why = f" ({reasons})" if verdict == INCONCLUSIVE else ""
-            yield f"{verdict.capitalize()} in {amount}: {group.where(verdict)}{why}."
+            where = f"{amount}: {group.where(verdict)}"
+            where = f"all {amount} cells" if amount == len(group.claims) else where
+            yield f"{verdict.capitalize()} in {where}{why}.".replace("....", "...")
     without = sum(not math.isfinite(claim.measured) for claim in group.claims)
     if without and several:
         yield f"Nothing finite was measured in {count(without, 'cell')}."

@@ -6,7 +6,7 @@ from made_up import check, runs
 from foretrain.degeneracy.learning_coefficient import learning_coefficient
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.entangled_networks import chains, study
+from foretrain.studies.entangled_networks import chains, measurement, study
 
 AXES, SEEDS = study.AXES, 8
 
@@ -20,14 +20,14 @@ def test_networks_of_equal_function_have_it_and_the_rank_of_their_symmetries(uni
     # Neurons that idle: their Jacobian is zero, and reduced-rank regression of rank zero counts their outgoing weights.
     idle = {"idle": 2, "idle rectified": 2, "once": units}
     for name in study.NETWORKS:
-        found = chains.measure(study.Parameters(network=name, units=units), Seed(0, 0))
+        found = measurement.measure(study.Parameters(network=name, units=units), Seed(0, 0))
         assert not found["function_gap"] > 1e-5
         if name in study.limits(units):
             assert limit(name, units) - found["exact_rank"] == idle.get(name, 0) * study.OUT
 
 
 def test_of_the_trained_pair_nothing_crosses_in_one():
-    made = chains.network("apart", 2, Seed(0, 1))
+    made = measurement.network("apart", 2, Seed(0, 1))
     assert made is not None
     activation, own, out, *_ = made
     module = np.array([0, 0, 1, 1, 0, 1])

@@ -4,7 +4,7 @@ from made_up import check, runs
 
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.interacting_modules import chains, study
+from foretrain.studies.interacting_modules import chains, measurement, study
 
 AXES, SEEDS = study.AXES, 8
 
@@ -12,9 +12,9 @@ AXES, SEEDS = study.AXES, 8
 def test_ranks_of_constrained_losses_are_those_of_what_the_second_module_can_undo():
     for activation, excess in {"relu": 2, "identity": 6, "tanh": 0}.items():
         ranks = {
-            part: chains.measure(study.Parameters(part=part, activation=activation), Seed(0, 0))[
-                "constrained_rank"
-            ]
+            part: measurement.measure(
+                study.Parameters(part=part, activation=activation), Seed(0, 0)
+            )["constrained_rank"]
             for part in study.PARTS
         }
         assert ranks["first, held"] + ranks["second"] - ranks["both"] == excess

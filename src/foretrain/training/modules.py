@@ -14,8 +14,8 @@ ACTIVATIONS = ("relu", "identity", "tanh")
 # beta, and on which the Hessian at the start is of no use.
 TANH, RECTIFIED = (1e7, 50.0, True), (1e4, 12.0, False)
 
-# Gamma is part of the density: nothing is extrapolated. The step is two fifths of the largest stable one.
-AS_IT_IS = {"richardson": False, "share": 0.4}
+# Gamma is part of the density: nothing is extrapolated. The step is a fifth of the largest stable one.
+AS_IT_IS = {"richardson": False, "share": 0.2}
 
 
 def joined(pair, activation: str, mediators: int, strength: float):

@@ -1,27 +1,17 @@
-"""The networks, and the posterior around the parameters of one.
-
-Two modules of h neurons each, with inputs and an output of their own; one hidden layer, no biases, all weights move. Two more
-neurons are left over. Where these idle the modules are all there is; where they are a pair that cancels, they read and write
-within one module or across both. Modules that compute the same features of the same inputs do so each by itself, or once for
-both. Linear modules have h neurons each; rotated into each other they are the same function.
-"""
-
-from functools import lru_cache
+"""The posterior around the parameters of a network."""
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
-from foretrain.training.modules import ACTIVATIONS, RECTIFIED, TANH, activated, around, rank
+from foretrain.training.modules import ACTIVATIONS, RECTIFIED, TANH, activated, around
 
-from .study import IN, LINEAR, OUT
+from .measurement import network, outputs
+from .study import IN, LINEAR
 
-WIDE, EXAMPLES = 8, 100
+WIDE = 8
 LINEAR_SCALE = (1e3, 4.0, False)
-SIZE = 1.5  # of incoming weights of a neuron
-TRIES, REACHED = 6, 1e-10
 
 
 def posterior(p, seed):
@@ -60,127 +50,3 @@ def losses(y, data):
     incoming, outgoing = w[: WIDE * IN].reshape(WIDE, IN), w[WIDE * IN :].reshape(LINEAR, WIDE)
     hidden = activated(given["x"] @ incoming.T, given["activation"])
     return ((hidden @ outgoing.T - given["target"]) ** 2).sum(-1).mean()[None]
-
-
-def outputs(activation, own, out, x):
-    """Outputs of a network, (n, outputs)."""
-    bend = {"identity": lambda pre: pre, "tanh": np.tanh, "relu": lambda pre: np.maximum(pre, 0)}
-    return bend[activation](x @ own.T) @ out.T
-
-
-def measure(p, seed):
-    """Rank of the Jacobian at the parameters, and how far the function is from that of the modular network of the pair."""
-    made = network(p.network, p.units, seed)
-    if made is None:
-        return {"exact_rank": np.nan, "function_gap": np.nan}
-    activation, own, out, x, wanted = made
-    gap = outputs(activation, own, out, x) - wanted
-    slopes = jacobian(perceptron([own, out], None, activation), x)
-    return {"exact_rank": rank(slopes), "function_gap": np.sqrt((gap**2).sum(1).mean())}
-
-
-@lru_cache(maxsize=4)
-def network(name, h, seed):
-    """A network by its name: activation, incoming (H, IN) and outgoing weights (OUT, H), x, and its function on x, (n, OUT).
-
-    The networks of a pair have one function. None for a pair of trained networks of which one was not fitted.
-    """
-    random = generator(seed, f"weights of {h}")
-    x = generator(seed, "data").standard_normal((EXAMPLES, IN))
-    if name in ("blocks", "rotated"):
-        first, second = linear(h, random)
-        wanted = x @ first.T @ second.T
-        if name == "rotated":
-            turn = np.linalg.qr(random.standard_normal((2 * h, 2 * h)))[0]
-            first, second = turn @ first, second @ turn.T
-        return "identity", first, second, x, wanted
-    if name in ("twice", "once"):
-        feature, none = SIZE * directions(random, h, IN), np.zeros((h, IN))
-        out = np.zeros((OUT, 2 * h))
-        out[0, :h], out[1, h:] = signed(random, h), signed(random, h)
-        own = np.concatenate([feature, feature])
-        wanted = outputs("tanh", own, out, x)
-        if name == "once":
-            own = np.concatenate([feature, none])
-            out = np.concatenate([out[:, :h] + out[:, h:], np.zeros((OUT, h))], 1)
-        return "tanh", own, out, x, wanted
-    activation = "relu" if name.endswith("rectified") else "tanh"
-    own, out = planted(h, random)
-    wanted = outputs(activation, own, out, x)
-    if name in ("apart", "whole"):
-        fits = trained(h, random, x, wanted)
-        return None if fits is None else ("tanh", *fits[name == "whole"], x, wanted)
-    if name == "within":
-        inside = np.concatenate([directions(random, 1, IN // 2)[0], np.zeros(IN // 2)])
-        own[-2:], out[0, -2:] = SIZE * inside, (SIZE, -SIZE)
-    elif name.startswith("across"):
-        own[-2:] = SIZE * directions(random, 1, IN)[0]
-        way = signed(random, OUT)
-        way *= SIZE / np.linalg.norm(way)
-        out[:, -2], out[:, -1] = way, -way
-    return activation, own, out, x, wanted
-
-
-def directions(random, many, wide):
-    """Orthonormal rows, (many, wide)."""
-    return np.linalg.qr(random.standard_normal((wide, many)))[0].T
-
-
-def signed(random, many):
-    """Outgoing weights, between 1.5 and 2, of either sign."""
-    return random.uniform(1.5, 2, many) * random.choice([-1.0, 1.0], many)
-
-
-def planted(h, random):
-    """Two modules of h neurons, and two neurons that idle."""
-    own, out = np.zeros((2 * h + 2, IN)), np.zeros((OUT, 2 * h + 2))
-    for module in range(2):
-        rows = slice(module * h, (module + 1) * h)
-        own[rows, module * 3 : module * 3 + 3] = SIZE * directions(random, h, 3)
-        out[module, rows] = signed(random, h)
-    return own, out
-
-
-def linear(h, random):
-    """Two linear modules of h neurons, each of rank h."""
-    first, second = np.zeros((2 * h, IN)), np.zeros((LINEAR, 2 * h))
-    for module in range(2):
-        inside, rows = slice(module * 3, module * 3 + 3), slice(module * h, module * h + h)
-        first[rows, inside] = SIZE * directions(random, h, 3)
-        second[inside, rows] = SIZE * directions(random, h, 3).T
-    return first, second
-
-
-def trained(h, random, x, wanted):
-    """Weights fitted with those between modules held at zero, and with none held; None where no start reaches both."""
-    module = np.r_[np.repeat([0, 1], h), 0, 1]
-    own = (module[:, None] == np.arange(IN) // 3, np.arange(OUT)[:, None] == module)
-    inside = np.concatenate([part.ravel() for part in own])
-    for _ in range(TRIES):
-        start = random.standard_normal(inside.size)
-        fits = [fitted(start * moves, moves, x, wanted) for moves in (inside, np.ones_like(inside))]
-        if all(fit is not None for fit in fits):
-            return fits
-    return None
-
-
-def fitted(start, moves, x, wanted):
-    """Weights by Levenberg and Marquardt on all examples; None where the function is not reached."""
-    wide = len(start) // (IN + OUT)
-
-    def layers(moved):
-        w = start.copy()
-        w[moves] = moved
-        return w[: wide * IN].reshape(wide, IN), w[wide * IN :].reshape(OUT, wide)
-
-    fit = least_squares(
-        lambda moved: (outputs("tanh", *layers(moved), x) - wanted).ravel(),
-        start[moves],
-        lambda moved: jacobian(perceptron(layers(moved), None, "tanh"), x)[:, moves],
-        method="lm",
-        ftol=1e-15,
-        xtol=1e-15,
-        gtol=1e-15,
-        max_nfev=400,
-    )
-    return layers(fit.x) if 2 * fit.cost / len(x) < REACHED else None

@@ -2,6 +2,8 @@
 
 from foretrain.study import figure, panel
 
+from .claims import rectified
+
 FIGURES = {
     "modules": figure(
         "Costs of interaction, and modules",
@@ -11,18 +13,20 @@ FIGURES = {
             "cut, and by the plain cut for the first number of mediating variables."
         ),
         panel(
-            {"secant of volumes": lambda c: c.secant_cost, "its formula": lambda c: c.secant_law},
+            lambda c: c.secant_cost,
             x="strength",
             scale="semilogx",
-            theory=False,
+            theory=lambda c: c.secant_law,
+            theory_label="its formula",
             title="Cost of a variable by the secant",
             label="Effective parameters",
         ),
         panel(
-            {"derivative": lambda c: c.derivative_cost, "its formula": lambda c: c.derivative_law},
+            lambda c: c.derivative_cost,
             x="strength",
             scale="semilogx",
-            theory=False,
+            theory=lambda c: c.derivative_law,
+            theory_label="its formula",
             title="Cost by the derivative",
             label="Effective parameters",
         ),
@@ -42,9 +46,10 @@ FIGURES = {
             scale="semilogx",
             theory=False,
             title="Modules by the plain cut",
+            ylim=(-0.1, 1.05),
             label="Adjusted Rand index",
         ),
-        where=lambda c: c.p.activation == "relu" and len(c.values("strength")) > 1,
+        where=rectified,
         columns=2,
     ),
 }

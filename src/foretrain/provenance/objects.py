@@ -130,7 +130,7 @@ class _Walk:
             self._place(*((file, name) for name in names))
             return
         if not parts:
-            codes = [*_codes(code)]
+            codes = [*sources.codes(code)]
             names = {name for one in codes for name in one.co_names}
             constants = [c for one in codes for c in one.co_consts if not inspect.iscode(c)]
             yield self.text([[(one.co_code, one.co_names) for one in codes], constants])
@@ -170,10 +170,3 @@ def _full(cell: types.CellType) -> bool:
         return cell.cell_contents is cell.cell_contents
     except ValueError:  # not assigned yet
         return False
-
-
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
-    yield code
-    for one in code.co_consts:
-        if inspect.iscode(one):
-            yield from _codes(one)

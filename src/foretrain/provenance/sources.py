@@ -8,14 +8,13 @@ numbers; of a library only the imported name counts.
 import ast
 import copy
 import importlib.util
-import symtable
 import sys
 import sysconfig
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import CodeType
 
 PACKAGE = Path(__file__).parents[1]
 ROOMS = {
@@ -27,7 +26,6 @@ EFFECT = "*"  # stands for what a file does when it is imported, whatever is ask
 _STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 _REFLECTION = {"globals", "eval", "exec"}  # may reach any name of the file
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_NO: frozenset[str] = frozenset()
 Place = tuple[Path, str]
 
 
@@ -38,12 +36,10 @@ class Statement:
     Attributes:
         names: Names under which it counts.
         node: Its syntax.
-        source: Its source.
     """
 
     names: frozenset[str]
-    node: ast.AST
-    source: str
+    node: ast.stmt | ast.Lambda
 
     @cached_property
     def text(self) -> str:
@@ -55,25 +51,26 @@ class Statement:
     def uses(self) -> frozenset[str]:
         """Names that it looks up outside of itself, ``helper.fit`` where of a name one attribute alone is used."""
         if isinstance(self.node, ast.Import | ast.ImportFrom):
-            return _NO
+            return frozenset()
         _ = self.text  # leaves out the names of annotations
-        found: set[str] = set()
-        tables = [symtable.symtable(self.source, "statement", "exec")]
-        for table in tables:
-            tables += table.get_children()
-            outer = table.get_type() in ("module", "class")
-            found |= {
-                symbol.get_name()
-                for symbol in table.get_symbols()
-                if (symbol.is_referenced() if outer else symbol.is_global())
-            }
         inside = [one for one in ast.walk(self.node) if isinstance(one, ast.Name | ast.Attribute)]
         attributes = {id(one.value): one for one in inside if isinstance(one, ast.Attribute)}
+        outer = self._looked_up()
         return frozenset(
             f"{one.id}.{over.attr}" if (over := attributes.get(id(one))) else one.id
             for one in inside
-            if isinstance(one, ast.Name) and one.id in found
+            if isinstance(one, ast.Name) and (outer is None or one.id in outer)
         )
+
+    def _looked_up(self) -> set[str] | None:
+        """Names that are not local, those of attributes included; None where the compiler cannot tell."""
+        node = ast.Expr(self.node) if isinstance(self.node, ast.Lambda) else self.node
+        try:
+            module = ast.fix_missing_locations(ast.Module([node], []))
+            compiled = compile(module, "statement", "exec", dont_inherit=True)
+        except SyntaxError:  # such as ``nonlocal`` of the function around
+            return None
+        return {name for one in codes(compiled) for name in one.co_names}
 
     @cached_property
     def imports(self) -> tuple[tuple[int, str, str], ...]:
@@ -165,6 +162,14 @@ def is_users(file: str | None) -> bool:
     return not installed and not any(Path(file).is_relative_to(one) for one in _STANDARD)
 
 
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a statement and that of the functions within it."""
+    yield code
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from codes(one)
+
+
 def file_of(base: Path) -> Path | None:
     """The file of a module, given its path without an ending; None if there is none."""
     files = (base / "__init__.py", base.with_name(f"{base.name}.py"))
@@ -186,9 +191,8 @@ class Source:
     def statements(self) -> dict[str, list[Statement]]:
         """The statements by the names under which they count; under `WHOLE` all of them."""
         body = self._tree.body
-        if (
-            "= lazy(__name__" in self._text
-        ):  # see `foretrain.lazy`: imported when they are asked for
+        # The names of a lazy package stand under ``if TYPE_CHECKING``, see `foretrain.lazy`.
+        if "= lazy(__name__" in self._text:
             body = [x for one in body for x in (one.body if isinstance(one, ast.If) else [one])]
         assigned = {name for node in body for name in _assigned(node)}
         defined = {node.name: node for node in body if isinstance(node, _DEFINITION)}
@@ -197,7 +201,7 @@ class Source:
             if _is_left_out(node):
                 continue
             for part, names in _parts(node, assigned, defined):
-                one = Statement(frozenset(names), part, self._lines(node))
+                one = Statement(frozenset(names), part)
                 for name in (WHOLE, *names):
                     found.setdefault(name, []).append(one)
         return found
@@ -208,27 +212,15 @@ class Source:
         found: dict[tuple[int, str], list[Statement]] = {}
         for node in ast.walk(self._tree):
             if isinstance(node, ast.Lambda):
-                place, one = (node.lineno, "<lambda>"), Statement(_NO, node, ast.unparse(node))
+                place, one = (node.lineno, "<lambda>"), node
             elif isinstance(node, ast.FunctionDef):
-                bare = copy.copy(node)
-                bare.decorator_list = []
-                place = (_first_line(node), node.name)
-                one = Statement(_NO, bare, self._lines(bare))
+                place = (min(x.lineno for x in (node, *node.decorator_list)), node.name)
+                one = copy.copy(node)
+                one.decorator_list = []
             else:
                 continue
-            found.setdefault(place, []).append(one)
+            found.setdefault(place, []).append(Statement(frozenset(), one))
         return found
-
-    @cached_property
-    def _split(self) -> list[str]:
-        return self._text.splitlines(keepends=True)
-
-    def _lines(self, node: ast.stmt) -> str:
-        return textwrap.dedent("".join(self._split[_first_line(node) - 1 : node.end_lineno]))
-
-
-def _first_line(node: ast.stmt) -> int:
-    return min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
 
 
 def source(file: Path) -> Source:
@@ -312,7 +304,8 @@ def _strip(tree: ast.AST) -> None:
                 node.value.keywords = [one for one in node.value.keywords if one.arg == "static"]
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+            kept = [part for part in body if not _is_text(part)]
+            node.body = kept or [ast.Pass()]  # type: ignore[attr-defined]  # every node here has a body
 
 
 def _is_text(node: ast.AST) -> bool:

@@ -117,28 +117,17 @@ AFTER = np.where(STEP > 20, 1.0, 0.0)  # maxima that are passed behind a plateau
 FULL = {"axes": {"rank": (100,), "relative_rate": (1.0,)}}
 CASES = {
     "adam-more-bumps": (MORE, FEWER),
-    "adam-more-bumps.corrected": (FEWER, MORE),
     "adam-more-bumps.full-rank": (NONE, ALL),
     "adam-more-bumps-reference": (MORE, FEWER),
-    "adam-more-bumps-reference.rank-2": (
-        {"component_bumps": chance(0.3, 0.3)},
-        FEWER,
-    ),
-    "counts-robust": (
-        {"axes": PROMINENCES, **MORE},
-        {"axes": PROMINENCES, "component_bumps": flips},
-    ),
     "varies-by-seed": ({}, ALL),
     "common-at-rank-2": ({}, ALL),
     "one-target": ({}, {"final_alignment": 0.3}),
     "one-target.corrected": ({"final_alignment": close(0.59)}, {}),
     "which-target": ({}, SAME),
-    "which-target.corrected": ({}, None),
     "which-target-start": ({}, None),
     "which-target-start.corrected": ({}, None),
     "bumps-need-competition": ({}, REVERSED),
     "bumps-need-competition.corrected": ({"component_bumps": chance(0.7, 0.4)}, REVERSED),
-    "bumps-need-competition.rank-10": (ALIKE, {}),
     "competition-makes-bumps": (BACK, STAY),
     "competition-makes-bumps.corrected": (BACK, STAY),
     "competition-matched": ({}, ALIKE),
@@ -151,7 +140,6 @@ CASES = {
         {"first_target_bumps": chance(0.8, 0.2)},
         {"first_target_bumps": chance(0.2, 0.8)},
     ),
-    "full-rank-no-contest": ({"first_target": -1}, {}),
     "low-rank-needed": (FULL, {"loss": ONE} | FULL),
     "low-rank-needed.corrected": ({"loss": ONE} | FULL, FULL),
     "adam-full-rank-plateau": ({"loss": ONE} | FULL, FULL),
@@ -175,7 +163,6 @@ def no_exchange():
 
 
 SPOILT = {
-    "which-target.corrected": no_exchange,
     "which-target-start": lambda: made(predicted=lambda first: first + 1),
     "which-target-start.corrected": lambda: made(predicted=lambda first: first + 1),
 }

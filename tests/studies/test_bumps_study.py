@@ -121,17 +121,6 @@ def test_from_a_grid_to_claims_and_figures(tmp_path):
     assert {"bumps", "competition", "full-rank"} <= drawn
 
 
-@pytest.mark.slow
-def test_the_sign_of_the_comparison_is_judged_at_other_thresholds(tmp_path):
-    result = small(tmp_path, rank=2, relative_rate=1.0, prominence=(0.05, 0.1, 0.2))
-    (robust,) = [claim for claim in result.claims if claim.id == "counts-robust"]
-    assert robust.along["prominence"] == (0.05, 0.2)
-    plain = {claim.label: claim.measured for claim in result.claims}
-    found = {h: plain[f"adam-more-bumps[prominence={h}]"] for h in (0.05, 0.1, 0.2)}
-    expected = min(np.sign(found[0.1]) * found[h] for h in (0.05, 0.2))
-    assert robust.measured == pytest.approx(expected, abs=1e-12)
-
-
 def test_bad_input_names_the_argument():
     with pytest.raises(ArgumentError, match="`prominence` must be greater than 0, but is 0"):
         make_plan("bumps", {"prominence": 0.0})

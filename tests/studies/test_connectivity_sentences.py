@@ -163,14 +163,12 @@ SPOILT = {
     "better-than-occurrence": lambda: made(pair_error=where(1, 1e-6)),
     "threshold": lambda: made(pair_error=where(0, 0.6)),
     "connected-iff-all": lambda: made(pair_error=lambda v: v * 0),
-    "few-stuck": lambda: made(outcome=STUCK_SMALL),
     "stuck-falls": lambda: made(outcome=STUCK_SMALL),
     "across": lambda: made(pair_error=where(1, 0.75)),
     "across-spread": lambda: made(pair_error=where(1, 1.0)),
     "across-reverse": lambda: made(theory={"across_scale": np.ones_like}),
     "silent": lambda: made(pair_error=where(0.5, 0.6)),
     "square-exact": lambda: made(pair_error=where(0, 0.01)),
-    "better-than-degrees": lambda: made(pair_error=lambda v: v * 0),
     "stuck-rate": lambda: made(scales=STAYS),
     "stuck-limit": lambda: made(scales=STAYS),
     "missed-rate": lambda: made(scales=STAYS),
@@ -250,17 +248,6 @@ MUTATIONS = {
     "the transposed mask is stored": (
         "trained-pairs-alone",
         lambda: made(spread=0.2, trained_pairs=transposed),
-    ),
-    "pairs generalise where both languages have several pairs": (
-        "better-than-degrees",
-        lambda: made(spread=0.2, pair_error=by_degrees),
-    ),
-    # Of training on the transposed mask the loss of the stored pairs says that it is never learned.
-    "hardly a run reaches the loss": (
-        "few-stuck",
-        lambda: made(
-            spread=0.2, outcome=np.where(np.arange(SEEDS) % 5 == 0, CONVERGED, OUT_OF_STEPS)
-        ),
     ),
 }
 

@@ -119,6 +119,4 @@ def test_training_on_the_transposed_mask_is_noticed(tmp_path, monkeypatch):
     small = {**SMALL, "steps": 300}
     result = foretrain.run("connectivity", out=tmp_path / "run", workers=0, quiet=True, **small)
     verdicts = {claim.id: claim.verdict for claim in result.claims}
-    # Runs that converge nevertheless are those whose graphs are joined either way: of the others a share says it.
     assert verdicts["trained-pairs-alone"] == FAILS
-    assert verdicts["few-stuck"] == FAILS

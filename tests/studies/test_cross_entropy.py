@@ -125,7 +125,6 @@ SPOILT = {
     "decay-absent.corrected": lambda: grid(decay_ratio=GONE),
     "decay-of-large-logits": lambda: grid(decay_ratio=GONE),
     "decay-first": lambda: grid(signal_length=np.full(STEP.size, 2.0)),
-    "decay-balances": lambda: grid(signal_length=np.full(STEP.size, 0.5)),
     "probability-curve": lambda: grid(probability_share=1 - BENT),
     "accuracy-curve": lambda: grid(row_accuracy=1 - BENT),
     "probability-beyond-loss": lambda: grid(probability_share=1 - BENT, loss=1 - rise(600)),

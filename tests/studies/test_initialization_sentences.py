@@ -175,7 +175,6 @@ SPOILT = {
     "exponential": lambda: made(loss=stretched(2, 3.0)),
     "lazy-untrained": lambda: made(converged_untrained_error=lambda v: 1.5 * v),
     "smooth": lambda: made(converged_untrained_error=steep),
-    "between": lambda: made(converged_untrained_error=at(1, 1e-4), fits=NONE),
     "lazy-untrained.corrected": lambda: made(lazy_converged_untrained_error=lambda v: 1.2 * v),
     "lazy-times": lambda: made(faster=1.2),
     "lazy-times-limit": lambda: made(faster=1.1),
@@ -226,7 +225,7 @@ def test_one_scale_is_judged_at_the_end_at_which_it_stands():
     (cell, *_) = made().cells()
     found = verdicts("initialization", dataclasses.replace(cell, cell={}))
     assert {"trained", "zero-shot", "shared", "stage-like", "stage-times"} <= set(found)
-    assert not {"smooth", "between", "no-zero-shot", "lazy-untrained"} & set(found)
+    assert not {"smooth", "no-zero-shot", "lazy-untrained"} & set(found)
     assert not {"shared-limit", "zero-shot-limit", "times-limit"} & set(found)
 
 
@@ -254,6 +253,6 @@ def test_nothing_raises_where_runs_end_early(code, some):
     found = verdicts("initialization", grid)
     if lost:
         assert found["trained"][0].verdict == INCONCLUSIVE
-        assert HOLDS not in {found[id][0].verdict for id in ("zero-shot", "between", "stage-like")}
+        assert HOLDS not in {found[id][0].verdict for id in ("zero-shot", "stage-like")}
     if code in (RUNNING, DIVERGED, MISSING):  # others are drawn as one of these
         catalogue.load("initialization").draw(grid)

@@ -132,7 +132,6 @@ def good(id):
         "adamw-just-accelerates": lambda: grid(_accelerated()),
         "adamw-same-plateau": lambda: grid(_accelerated()),
         "adamw-differs": lambda: grid(_strongest()),
-        "similar-speeds": lambda: grid(rank=3),
         "similar-times": lambda: grid(rank=3),
     }.get(id, grid)
 
@@ -143,13 +142,11 @@ SPOILT = {
     "adamw-just-accelerates": grid,
     "adamw-just-accelerates.corrected": lambda: grid(_accelerated()),
     "adamw-same-plateau": grid,
-    "adamw-same-plateau.corrected": lambda: grid(_accelerated()),
     "adamw-differs": grid,
     "adamw-differs.corrected": lambda: grid(_losses(decay=0.0)),
     "strong-decay-differs": lambda: grid(strong=_losses()),
     "decay-forgotten": lambda: grid(late=_late(beta=0.99)),
     "decay-forgotten.corrected": lambda: grid(late=_late(beta=0.99)),
-    "similar-speeds": lambda: grid(rank=3, rates=_rates(["speed_spread"])),
     "similar-times": lambda: grid(rank=3, rates=_rates(["log_learning_step"])),
 }
 
@@ -272,7 +269,7 @@ def test_nothing_raises_where_runs_end_early(outcome, kept):
     assert HOLDS not in {c.verdict for c in verdicts("optimizers", made)["decay-forgotten"]}
     made = grid(ended, ended, outcome=outcome, late=np.nan * _late())
     found = verdicts("optimizers", made)
-    assert HOLDS not in {claim.verdict for claim in found["adamw-same-plateau.corrected"]}
+    assert HOLDS not in {claim.verdict for claim in found["adamw-same-plateau"]}
     catalogue.load("optimizers").draw(made)
 
 

@@ -88,7 +88,6 @@ SPOILT = {
     "four-numbers": lambda: grid(overlap_x=lambda v: 1.1 * v),
     "imbalance": lambda: grid(irrelevant_x=lambda v: v + 0.1 * STEP / 1200),
     "fixed-point": lambda: grid(_undecayed()),
-    "decay-balances": lambda: grid(signal=lambda v: 1.1 * v),
     "weight-decay-end": lambda: grid(_undecayed()),
     "irrelevant-decays": grid,  # at small starts
     "irrelevant-decays.corrected": lambda: grid(irrelevant_x=lambda v: 1.5 * v),
@@ -188,9 +187,7 @@ def test_nothing_raises_where_runs_end_early(outcome, kept):
     }
     made = grid(ended, outcome=outcome)
     found = verdicts("rank-one", made)
-    assert all(
-        claim.verdict != HOLDS for id in ("fixed-point", "decay-balances") for claim in found[id]
-    )
+    assert all(claim.verdict != HOLDS for claim in found["fixed-point"])
     catalogue.load("rank-one").draw(made)
 
 

@@ -207,11 +207,9 @@ SPOILT = {
     "square-exact": lambda: made(pair_error=lambda v: np.maximum(v, 0.02)),
     "spikes-numerical": made,
     "spikes-numerical.corrected": lambda: made(again=False),
-    "square-stuck": lambda: made(outcome=CONVERGED),
     "determinants": lambda: made(orientation=np.negative),
     "determinant-bound": lambda: made(converged_loss=times(0.9)),
     "stuck-loss": lambda: made(converged_loss=times(2)),
-    "stuck-for-good": lambda: made(lasting_bound=np.zeros_like),
     "start-signs": lambda: made(initial_orientation=np.abs),
     "wide-stuck": lambda: made(outcome=OUT_OF_STEPS),
     "wide-bias": lambda: made(pair_error=swapped),
@@ -289,12 +287,10 @@ def test_runs_cut_off_while_they_learn_refute_nothing():
     falling = np.exp(-STEP / 600)
     found = verdicts("translation", made(outcome=OUT_OF_STEPS, curves=falling))
     for id in (
-        "square-stuck",
         "wide-stuck",
         "determinants",
         "spikes-stuck",
         "stuck-loss",
-        "stuck-for-good",
         "wide-bias",
     ):
         assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id

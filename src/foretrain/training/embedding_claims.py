@@ -51,7 +51,7 @@ def better_with_size(source: str) -> Sentence:
 
     return claim(
         "grows",
-        "More samples make better representations.",
+        "More training samples make better representations.",
         grows,
         source=source,
         near=1,

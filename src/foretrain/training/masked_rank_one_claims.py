@@ -101,6 +101,7 @@ invariants = claim(
     inside=lambda cell: (0, 2 * cell.parameters.solver_tolerance * cell.parameters.steps),
     why="Each step may err by the solver's tolerance relative to the weights, twice that in their squares.",
     note="Largest change over all runs and times, relative to |u|^2 + |v|^2 + s^2.",
+    rank="control",
 )
 zero_loss_generalises = claim(
     "zero-loss-generalises",
@@ -111,6 +112,7 @@ zero_loss_generalises = claim(
     inside=(0, 1),
     why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2.",
     among="runs that converge on connected masks",
+    rank="control",
 )
 stuck_training = claim(
     "stuck-training",
@@ -122,10 +124,11 @@ stuck_training = claim(
     at_end=True,
     among="runs on connected masks",
     why="A count: no run may end between the tolerance and one half.",
+    rank="control",
 )
 agreeing_signs = claim(
     "agreeing-signs",
-    "A run whose pairs all have s u_i v_j > 0 keeps that, and learns.",
+    "A run in which all trained pairs have s u_i v_j > 0 keeps these signs and learns.",
     _agreeing_signs,
     source=OURS,
     near=0,
@@ -133,6 +136,7 @@ agreeing_signs = claim(
     at_end=True,
     among="runs on connected masks",
     why="A count.",
+    rank="control",
 )
 COMMON = (invariants, zero_loss_generalises, stuck_training, agreeing_signs)
 

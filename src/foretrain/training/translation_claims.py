@@ -68,6 +68,7 @@ def trained_pairs_alone(mask: Callable, over: tuple[str, ...]) -> Sentence:
         inside=rounding,
         why="Two ways to one gradient differ by rounding, one pair more or less of |T| by about its share, 1/|T|.",
         along=over,
+        rank="control",
     )
 
 
@@ -87,7 +88,8 @@ def stuck_told(along: str) -> Sentence:
 
     return claim(
         "stuck-told",
-        "Which runs get stuck is told by the trained pairs: those whose second singular value is closer to the first (H = D).",
+        "At H = D the trained pairs predict which runs get stuck: those whose second singular value is closer to the "
+        "first.",
         quantity,
         source="docs/studies/connectivity.md",
         inside=(0.6, 1),
@@ -132,4 +134,5 @@ square_exact = claim(
     why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
     among=CONVERGE,
     where=is_square,
+    rank="control",
 )

@@ -7,13 +7,12 @@ import numpy as np
 from foretrain.claims.sentence import claim
 from foretrain.plans.grid import Grid
 from foretrain.quantities import competition
-from foretrain.quantities.allowed import ALWAYS, NEGATIVE, POSITIVE, around
+from foretrain.quantities.allowed import ALWAYS, POSITIVE, around
 from foretrain.quantities.measured import PerSeed
 from foretrain.studies.bumps import cells
 from foretrain.studies.bumps.cells import STABLE, bumps, calm, first_and_bumps, mean, proportion
 from foretrain.studies.bumps.full_rank_claims import CLAIMS as FULL_RANK_CLAIMS
 from foretrain.studies.bumps.prediction_claims import CLAIMS as PREDICTION_CLAIMS
-from foretrain.studies.bumps.study import Parameters
 from foretrain.theory.first_target import random_mixture
 from foretrain.training.factorization import THREAD
 
@@ -47,27 +46,9 @@ MORE: dict[str, Any] = {
 }
 
 
-def adam_more_bumps_corrected(cell):
-    p = cell.parameters
-    return _adam_more(cell) if 2 < p.rank < p.dimension and p.init_scale < 1 else None
-
-
 def adam_more_bumps_full_rank(cell):
     found = _sides(cell) if cell.parameters.rank >= cell.parameters.dimension else None
     return found and PerSeed(found[int(found[1].mean() > found[0].mean())], found[2])
-
-
-def counts_robust(cell):
-    usual, swept = Parameters().prominence, cell.values("prominence")
-    if usual not in swept or len(swept) < 2:
-        return None
-    found = {height: _sides(cell, prominence=height) for height in swept}
-    if None in found.values():
-        return None
-    differences = {height: adam - sgd for height, (sgd, adam, _) in found.items()}
-    sign = np.sign(np.nansum(differences.pop(usual)))
-    height = min(differences, key=lambda height: sign * np.nansum(differences[height]))
-    return PerSeed(sign * differences[height], f"Least at {height:g}; {found[height][2]}")
 
 
 def varies_by_seed(cell):
@@ -164,7 +145,7 @@ def competition_within(cell):
 
 _one_target = claim(
     "one-target",
-    "Usually each vector grows primarily towards one target.",
+    "Usually each component grows primarily towards one target.",
     one_target,
     source=THREAD,
     inside=(0.75, np.inf),
@@ -174,12 +155,13 @@ _one_target = claim(
 )
 _which_target_start = claim(
     "which-target-start",
-    "The start decides: a component first aligns with the target on which its growing overlap is largest.",
+    "A component first aligns with the target on which its growing overlap is largest at the start.",
     which_target_start,
     near=1,
     inside=(0.9, np.inf),
     why="Nine in ten: overlaps that are nearly equal may be overtaken while they are small.",
     **START,
+    rank="headline",
 )
 _competition_makes_bumps = claim(
     "competition-makes-bumps",
@@ -190,10 +172,11 @@ _competition_makes_bumps = claim(
     inside=(0.9, np.inf),
     why='"Has to": nine targets in ten.',
     **BACKED,
+    rank="headline",
 )
 _competition_matched = claim(
     "competition-matched",
-    "Whether two components first align with one target makes the difference between bump and no bump.",
+    "Two components that first align with one target have a bump, and two that do not have none.",
     lambda c: mean(cells.of_rank(c, 2), lambda one: np.subtract(*cells.matched_bumps(one))),
     source=THREAD,
     near=1,
@@ -215,18 +198,11 @@ CLAIMS = [
         lambda c: _adam_more(c),
         source=THREAD,
         **MORE,
-    ),
-    claim(
-        "adam-more-bumps.corrected",
-        "With many components and a start smaller than the target descent makes more.",
-        adam_more_bumps_corrected,
-        source=cells.OURS,
-        corrects="adam-more-bumps",
-        **dict(MORE, inside=NEGATIVE),
+        rank="headline",
     ),
     claim(
         "adam-more-bumps.full-rank",
-        "At full rank hardly anything bumps under either.",
+        "At full rank hardly a component has a bump under Adam or under gradient descent.",
         adam_more_bumps_full_rank,
         source=cells.OURS,
         inside=(-np.inf, 0.1),
@@ -243,27 +219,6 @@ CLAIMS = [
         **MORE,
     ),
     claim(
-        "adam-more-bumps-reference.rank-2",
-        "At the reference rates two components have as many bumps under either.",
-        lambda c: _adam_more(c, relative_rate=1.0) if c.p.rank == 2 else None,
-        source=cells.OURS,
-        near=0,
-        corrects="adam-more-bumps-reference",
-        **dict(MORE, inside=(-0.15, 0.15), why="As many: within a third of their number, .45."),
-    ),
-    claim(
-        "counts-robust",
-        "Which optimizer makes more bumps does not hang on the prominence that makes a bump.",
-        counts_robust,
-        source=cells.OURS,
-        inside=POSITIVE,
-        why="The sign alone is asked for.",
-        along=("optimizer", "relative_rate", "prominence"),
-        note="Bumps per component, Adam minus descent, times the sign of that at the default prominence, at the prominence"
-        " where that is least.",
-        **STABLE,
-    ),
-    claim(
         "varies-by-seed",
         "The number of bumps varies significantly by random seed.",
         varies_by_seed,
@@ -276,7 +231,7 @@ CLAIMS = [
     ),
     claim(
         "common-at-rank-2",
-        "At rank two bumps do not happen in all cases but are relatively common.",
+        "At rank two bumps are relatively common, though not in all runs.",
         lambda c: proportion(cells.of_rank(c, 2), lambda one: np.where(bumps(one) > 0, 1.0, 0.0)),
         source=THREAD,
         inside=(0.25, 0.75),
@@ -286,7 +241,8 @@ CLAIMS = [
     ),
     _one_target,
     _one_target.corrected(
-        "A component is as close to a target as a uniformly random orthogonal mixture of all targets.",
+        "At rank two and more a component is as close to a target as a uniformly random orthogonal mixture of all "
+        "targets.",
         source=cells.OURS,
         near=lambda cell: random_mixture(cell.parameters.rank, CLOSE),
         inside=_as_mixed,
@@ -294,23 +250,14 @@ CLAIMS = [
     ),
     claim(
         "which-target",
-        "Which of two targets a component ends on is a matter of symmetry breaking: with its starting overlaps "
-        "exchanged it ends on the other.",
+        "With its starting overlaps exchanged, a component ends on the other of two targets.",
         lambda c: _changes(c, "final_target"),
         source=THREAD,
         **SYMMETRY,
     ),
-    claim(
-        "which-target.corrected",
-        "With its starting overlaps exchanged a component first aligns with the other of two targets.",
-        lambda c: _changes(c, "first_target") if c.p.optimizer.startswith("sgd") else None,
-        source=cells.OURS,
-        corrects="which-target",
-        **SYMMETRY,
-    ),
     _which_target_start,
     _which_target_start.corrected(
-        "Under Adam, too, the start decides more often than chance would.",
+        "Under Adam the start decides more often than chance with which target a component first aligns.",
         inside=(0.625, np.inf),
         why="Nearer to three in four than to chance, one half.",
         where=lambda cell: cell.parameters.optimizer.startswith("adam"),
@@ -328,20 +275,12 @@ CLAIMS = [
     ),
     claim(
         "bumps-need-competition.corrected",
-        "At rank two components with a bump share their first target more often than all do, but by far not always.",
+        "At rank two components with a bump share their first target more often than all components do, but not "
+        "always.",
         lambda c: _excess(c, 2),
         source=cells.OURS,
         inside=(1e-9, 0.4),
         why="Half of all components share: always would be .5 more.",
-        **EXCESS,
-    ),
-    claim(
-        "bumps-need-competition.rank-10",
-        "At rank ten components with a bump share their first target little more often than all components do.",
-        lambda c: _excess(c, 10),
-        source=cells.OURS,
-        inside=(-0.15, 0.15),
-        why="Half of all components share: always would be .5 more. Little: less than a third of that.",
         **EXCESS,
     ),
     _competition_makes_bumps,
@@ -351,10 +290,11 @@ CLAIMS = [
         inside=(0.5, np.inf),
         why="Usually: more often than not.",
         where=cells.starts_small,
+        rank="headline",
     ),
     _competition_matched,
     _competition_matched.corrected(
-        "Sharing a first target makes about half a bump more per pair.",
+        "A shared first target adds about half a bump per pair of components.",
         source=cells.OURS,
         near=0.5,
         inside=(0.25, 0.75),
@@ -362,7 +302,7 @@ CLAIMS = [
     ),
     claim(
         "competition-within",
-        "At rank ten, too, components that share their first target have more bumps than those that do not.",
+        "At rank ten components that share their first target have more bumps than components that do not.",
         competition_within,
         source=THREAD,
         inside=POSITIVE,

@@ -21,17 +21,6 @@ from foretrain.studies.bumps import alignment_figure
 from foretrain.studies.bumps.cells import bumps, calm, matched_bumps, mean
 from foretrain.studies.bumps.study import AXES
 
-SHOWS = {
-    "bumps": (
-        *("adam-more-bumps", "adam-more-bumps-reference", "varies-by-seed", "adam-full-rank-bumps"),
-    ),
-    "competition": ("competition-matched",),
-    "full-rank": ("low-rank-needed", "adam-full-rank-plateau", "adam-plateau-late"),
-    "alignments-2-sgd": ("bumps-predicted", "one-target"),
-    "alignments-10-sgd": ("bumps-predicted", "one-target"),
-    "alignments-100-sgd": ("full-rank-no-contest",),
-}
-
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, the loss at full rank, and alignments over time."""

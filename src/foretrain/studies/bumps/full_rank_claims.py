@@ -73,7 +73,7 @@ _low_rank_needed = claim(
 )
 _adam_full_rank_bumps = claim(
     "adam-full-rank-bumps",
-    "The plateau at full rank corresponds to a period with a lot of bump formation.",
+    "The plateau of Adam at full rank is a period in which many bumps form.",
     lambda c: bumps(c) if full(c, "adam") else None,
     source=THREAD,
     inside=(0.5, np.inf),
@@ -116,7 +116,7 @@ CLAIMS = [
     ),
     claim(
         "adam-plateau-late",
-        "What fast Adam has of plateaus at full rank past its first steps lies at two percent of the loss or below.",
+        "At full rank fast Adam has plateaus past its first steps only where at most two percent of the loss is left.",
         adam_plateau_late,
         source=OURS,
         inside=(-np.inf, 0.02),
@@ -126,14 +126,15 @@ CLAIMS = [
     ),
     _adam_full_rank_bumps,
     _adam_full_rank_bumps.corrected(
-        "Next to nothing bumps at full rank under Adam where it does not jump up again.",
+        "At full rank hardly a component has a bump under Adam in runs whose loss does not jump up again.",
         source=OURS,
         inside=(-np.inf, 0.1),
         why="Next to nothing is less than one component in ten.",
         where=lambda cell: cell.parameters.relative_rate <= FAST,
     ),
     _adam_full_rank_bumps.corrected(
-        "Where Adam jumps up again bumps form, fewer than one for every second component.",
+        "At full rank, in runs of Adam whose loss jumps up again, fewer than one bump forms for every second "
+        "component.",
         source=OURS,
         inside=(0.1, 0.5),
         why='Some, but less than "a lot".',
@@ -142,7 +143,7 @@ CLAIMS = [
     ),
     claim(
         "plateau-forms-bumps",
-        "More maxima of alignments are passed on the plateau than its share of the logarithm of time.",
+        "The plateau holds more maxima of alignments than its part of the logarithm of time.",
         plateau_forms_bumps,
         source=THREAD,
         inside=POSITIVE,

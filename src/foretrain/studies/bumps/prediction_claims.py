@@ -86,7 +86,7 @@ def contest_beyond_chance(cell):
 CLAIMS = [
     claim(
         "bumps-predicted",
-        "Which components have a bump follows from the start: they are those of the flow.",
+        "The flow from a run's own start predicts which components have a bump.",
         lambda c: proportion(of_rank(c, 2, 10), _hits),
         source=THEORY,
         near=1,
@@ -95,20 +95,22 @@ CLAIMS = [
         where=_descends,
         note=HIT + ".",
         **RATES,
+        rank="headline",
     ),
     claim(
         "bumps-beyond-chance",
-        "The start of the run itself names its bumps better than the starts of other runs do.",
+        "A run's own start predicts its bumps better than the starts of other runs do.",
         bumps_beyond_chance,
         source=THEORY,
         inside=POSITIVE,
         why="Better: by whatever the seeds establish.",
         note=HIT + ", minus that with the predictions for the other seeds, which is chance.",
         **RATES,
+        rank="headline",
     ),
     claim(
         "sharing-predicts-bumps",
-        "A component has a bump if, and only if, another one grows towards the same target from the start.",
+        "A component has a bump if and only if another component grows towards the same target from the start.",
         sharing_predicts_bumps,
         source=THREAD,
         near=1,
@@ -120,26 +122,13 @@ CLAIMS = [
     ),
     claim(
         "contest-beyond-chance",
-        "Of two components that first align with one target one gives it up more often than of two that share theirs "
-        "with none.",
+        "Of two components that first align with one target, one gives it up more often than of two that do not share"
+        " a target.",
         contest_beyond_chance,
         source=cells.OURS,
         inside=POSITIVE,
         why="More often: by whatever the seeds establish.",
         note="Share of pairs of which one at least has a bump on its own first target, contesting minus not.",
-        **RATES,
-    ),
-    claim(
-        "full-rank-no-contest",
-        "At full rank there is nothing to contest: hardly a component aligns with any target.",
-        lambda c: mean(
-            cells.calm(c), lambda one: (cells.per_component(one, "first_target") >= 0).mean(1)
-        ),
-        source=cells.OURS,
-        inside=(-np.inf, 0.05),
-        why="Hardly: less than one component in twenty.",
-        where=lambda cell: cell.parameters.rank >= cell.parameters.dimension,
-        note="Fraction of components that at some time have an alignment of .25 with a target.",
         **RATES,
     ),
 ]

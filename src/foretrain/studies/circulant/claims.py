@@ -257,7 +257,7 @@ COMMON = common.along(*GRID)
 
 _not_always = claim(
     "not-always",
-    "The initialization scale cannot be made small enough to get it to always work.",
+    "No initial scale is small enough for a circulant mask to always generalise.",
     not_always,
     source=NOTE,
     along=GRID,
@@ -283,6 +283,7 @@ CLAIMS = [
         why="A count: one circulant that does not is enough.",
         of=SHIFTED,
         at_end=True,
+        rank="headline",
     ),
     claim(
         "generalises.corrected",
@@ -297,10 +298,11 @@ CLAIMS = [
         of=("", *DRAWN),
         statistic="fraction",
         at_end=True,
+        rank="headline",
     ),
     claim(
         "stuck-rate",
-        "The share of stuck bands falls as sigma^(1 - s_2/s_1), and so to none.",
+        "The fraction of stuck runs falls as sigma^(1 - s_2/s_1), and so to zero.",
         stuck_rate,
         source=OURS,
         along=GRID,
@@ -309,11 +311,11 @@ CLAIMS = [
         why="Without a fall three quarters would be seen of what is expected, with the exponent of the third mode twice "
         "as many: half way to the nearer of them, in logarithm.",
         at_end=True,
+        rank="headline",
     ),
     claim(
         "components-by-chance",
-        "A circulant that falls into c components generalises if, by chance, all take the same sign: once in 2^(c - "
-        "1).",
+        "A circulant mask of c components generalises if by chance all components take one sign: once in 2^(c - 1).",
         components_by_chance,
         source=OURS,
         along=GRID,
@@ -325,7 +327,7 @@ CLAIMS = [
     ),
     claim(
         "misalignment",
-        "The linearised flow tells the misalignment of every run when it departs from zero.",
+        "The linearised flow predicts the misalignment of every run when it departs from zero.",
         misalignment,
         source=OURS,
         near=1,
@@ -338,7 +340,7 @@ CLAIMS = [
     ),
     claim(
         "shared-scale",
-        "At equal S the shared scale s is that of the conserved quantity in the linearised flow.",
+        "At equal S the shared scale s follows from the conserved quantity in the linearised flow.",
         shared_scale,
         source=OURS,
         near=1,
@@ -346,11 +348,12 @@ CLAIMS = [
         why="What the linearised flow leaves out of ds/dt is half of the share of the loss that is gone, as for u and v.",
         along=ALONG,
         note=f"Measured over predicted when 1% of the loss is gone, geometric mean over init_scale <= {SMALL:g}.",
+        rank="control",
     ),
     claim(
         "signs-decide",
-        "A run generalises if the signs of the linearised flow agree where its loss would have halved, and else is "
-        "stuck.",
+        "A run generalises if the signs of the linearised flow agree where its loss would have halved, and is stuck "
+        "otherwise.",
         signs_decide,
         source=OURS,
         near=1,
@@ -369,10 +372,11 @@ CLAIMS = [
         why="The exponents of neighbouring widths differ by more than a tenth of themselves: half of that.",
         along=ALONG,
         statistic="median",
+        rank="headline",
     ),
     claim(
         "gap-grows",
-        "As the circulant width increases, the gap between the largest singular value and the rest grows.",
+        "The gap between the largest singular value and the rest grows with the width of the circulant mask.",
         gap_grows,
         source=NOTE,
         along=GRID,
@@ -387,14 +391,15 @@ CLAIMS = [
     replace(
         _not_always,
         id="only-wide",
-        statement="Generalisation is only seen for wider circulant masks.",
+        statement="Only wide circulant masks generalise.",
         near=0,
         inside=(0, 0.05),
         why="'Only': one seed in twenty may generalise at the narrowest width.",
+        rank="headline",
     ),
     claim(
         "only-wide.corrected",
-        "Wider circulant masks generalise more often at the same sigma, as much as the linearised flow tells.",
+        "Wider circulant masks generalise more often at the same sigma, by as much as the linearised flow predicts.",
         only_wide_corrected,
         source=OURS,
         along=GRID,
@@ -404,6 +409,7 @@ CLAIMS = [
         why="One outcome in ten may be told wrong, as in signs-decide.",
         at_end=True,
         note=f"Share of init_scale <= {SMALL:g} that generalise, widest minus narrowest.",
+        rank="headline",
     ),
     claim(
         "aligned-generalises",

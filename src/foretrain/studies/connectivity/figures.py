@@ -18,12 +18,6 @@ _KINDS = (
     (1.0, "across components", "vermillion"),
     (0.5, "with a language never trained", "orange"),
 )
-SHOWS = {
-    "threshold": ("threshold", "connected-iff-all"),
-    "pair-errors": ("across-never", "across", "across-spread", "silent"),
-    "precision-recall": ("precision", "recall", "across-never", "few-stuck", "stuck-falls"),
-    "limits": ("stuck-rate", "stuck-limit", "stuck-told", "missed-rate", "missed-limit"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -8,7 +8,7 @@ from foretrain.quantities.allowed import FOUND, POSITIVE, around, by_settings, o
 from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.plateaus import plateau_strengths
 from foretrain.quantities.tail import floor_share, tail_exponent
-from foretrain.quantities.trajectory import at_end, curves
+from foretrain.quantities.trajectory import curves
 from foretrain.studies.cross_entropy.study import LARGE_SCALE
 from foretrain.studies.cross_entropy.theory import END, SEEDS
 from foretrain.study import claim
@@ -106,13 +106,14 @@ _rank_ten_stuck = claim(
     statistic="median",
     note="Share of the loss at the end that is left for ever: the constant c of c + a/t fitted to the last half of "
     "time.",
+    rank="headline",
 )
 
 
 CLAIMS = [
     claim(
         "decay-absent",
-        "With cross-entropy the exponential decay term is not there, at some time of training at least.",
+        "With cross-entropy the gradient has no exponential decay term at some time of training.",
         lambda c: np.fmin.reduce(_ratios(c), axis=1),
         source=THREAD,
         near=0,
@@ -120,6 +121,7 @@ CLAIMS = [
         why="'Just isn't there': at most a tenth of what the squared error has.",
         where=_crossed,
         note=RATIO + "the smallest along training.",
+        rank="headline",
     ),
     claim(
         "decay-absent.corrected",
@@ -133,10 +135,12 @@ CLAIMS = [
         corrects="decay-absent",
         where=_small,
         note=RATIO + "along training, where it is furthest from one.",
+        rank="headline",
     ),
     claim(
         "decay-of-large-logits",
-        "All along training cross-entropy of large logits has a decay term that is no smaller than that.",
+        "All along training cross-entropy of large logits has a decay term at least as large as the centred squared "
+        "error divided by 2 n^2.",
         lambda c: np.fmin.reduce(_ratios(c), axis=1),
         source=OURS,
         inside=(0.9, math.inf),
@@ -147,7 +151,7 @@ CLAIMS = [
     ),
     claim(
         "decay-first",
-        "At the start the decay is larger than the signal, with cross-entropy as with the squared error.",
+        "At the start of training with cross-entropy the decay term is larger than the signal.",
         lambda c: _balance(c)[:, 0],
         source=THREAD,
         inside=(0, 1),
@@ -156,41 +160,32 @@ CLAIMS = [
         note="Length of the signal over that of the decay at the start.",
     ),
     claim(
-        "decay-balances",
-        "In the end the decay balances the signal, with cross-entropy as with the squared error.",
-        lambda c: at_end(c.signal_length / c.decay_length).values,
-        source=THREAD,
-        near=1,
-        inside=(0.95, 1.05),
-        why="A twentieth: what is left of the gradient where a percent of the loss is left.",
-        where=_crossed,
-        note="Length of the signal over that of the decay at the end.",
-    ),
-    claim(
         "probability-curve",
-        "Softmax is S-curve-ey: the probability of a row's likeliest entry lies on a plateau before it rises.",
+        "The softmax probability of a row's likeliest entry lies on a plateau before it rises.",
         lambda c: over_settings(_strengths(c, "probability_share")),
         where=_large,
         **by_settings(THREAD, FOUND),
+        rank="headline",
     ),
     claim(
         "accuracy-curve",
-        "So does the share of rows whose likeliest entry is right.",
+        "The fraction of rows whose likeliest entry is right lies on a plateau before it rises.",
         lambda c: over_settings(_strengths(c, "row_accuracy")),
         where=_large,
         **by_settings(THREAD, FOUND),
     ),
     claim(
         "softmax-alone",
-        "A softmax alone makes an S: where logits themselves are trained to one entry, its probability lies on a "
-        "plateau first.",
+        "A softmax alone makes an S: where logits are trained directly to one entry, the probability of that entry "
+        "lies on a plateau first.",
         softmax_alone,
         where=_large,
         **by_settings(THREAD, FOUND, of=(), among=AMONG),
+        rank="headline",
     ),
     claim(
         "softmax-alone-time",
-        "That probability is half at the time of p' = N p (1 - p)^2 / (N - 1).",
+        "The probability of a directly trained entry is half at the time of p' = N p (1 - p)^2 / (N - 1).",
         softmax_alone_time,
         source=OURS,
         near=1,
@@ -201,10 +196,11 @@ CLAIMS = [
         of=(),
         where=_large,
         note="Time to probability one half, trained over predicted.",
+        rank="control",
     ),
     claim(
         "probability-beyond-loss",
-        "Probability makes more of an S than the loss: softmax adds to it.",
+        "The probability of the likeliest entry makes more of an S than the loss.",
         lambda c: np.log(_strengths(c, "probability_share") / _strengths(c, "loss")),
         source=THREAD,
         inside=POSITIVE,
@@ -215,13 +211,15 @@ CLAIMS = [
     ),
     _rank_ten_stuck,
     _rank_ten_stuck.corrected(
-        "Training at rank ten on large logits is slow, not stuck: most of what is left goes on falling.",
+        "With cross-entropy of large logits training at rank ten is slow, not stuck: most of the remaining loss goes "
+        "on falling.",
         source=OURS,
         inside=(-math.inf, 0.5),
+        rank="headline",
     ),
     claim(
         "rank-ten-tail",
-        "What is left at rank ten on large logits falls like 1/t.",
+        "The remaining loss at rank ten on large logits falls like 1/t.",
         lambda c: _tails(c, tail_exponent),
         source=OURS,
         near=-1,

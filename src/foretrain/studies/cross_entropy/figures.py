@@ -12,12 +12,6 @@ _CURVES = {
 }
 _PARTS = {"signal_length": ("signal", "vermillion"), "decay_length": ("decay", "sky")}
 _WIDTHS = {"signal_length": 4.5, "decay_length": 1.8}  # both are seen where they are one
-SHOWS = {
-    "course": (
-        *("decay-absent", "decay-first", "decay-balances", "probability-curve", "accuracy-curve"),
-        *("probability-beyond-loss", "rank-ten-stuck"),
-    ),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -243,20 +243,22 @@ CLAIMS = [
     better_than_rqi,
     claim(
         "one-dimensional",
-        "The phase depends on the ratio of the two rates only.",
+        "The phase of a network depends only on the ratio of the two learning rates.",
         one_dimensional,
         source=PAPER + "Fig. 6a",
         **NEARLY,
         **MAP,
+        rank="headline",
     ),
     claim(
         "one-dimensional.corrected",
-        "Whether a network that fits generalises depends on the ratio of the two rates only.",
+        "The ratio of the two learning rates alone decides whether a network that fits generalises.",
         one_dimensional_corrected,
         source=OURS,
         corrects="one-dimensional",
         **NEARLY,
         **LEARNERS,
+        rank="headline",
     ),
     claim(
         "one-seed",
@@ -268,6 +270,7 @@ CLAIMS = [
         why="In all cells but one of ten.",
         note="Share of cells with the phase of most other seeds.",
         **MAP,
+        rank="control",
     ),
     claim(
         "boundary",
@@ -275,18 +278,19 @@ CLAIMS = [
         lambda c: boundary_gap(c, "rqi_step"),
         source=OURS,
         **EQUAL_TIMES,
+        rank="headline",
     ),
     claim(
         "boundary-by-adam",
-        "The same with the time of Adam on the effective loss instead of its flow.",
+        "Grokking ends, and memorization begins, where Adam on the effective loss and the decoder take equally long.",
         lambda c: boundary_gap(c, "adam_step"),
         source=OURS,
         **EQUAL_TIMES,
     ),
     claim(
         "both-causes",
-        "Networks that do not generalise do so for both causes: a bad representation, and a good one that is not "
-        "used.",
+        "Networks that do not generalise have one of two causes: a bad representation, or a good one that the decoder"
+        " does not use.",
         both_causes,
         source=OURS,
         near=0.25,
@@ -309,7 +313,7 @@ CLAIMS = [
     ),
     claim(
         "data-bound",
-        "Where the training set does not tell enough, networks generalise at no rates.",
+        "Where the training set does not determine the representation, networks generalise at no learning rates.",
         data_bound,
         source=PAPER + "appendix E",
         near=0,
@@ -317,6 +321,7 @@ CLAIMS = [
         why="A count. The ideal model bounds accuracy, above 20 of 55 samples without exceptions.",
         note="Runs that generalise although the ideal model does not.",
         **MAP,
+        rank="headline",
     ),
     claim(
         "delay-ratio",
@@ -329,10 +334,11 @@ CLAIMS = [
         " way.",
         note="Median over cells of predicted over measured step; no constant is fitted, all cells are held out.",
         **TOGETHER,
+        rank="headline",
     ),
     claim(
         "delay-order",
-        "The sum of both times orders the cells of a map by when they generalise.",
+        "The sum of the times of representation and decoder orders the cells of a map by when they generalise.",
         delay_order,
         source=OURS,
         near=1,
@@ -344,7 +350,7 @@ CLAIMS = [
     ),
     claim(
         "seed-order",
-        "At given rates, the sum of both times tells which starts and training sets generalise sooner.",
+        "At given learning rates, the sum of both times tells which starts and training sets generalise sooner.",
         seed_order,
         source=PAPER + "section 3.2",
         near=1,
@@ -355,7 +361,7 @@ CLAIMS = [
     ),
     claim(
         "decoder-orders",
-        "The sum orders the cells of a map better than the grokking time of the training set alone.",
+        "The sum of both times orders the cells of a map better than the grokking time of the training set alone.",
         decoder_orders,
         source=PAPER + "eq. (12)",
         inside=POSITIVE,
@@ -365,7 +371,8 @@ CLAIMS = [
     ),
     claim(
         "decoder-counts",
-        "The sum tells the step of generalisation better than the grokking time of the training set alone.",
+        "The sum of both times predicts the step of generalisation better than the grokking time of the training set "
+        "alone.",
         decoder_counts,
         source=PAPER + "eq. (12)",
         inside=POSITIVE,
@@ -375,7 +382,7 @@ CLAIMS = [
     ),
     claim(
         "adam-is-better",
-        "Adam on the effective loss tells the step of generalisation better than its flow.",
+        "Adam on the effective loss predicts the step of generalisation better than its flow.",
         adam_is_better,
         source=OURS,
         inside=POSITIVE,

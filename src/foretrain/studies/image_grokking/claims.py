@@ -122,10 +122,11 @@ CLAIMS = [
         statistic="fraction",
         among="all runs; those that diverge are in confusion unless they had fitted before",
         note="Seeds with each phase in some cell of the map.",
+        rank="headline",
     ),
     claim(
         "memorises",
-        "Where decay would need more than twice the budget to forget the start, runs memorise.",
+        "Runs memorise where weight decay would need more than twice the budget to forget the start.",
         lambda c: phases(c) == PHASES.index("memorization"),
         near=1,
         inside=MOST,
@@ -136,7 +137,7 @@ CLAIMS = [
     ),
     claim(
         "larger-start",
-        "A larger start delays generalisation.",
+        "A larger initial scale delays generalisation.",
         larger_start,
         near=1,
         inside=MOST,
@@ -145,10 +146,11 @@ CLAIMS = [
         of=("", *STARTS),
         where=beside,
         note="Seeds whose step rises with alpha at every size of the start.",
+        rank="headline",
     ),
     claim(
         "usual-start",
-        "From the usual start there is no delay.",
+        "From the usual initial scale generalisation is not delayed.",
         usual_start,
         near=1,
         inside=MOST,
@@ -157,10 +159,11 @@ CLAIMS = [
         of="usual",
         where=beside,
         note="Seeds that comprehend at alpha = 1.",
+        rank="control",
     ),
     claim(
         "logarithm",
-        "Between two large starts the delay grows by the logarithm of their ratio over rate times decay.",
+        "Between two large initial scales the delay grows by the logarithm of their ratio over rate times decay.",
         logarithm,
         source=PAGE,
         near=1,
@@ -182,6 +185,7 @@ CLAIMS = [
         of=("", *SIZES),
         where=beside,
         note="Seeds whose step falls whenever the training set is doubled.",
+        rank="headline",
     ),
     claim(
         "forgotten",
@@ -195,6 +199,7 @@ CLAIMS = [
         statistic="median",
         where=told,
         note="Measured over predicted step; of two rates the mean over layers.",
+        rank="headline",
     ),
     claim(
         "forgotten.corrected",
@@ -209,6 +214,7 @@ CLAIMS = [
         where=told,
         corrects="forgotten",
         note="Measured over predicted step.",
+        rank="headline",
     ),
     claim(
         "inverse-decay",
@@ -236,5 +242,6 @@ CLAIMS = [
         among="runs that generalise, after the fit, at every decay for which the kernel's law is between two delays and "
         "four fifths of the budget",
         corrects="inverse-decay",
+        rank="headline",
     ),
 ]

@@ -231,6 +231,7 @@ CLAIMS = [
         along=AXES,
         why="Masks are drawn again and compared: one route more or less counts one. Means of accuracies in single "
         "precision.",
+        rank="control",
     ),
     claim(
         "trained-high",
@@ -254,22 +255,8 @@ CLAIMS = [
         **ALONG,
     ),
     claim(
-        "least-squares-loss",
-        "The loss of every run ends between that of least squares and the excess at which the run is stopped.",
-        least_squares_loss,
-        source=OURS,
-        near=lambda cell: cell.parameters.excess_tolerance / 2,
-        inside=lambda cell: (-1e-5, cell.parameters.excess_tolerance + 1e-5),
-        why="A run ends when it could still learn `excess_tolerance` of all there was; rounding of a loss in single "
-        "precision.",
-        note="Final loss less that of least squares, over what answering zero has left to learn; of all runs the one "
-        "furthest from the middle.",
-        **ALONG,
-    ),
-    claim(
         "conserved",
-        "What the flow conserves at the hidden layers is the same at the end as at the start: all layers move as they"
-        " should, all the way.",
+        "The flow conserves Q at both hidden layers from start to end.",
         conserved,
         source=OURS,
         near=0,
@@ -278,21 +265,23 @@ CLAIMS = [
         why="A layer a tenth too fast moves the difference of two squared norms that grow alike by 1/21 of them, twice of"
         " what is allowed; exact flows move nothing, and steps of this solver some thousandths.",
         note="W2'W2 - sum W1 W1' and W2 W2' - sum W3'W3, change over |W2|^2, the worst run.",
+        rank="control",
     ),
     claim(
         "truncation",
-        "Images projected on fewer directions are told apart as well as whole ones.",
+        "A linear classifier tells images apart as well after their projection on fewer directions.",
         truncation,
         source=OURS,
         near=0,
         inside=(-NEAR, NEAR),
         along=AXES,
         why=WHY_NEAR,
+        rank="control",
     ),
     claim(
         "as-one",
-        "From small starts a network that is trained on most routes learns half when one network of three layers does"
-        " that starts from the mean of its encoders and of its decoders.",
+        "From small starts a network trained on most routes is half learned when one network of three layers is, from"
+        " the mean of its encoders and decoders.",
         as_one,
         source=OURS,
         near=1,
@@ -306,8 +295,8 @@ CLAIMS = [
     ),
     claim(
         "waiting",
-        "From small starts the time to learn goes as the inverse of their size, as in a linear network of three "
-        "layers.",
+        "From small starts the time to learn goes as the inverse of the initial scale, as in a linear network of "
+        "three layers.",
         waiting,
         source=OURS,
         near=-1,
@@ -327,6 +316,7 @@ CLAIMS = [
         inside=(0.3, 0.5),
         **ABOUT,
         **ALONG,
+        rank="headline",
     ),
     claim(
         "twenty-five-percent",
@@ -337,6 +327,7 @@ CLAIMS = [
         inside=(0.15, 0.35),
         **ABOUT,
         **ALONG,
+        rank="headline",
     ),
     claim(
         "small-start",
@@ -345,6 +336,7 @@ CLAIMS = [
         source=PAPER + "section 5.1, Figs 7d and 10",
         **SMALL,
         **ALONG,
+        rank="headline",
     ),
     claim(
         "small-start.corrected",
@@ -354,25 +346,28 @@ CLAIMS = [
         corrects="small-start",
         **SMALL,
         **ALONG,
+        rank="headline",
     ),
     claim(
         "large-start",
-        "Zero-shot transfer emerges only from small starts.",
+        "Zero-shot transfer emerges only from small initial weights.",
         large_start,
         source=PAPER + "section 5.1, Figs 7d and 10",
         inside=(0.1, np.inf),
         why="The figures fall by tens of points; a tenth cannot be missed in them.",
         **ALONG,
+        rank="headline",
     ),
     claim(
         "disconnected",
-        "With one trained route a domain (K = 1) no two pairs are connected, and untrained routes answer by chance.",
+        "With one trained route a domain (K = 1) no chain connects two pairs, and untrained routes answer by chance.",
         lambda c: _of_band(c, 1),
         source=OURS,
         near=lambda cell: _chance(cell, 1),
         inside=lambda cell: (_chance(cell, 0.5), _chance(cell, 1.5)),
         why="The answers of a random map: half of chance to either side bounds their mean over pairs and seeds.",
         **ALONG,
+        rank="control",
     ),
     claim(
         "connected",
@@ -382,6 +377,7 @@ CLAIMS = [
         inside=lambda cell: (_chance(cell, 1.5), 1),
         why="Above what counts as chance at K = 1.",
         **ALONG,
+        rank="headline",
     ),
     claim(
         "authors-trained",

@@ -11,16 +11,6 @@ from foretrain.training.routing_claims import AXES
 from foretrain.words import cell_words
 
 _KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
-SHOWS = {
-    "fraction": (
-        *("trained-high", "least-squares", "forty-percent", "small-start", "connected"),
-        "disconnected",
-    ),
-    "fraction-1": ("trained-high", "least-squares", "forty-percent", "small-start"),
-    "fraction-2": ("twenty-five-percent",),
-    "scale": ("trained-high", "small-start", "large-start"),
-    "routes": ("same-mask",),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

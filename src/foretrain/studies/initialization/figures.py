@@ -21,15 +21,6 @@ from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.training.routing import ITEMS
 
 _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))
-SHOWS = {
-    "loss": ("stage-like", "stage-times", "exponential"),
-    "error-against-scale": (
-        *("trained", "zero-shot", "zero-shot-limit", "no-zero-shot", "lazy-untrained", "smooth"),
-        *("between", "connectivity-persists"),
-    ),
-    "limits": ("shared", "shared-limit", "times-limit"),
-    "representations": ("shared", "distinct", "same-mask"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -115,16 +115,17 @@ def _independent(cell) -> tuple[float, float]:
 CLAIMS = [
     claim(
         "lazy-untrained.corrected",
-        "With scale and width the untrained error becomes that of the network linearised at its start.",
+        "With growing scale and width the untrained error becomes that of the network linearised at its start.",
         lambda c: _untrained_ratio(c, "lazy") if some_untrained(c) else None,
         source=OURS,
         corrects="lazy-untrained",
         note="Measured over predicted, at init_scale 5 and four times the width.",
         **LAZY,
+        rank="headline",
     ),
     claim(
         "lazy-times",
-        "With scale and width the loss falls when the network linearised at its start says.",
+        "With growing scale and width the loss falls when the network linearised at its start predicts.",
         lambda c: _time_ratio(c, "lazy"),
         source=OURS,
         note="Measured over predicted time to 1/2, 1/4, 1/8 and 1/16 of the first loss, mean, at init_scale 5 and four "
@@ -147,7 +148,7 @@ CLAIMS = [
     ),
     claim(
         "connectivity-persists.corrected",
-        "With scale and width the random initial connectivity persists throughout learning.",
+        "With growing scale and width the random initial connectivity persists throughout learning.",
         lambda c: moved(_lazy(c)[0]),
         source=OURS,
         of="lazy",
@@ -157,7 +158,7 @@ CLAIMS = [
     ),
     claim(
         "connectivity-limit",
-        "The change of the encoders vanishes as the inverse root of the width.",
+        "The relative change of the encoders vanishes as the inverse root of the width.",
         connectivity_limit,
         source=OURS,
         of=WIDTHS,

@@ -111,7 +111,7 @@ CLAIMS = [
     *COMMON,
     claim(
         "outlier",
-        "A mask with independent entries has an outlier singular value on the order of pn.",
+        "A mask with independent entries has an outlier singular value of the order of pn.",
         lambda c: over_sizes(c, lambda n, first, *_: first / (c.p.density * n)),
         along=ALONG,
         source=NOTE,
@@ -122,7 +122,7 @@ CLAIMS = [
     ),
     claim(
         "outlier-shift",
-        "The outlier lies at np + 1 - p.",
+        "The largest singular value of a random mask lies at np + 1 - p.",
         lambda c: over_sizes(c, lambda n, first, _, law: first - float(law["predicted_outlier"])),
         along=ALONG,
         source=OURS,
@@ -130,10 +130,11 @@ CLAIMS = [
         inside=quarter_shift,
         why="A quarter of the shift 1 - p that is to be seen; single masks scatter by sqrt(p(1 - p)), independently in n.",
         note="s_1 - (np + 1 - p), mean over sizes.",
+        rank="headline",
     ),
     claim(
         "dominates-by-a-lot",
-        "The largest singular value is larger than all others by a lot.",
+        "The largest singular value of a random mask is much larger than all others.",
         dominates_by_a_lot,
         along=ALONG,
         source=NOTE,
@@ -143,7 +144,7 @@ CLAIMS = [
     ),
     claim(
         "bulk-edge",
-        "All other singular values concentrate in [0, 2 sqrt(p(1 - p))].",
+        "All singular values of a random mask but the largest concentrate in [0, 2 sqrt(p(1 - p))].",
         lambda c: over_sizes(c, lambda n, _, rest, law: (rest <= float(law["note_edge"])).mean(1)),
         along=ALONG,
         source=NOTE,
@@ -151,10 +152,12 @@ CLAIMS = [
         inside=(0.99, 1),
         why="'Concentrate': one in a hundred may lie outside.",
         note="Fraction inside, mean over sizes.",
+        rank="headline",
     ),
     claim(
         "bulk-edge.corrected",
-        "All other singular values concentrate in [0, 2 sqrt(n p(1 - p))], and reach up to its end.",
+        "All singular values of a random mask but the largest concentrate in [0, 2 sqrt(n p(1 - p))], and reach its "
+        "end.",
         bulk_edge_corrected,
         along=ALONG,
         source=OURS,
@@ -164,6 +167,7 @@ CLAIMS = [
         why="The top of a bulk lies within n^(-2/3) of its edge: .38 below by the Tracy-Widom law, and single masks "
         "scatter by as much.",
         note="s_2 over the edge, at the largest size.",
+        rank="headline",
     ),
     claim(
         "second-value",
@@ -179,7 +183,7 @@ CLAIMS = [
     ),
     claim(
         "quarter-circle",
-        "The rest follow the Marchenko-Pastur law, for singular values of square masks a quarter circle.",
+        "All singular values but the largest follow the Marchenko-Pastur law, for square masks a quarter circle.",
         quarter_circle,
         along=ALONG,
         source=NOTE,
@@ -187,10 +191,11 @@ CLAIMS = [
         inside=(-np.inf, 1),
         why="The values are rigid: each is off by about log(n)/n of the count, not by 1/sqrt(n) as independent ones.",
         note="Largest distance of the distribution functions, in units of log(n)/n, at the size where it is largest.",
+        rank="headline",
     ),
     claim(
         "outlier-in-training",
-        "The largest singular value dominates the dynamics: u v^T emerges as the best rank-one approximation of T.",
+        "The largest singular value dominates training: u v^T emerges as the best rank-one approximation of T.",
         outlier_in_training,
         along=ALONG,
         source=NOTE,
@@ -198,10 +203,11 @@ CLAIMS = [
         inside=(-0.1, 0.1),
         why="'By a lot': a relative distance of a tenth is an angle of 6 degrees.",
         of=(*TRAINED, "smaller"),
+        rank="headline",
     ),
     claim(
         "outlier-generalises",
-        "Dominated by the outlier, training succeeds and generalises.",
+        "Where the largest singular value dominates, training succeeds and generalises.",
         outlier_generalises,
         along=ALONG,
         source=OURS,
@@ -211,5 +217,6 @@ CLAIMS = [
         of=TRAINED,
         statistic="fraction",
         at_end=True,
+        rank="headline",
     ),
 ]

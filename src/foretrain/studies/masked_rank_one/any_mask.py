@@ -159,9 +159,8 @@ def _mean(values) -> float:
 CLAIMS = [
     claim(
         "ends",
-        "On any mask, rectangular, sparse or in components, zero training loss leaves nothing open but the sign of "
-        "each component: within components all pairs are right, and the rest follows from what the flow conserves, at"
-        " any sigma.",
+        "On any mask zero training loss leaves only the sign of each component open: all pairs within a component are"
+        " right, the rest follows from what the flow conserves.",
         ends,
         source=OURS,
         along=("init_scale",),
@@ -171,6 +170,7 @@ CLAIMS = [
         why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the "
         "solver's tolerance.",
         of=BOTH,
+        rank="control",
     ),
     claim(
         "across-components",
@@ -190,8 +190,8 @@ CLAIMS = [
     ),
     claim(
         "sign-by-chance",
-        "In the limit a pair across components has the sign of the starts of their leading modes: each way once in "
-        "two.",
+        "In the limit of small weights a pair across components has the sign of the starts of their leading modes: "
+        "each sign once in two runs.",
         sign_by_chance,
         source=OURS,
         along=("init_scale",),
@@ -218,8 +218,8 @@ CLAIMS = [
     ),
     claim(
         "connectivity-law",
-        "In the limit an untrained pair is right if its domains lie in one component, and else only by chance: if "
-        "both components have like proportions and take the same sign.",
+        "In the limit of small weights an untrained pair is right if one component holds both domains, and otherwise "
+        "only by chance: if both components have like proportions and take one sign.",
         connectivity_law,
         source=OURS,
         along=("init_scale",),
@@ -229,5 +229,6 @@ CLAIMS = [
         why="One pair in twenty may be told wrong.",
         of=("limit",),
         at_end=True,
+        rank="headline",
     ),
 ]

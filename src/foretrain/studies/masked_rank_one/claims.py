@@ -173,7 +173,7 @@ CLAIMS = [
     *ANY_MASK,
     claim(
         "sign-change",
-        "In about 20% of the starts s changes sign before it escapes.",
+        "In about 20% of the runs s changes its sign before it escapes.",
         sign_change,
         along=ALONG,
         source=OURS,
@@ -184,8 +184,8 @@ CLAIMS = [
     ),
     claim(
         "closed-forms",
-        "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity and"
-        " t from dS/s.",
+        "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity, "
+        "and t from dS/s.",
         closed_forms,
         along=ALONG,
         source=NOTE + "section 3 (u, v); s and t: " + OURS,
@@ -193,6 +193,7 @@ CLAIMS = [
         inside=(0, 1),
         why="What is neglected grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
         "integrals of them, by no more than the whole.",
+        rank="headline",
     ),
     claim(
         "escape-constant",
@@ -212,7 +213,7 @@ CLAIMS = [
     ),
     claim(
         "S-to-infinity",
-        "S(t) tends to infinity, which clearly must be the case.",
+        "The variable S(t) tends to infinity.",
         S_to_infinity,
         along=ALONG,
         source=NOTE + "section 3",
@@ -224,8 +225,8 @@ CLAIMS = [
     ),
     claim(
         "S-to-infinity.corrected",
-        "S tends to plus or minus infinity: to the sign of s at the start, or to the other if the linearised flow "
-        "turns.",
+        "The variable S(t) tends to infinity with the sign of s at the start, or with the other sign if the "
+        "linearised flow turns.",
         S_to_infinity_corrected,
         along=ALONG,
         source=OURS,
@@ -247,7 +248,7 @@ CLAIMS = [
     ),
     claim(
         "escape-time",
-        "u and v align around time t ~ -log(sigma).",
+        "The vectors u and v align around time t ~ -log(sigma).",
         escape_time,
         along=ALONG,
         source=NOTE + "footnote 3",
@@ -256,6 +257,7 @@ CLAIMS = [
         why="A law in the limit: a factor of two over the whole range would still be logarithmic growth.",
         statistic="median",
         note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
+        rank="headline",
     ),
     claim(
         "escape-time.corrected",
@@ -268,6 +270,7 @@ CLAIMS = [
         inside=(0.98, 1.02),
         why="A remainder O(1) as large as a quarter of the shortest escape time would tilt the fit by about this much.",
         note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",
+        rank="headline",
     ),
     claim(
         "escape-progress",
@@ -284,7 +287,7 @@ CLAIMS = [
     ),
     claim(
         "alignment-exponent",
-        "The misalignment falls as sigma^(1 - s_2/s_1).",
+        "The misalignment at escape falls as sigma^(1 - s_2/s_1).",
         alignment_exponent,
         along=ALONG,
         source=OURS,
@@ -292,6 +295,7 @@ CLAIMS = [
         inside=lambda cell: (-0.1 / decades(cell, ALIGNED), 0.1 / decades(cell, ALIGNED)),
         why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these"
         " scales, which tilts the slope by so much over their range of log(sigma).",
+        rank="headline",
     ),
     claim(
         "every-connected-mask",
@@ -305,10 +309,11 @@ CLAIMS = [
         statistic="fraction",
         among="runs on connected masks",
         at_end=True,
+        rank="headline",
     ),
     claim(
         "stuck-rate",
-        "The share of stuck runs falls as sigma^(1 - s_2/s_1), and so to none.",
+        "The fraction of stuck runs falls as sigma^(1 - s_2/s_1), and so to zero.",
         stuck_rate,
         along=ALONG,
         source=OURS,

@@ -23,16 +23,6 @@ _MODE_COLOURS = ("black", "green", "purple", "orange")
 _SHOWN_SCALE = 1e-4
 _SHOWN_ENDS = dict(zip((1e-8, 1e-4, 1e-2, 0.3), shades(4), strict=True))
 _FLOOR = 1e-9  # smaller products are drawn there
-SHOWS = {
-    "escape": ("closed-forms", "sign-change", "S-to-infinity"),
-    "escape-time": ("escape-constant", "escape-time"),
-    "alignment": ("best-rank-one", "alignment-exponent"),
-    "outcomes": (
-        *("every-connected-mask", "stuck-rate", "stuck-training", "zero-loss-generalises"),
-        "agreeing-signs",
-    ),
-    "components": ("ends", "across-components"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

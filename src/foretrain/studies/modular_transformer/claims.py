@@ -288,6 +288,7 @@ _entropy_peaks = claim(
     why="The peak is flat: half a step of a logarithmic scale either way.",
     **LATE,
     note="Step of the largest entropy over step of generalisation.",
+    rank="headline",
 )
 
 
@@ -307,6 +308,7 @@ CLAIMS = [
         "catch.",
         **LATE,
         note="Largest share of a frequency at the end.",
+        rank="headline",
     ),
     claim(
         "circle-at-the-end.corrected",
@@ -319,10 +321,11 @@ CLAIMS = [
         **{**LATE, "where": lambda cell: planar(cell) and cell.parameters.symbols >= 13},
         corrects="circle-at-the-end",
         note="Share of the three strongest frequencies, over all coordinates.",
+        rank="headline",
     ),
     claim(
         "nothing-when-fitted",
-        "When the training set is fitted no structure is seen on the first two principal axes.",
+        "When the training set is fitted the first two principal axes of the embeddings show no structure.",
         nothing_when_fitted,
         source=PAPER + "section 4.2",
         near=1,
@@ -332,14 +335,15 @@ CLAIMS = [
     ),
     _entropy_peaks,
     _entropy_peaks.corrected(
-        "The entropy rises and falls, and falls long before generalisation.",
+        "The entropy of the embeddings rises and falls, and falls long before generalisation.",
         inside=(0, 0.67),
         source=PAGE,
         why="Below what the peak at generalisation would be allowed.",
+        rank="headline",
     ),
     claim(
         "entropy-falls",
-        "After generalisation the effective dimension goes down.",
+        "After generalisation the effective dimension of the embeddings goes down.",
         entropy_falls,
         source=PAPER + "Fig. 7, left",
         inside=(0, 0.9),
@@ -360,7 +364,8 @@ CLAIMS = [
     ),
     claim(
         "structure-of-this-start",
-        "It shows more of it than other starts would with the same displacement: what is learned follows this start.",
+        "Initial embeddings on the final two axes show more structure than other starts would with the same "
+        "displacement: what is learned follows this start.",
         structure_of_this_start,
         source=PAGE,
         inside=(0, 1),
@@ -371,7 +376,7 @@ CLAIMS = [
     ),
     claim(
         "final-axes-are-better",
-        "On the final axes a network answers better than on as many axes of largest variance of the moment.",
+        "On the final principal axes a network answers better than on as many axes of largest variance at the moment.",
         final_axes_are_better,
         source=PAPER + "Fig. 22",
         inside=(0.0, 1),
@@ -404,8 +409,8 @@ CLAIMS = [
     ),
     claim(
         "forgetting",
-        "The step of generalisation goes as one over rate times decay of the decoder: it is what decay needs to "
-        "forget the start.",
+        "The step of generalisation goes as one over rate times decay of the decoder: the time in which decay forgets"
+        " the start.",
         forgetting,
         source=PAGE,
         near=-1,
@@ -418,7 +423,7 @@ CLAIMS = [
     ),
     claim(
         "dropout-removes-delay",
-        "With dropout networks that grok comprehend: the delay is gone.",
+        "With dropout networks that grok without it comprehend: the delay is gone.",
         dropout_removes_delay,
         source=PAPER + "section 4.2",
         inside=MOST,
@@ -427,6 +432,7 @@ CLAIMS = [
         where=beside,
         among="runs that grok without",
         note="Share of them that comprehend.",
+        rank="headline",
     ),
     claim(
         "embeddings-may-decay",
@@ -440,5 +446,6 @@ CLAIMS = [
         where=beside,
         among="runs that generalise with and without",
         note="Steps with over steps without.",
+        rank="control",
     ),
 ]

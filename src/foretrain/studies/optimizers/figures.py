@@ -23,11 +23,6 @@ from foretrain.theory.published_rules import forgetting
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
-SHOWS = {
-    "rescaled": ("adamw-faster", "adamw-just-accelerates", "adamw-same-plateau", "adamw-differs"),
-    "forgotten": ("decay-forgotten",),
-    "rates": ("similar-speeds", "similar-times"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -127,7 +127,7 @@ CLAIMS = [
     grows,
     claim(
         "predicted-accuracy",
-        "The accuracy that a representation predicts is the real one.",
+        "The accuracy that a representation predicts is the accuracy of the network.",
         predicted_accuracy,
         source=PAPER + "section 3.1, Fig. 3c",
         near=0,
@@ -136,6 +136,7 @@ CLAIMS = [
         "right.",
         note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
         **ALONG,
+        rank="headline",
     ),
     claim(
         "ideal-accuracy",
@@ -143,6 +144,7 @@ CLAIMS = [
         lambda c: above_ideal(c, "accuracy"),
         source=PAPER + "appendix E, eq. (17)",
         **BOUND,
+        rank="headline",
     ),
     claim(
         "ideal-rqi",
@@ -150,6 +152,7 @@ CLAIMS = [
         lambda c: above_ideal(c, "rqi"),
         source=PAPER + "appendix E, eq. (16)",
         **BOUND,
+        rank="headline",
     ),
     claim(
         "ideal-accuracy.corrected",
@@ -169,13 +172,14 @@ CLAIMS = [
     ),
     claim(
         "on-lattice",
-        "A representation has all parallelograms that follow from those it has: it is on the lattice.",
+        "A representation has all parallelograms that follow from those it has: it lies on the lattice.",
         on_lattice,
         of=("slow", "fast"),
         near=1,
         inside=MOST,
         why="In most pairs of a slow and a fast run: two within delta imply a third only within twice that.",
         **LATTICE,
+        rank="control",
     ),
     claim(
         "whole-lattice",
@@ -196,10 +200,11 @@ CLAIMS = [
         why="A difference that the seeds establish.",
         note="RQI of four numbers with all ten samples, slow minus ten times as fast, same start.",
         **LATTICE,
+        rank="headline",
     ),
     claim(
         "too-restrictive",
-        "In the plane accuracy is above what the parallelograms predict.",
+        "In the plane the accuracy of networks is above what their parallelograms predict.",
         too_restrictive,
         source=PAPER + "appendix D",
         of="plane",
@@ -229,5 +234,6 @@ CLAIMS = [
         why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
         of="circle",
         **ALONG,
+        rank="headline",
     ),
 ]

@@ -225,7 +225,7 @@ def loser_mixed_of_start(cell):
 
 _speed_up = claim(
     "speed-up",
-    "The speed-up by sharing is that of the reduction from equal starts.",
+    "Sharing speeds learning up as in the reduction from equal starts.",
     speed_up,
     source=PAPER + "eqs. (16)-(17), Fig. 5b",
     near=lambda cell: _ends(cell, "equal_start_half_time"),
@@ -233,6 +233,7 @@ _speed_up = claim(
     why="What the limit of wide layers leaves out of a learning time is of the size of the overlaps of two vectors, "
     "1/sqrt(N_h) averaged over the modules; two networks are compared.",
     along="paths",
+    rank="headline",
 )
 
 
@@ -247,18 +248,20 @@ CLAIMS = [
         along=("paths",),
         why='"Faster": a ratio above one, between any two neighbouring P.',
         note="Half-learning time of mode 1 over that of the next larger P; the smallest of these ratios.",
+        rank="headline",
     ),
     _speed_up,
     _speed_up.corrected(
-        "From random weights half-learning times go as P^(-1/2): the starts' overlap falls with P.",
+        "From random weights half-learning times go as P^(-1/2), since the overlap of the starts falls with P.",
         source=OURS,
         near=lambda cell: _ends(cell, "half_learning_time"),
         inside=lambda cell: _ends_within(cell, "half_learning_time"),
         where=lambda cell: not cell.parameters.shared_encoders,
+        rank="headline",
     ),
     claim(
         "half-time",
-        "From wide random weights the first mode is half learned when the closed form says, nothing fitted.",
+        "From wide random weights the first mode is half learned when the closed form predicts, with nothing fitted.",
         half_time,
         source=OURS,
         near=lambda cell: float(cell.theory["half_learning_time"].isel(mode=0)),
@@ -269,7 +272,7 @@ CLAIMS = [
     ),
     claim(
         "half-time-of-start",
-        "Each network learns its first mode when its own initial weights say, nothing fitted.",
+        "Each network learns its first mode when its own initial weights predict, with nothing fitted.",
         half_time_of_start,
         source=OURS,
         near=lambda cell: 1 + cell.parameters.step_fraction / 2,
@@ -291,6 +294,7 @@ CLAIMS = [
         why="Both do the same arithmetic in float64 in another order; over hundreds of steps rounding stays below 1e-12.",
         note="Largest deviation of mode strengths, those of a handicapped full sharing beside them included, over all "
         "steps, relative to the largest strength.",
+        rank="control",
     ),
     claim(
         "ratio",
@@ -298,11 +302,11 @@ CLAIMS = [
         ratio,
         inside=lambda cell: _ratio_within(cell, False),
         **RATIO,
+        rank="headline",
     ),
     claim(
         "ratio-limit",
-        "Of modes of two sizes, for which one start is small in different measure, B2/B1 comes to P^(1/4) in the "
-        "limit.",
+        "In the limit of small weights the ratio of hidden to outer strength B2/B1 tends to P^(1/4).",
         ratio_limit,
         source=OURS,
         inside=_limit_within,
@@ -330,20 +334,24 @@ CLAIMS = [
         why='"Dominate": nineteen parts in twenty of the learned map.',
         of="mixed",
         **SHARE,
+        rank="headline",
     ),
     claim(
         "head-start",
-        "A scheme that shares less wins if the poles of its closed form come first: full sharing is handicapped.",
+        "A scheme that shares less wins if the poles of its closed form come first: a handicap of full sharing "
+        "decides.",
         lambda c: _share(c["handicapped"]).mean(1) if _alone(c.p) else None,
         source=OURS,
         inside=(-0.05, 0.05),
         why="To win: nineteen parts in twenty of the learned map. How much is left to the loser, other sentences say.",
         of="handicapped",
         **SHARE,
+        rank="headline",
     ),
     claim(
         "loser-mixed",
-        "What the losing scheme has learned by then is what the closed form says, nothing fitted.",
+        "When the race is won, the losing scheme has learned as much as the closed form predicts, with nothing "
+        "fitted.",
         loser_mixed,
         inside=lambda cell: loser_within(cell.parameters, cell.parameters.full_sharing_scale),
         of="mixed",
@@ -351,7 +359,8 @@ CLAIMS = [
     ),
     claim(
         "loser-handicapped",
-        "What a handicapped full sharing has learned by then is what the closed form says, nothing fitted.",
+        "When the race is won, a handicapped full sharing has learned as much as the closed form predicts, with "
+        "nothing fitted.",
         lambda c: _loser(c, "handicapped", "handicapped_share") if _alone(c.p) else None,
         inside=lambda cell: loser_within(cell.parameters, handicap(cell.parameters)),
         of="handicapped",
@@ -359,7 +368,8 @@ CLAIMS = [
     ),
     claim(
         "loser-mixed-of-start",
-        "What the losing scheme has learned by then is what each network's own initial weights say, nothing fitted.",
+        "When the race is won, the losing scheme has learned as much as each network's own initial weights predict, "
+        "with nothing fitted.",
         loser_mixed_of_start,
         inside=lambda cell: loser_within(
             cell.parameters, cell.parameters.full_sharing_scale, known_start=True
@@ -369,8 +379,8 @@ CLAIMS = [
     ),
     claim(
         "loser-handicapped-of-start",
-        "What a handicapped full sharing has learned by then is what each network's own initial weights say, nothing "
-        "fitted.",
+        "When the race is won, a handicapped full sharing has learned as much as each network's own initial weights "
+        "predict, with nothing fitted.",
         lambda c: _loser_of_start(c, "handicapped") if _alone(c.p) else None,
         inside=lambda cell: loser_within(
             cell.parameters, handicap(cell.parameters), known_start=True

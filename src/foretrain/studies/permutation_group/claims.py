@@ -153,7 +153,7 @@ CLAIMS = [
     grows,
     claim(
         "lower-bound",
-        "The accuracy that parallelograms predict is a lower bound of the real one.",
+        "The accuracy that parallelograms predict is a lower bound of the accuracy of the network.",
         lower_bound,
         source=PAPER + "Fig. 18",
         near=1,
@@ -161,6 +161,7 @@ CLAIMS = [
         why="In all runs but one of ten.",
         note="Share of training sizes at which a run is at least as accurate as predicted.",
         **ALONG,
+        rank="headline",
     ),
     claim(
         "deduced-only",
@@ -171,10 +172,11 @@ CLAIMS = [
         inside=(0, SLACK),
         why="A bound; rounding of shares.",
         **ALONG,
+        rank="control",
     ),
     claim(
         "sooner",
-        "More samples make the representation sooner.",
+        "With more samples the representation is learned in fewer steps.",
         sooner,
         source=PAPER + "Fig. 17",
         near=-1,
@@ -185,20 +187,22 @@ CLAIMS = [
     ),
     claim(
         "transition",
-        "The representation is learned from the share of samples on from which all can be deduced.",
+        "Networks learn the representation from the fraction of samples on from which all products can be deduced.",
         transition,
         source=PAPER + "Fig. 17",
         note="Share from which on a run reaches the RQI; never is infinity.",
         **TRANSITION,
+        rank="headline",
     ),
     claim(
         "transition.corrected",
-        "Networks generalise from the share of samples on from which all can be deduced.",
+        "Networks generalise from the fraction of samples on from which all products can be deduced.",
         transition_corrected,
         source=OURS,
         corrects="transition",
         note="Share from which on a run reaches the accuracy on validation samples; never is infinity.",
         **TRANSITION,
+        rank="headline",
     ),
     claim(
         "after-decoder",
@@ -217,6 +221,7 @@ CLAIMS = [
         why="In most runs; six random points of the plane do so in fewer than one run of ten.",
         note="Share of the learned representations in which they are.",
         **IN_PLANE,
+        rank="headline",
     ),
     claim(
         "hexagon.corrected",
@@ -227,5 +232,6 @@ CLAIMS = [
         why="In most runs; random orders do so in one of ten.",
         note="Share of the learned representations in which they do.",
         **IN_PLANE,
+        rank="headline",
     ),
 ]

@@ -69,11 +69,6 @@ def fixed_point(cell):
     return furthest(ends / (1 - data["weight_decay"] / 2))
 
 
-def decay_balances(cell):
-    data = _runs(cell, lambda decay: decay == 0)
-    return data and furthest(at_end(data["signal"] / data["decay"]))
-
-
 def weight_decay_end(cell):
     data = _runs(cell, lambda decay: 0 < decay < 2)
     return data and furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
@@ -227,7 +222,7 @@ def _gained(cell, field, factor) -> np.ndarray | None:
 CLAIMS = [
     claim(
         "four-numbers",
-        "Training 2n parameters by descent is descent of four numbers, step for step, with weight decay or without.",
+        "Descent of 2n parameters is descent of four numbers, step for step, with and without weight decay.",
         four_numbers,
         source=OURS,
         near=0,
@@ -235,6 +230,7 @@ CLAIMS = [
         why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
         along=GRID,
         note="Largest deviation of loss, overlaps, irrelevant parts, signal and decay, all runs of the grid.",
+        rank="headline",
     ),
     claim(
         "imbalance",
@@ -251,6 +247,7 @@ CLAIMS = [
         "and s is about 1, or sigma^2 where that is more.",
         along=GRID,
         note="Largest drift over learning rate × fall of the loss; the flow conserves it exactly.",
+        rank="control",
     ),
     claim(
         "fixed-point",
@@ -259,14 +256,7 @@ CLAIMS = [
         source=OURS,
         note="alpha beta at the end over 1 - lambda/2: of all cells that which is furthest from 1.",
         **END,
-    ),
-    claim(
-        "decay-balances",
-        "In the end the decay balances the signal.",
-        decay_balances,
-        source=THREAD,
-        note="Length of the signal over that of the decay, of all cells that which is furthest from 1.",
-        **END,
+        rank="control",
     ),
     claim(
         "weight-decay-end",
@@ -288,19 +278,22 @@ CLAIMS = [
         inside=(-math.inf, 0.1),
         why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
         note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
+        rank="headline",
     ),
     claim(
         "irrelevant-decays.corrected",
-        "On the plateau irrelevant parts fall as the closed form says: like 1/t, and only once 4 sigma^2 t > 1.",
+        "On the plateau irrelevant components fall as the closed form predicts: like 1/t, and only once 4 sigma^2 t >"
+        " 1.",
         irrelevant_follow,
         source=OURS,
         corrects="irrelevant-decays",
         note=f"Irrelevant squared length {HALFWAY}",
         **CLOSED_FORM,
+        rank="headline",
     ),
     claim(
         "decay-dominates",
-        "At the start the decay is larger than the signal.",
+        "At the start of training the decay term is larger than the signal.",
         decay_dominates,
         source=THREAD,
         inside=(0, 1),
@@ -310,7 +303,7 @@ CLAIMS = [
     ),
     claim(
         "decay-dominates.corrected",
-        "On the plateau the signal outgrows the decay as the closed form says.",
+        "On the plateau the signal outgrows the decay term as the closed form predicts.",
         signal_outgrows,
         source=OURS,
         corrects="decay-dominates",
@@ -319,7 +312,7 @@ CLAIMS = [
     ),
     claim(
         "plateau-length",
-        "The plateau lasts as long as the flow of the reduction says, and descent a little longer.",
+        "The plateau lasts as long as in the flow of the four numbers, and in descent a little longer.",
         flow_length,
         source=OURS,
         near=lambda cell: _slower(cell.parameters),
@@ -330,15 +323,17 @@ CLAIMS = [
         along=("init_scale", "dimension"),
         statistic="median",
         note=f"{LENGTH}: of all cells that which is furthest from what is predicted, median over seeds.",
+        rank="headline",
     ),
     claim(
         "plateau-estimate",
-        "The plateau lasts as long as the closed form says, with weight decay and without.",
+        "The plateau lasts as long as the closed form predicts, with and without weight decay.",
         plateau_estimate,
         source=OURS,
         along=("weight_decay",),
         note=f"{LENGTH}: of all decays that which is furthest from 1, median over seeds.",
         **CLOSED_FORM,
+        rank="headline",
     ),
     claim(
         "weight-decay-early",
@@ -360,10 +355,11 @@ CLAIMS = [
         why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",
         along=GRID,
         note="Length of the plateau, with over without decay, paired by seed: the smallest of all cells.",
+        rank="headline",
     ),
     claim(
         "plateau-dimension",
-        "The plateau lengthens with n as the typical start says.",
+        "The plateau lengthens with the dimension n as the closed form for a typical start predicts.",
         lambda c: _gained(c, "dimension", 100),
         why="Starts of two sizes are independent draws, and a plateau varies over starts by .56 whatever n: two hundred "
         "of them settle the difference to ±.11.",
@@ -371,7 +367,7 @@ CLAIMS = [
     ),
     claim(
         "plateau-init-scale",
-        "The plateau lengthens with smaller starts as the typical start says.",
+        "The plateau lengthens with smaller starts as the closed form for a typical start predicts.",
         lambda c: _gained(c, "init_scale", 9),
         why="Starts of two scales are the same draw; but the typical start is balanced and its overlaps are small. At "
         "scale one an imbalance c, of mean square 4/n, adds (2 c T)^2 / 6 to log D, of which a quarter goes to the "

@@ -10,17 +10,6 @@ from foretrain.quantities.curves import axis_label
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
-SHOWS = {
-    "learning": (
-        *("four-numbers", "fixed-point", "decay-balances", "decay-dominates"),
-        "plateau-length",
-    ),
-    "weight-decay": (
-        *("irrelevant-decays", "weight-decay-early", "weight-decay-longer"),
-        "weight-decay-end",
-    ),
-    "plateaus": ("plateau-estimate", "plateau-dimension", "plateau-init-scale"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -65,13 +65,14 @@ def small_start(cell):
 CLAIMS = [
     claim(
         "predicted-steps",
-        "Every run fits, and generalises, at the very step that the closed form of descent says, or never.",
+        "Every run fits and generalises at the very step that the closed form of descent predicts, or never.",
         predicted_steps,
         source=SOURCE,
         near=0,
         inside=(0, 1),
         why="Both are one recursion; rounding may move a crossing.",
         unit="step",
+        rank="control",
     ),
     claim(
         "law",
@@ -81,6 +82,7 @@ CLAIMS = [
         near=0,
         inside=lambda cell: (0, np.nanmax(cell.theory["law_room"])),
         why=BOUNDS,
+        rank="headline",
     ),
     claim(
         "decay-slope",
@@ -92,11 +94,12 @@ CLAIMS = [
         why=FLOOR,
         along="weight_decay",
         among="runs that generalise at every decay",
+        rank="headline",
     ),
     claim(
         "samples-slope",
-        "In samples the step goes as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to never at g = "
-        "threshold.",
+        "The step of generalisation goes with samples as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to "
+        "never at g = threshold.",
         samples_slope,
         source=SOURCE,
         near=1,
@@ -104,16 +107,18 @@ CLAIMS = [
         why=SCATTER,
         along="samples",
         among="runs that generalise at every number of samples where the typical one does",
+        rank="headline",
     ),
     claim(
         "never",
-        "Without decay, or with a share of unseen directions above the threshold, no run generalises.",
+        "Without decay, or with a fraction of unseen directions above the threshold, no run generalises.",
         lambda c: np.isnan(c.simulation[FOUND].values),
         source=SOURCE,
         near=1,
         inside=MOST,
         why=MAJORITY,
         where=lambda cell: np.isinf(typical(cell)),
+        rank="control",
     ),
     claim(
         "small-start",
@@ -125,5 +130,6 @@ CLAIMS = [
         why=MAJORITY,
         of="small",
         where=lambda cell: typical(cell, weight_decay=1.0) < np.inf,
+        rank="headline",
     ),
 ]

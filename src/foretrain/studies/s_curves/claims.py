@@ -83,11 +83,6 @@ def rank_2_like_1(cell):
     return found and found[0]
 
 
-def rank_2_like_1_corrected(cell):
-    found = _rank_two(cell)
-    return found and found[0] - found[1]
-
-
 def weight_decay_end(cell):
     p = cell.parameters
     data = own(cell, "mse", ["sgd_decay"], p.rank > 1 and p.weight_decay > 0)
@@ -131,14 +126,6 @@ def _left(data):
     return np.where(np.isfinite(end), end > 0.01, np.nan)
 
 
-def cross_entropy_full_rank_curve(cell):
-    both = _both_losses(cell, ["sgd"], full(cell))
-    if both is None:
-        return None
-    one, other = (data["relative_loss"].transpose("seed", "step") for data in both)
-    return np.abs(one - other).max("step").values
-
-
 _DECAY = "Length of what the gradient that trains holds beside its signal, over that of the squared error's decay / (2 n^2), "
 
 
@@ -168,18 +155,12 @@ def softmax_alone(cell):
     return over_settings(np.minimum(*each)) if each else None
 
 
-def softmax_alone_corrected(cell):
-    losses = [one["loss"].values for one in _direct(cell)]
-    bends = [-np.diff(one, 2, axis=1).min(initial=0.0) / one.max() for one in losses]
-    note = "Largest downward bend between stored steps over the first loss."
-    return Exact(max(bends), note) if bends else None
-
-
 _low_rank_plateau = claim(
     "low-rank-plateau",
     "At a rank below the dimension the loss stays on a plateau before it falls.",
     lambda c: has_plateau(own(c, "mse", ["sgd"], c.p.rank < c.p.dimension)),
     **by_settings(THREAD, FOUND),
+    rank="headline",
 )
 _adam_full_rank_plateau = claim(
     "adam-full-rank-plateau",
@@ -192,6 +173,7 @@ _symmetry_adds_s = claim(
     "Breaking the symmetry between two targets adds another S.",
     lambda c: has_plateau(own(c, "mse", ["sgd"], c.p.rank == 2), 2),
     **by_settings(THREAD, FOUND, "second "),
+    rank="headline",
 )
 _cross_entropy_rank_10 = claim(
     "cross-entropy-rank-10",
@@ -212,7 +194,7 @@ _large_logits_rank_10 = claim(
 )
 _large_logits_full_rank = claim(
     "large-logits-full-rank",
-    "With cross-entropy of large logits nothing changes at full rank: no plateau.",
+    "With cross-entropy of large logits, too, the loss has no plateau at full rank.",
     lambda c: has_plateau(own(c, "large_logits", ["sgd"], full(c))),
     **by_settings(THREAD, NOT_FOUND, of="large_logits"),
 )
@@ -228,29 +210,20 @@ CLAIMS = [
         near=0,
         inside=lambda cell: (0, 1e3 * float(np.finfo(cell.parameters.precision).eps)),
         why="Rounding of a step, grown by e^4 on the plateau and added up over a few hundred steps.",
+        rank="control",
     ),
     _low_rank_plateau,
-    _low_rank_plateau.corrected(
-        "From a tenth of the full rank on a bend of the loss is left, and no plateau.",
-        source=OURS,
-        inside=NOT_FOUND,
-        where=lambda cell: 10 * cell.parameters.rank >= cell.parameters.dimension,
-    ),
     claim(
         "full-rank-no-plateau",
-        "At full rank there is no plateau: it needs a target of low rank.",
+        "At full rank the loss has no plateau: a plateau needs a target of low rank.",
         lambda c: has_plateau(own(c, "mse", ["sgd"], full(c))),
         **by_settings(THREAD, NOT_FOUND),
+        rank="headline",
     ),
     _adam_full_rank_plateau,
-    _adam_full_rank_plateau.corrected(
-        "At the reference rate and sigma = 1 Adam has no plateau at full rank.",
-        where=lambda cell: cell.parameters.init_scale == cell.parameters.relative_rate == 1,
-        **by_settings(OURS, NOT_FOUND),
-    ),
     claim(
         "rank-2-like-1",
-        "Apart from bumps rank two behaves as rank one: its loss is that curve with time rescaled.",
+        "Apart from bumps the loss at rank two is the loss at rank one with time rescaled.",
         rank_2_like_1,
         source=THREAD,
         near=0,
@@ -258,23 +231,9 @@ CLAIMS = [
         why="Alike by eye: 20% in time at equal loss.",
         along=("rank",),
         note="SD over loss levels of the log ratio of times after the best rescaling, paired by seed.",
-    ),
-    claim(
-        "rank-2-like-1.corrected",
-        "The loss at rank two is no further from that at rank one than rank-one runs of two seeds from each other.",
-        rank_2_like_1_corrected,
-        source=OURS,
-        near=0,
-        inside=(-np.inf, 0.05),
-        why='"No further": a difference of .05 in the spread of log times is not seen beside one of .2.',
-        along=("rank",),
-        corrects="rank-2-like-1",
-        note="The residual above minus that between the rank-one runs of one seed and the next.",
+        rank="headline",
     ),
     _symmetry_adds_s,
-    _symmetry_adds_s.corrected(
-        "Breaking the symmetry between two targets adds no plateau.", source=OURS, inside=NOT_FOUND
-    ),
     claim(
         "weight-decay-end",
         "With weight decay the converged solution does not minimise the original loss.",
@@ -289,13 +248,13 @@ CLAIMS = [
     ),
     claim(
         "cross-entropy-two-plateaus",
-        "With cross-entropy there are two plateaus at rank two.",
+        "With cross-entropy the loss has two plateaus at rank two.",
         lambda c: has_plateau(own(c, "cross_entropy", ["sgd", "adam"], c.p.rank == 2), 2),
         **by_settings(THREAD, FOUND, "second "),
     ),
     claim(
         "cross-entropy-two-plateaus.corrected",
-        "For small logits cross-entropy's second plateau at rank two is as strong as that of squared error.",
+        "For small logits the second plateau of cross-entropy at rank two is as strong as that of the squared error.",
         cross_entropy_two_plateaus_corrected,
         source=OURS,
         near=0,
@@ -308,7 +267,7 @@ CLAIMS = [
     ),
     claim(
         "large-logits-two-plateaus",
-        "With cross-entropy of large logits there are two plateaus at rank two.",
+        "With cross-entropy of large logits the loss has two plateaus at rank two.",
         lambda c: has_plateau(own(c, "large_logits", ["sgd", "adam"], c.p.rank == 2), 2),
         **by_settings(THREAD, FOUND, "second ", of="large_logits"),
     ),
@@ -333,35 +292,21 @@ CLAIMS = [
     ),
     _large_logits_rank_10,
     _large_logits_rank_10.corrected(
-        "For large logits, too, training at rank ten finds the solution to a percent of the loss under Adam.",
+        "With cross-entropy of large logits Adam finds the solution at rank ten to a percent of the loss.",
         source=OURS,
         inside=NEVER,
         where=lambda cell: cell.parameters.optimizer == "adam",
     ),
     claim(
         "cross-entropy-full-rank",
-        "With cross-entropy nothing changes at full rank: no plateau.",
+        "With cross-entropy, too, the loss has no plateau at full rank.",
         lambda c: has_plateau(own(c, "cross_entropy", ["sgd"], full(c))),
         **by_settings(THREAD, NOT_FOUND),
     ),
-    claim(
-        "cross-entropy-full-rank-curve",
-        "With cross-entropy the loss at full rank takes the course of the squared error.",
-        cross_entropy_full_rank_curve,
-        source=THREAD,
-        near=0,
-        inside=(0, 0.05),
-        why='"Nothing changes": a twentieth of the loss cannot be told by eye; logits of order .1 make as much.',
-        along=("loss_function",),
-        note="Largest difference of the losses, each over that of the zero matrix, paired by seed.",
-    ),
     _large_logits_full_rank,
-    _large_logits_full_rank.corrected(
-        "For large logits descent has a plateau at full rank.", source=OURS, inside=FOUND
-    ),
     claim(
         "cross-entropy-no-decay",
-        "With cross-entropy the exponential decay term is not there.",
+        "With cross-entropy the gradient has no exponential decay term.",
         cross_entropy_no_decay,
         source=THREAD,
         near=0,
@@ -371,7 +316,7 @@ CLAIMS = [
     ),
     claim(
         "cross-entropy-no-decay.corrected",
-        "Cross-entropy has the decay term of the centred squared error divided by 2 n^2, for small logits.",
+        "Cross-entropy of small logits has the decay term of the centred squared error divided by 2 n^2.",
         cross_entropy_no_decay_corrected,
         source=THEORY,
         near=1,
@@ -379,22 +324,12 @@ CLAIMS = [
         why="Logits of the start and of the target are of order 1/n: corrections of a few percent.",
         corrects="cross-entropy-no-decay",
         note=_DECAY + "at the start or at the end, whichever is further from one.",
+        rank="control",
     ),
     claim(
         "softmax-alone",
-        "A softmax alone makes an S: training logits directly has a plateau, be they small or large.",
+        "A softmax alone makes an S: training logits directly has a plateau, for small and for large logits.",
         softmax_alone,
         **by_settings(THREAD, FOUND, of=()),
-    ),
-    claim(
-        "softmax-alone.corrected",
-        "The loss of logits trained directly is convex in time: it never bends as an S does.",
-        softmax_alone_corrected,
-        source=THEORY,
-        near=0,
-        inside=(0, 1e-9),
-        why="Rounding of a loss of order 1e-4, summed from 1e4 terms in float64.",
-        of=(),
-        corrects="softmax-alone",
     ),
 ]

@@ -17,18 +17,6 @@ from foretrain.studies.s_curves.study import AXES
 from foretrain.studies.s_curves.theory import FLOW_SEEDS
 
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
-SHOWS = {
-    "mse": (
-        *("flow-loss", "rank-one-reduction", "low-rank-plateau", "full-rank-no-plateau"),
-        *("adam-full-rank-plateau", "rank-2-like-1", "symmetry-adds-s", "weight-decay-end"),
-    ),
-    "cross-entropy": (
-        *("cross-entropy-two-plateaus", "cross-entropy-rank-10", "cross-entropy-full-rank"),
-        "cross-entropy-full-rank-curve",
-    ),
-    "large-logits": ("large-logits-two-plateaus", "large-logits-rank-10", "large-logits-full-rank"),
-    "split": ("irrelevant-decays", "outside-decays"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -143,7 +143,7 @@ def outside_decays(cell):
 CLAIMS = [
     claim(
         "flow-loss",
-        "At every rank the loss follows the flow from the run's own start to within half a step of descent.",
+        "At every rank the loss follows the gradient flow from the run's own start to within half a step of descent.",
         lambda c: _apart(*_losses(c), c.p.observe_every),
         source=THEORY,
         **SEEDS,
@@ -152,10 +152,12 @@ CLAIMS = [
         why="A step of descent takes the slope of its beginning, that of the flow its middle: half a step between them.",
         where=descends,
         note="Largest difference of the losses over the steepest fall in a step that is predicted.",
+        rank="headline",
     ),
     claim(
         "flow-start",
-        "The start of the run is in it: the prediction for another seed is further off.",
+        "The flow from the start of another seed predicts the loss of a run less well than the flow from its own "
+        "start.",
         flow_start,
         source=THEORY,
         **SEEDS,
@@ -163,6 +165,7 @@ CLAIMS = [
         why="Further: by whatever the seeds establish.",
         where=descends,
         note="The same with the prediction for the next seed, minus that with its own.",
+        rank="control",
     ),
     claim(
         "mode-order",
@@ -171,10 +174,11 @@ CLAIMS = [
         source=THEORY,
         **SEEDS,
         **ORDER,
+        rank="headline",
     ),
     claim(
         "mode-order-by-strength",
-        "The modes of the target are learned in the order of their strength, whatever the start.",
+        "Modes of the target are learned in the order of their strength, whatever the start.",
         mode_order_by_strength,
         source=THEORY,
         **SEEDS,
@@ -182,7 +186,7 @@ CLAIMS = [
     ),
     claim(
         "typical-times",
-        "Plateaus last as the law of the start says: modes are half learned when its typical value says so.",
+        "Modes of the target are half learned at the time of a typical start, for every rank and strength.",
         lambda c: _log_ratio(c, "typical_half_step"),
         source=THEORY,
         **SEEDS,
@@ -195,7 +199,7 @@ CLAIMS = [
     ),
     claim(
         "irrelevant-decays",
-        "On the plateau what lies outside of the target's span decays fast while what lies inside slowly grows.",
+        "On the plateau the factors outside of the target's span decay fast while the factors inside it slowly grow.",
         irrelevant_decays,
         source=THREAD,
         inside=MOST,
@@ -208,7 +212,7 @@ CLAIMS = [
     ),
     claim(
         "outside-decays",
-        "Outside of the target's span the squared length falls as 1/(1 + 4 sigma^2 t) at any low rank.",
+        "At any low rank the squared length outside of the target's span falls as 1/(1 + 4 sigma^2 t).",
         outside_decays,
         source=THEORY,
         **SEEDS,

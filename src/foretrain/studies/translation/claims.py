@@ -147,12 +147,6 @@ def stuck_loss(cell):
     return (ratio <= SETTLED).astype(float).where(stuck(data) == 1).mean(OVER).values
 
 
-def stuck_for_good(cell):
-    data = cell.simulation
-    lasting = (data["lasting_bound"] > cell.parameters.loss_tolerance).astype(float)
-    return lasting.where(stuck(data) == 1).mean(OVER).values
-
-
 def start_signs(cell):
     if cell.parameters.start_orientation != "random":
         return None
@@ -224,10 +218,11 @@ _threshold_zero = claim(
     inside=(0, 0.1),
     why="A threshold of zero means that pairs across components generalise too: a tenth of what they cost otherwise.",
     note="Error of pairs across components at the smallest scale.",
+    rank="headline",
 )
 _spikes_numerical = claim(
     "spikes-numerical",
-    "Spikes in the test loss at larger fractions are numerical.",
+    "Spikes of the test loss at larger fractions are numerical.",
     spikes_numerical,
     along=OVER,
     source=NOTE,
@@ -239,6 +234,7 @@ _spikes_numerical = claim(
     among="seeds with a spike",
     note="Fraction of the spikes at H = D, of each seed, in double precision with a thirtieth of the solver's error.",
     where=is_square,
+    rank="headline",
 )
 
 
@@ -257,6 +253,7 @@ CLAIMS = [
         inside=(0.3 - STEP, 0.3 + STEP),
         why="The note's 'roughly': one step of its grid of fractions to either side.",
         note=f"{THRESHOLD} Mean over scales.",
+        rank="headline",
     ),
     claim(
         "threshold.corrected",
@@ -270,6 +267,7 @@ CLAIMS = [
         why="One step of the note's grid of fractions.",
         corrects="threshold",
         note="Threshold at the smallest scale minus that predicted from each seed's own masks.",
+        rank="headline",
     ),
     claim(
         "threshold-falls",
@@ -284,8 +282,8 @@ CLAIMS = [
     ),
     claim(
         "threshold-falls.corrected",
-        "At H = D the threshold is that of the graph at any scale, of the runs that converge: the scale decides which"
-        " do.",
+        "At H = D the threshold of the runs that converge is that of the graph at any scale: the scale decides which "
+        "runs converge.",
         threshold_at_any_scale,
         along=OVER,
         source=GRAPH,
@@ -305,10 +303,11 @@ CLAIMS = [
         inside=lambda cell: (1 - 1 / cell.parameters.words, 1 + 1 / cell.parameters.words),
         why="The standard deviation of a pair, 1/D: tens of pairs and masks are averaged, but a seed's pairs share their "
         "frames.",
+        rank="headline",
     ),
     claim(
         "spikes-stuck",
-        "Spikes of the untrained error within a component are runs that are stuck on a plateau (H = D).",
+        "At H = D spikes of the untrained error within a component are runs that are stuck on a plateau.",
         spikes_stuck,
         along=OVER,
         source=OURS,
@@ -322,23 +321,12 @@ CLAIMS = [
     replace(common.square_exact, along=OVER),
     _spikes_numerical,
     _spikes_numerical.corrected(
-        "Spikes belong to the gradient flow: they come again in double precision.",
+        "Spikes of the test loss belong to the gradient flow: double precision gives them again.",
         source=OURS,
         near=1,
         inside=(0.9, 1),
         why="One in ten may stand at a fork that the solver's error decides.",
-    ),
-    claim(
-        "square-stuck",
-        "Runs get stuck where all factors are square (H = D).",
-        lambda c: stuck(c.simulation).mean(OVER).values,
-        along=OVER,
-        source=OURS,
-        at_end=True,
-        inside=(0.01, 1),
-        why="More than a rare accident: one run in a hundred.",
-        note="Fraction of runs that did not reach the loss.",
-        where=is_square,
+        rank="headline",
     ),
     claim(
         "determinants",
@@ -364,10 +352,12 @@ CLAIMS = [
         why="Exact; single precision rounds a mean of about |T| D^2 squares.",
         note="Largest relative shortfall, 0 where every loss lies above its bound.",
         where=is_square,
+        rank="control",
     ),
     claim(
         "stuck-loss",
-        "A stuck run misses one mode of each such pair and nothing else: its loss sinks to F/(2 D |T|).",
+        "The loss of a stuck run falls to F/(2 D |T|): one mode is missing for each of F trained pairs of negative "
+        "determinant.",
         stuck_loss,
         along=OVER,
         source=OURS,
@@ -382,23 +372,9 @@ CLAIMS = [
         where=is_square,
     ),
     claim(
-        "stuck-for-good",
-        "A stuck run is stuck for good: at its loss no determinant can change its sign any more.",
-        stuck_for_good,
-        along=OVER,
-        source=OURS,
-        at_end=True,
-        near=1,
-        inside=(0.95, 1),
-        why="Sufficient for being stuck, not necessary: one stuck run in twenty may stand where some sign still could "
-        "change.",
-        among="seeds with a stuck run",
-        note="Fraction of stuck runs with a loss below (F + U)/(2 D |T|), U the fewest pairs that a turning factor costs.",
-        where=is_square,
-    ),
-    claim(
         "start-signs",
-        "Signs of determinants at the start decide nothing: half of the trained pairs of converged runs had to turn.",
+        "Signs of determinants at the start do not decide the end: half of the trained pairs of converged runs had to"
+        " turn.",
         start_signs,
         along=OVER,
         near=0.5,
@@ -411,7 +387,7 @@ CLAIMS = [
     ),
     claim(
         "wide-stuck",
-        "No run gets stuck where the hidden layers are twice as wide as the data (H = 2 D).",
+        "At H = 2D no run gets stuck.",
         lambda c: stuck(c.simulation).mean(OVER).values if is_wide(c) else None,
         along=OVER,
         source=OURS,
@@ -423,7 +399,7 @@ CLAIMS = [
     ),
     claim(
         "wide-bias",
-        "At H = 2 D generalisation is an implicit bias of small weights: untrained errors fall with the scale.",
+        "At H = 2D generalisation is an implicit bias of small weights: untrained errors fall with the scale.",
         wide_bias,
         along=OVER,
         source=GRAPH,
@@ -439,7 +415,7 @@ CLAIMS = [
     ),
     claim(
         "varies",
-        "There is considerable variation across random seeds.",
+        "The generalisation threshold varies considerably across random seeds.",
         varies,
         along=OVER,
         source=NOTE,
@@ -450,7 +426,7 @@ CLAIMS = [
     ),
     claim(
         "varies.corrected",
-        "Seeds differ by their graphs: with the mask the threshold is known.",
+        "Seeds differ by their graphs: the mask of a seed predicts its threshold.",
         varies_corrected,
         along=OVER,
         source=GRAPH,
@@ -476,7 +452,8 @@ CLAIMS = [
     ),
     claim(
         "diagonal-mask.corrected",
-        "They compute the all-ones matrix, of error (D - 1)/2, and translate nothing.",
+        "With the note's loss mask T kron I networks that seem to generalise compute the all-ones matrix, of error (D"
+        " - 1)/2, and translate nothing.",
         all_ones,
         along=OVER,
         source=OURS,
@@ -501,5 +478,6 @@ CLAIMS = [
         of="precise",
         note="Largest |Q(end) - Q(0)| over the squared norm of the hidden matrix, double precision, H = D.",
         where=is_square,
+        rank="control",
     ),
 ]

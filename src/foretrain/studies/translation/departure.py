@@ -92,7 +92,7 @@ def learned_with_path(cell):
 CLAIMS = [
     claim(
         "departure-time",
-        "The singular vectors of T take over around a time that goes as -log(sigma).",
+        "The singular vectors of T take over at a time that goes as -log(sigma).",
         lambda c: waits(c, lambda scales: np.log(1 / scales)),
         along=("init_scale", "trained_fraction"),
         source=SIMPLE,
@@ -134,7 +134,7 @@ CLAIMS = [
     ),
     claim(
         "learned-with-path",
-        "An untrained pair is learned when the last pair of its quickest path is.",
+        "An untrained pair is learned when the last pair of its quickest path is learned.",
         learned_with_path,
         along=("init_scale", "trained_fraction"),
         source=GRAPH,

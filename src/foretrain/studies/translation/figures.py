@@ -22,17 +22,6 @@ from foretrain.vocabulary import TIME_UNIT
 _AXES = ("hidden_width", "init_scale", "trained_fraction")
 _FLOOR = 1e-9  # errors below it are drawn there
 _NOTHING = {"color": "#8a9096", "linewidth": 1, "label": "answering nothing"}
-SHOWS = {
-    "untrained-error": (
-        *("threshold", "threshold-falls", "square-exact", "wide-bias", "varies", "spikes-stuck"),
-        *("square-stuck", "wide-stuck"),
-    ),
-    "pairs": ("threshold-zero",),
-    "stuck-loss": ("determinants", "determinant-bound", "stuck-loss", "stuck-for-good"),
-    "course": ("learned-with-path",),
-    "diagonal-mask": ("diagonal-mask",),
-    "departure": ("alignment-exponent", "departure-time"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:

@@ -35,3 +35,22 @@ def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
         return getattr(home, attribute)
 
     return get, lambda: sorted(where), sorted(where)
+
+
+def modules(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that offers its own modules.
+
+    Args:
+        package: Its ``__name__``.
+        file: The ``__file__`` of its ``__init__``.
+    """
+    names = sorted(path.stem for path in Path(file).parent.glob("[a-z]*.py"))
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return importlib.import_module(f"{package}.{name}")
+
+    return get, lambda: names, names

@@ -1,1 +1,16 @@
-"""How much of a network is free, and the basis in which the rest is visible."""
+"""How much of a network is free, and the basis in which the rest is visible: analyses of any network, in JAX and NumPy.
+
+Modules:
+
+- A network, and all that is asked of it: `network`, `adapters`, `transformer`, `analysis`.
+- Free directions: `free_directions`, `conditional`, `synchronization`, `transformer_freedom`.
+- Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`.
+- Learning coefficients by sampling: `learning_coefficient`, `coefficient`, `posterior`, `sampling`, `samplers`, `chains`,
+  `noise`, `curvature`, `susceptibility`.
+- The volume of low loss: `volume`.
+- Shared by others: `derivatives`, `folded`, `grams`, `moments`, `nonlinearities`.
+"""
+
+from foretrain.lazy import modules
+
+__getattr__, __dir__, __all__ = modules(__name__, __file__)

@@ -1,1 +1,32 @@
-"""Theories: equations in NumPy and SciPy, float64 in and out."""
+"""Theories: equations in NumPy and SciPy, float64 in and out, each module with the paper or the page that derives it.
+
+One rule of arguments and shapes holds in all modules:
+
+- The state or the `start` comes first, then `times`, or `learning_rate` and `steps`, then the system (a reduction, a
+  training set, singular values), then options. A start of several arrays is one tuple.
+- `flow(start, times, ...)` is a gradient flow, `descent(start, learning_rate, steps, ...)` are Euler steps of it, and
+  `flow_until(start, until, ...)` integrates until something has happened. All give states of the kind that `start` is, with
+  a leading axis (time,) or (stored step,); the start is stored, and every `every`-th step. Only where a state is huge, what
+  is read off it is given instead, as the docstring says.
+- `steps` is a number of steps, `step` an array of numbers of steps, `times` an array of continuous times, step x learning
+  rate.
+- Names: `learning_rate`, `weight_decay`, `init_scale`, `singular_values` (S), `input_variances` (D), `trained_pairs` (T).
+  What belongs to modes is of shape (mode,), and a number where a function takes one mode.
+
+Modules:
+
+- Routing and the pathway race: `race`, `race_parts`, `race_planes`, `race_routes`, `race_schemes`, `connectivity`,
+  `frustration`, `tangent_kernel`.
+- Gated deep linear networks: `reduction`, `reduced_dynamics`, `joint_diagonalization`, `exact_flow`, `gated_landscape`,
+  `gated_start`, `start_signs`, `exclusive_or`, `rectified_start`.
+- Two-layer linear networks and factorisations: `deep_linear`, `factorization`, `factorization_flow`, `first_target`,
+  `rank_one`, `rank_one_plateau`, `softmax_curve`, `published_rules`.
+- The masked rank-one model: `masked_rank_one`, `masked_rank_one_end`, `masked_rank_one_escape`, `random_matrix`.
+- Grokking: `parallelograms`, `effective_loss`, `grokking_time`, `matrix_freedom`, `ridge`, `lazy_perceptron`.
+- Learning coefficients that are known: `aoyagi`, `landscapes`, `reduced_rank`.
+- Shared by others: `integration`, `roots`.
+"""
+
+from foretrain.lazy import modules
+
+__getattr__, __dir__, __all__ = modules(__name__, __file__)

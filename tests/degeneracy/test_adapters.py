@@ -14,7 +14,7 @@ from foretrain.degeneracy import adapters
 from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import is_perceptron, restricted, with_params
-from foretrain.degeneracy.transformer import of_transformer, pairs
+from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.errors import ArgumentError
 from foretrain.networks import transformer
 
@@ -130,7 +130,7 @@ def test_the_transformer_and_the_freedom_of_its_heads():
     dim, symbols = 4, 6
     weights = transformer.draw(random, dim, 5, 1, 8)
     embedding = random.normal(size=(symbols, dim))
-    found, x = of_transformer(weights, embedding), pairs(symbols)
+    found, x = of_arrays(weights._asdict() | {"embedding": embedding}), pairs(symbols)
     with jax.enable_x64(True):
         exact = transformer.logits(weights, embedding)
     np.testing.assert_allclose(

@@ -66,7 +66,6 @@ def test_dependent_outgoing_columns_add_null_directions_of_the_jacobian():
     found, deficit = counted(one, x)
     assert found.free == deficit == 16
     assert list(found.by_source().values()) == [0, 12, 4, 0]
-    assert found.sections[0].blocks[0].orbit == 16
     one, x = four("three parallel", outputs=1)
     found, deficit = counted(one, x)
     assert found.free == deficit == 12

@@ -5,7 +5,7 @@ import pytest
 
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import Section, network_of, with_params
-from foretrain.degeneracy.transformer import of_transformer, pairs
+from foretrain.degeneracy.transformer import of_arrays, pairs
 from foretrain.degeneracy.transformer_freedom import (
     product_freedom,
     transformer_freedom,
@@ -18,7 +18,9 @@ def drawn(seed, symbols, dim, hidden, layers, outputs):
     random = np.random.default_rng(seed)
     weights = transformer.draw(random, dim, hidden, layers, outputs)
     moved = [w + 0.3 * random.standard_normal(np.shape(w)) for w in weights]
-    network = of_transformer(type(weights)(*moved), random.standard_normal((symbols, dim)))
+    network = of_arrays(
+        type(weights)(*moved)._asdict() | {"embedding": random.standard_normal((symbols, dim))}
+    )
     return network, pairs(symbols)
 
 

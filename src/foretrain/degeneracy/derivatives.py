@@ -10,12 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from foretrain.degeneracy.folded import Pointwise, steps, widths
 from foretrain.degeneracy.network import Network, examples, is_perceptron, linear
-from foretrain.degeneracy.nonlinearities import nonlinearity
 
-_ROOM = (
-    2**28
-)  # bytes that the derivatives of a batch take, at most, unless a single example takes more
+_ROOM = 2**28  # bytes of the derivatives of a batch, at most, unless a single example takes more
 
 
 @dataclass(frozen=True)
@@ -45,30 +43,10 @@ def batches(network: Network, x: np.ndarray, batch: int | None = None) -> Iterat
     """
     x = examples(network, x)
     if batch is None:
-        batch = max(1, _ROOM // max(1, bytes_per_example(network, x.shape[1])))
+        wide = widths(network, x, False)
+        batch = max(1, _ROOM // (16 * wide[-1] * sum(wide)))
     for start in range(0, len(x), batch):
         yield x[start : start + batch]
-
-
-def bytes_per_example(network: Network, inputs: int) -> int:
-    """Bytes of the derivatives of one example: 8 for each pair of an output and a unit, twice."""
-    widths = _widths(network, inputs)
-    return 16 * widths[-1] * sum(widths)
-
-
-def _widths(network, inputs):
-    if is_perceptron(network):
-        return [
-            inputs, *(len(p[s.weight]) for s, p in zip(network.sections, network.params, strict=True))
-        ]  # fmt: skip
-    import jax
-
-    f = jax.ShapeDtypeStruct((inputs,), np.float32)
-    widths = [inputs]
-    for section, params in zip(network.sections, network.params, strict=True):
-        f = jax.eval_shape(section.apply, params, f)
-        widths.append(f.shape[0])
-    return widths
 
 
 def passed(network: Network, x: np.ndarray) -> Pass:
@@ -86,66 +64,47 @@ def passed(network: Network, x: np.ndarray) -> Pass:
 
 def evaluated(network: Network, x: np.ndarray) -> tuple[list, list]:
     """Activations and preactivations of one batch without derivatives, as in `Pass`."""
-    if not is_perceptron(network):
-        return _evaluated_by_jax(network, x)
     layers, before = [np.asarray(x, float)], []
-    for section, params in _sections(network):
-        before.append(linear(section, params, layers[-1]))
-        layers.append(nonlinearity(section.activation or "").value(before[-1], np))
+    for at, step in enumerate(steps(network, False)):
+        f, section = layers[-1], network.sections[at]
+        if isinstance(step, Pointwise):
+            before.append(step.preactivations(f))
+            layers.append(step.value(before[-1]))
+            continue
+        named = section.weight is not None
+        before.append(linear(section, _precise(network.params[at]), f) if named else None)
+        layers.append(step.values(f))
     return layers, before
 
 
-def _sections(network):
-    """Sections with their parameters in float64."""
-    for section, params in zip(network.sections, network.params, strict=True):
-        yield section, {k: np.asarray(v, np.float64) for k, v in params.items()}
+def _precise(params):
+    """Parameters of a section in float64."""
+    return {name: np.asarray(value, np.float64) for name, value in params.items()}
 
 
 def _by_hand(network, x):
     layers, before = evaluated(network, x)
     outputs = layers[-1].shape[1]
-    back = np.broadcast_to(np.eye(outputs), (len(x), outputs, outputs))
-    by_f, by_p = [back], []
-    for (section, params), p in reversed(list(zip(_sections(network), before, strict=True))):
-        slope = nonlinearity(section.activation or "").slope(p, np)
-        by_p.append(by_f[-1] * slope[:, None])
-        by_f.append(by_p[-1] @ params[section.weight or ""])
+    by_f, by_p = [np.broadcast_to(np.eye(outputs), (len(x), outputs, outputs))], []
+    for step, p in reversed(list(zip(steps(network, False), before, strict=True))):
+        by_p.append(by_f[-1] * step.slope(p)[:, None])  # pyright: ignore[reportAttributeAccessIssue]
+        by_f.append(by_p[-1] @ step.matrix)  # pyright: ignore[reportAttributeAccessIssue]
     return Pass(layers, before, by_f[::-1], by_p[::-1])
-
-
-def _evaluated_by_jax(network, x):
-    import jax
-
-    layers, before = [np.asarray(x, float)], []
-    with jax.enable_x64(True):
-        for section, params in _sections(network):
-            named = section.weight is not None
-            before.append(linear(section, params, layers[-1]) if named else None)
-            layers.append(np.asarray(_compiled(section.apply)(params, layers[-1])))
-    return layers, before
 
 
 def _by_jax(network, x):
     import jax
 
-    layers, before = _evaluated_by_jax(network, x)
+    layers, before = evaluated(network, x)
     outputs = layers[-1].shape[1]
     by_f, by_p = [np.broadcast_to(np.eye(outputs), (len(x), outputs, outputs))], []
     with jax.enable_x64(True):
         for at in reversed(range(len(network.sections))):
             section = network.sections[at]
-            params = {k: np.asarray(v, np.float64) for k, v in network.params[at].items()}
-            here, inner = _pull_back(section)(params, layers[at], by_f[-1])
+            here, inner = _pull_back(section)(_precise(network.params[at]), layers[at], by_f[-1])
             by_f.append(np.asarray(here))
             by_p.append(None if inner is None else np.asarray(inner))
     return Pass(layers, before, by_f[::-1], by_p[::-1])
-
-
-@lru_cache(64)
-def _compiled(apply):
-    import jax
-
-    return jax.jit(jax.vmap(apply, (None, 0)))
 
 
 @lru_cache(64)

@@ -114,7 +114,6 @@ def free_directions(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    tolerance: float | None = None,
     threshold: float = THRESHOLD,
     exact_rank: bool = False,
     found: Grams | None = None,
@@ -125,7 +124,6 @@ def free_directions(
         network: Sections that name a weight are counted.
         x: (example, d_0).
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
-        tolerance: Of synchronisation, in place of `scale`: the mean of ``(r_i - r_j)^2 p_i^2`` itself.
         threshold: Relative, of eigenvalues of the Gram matrices.
         exact_rank: Whether to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
@@ -139,7 +137,7 @@ def free_directions(
     bases = {at: _bases(network, found, at, threshold) for at in counted}
     costs = {at: _costs(network, found, at, bases[at]) for at in counted}
     kept = {at: cost >= (scale or 0.0) for at, cost in costs.items()}
-    blocks = synchronized_blocks(network, x, scale, tolerance, threshold, found)
+    blocks = synchronized_blocks(network, x, scale, threshold, found)
     extra = _beyond(network, x, bases, costs, blocks, scale or 0.0)
     sections = {}
     for at, (inner, outer) in bases.items():
@@ -165,7 +163,6 @@ def synchronized_blocks(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    tolerance: float | None = None,
     threshold: float = THRESHOLD,
     found: Grams | None = None,
 ) -> dict[int, list[Block]]:
@@ -173,7 +170,7 @@ def synchronized_blocks(
     found = grams(network, x) if found is None else found
     counted = _counted(network)
     return {
-        at: _blocks(network, x, found, at, tolerance, threshold, scale)
+        at: _blocks(network, x, found, at, threshold, scale)
         for at in counted
         if at + 1 in counted and has_gates(network.sections[at])
     }
@@ -225,13 +222,12 @@ def _weights(network, at):
     return np.concatenate([weight, np.asarray(leaves[section.bias], float)[:, None]], 1)
 
 
-def _blocks(network, x, found, at, tolerance, threshold, scale):
+def _blocks(network, x, found, at, threshold, scale):
     biased = network.sections[at].bias is not None
     inner = found.augmented(at) if biased else found.activations[at]
     following = network.sections[at + 1]
-    outward = np.asarray(network.params[at + 1][following.weight], float)
-    apart, least = disagreement(network, x, at + 1), tolerance or 0.0
-    if tolerance is None and scale is not None:
+    apart, least = disagreement(network, x, at + 1), 0.0
+    if scale is not None:
         effect = np.maximum(np.diag(found.sensitivities[at + 1]), np.finfo(float).tiny)
         apart, least = apart.T * effect[:, None], scale
         constants = constant_gates(network, x, at + 1, scale / effect)
@@ -246,12 +242,10 @@ def _blocks(network, x, found, at, tolerance, threshold, scale):
         rows = _weights(network, at)[these]
         if unit:
             rows = np.concatenate([rows, np.eye(len(inner))[-1:]])
-        columns = outward[:, these]
         blocks.append(
             Block(
                 neurons,
                 rank(rows @ inner @ rows.T, threshold),
-                rank(columns.T @ columns, threshold),
                 tuple(constants[these].tolist()) if neurons == linear else None,
                 unit,
             )

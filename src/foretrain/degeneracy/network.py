@@ -234,62 +234,24 @@ def _params(network, params):
     return network.params if params is None else params
 
 
-def restricted(
-    network: Network, part: Mapping[tuple[int, str], Any] | None = None
-) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:
-    """A part of the parameters as one vector, everything else held fast.
-
-    Args:
-        network: Whose parameters.
-        part: By (section, leaf): True for all of the leaf, or a boolean array of its shape for those weights that move.
-            None for every parameter of the network.
+def restricted(network: Network) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:
+    """All parameters as one vector.
 
     Returns:
-        The part's values, (size,), and a pure function, which can be traced, from such a vector to the params of all
-        sections. Order is by section, then leaf by name, then row by row.
-
-    Raises:
-        ArgumentError: The part names what the network does not have, or holds nothing.
+        Their values, (size,), and a pure function, which can be traced, from such a vector to the params of all sections.
+        Order is by section, then leaf by name, then row by row.
     """
-    whole = {(at, k): True for at, leaves in enumerate(network.params) for k in leaves}
-    part = whole if part is None else part
-    places = []
-    for at, leaf in sorted(part):
-        if (at, leaf) not in whole:
-            rule = f"name leaves of the network, such as {next(iter(whole), None)}"
-            raise argument_error("part", rule, f"names {(at, leaf)}")
-        values = np.asarray(network.params[at][leaf])
-        chosen = np.asarray(part[at, leaf], bool)
-        if chosen.shape not in ((), values.shape):
-            rule = f"have shape {values.shape} at {(at, leaf)}"
-            raise argument_error("part", rule, f"has shape {chosen.shape}")
-        where = np.flatnonzero(np.broadcast_to(chosen, values.shape))
-        if where.size:
-            places.append((at, leaf, where))
-    if not places:
-        raise argument_error("part", "hold at least one parameter", "holds none")
-    start = np.concatenate(
-        [np.asarray(network.params[at][leaf]).ravel()[w] for at, leaf, w in places]
-    )
+    leaves = [(at, k, np.asarray(p[k])) for at, p in enumerate(network.params) for k in sorted(p)]
 
     def rebuilt(vector):
-        import jax.numpy as jnp
-
-        vector = jnp.asarray(vector)
-        params = [dict(leaves) for leaves in network.params]
+        params: list[Params] = [{} for _ in network.params]
         begin = 0
-        for at, leaf, where in places:
-            values = network.params[at][leaf]
-            moved = vector[begin : begin + where.size]
-            begin += where.size
-            if where.size == np.size(values):
-                params[at][leaf] = moved.reshape(np.shape(values))
-            else:
-                flat = jnp.asarray(values, moved.dtype).ravel().at[where].set(moved)
-                params[at][leaf] = flat.reshape(np.shape(values))
+        for at, name, values in leaves:
+            params[at][name] = vector[begin : begin + values.size].reshape(values.shape)
+            begin += values.size
         return tuple(params)
 
-    return start, rebuilt
+    return np.concatenate([values.ravel() for *_, values in leaves]), rebuilt
 
 
 def with_params(network: Network, params: Sequence[Params]) -> Network:

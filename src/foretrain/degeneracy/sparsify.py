@@ -71,12 +71,6 @@ class Sparsified:
                 total += int((~section.settled_bias[read]).sum())
         return total
 
-    @property
-    def absent(self) -> int:
-        """Interactions that are zero: weights between nodes that something reads."""
-        pairs = zip(self.sections, self._read(), strict=True)
-        return sum(int((section.weight[read] == 0).sum()) for section, read in pairs)
-
     def _read(self):
         """For each section which of its nodes the next one reads, directly or not."""
         read = [np.ones(len(self.sections[-1].weight), bool)]

@@ -3,8 +3,7 @@
 A neuron's gate on an example is ``r_i(x) = f_i(x) / p_i(x)``, 1 where p is zero. Neurons with equal gates on all data form
 a block S, inside which ``W -> C W`` and ``W_out -> W_out C^{-1}`` change nothing while the gates stay: beyond what dependent
 activations have counted already these are ``|S| s`` free directions, s the dimension that the block's preactivations span
-(a single neuron's scale is the case |S| = s = 1). With t the rank of the block's outgoing columns the orbit has dimension
-``|S|^2 - (|S| - s)(|S| - t)``.
+(a single neuron's scale is the case |S| = s = 1).
 
 A gate that is constant and not zero makes its neuron linear. All such neurons of a layer are one block, whatever their
 constants c (a leaky rectifier that is always off is as linear as one that is always on; what goes out is divided by
@@ -63,14 +62,12 @@ class Block:
     Args:
         neurons: Their places in the layer, ascending.
         dimension: s, of the space that their preactivations span over the data.
-        outgoing: t, rank of their columns in the next section's weight; None where that names none.
         constants: Their gates, where these are the same on all data and not zero; else None.
         unit: Whether the unit that is always 1 counts in `dimension`.
     """
 
     neurons: tuple[int, ...]
     dimension: int
-    outgoing: int | None = None
     constants: tuple[float, ...] | None = None
     unit: bool = False
 
@@ -78,14 +75,6 @@ class Block:
     def extra(self) -> int:
         """``|S| s``: free directions beyond those that dependent activations leave."""
         return len(self.neurons) * self.dimension
-
-    @property
-    def orbit(self) -> int | None:
-        """Dimension of the set of equal weights that C reaches, ``|S|^2 - (|S| - s)(|S| - t)``; None with the unit."""
-        if self.outgoing is None or self.unit:
-            return None
-        many = len(self.neurons)
-        return many**2 - (many - self.dimension) * (many - self.outgoing)
 
 
 def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:

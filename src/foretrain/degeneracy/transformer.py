@@ -22,7 +22,7 @@ NAMES = ("embedding", *_ATTENTION, *_PERCEPTRON, *_LAST)
 
 
 def pairs(symbols: int) -> np.ndarray:
-    """All ordered pairs of symbols as what `of_transformer` reads, (pair, 2 symbols): two ones in each row."""
+    """All ordered pairs of symbols as what the transformer reads, (pair, 2 symbols): two ones in each row."""
     one = np.eye(symbols)
     return np.concatenate([np.repeat(one, symbols, 0), np.tile(one, (symbols, 1))], 1)
 
@@ -51,21 +51,11 @@ def _full(name):
     return name, *(prefix + name for prefix in _STORED)
 
 
-def of_transformer(weights: Any, embedding: Any) -> Network:
-    """A `foretrain.networks.transformer.Transformer` on pairs of symbols: embedding, then attention and perceptron in turn.
+def of_arrays(named: Mapping[str, Any]) -> Network:
+    """A `foretrain.networks.transformer.Transformer` on pairs of symbols, from arrays by name, `NAMES`.
 
     Sections are the embedding (both tokens read the same one, so that it names no weight), for each layer one of attention and
     one of its perceptron, residuals included, and the last linear one. A layer's activations are both tokens side by side.
-
-    Args:
-        weights: (in, out), as the transformer has them.
-        embedding: (symbol, coordinate).
-    """
-    return of_arrays(weights._asdict() | {"embedding": embedding})
-
-
-def of_arrays(named: Mapping[str, Any]) -> Network:
-    """The same from arrays by name, `NAMES`.
 
     Raises:
         ArgumentError: Shapes do not belong to one transformer, or a number is not finite.

@@ -20,6 +20,7 @@ from foretrain.figures.style import (
     style,
     theory_line,
 )
+from foretrain.figures.watched import watched
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import rules
 from foretrain.plans.study import Study, StudyError
@@ -74,18 +75,19 @@ def _drawn(study: Study, grid: Grid) -> dict[str, Drawing] | None:
     for name, row in study.figures.items():
         if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):
             continue
-        drawing = _declared(row, grid) if row.function is None else row.function(grid)
-        if isinstance(drawing, Mapping):
-            made |= {key: _with_reads(one, row) for key, one in drawing.items()}
-        elif drawing is not None:
-            made[name] = _with_reads(drawing, row)
+        if row.function is None:
+            if (drawing := _declared(row, grid)) is not None:
+                made[name] = drawing
+            continue
+        with watched(grid) as (seen, reads):
+            several = row.function(seen)
+            for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
+                drawing = one() if callable(one) else one
+                if drawing is not None:
+                    known = isinstance(drawing, Drawing)
+                    made[key] = replace(drawing, reads=reads | {*row.reads}) if known else drawing
+                    reads.clear()
     return made
-
-
-def _with_reads(drawing: Any, row: FigureRow) -> Any:
-    if not isinstance(drawing, Drawing) or row.function is None:
-        return drawing
-    return replace(drawing, reads=frozenset(row.reads))
 
 
 def _declared(row: FigureRow, grid: Grid) -> Drawing | None:

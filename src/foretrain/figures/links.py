@@ -4,20 +4,17 @@ from collections.abc import Iterable, Mapping
 
 from foretrain.claims.claim import Claim
 from foretrain.figures import Drawing
-from foretrain.quantities.cell import FITS, THEORY
 
 
 def links(drawings: Mapping[str, Drawing], claims: Iterable[Claim]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the claims that each figure shows, by its name.
 
-    A claim links to the figure that draws most of the variables of runs that its quantity reads, the first of equals, and to
-    none where no figure draws the same variable of the same network.
+    A claim links to the figure that draws most of the variables that its quantity reads, the first of equals, and to none
+    where no figure draws the same variable of the same network.
     """
     shown: dict[str, list[str]] = {name: [] for name in drawings}
     for claim in {claim.id: claim for claim in claims}.values():
-        reads = {
-            one for one in claim.reads.split(", ") if one and not one.startswith((THEORY, FITS))
-        }
+        reads = {*claim.reads.split(", ")} - {""}
         common = {name: len(reads & drawing.reads) for name, drawing in drawings.items()}
         best = max(common, key=lambda name: common[name], default="")
         if best and common[best]:

@@ -9,7 +9,7 @@ A study's ``figures.py`` lists its figures::
             panel(lambda c: c.pair_energy / c.start.pair_energy, by="rate_ratio", scale="semilogy"),
             panel(error, x="rate_ratio", by="output_dim", scale="loglog"),
         ),
-        "task": drawn(draw_task, "trained_pairs"),
+        "task": drawn(draw_task),
     }
 
 `foretrain.figures.drawings` makes pictures of them. Lines are thick with a band over seeds, theory is dashed over them, and
@@ -111,8 +111,8 @@ class FigureRow:
         sharey: Whether all panels have one ordinate.
         legend: Columns of the legend.
         function: Draws the figure from a grid in place of `panels`: gives a `foretrain.figures.Drawing`, several by their
-            names, or None where there is nothing to draw.
-        reads: Variables that `function` draws, such as "loss" or "flow/loss": claims that read them link to the figure.
+            names, each made or a function without arguments that makes it, or None where there is nothing to draw.
+        reads: Variables that are seen in what `function` draws, besides those that it reads.
     """
 
     title: Any = ""
@@ -140,5 +140,11 @@ def figure(title: Any, caption: Any, *panels: Panel, **options: Any) -> FigureRo
 def drawn(
     function: Callable[[Any], Any], *reads: str, where: Callable[[Any], Any] | None = None
 ) -> FigureRow:
-    """Declare a figure that a function draws from the grid, and the variables that it draws."""
+    """Declare a figure that a function draws from the grid: matrices, graphs, a scatter of runs.
+
+    Args:
+        function: As in `FigureRow`.
+        *reads: Variables that are seen in it though the function reads others, such as "within" or "flow/loss".
+        where: As in `FigureRow`.
+    """
     return FigureRow(function=function, reads=reads, where=where)

@@ -1,5 +1,6 @@
 """Figures of the study ``bumps``."""
 
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -20,16 +21,17 @@ from foretrain.plans.grid import Grid
 from foretrain.studies.bumps import alignment_figure
 from foretrain.studies.bumps.cells import bumps, calm, matched_bumps, mean
 from foretrain.studies.bumps.study import AXES
+from foretrain.study import drawn
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Bumps against everything, what competition does, the loss at full rank, and alignments over time."""
     part, words = grid.first(tuple(AXES))
-    drawings = {"bumps": _bumps(part, words)}
+    drawings = {"bumps": partial(_bumps, part, words)}
     if 2 in part.values("rank"):
-        drawings["competition"] = _competition(part, words)
+        drawings["competition"] = partial(_competition, part, words)
     if part.parameters.dimension in part.values("rank"):
-        drawings["full-rank"] = _full_rank(part, words)
+        drawings["full-rank"] = partial(_full_rank, part, words)
     return drawings | alignment_figure.draw(part, words)
 
 
@@ -123,3 +125,6 @@ def _full_rank(part, words):
         "which the loss stands still before it falls." + words,
         3,
     )
+
+
+FIGURES = {"all": drawn(draw)}

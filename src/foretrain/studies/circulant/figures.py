@@ -1,5 +1,7 @@
 """Figures of the study ``circulant``: alignment and generalisation of bands of growing width."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -7,31 +9,24 @@ from foretrain.figures.masked_rank_one import outcome_scatter
 from foretrain.figures.style import panels, seed_band, shades, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.studies.circulant.claims import SMALL
+from foretrain.study import drawn
 from foretrain.training.masked_rank_one import ESCAPE
 from foretrain.training.masked_rank_one_claims import generalised
 
 _SCALE = r"Initial scale $\sigma$"
 _LAW = r"$\sigma^{1 - s_2/s_1}$"
-SHOWS = {
-    "misalignment": ("alignment-exponent", "gap-grows"),
-    "generalisation": ("generalises", "signs-decide", "not-always", "only-wide"),
-    "stuck": ("stuck-rate",),
-    "alignment-and-generalisation": (
-        *("aligned-generalises", "zero-loss-generalises", "stuck-training"),
-    ),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Misalignment, generalisation and stuck runs against the initial scale, and alignment against generalisation."""
     part, where = grid.first(("width", "init_scale"))
-    drawings = {"alignment-and-generalisation": _against(part, where)}
+    drawings = {"alignment-and-generalisation": partial(_against, part, where)}
     if len(part.values("init_scale")) == 1:
         return drawings
     return {
-        "misalignment": _misalignment(part, where),
-        "generalisation": _generalisation(part, where),
-        "stuck": _stuck(part, where),
+        "misalignment": partial(_misalignment, part, where),
+        "generalisation": partial(_generalisation, part, where),
+        "stuck": partial(_stuck, part, where),
         **drawings,
     }
 
@@ -137,3 +132,6 @@ def _against(part, where):
         "Error of untrained pairs at the end against the misalignment when half of the loss is gone, all widths and scales. "
         f"Left of the dotted line the weights have one sign, and every run generalises; right of it some are stuck.{where}",
     )
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,5 +1,6 @@
 """Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall, limits."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +11,7 @@ from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_pa
 from foretrain.plans.grid import Grid
 from foretrain.studies.connectivity.counts import LIMIT, outcomes
 from foretrain.studies.connectivity.limits import is_wide, missed
+from foretrain.study import drawn
 from foretrain.training.translation_claims import converged, is_square, stuck
 
 _AXES = ("hidden_width", "init_scale", "trained_count")
@@ -25,10 +27,10 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     part, words = grid.first(_AXES)
     counts = outcomes(part)
     return {
-        "threshold": _threshold(part, counts, words),
-        "pair-errors": _errors(part, words),
-        "precision-recall": _precision(part, counts, words),
-        "limits": _limits(part, words),
+        "threshold": partial(_threshold, part, counts, words),
+        "pair-errors": partial(_errors, part, words),
+        "precision-recall": partial(_precision, part, counts, words),
+        "limits": partial(_limits, part, words),
     }
 
 
@@ -174,3 +176,6 @@ def _by_exponent(ax, cell, exponent, count, among):
             law * share[known[0]] / law[known[0]],
             **theory_line(label=r"law $\sigma^{1 - s_2/s_1}$"),
         )
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,9 +1,12 @@
 """Figures of ``critical-fraction``, after Liu et al. (2022), Figs 4 and 5."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, shades, simulation_line, theory_line
+from foretrain.study import drawn
 from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import by_size
@@ -11,21 +14,15 @@ from foretrain.training.embedding_claims import by_size
 from .claims import measured
 from .theory import critical_sizes
 
-SHOWS = {
-    "steps": ("half-unique", "learned-from", "never-below", "always-above", "rate-grows", "trend"),
-    "predictions": ("theory-steps", "ranking", "better"),
-    "paths": ("direction",),
-}
-
 
 def draw(grid):
     """Probabilities, rates and steps against the training size, predicted against measured steps, and one pair of paths."""
     cell, where = grid.first(("training_size",))
     cell = cell.along("training_size")
-    drawings = {"steps": _steps(cell, where)}
+    drawings = {"steps": partial(_steps, cell, where)}
     if "flow_embedding" in cell.theory:
-        drawings["predictions"] = _predictions(cell, where)
-        drawings["paths"] = _paths(cell, where)
+        drawings["predictions"] = partial(_predictions, cell, where)
+        drawings["paths"] = partial(_paths, cell, where)
     return drawings
 
 
@@ -126,3 +123,6 @@ def _paths(cell, where):
         f"{sizes[place]} training samples, the seed that learns first; mean 0 and variance 1, symbol 0 dark; of the "
         "flow a step is so much time as the embeddings' learning rate." + where,
     )
+
+
+FIGURES = {"all": drawn(draw)}

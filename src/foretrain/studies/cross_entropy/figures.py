@@ -1,8 +1,11 @@
 """Figures of the study ``cross-entropy``."""
 
+from functools import partial
+
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, few_log_ticks, panels, simulation_line
 from foretrain.plans.grid import Grid
+from foretrain.study import drawn
 
 _MOST = 5  # seeds drawn beside their mean
 _CURVES = {
@@ -16,7 +19,7 @@ _WIDTHS = {"signal_length": 4.5, "decay_length": 1.8}  # both are seen where the
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss, probability and accuracy, and the gradient's two parts, against steps."""
-    return {"course": _course(*grid.first(("rank", "target_scale")))}
+    return {"course": partial(_course, *grid.first(("rank", "target_scale")))}
 
 
 def _course(cells, words):
@@ -58,3 +61,6 @@ def _course(cells, words):
         f"(s = 100 makes logits of order one at n = 100).{words}",
         4,
     )
+
+
+FIGURES = {"all": drawn(draw)}

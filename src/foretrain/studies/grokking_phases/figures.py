@@ -1,11 +1,14 @@
 """Figures of ``grokking-phases``, after Liu et al. (2022), Figs 6 and 13-15."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.patheffects import withStroke
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
 from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line
+from foretrain.study import drawn
 from foretrain.training.embedding import PHASES
 
 from .reading import (
@@ -27,10 +30,6 @@ _NAMES = {
     "batch_size": "Batch size (0: all)",
     "init_scale": "Scale of the initial embeddings",
 }
-SHOWS = {
-    "phases": ("one-dimensional", "one-seed", "boundary"),
-    "times": ("delay-ratio", "delay-order", "both-causes", "memorization-is-of-representation"),
-}
 
 
 def draw(grid):
@@ -41,11 +40,11 @@ def draw(grid):
     axes = tuple(dict.fromkeys((*axes, *RATES)))[:2]
     cell, where = grid.first(axes)
     cell = cell.along(*axes)
-    drawings = {"phases": _phases(cell, axes, where)}
+    drawings = {"phases": partial(_phases, cell, axes, where)}
     cell, where = grid.first(RATES)
     cell = cell.along(*RATES)
     if (both := generalised(cell)) is not None:
-        drawings["times"] = _times(cell, both, where)
+        drawings["times"] = partial(_times, cell, both, where)
     return drawings
 
 
@@ -167,3 +166,6 @@ def _times(cell, both, where):
         "training set does not generalise; representation, where RQI is not reached; decoder, where it is."
     )
     return finished(figure, "When runs generalise, and why others do not", caption + where)
+
+
+FIGURES = {"all": drawn(draw)}

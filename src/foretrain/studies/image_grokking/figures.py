@@ -1,29 +1,27 @@
 """Figures of ``image-grokking``: probability of each phase over the map, and steps of generalisation beside their laws."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, panels, simulation_line, titled_panels
 from foretrain.plans.grid import Grid
+from foretrain.study import drawn
 from foretrain.training.embedding import PHASES
 from foretrain.training.image_perceptron import first_steps
 
 from .claims import MAP, generalised, phases
 from .study import SIZES, compared
 
-SHOWS = {
-    "phases": ("four-phases", "memorises"),
-    "delay": ("forgotten", "inverse-decay", "more-images"),
-}
-
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """The map, and what the step of generalisation depends on."""
     cell, words = grid.first(MAP)
     laid = cell.along(*MAP)
-    drawings = {"delay": _delay(grid, laid, words)}
+    drawings = {"delay": partial(_delay, grid, laid, words)}
     if all(len(laid.values(name)) > 1 for name in MAP):
-        drawings = {"phases": _phases(laid, words)} | drawings
+        drawings = {"phases": partial(_phases, laid, words)} | drawings
     return drawings
 
 
@@ -90,3 +88,6 @@ def _delay(grid, cell, words):
         "training set."
     )
     return finished(figure, "What the delay depends on", caption + words)
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,5 +1,7 @@
 """Figures of the study ``image-routing``, after Saxe, Sodhani & Lewallen (2022), Figs 7 to 10."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -7,6 +9,7 @@ from foretrain.figures.routes import draw_accuracy
 from foretrain.figures.style import INK, PALETTE, panels, seed_band, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.quantities.trajectory import at_end
+from foretrain.study import drawn
 from foretrain.training.routing_claims import AXES
 from foretrain.words import cell_words
 
@@ -24,16 +27,16 @@ def draw(grid: Grid) -> dict[str, Drawing]:
         laid, words = cell.along(*AXES), words + where
         outputs, scales = (laid.values(name) for name in AXES)
         if len(outputs) > 1:
-            drawings[f"fraction{ending}"] = _fraction(laid, words)
+            drawings[f"fraction{ending}"] = partial(_fraction, laid, words)
         if len(scales) > 1:
-            drawings[f"scale{ending}"] = _scale(laid, words)
+            drawings[f"scale{ending}"] = partial(_scale, laid, words)
         at = {"trained_outputs": (len(outputs) - 1) // 2, "init_scale": (len(scales) - 1) // 2}
         words = (
             f" K = {outputs[at['trained_outputs']]}, init_scale {scales[at['init_scale']]:g}."
             + words
         )
-        drawings[f"learning{ending}"] = _learning(laid.simulation.isel(at), words)
-        drawings[f"routes{ending}"] = draw_accuracy(laid.simulation.isel(at), words)
+        drawings[f"learning{ending}"] = partial(_learning, laid.simulation.isel(at), words)
+        drawings[f"routes{ending}"] = partial(draw_accuracy, laid.simulation.isel(at), words)
     return drawings
 
 
@@ -107,3 +110,6 @@ def _learning(runs, where):
         "Error on held-out images while the network learns, one line a seed, in one cell of the grid."
         + where,
     )
+
+
+FIGURES = {"all": drawn(draw)}

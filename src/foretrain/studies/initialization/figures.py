@@ -1,5 +1,7 @@
 """Figures of the study ``initialization``, after Saxe, Sodhani & Lewallen (2022), Fig. 6."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -18,6 +20,7 @@ from foretrain.plans.grid import Grid
 from foretrain.quantities.curves import axis_label
 from foretrain.quantities.learning_time import fall_times
 from foretrain.quantities.representation import cross_domain_similarity
+from foretrain.study import drawn
 from foretrain.training.routing import ITEMS
 
 _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))
@@ -28,11 +31,11 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     cells, where = grid.first(("init_scale",))
     scales = cells.values("init_scale")
     three = list(dict.fromkeys((scales[0], scales[len(scales) // 2], scales[-1])))
-    drawings = {"loss": _loss(cells, three, where)}
+    drawings = {"loss": partial(_loss, cells, three, where)}
     if len(scales) > 1:
-        drawings["error-against-scale"] = _errors(cells, np.array(scales), where)
-        drawings["limits"] = _limits(cells, np.array(scales), where)
-    drawings["representations"] = _representations(cells.simulation, three, where)
+        drawings["error-against-scale"] = partial(_errors, cells, np.array(scales), where)
+        drawings["limits"] = partial(_limits, cells, np.array(scales), where)
+    drawings["representations"] = partial(_representations, cells.simulation, three, where)
     return drawings
 
 
@@ -168,3 +171,6 @@ def _representations(simulation, three, where):
         "Above: cosine of first-hidden-layer activity between all items of all input domains at the end of training. Below: "
         "output on every route; framed routes were trained. First seed." + where,
     )
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,17 +1,14 @@
 """Figures of the study ``mask-spectrum``: outlier and bulk of random masks, and the outlier in training."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
+from foretrain.study import drawn
 from foretrain.training.masked_rank_one_claims import flown
-
-SHOWS = {
-    "bulk": ("outlier-shift", "bulk-edge", "quarter-circle"),
-    "sizes": ("outlier", "dominates-by-a-lot", "second-value"),
-    "training": ("outlier-in-training",),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
@@ -19,12 +16,12 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     part, where = grid.first(("mask_size",))
     drawings = {}
     if "mask_singular_values" in part.simulation:
-        drawings = {"bulk": _bulk(part, where)}
+        drawings = {"bulk": partial(_bulk, part, where)}
         if len(part.values("mask_size")) > 1:
-            drawings["sizes"] = _sizes(part, where)
+            drawings["sizes"] = partial(_sizes, part, where)
     trained = flown(part).isel(mask_size=-1, missing_dims="ignore")
     if "progress" in trained:
-        drawings["training"] = _training(trained, where)
+        drawings["training"] = partial(_training, trained, where)
     return drawings
 
 
@@ -105,3 +102,6 @@ def _training(trained, where):
         "is least when the loss begins to fall; at the end u and v are constant, which is the outlier's direction up to the "
         f"irregularity of the mask.{where}",
     )
+
+
+FIGURES = {"all": drawn(draw)}

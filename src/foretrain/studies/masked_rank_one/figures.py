@@ -1,5 +1,7 @@
 """Figures of the study ``masked-rank-one``: escape from small weights, in closed form and simulated."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.ticker import FixedLocator
 
@@ -16,6 +18,7 @@ from foretrain.figures.style import (
 )
 from foretrain.plans.grid import Grid
 from foretrain.studies.masked_rank_one.any_mask import across, converged
+from foretrain.study import drawn
 from foretrain.vocabulary import CONVERGED
 
 _SCALE = r"Initial scale $\sigma$"
@@ -29,13 +32,13 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     """One escape, escape times, alignment, how runs end, and pairs across components, along the initial scales."""
     part, where = grid.first(("init_scale",))
     sigma = np.array(part.values("init_scale"))
-    drawings = {"escape": _escape(part, sigma, where)} if part.fits.data_vars else {}
+    drawings = {"escape": partial(_escape, part, sigma, where)} if part.fits.data_vars else {}
     if sigma.size > 1:
-        drawings["escape-time"] = _escape_time(part.simulation, part.theory, sigma, where)
-        drawings["alignment"] = _alignment(part.simulation, part.theory, sigma, where)
-    drawings["outcomes"] = _outcomes(part.simulation, sigma, where)
+        drawings["escape-time"] = partial(_escape_time, part.simulation, part.theory, sigma, where)
+        drawings["alignment"] = partial(_alignment, part.simulation, part.theory, sigma, where)
+    drawings["outcomes"] = partial(_outcomes, part.simulation, sigma, where)
     if "sparse" in part.variants:
-        drawings["components"] = _components(part, sigma, where)
+        drawings["components"] = partial(_components, part, sigma, where)
     return drawings
 
 
@@ -203,3 +206,6 @@ def _components(part, sigma, where):
         f"leaves.{where}",
         3,
     )
+
+
+FIGURES = {"all": drawn(draw)}

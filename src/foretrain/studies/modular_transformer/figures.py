@@ -1,11 +1,14 @@
 """Figures of ``modular-transformer``, after Liu et al. (2022), Figs. 1, 7, 21 and 22."""
 
+from functools import partial
+
 import numpy as np
 from matplotlib.colors import BoundaryNorm, ListedColormap
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import PALETTE, legend_below, panels, simulation_line
 from foretrain.quantities.frequency import frequency_shares, principal_axes
+from foretrain.study import drawn
 from foretrain.training.embedding import PHASES
 from foretrain.training.transformer import AXES_OF
 
@@ -13,12 +16,6 @@ from .claims import MAP, snapshots
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
 _LOOKS = {"final": "-", "current": ":", "random": (0, (1, 3))}
-SHOWS = {
-    "learning-curve": ("entropy-peaks", "entropy-falls"),
-    "circles": ("circle-at-the-end", "nothing-when-fitted", "structure-at-the-start"),
-    "projections": ("final-axes-are-better", "few-axes"),
-    "phases": ("borders", "forgetting", "decay-helps"),
-}
 
 
 def draw(grid):
@@ -28,13 +25,13 @@ def draw(grid):
     seed = _late(cell.simulation)
     run = cell.simulation.isel(seed=seed)
     words = f" Seed {seed}.{words}"
-    drawings["learning-curve"] = _curves(run, words)
+    drawings["learning-curve"] = partial(_curves, run, words)
     if run.sizes["coordinate"] > 1:
-        drawings["circles"] = _circles(cell.simulation, seed, words)
-    drawings["projections"] = _projections(run, words)
+        drawings["circles"] = partial(_circles, cell.simulation, seed, words)
+    drawings["projections"] = partial(_projections, run, words)
     if all(len(grid.axes.get(name, ())) > 1 for name in MAP):
         part, words = grid.first(keep=MAP)
-        drawings["phases"] = _phases(part.along(*MAP), words)
+        drawings["phases"] = partial(_phases, part.along(*MAP), words)
     return drawings
 
 
@@ -172,3 +169,6 @@ def _phases(grid, words):
     legend_below(figure, 4)
     caption = "Left: the commonest phase of each cell and its share of seeds. Right: median step of generalisation."
     return Drawing(figure, "Phases", caption + words)
+
+
+FIGURES = {"all": drawn(draw)}

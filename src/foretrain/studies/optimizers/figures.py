@@ -1,5 +1,6 @@
 """Figures of the study ``optimizers``."""
 
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -19,6 +20,7 @@ from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.trajectory import curves
 from foretrain.studies.optimizers.study import STRONG, forgotten, relative
+from foretrain.study import drawn
 from foretrain.theory.published_rules import forgetting
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
@@ -27,12 +29,14 @@ _MOST = 10  # seeds drawn; more would hide each other
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Losses on two clocks; what strong decay leaves; how alike components learn under descent and Adam."""
-    drawn = {"rescaled": _rescaled(*grid.first(("init_scale", "optimizer")))}
+    drawn = {"rescaled": partial(_rescaled, *grid.first(("init_scale", "optimizer")))}
     names = set(grid.values("optimizer"))
     if "adamw" in names and "strong_decay" in grid.variants:
-        drawn["forgotten"] = _forgotten(*grid.first(("rank", "init_scale", "optimizer")))
+        drawn["forgotten"] = partial(_forgotten, *grid.first(("rank", "init_scale", "optimizer")))
     if {"sgd", "adam"} <= names and max(grid.values("rank")) > 1:
-        drawn["rates"] = _rates(*grid.first(("rank", "init_scale", "optimizer", "learning_rate")))
+        drawn["rates"] = partial(
+            _rates, *grid.first(("rank", "init_scale", "optimizer", "learning_rate"))
+        )
     return drawn
 
 
@@ -126,3 +130,6 @@ def _rates(cells, words):
         f"alike under Adam.{words}",
         4,
     )
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,12 +1,14 @@
 """Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3, 10 and 12."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, SEQUENTIAL, panels, seed_band, theory_line
 from foretrain.quantities.trajectory import at_end
+from foretrain.study import drawn
 from foretrain.theory.parallelograms import implied
 from foretrain.training.embedding import mapped_places, operation
 from foretrain.training.embedding_claims import by_size, ends
@@ -23,26 +25,19 @@ _NODES = {  # places of the five representations of four numbers, by what they h
     (True, True, True): (1, 2),
 }
 _NAMES = ("none", "$E_0+E_2=2E_1$", "$E_0+E_3=E_1+E_2$", "$E_1+E_3=2E_2$", "all three")
-SHOWS = {
-    "accuracy": ("predicted-accuracy", "ideal-accuracy", "ideal-rqi", "grows"),
-    "lattice": ("on-lattice", "whole-lattice", "slow-is-better"),
-    "predictors": ("after-decoder",),
-    "plane": ("circle",),
-    "areas": ("circle",),
-}
 
 
 def draw(grid):
     """Accuracy and RQI against the training size, and the variants that there are."""
     cell, where = grid.first(("training_size",))
     cell = cell.along("training_size")
-    drawings = {"accuracy": _accuracy(cell, where)}
+    drawings = {"accuracy": partial(_accuracy, cell, where)}
     if "slow" in cell.variants and "fast" in cell.variants:
-        drawings["lattice"] = _lattice(cell, where)
+        drawings["lattice"] = partial(_lattice, cell, where)
     if "plane" in cell.variants:
-        drawings["predictors"] = _predictors(cell, where)
-        drawings["plane"] = _plane(cell, where)
-        drawings["areas"] = _areas(cell, where)
+        drawings["predictors"] = partial(_predictors, cell, where)
+        drawings["plane"] = partial(_plane, cell, where)
+        drawings["areas"] = partial(_areas, cell, where)
     return drawings
 
 
@@ -238,3 +233,6 @@ def _answers(ax, run, task, name):
     levels = (float(end[f"{part}_accuracy"]) for part in ("train", "validation"))
     ax.set_title(f"{name}\n" + ", ".join(f"{level:.2f}" for level in levels), loc="left")
     ax.set(xticks=[], yticks=[])
+
+
+FIGURES = {"all": drawn(draw)}

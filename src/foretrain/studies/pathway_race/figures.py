@@ -1,5 +1,7 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5a-b."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -17,31 +19,25 @@ from foretrain.figures.style import (
 from foretrain.plans.grid import Grid
 from foretrain.quantities.trajectory import at_end
 from foretrain.studies.pathway_race.theory import DUELS, half_times
+from foretrain.study import drawn
 from foretrain.training.routing import items_task
 
 _TIME = "Time (step × learning rate)"
 _RED, _BLUE = PALETTE["vermillion"], PALETTE["blue"]
 _OTHER = {"linestyle": SECOND_DASHES}
-SHOWS = {
-    "strengths": ("sharing-faster",),
-    "half-times": ("sharing-faster", "half-time", "speed-up"),
-    "mixed": ("full-sharing-wins", "head-start", "loser-mixed", "loser-handicapped"),
-    "losers": ("loser-mixed-of-start", "loser-handicapped-of-start"),
-    "starts": ("half-time-of-start", "loser-mixed-of-start", "loser-handicapped-of-start"),
-}
 
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """The schemes, strengths while learning for every P, half-learning times, and who wins in one network."""
     cells, where = grid.first(("paths",))
     p = cells.parameters
-    drawings = {"strengths": _strengths(cells, where), "schemes": _schemes()}
+    drawings = {"strengths": partial(_strengths, cells, where), "schemes": partial(_schemes)}
     if len(cells.values("paths")) > 1:
-        drawings["half-times"] = _half_times(cells, where)
+        drawings["half-times"] = partial(_half_times, cells, where)
     if not (p.shared_encoders or p.against_full_sharing):
-        drawings["mixed"] = _mixed(cells, where)
-        drawings["losers"] = _losers(cells, where)
-        drawings["starts"] = _starts(cells, where)
+        drawings["mixed"] = partial(_mixed, cells, where)
+        drawings["losers"] = partial(_losers, cells, where)
+        drawings["starts"] = partial(_starts, cells, where)
     return drawings
 
 
@@ -296,3 +292,6 @@ def _share_ratios(cells, name):
     whole = np.array(cells.values("paths")) == cells.parameters.domains**2
     foretold = np.where(whole[:, None] & mixed, np.nan, foretold)
     return list(zip(foretold, measured, strict=True))
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,9 +1,12 @@
 """Figures of ``permutation-group``, after Liu et al. (2022), Figs 16-18."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
+from foretrain.study import drawn
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import by_size, ends
 
@@ -11,10 +14,6 @@ from .claims import deduction, plane
 
 _GREY = "#9aa0a6"
 _CYCLES = ("()", "(23)", "(12)", "(123)", "(132)", "(13)")
-SHOWS = {
-    "fractions": ("lower-bound", "deduced-only", "grows", "sooner", "transition", "after-decoder"),
-    "matrices": ("hexagon",),
-}
 
 
 def draw(grid):
@@ -22,11 +21,11 @@ def draw(grid):
     cell, where = grid.first(("training_size",))
     cell = cell.along("training_size")
     end = ends(cell.simulation, cell.parameters)
-    drawings = {"fractions": _fractions(cell, end, where)}
+    drawings = {"fractions": partial(_fractions, cell, end, where)}
     rqi = by_size(end["rqi"])
     if np.isfinite(rqi).any():
         best = np.unravel_index(np.nanargmax(rqi), rqi.shape)
-        drawings["matrices"] = _matrices(cell, best, where)
+        drawings["matrices"] = partial(_matrices, cell, best, where)
     return drawings
 
 
@@ -108,3 +107,6 @@ def _matrices(cell, best, where):
         "principal components, at the start and at the end."
     )
     return finished(figure, "Matrices in two principal components", caption + where)
+
+
+FIGURES = {"all": drawn(draw)}

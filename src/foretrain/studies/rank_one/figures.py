@@ -1,5 +1,6 @@
 """Figures of the study ``rank-one``."""
 
+from functools import partial
 from itertools import cycle
 
 from foretrain.figures import Drawing, finished
@@ -7,6 +8,7 @@ from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import PALETTE, panels, simulation_line, theory_line
 from foretrain.plans.grid import Grid
 from foretrain.quantities.curves import axis_label
+from foretrain.study import drawn
 
 _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
@@ -14,11 +16,11 @@ _MOST = 10  # seeds drawn; more would hide each other
 
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Loss, alignment and the gradient's two terms of the first cell; plateaus against n over the grid."""
-    drawings = {"learning": _learning(*grid.first())}
+    drawings = {"learning": partial(_learning, *grid.first())}
     if "weight_decay" in grid.axes:
-        drawings["weight-decay"] = _weight_decay(*grid.first(("weight_decay",)))
+        drawings["weight-decay"] = partial(_weight_decay, *grid.first(("weight_decay",)))
     if "dimension" in grid.axes and "plateau_length" in grid.theory:
-        drawings["plateaus"] = _plateaus(*grid.first(("init_scale", "dimension")))
+        drawings["plateaus"] = partial(_plateaus, *grid.first(("init_scale", "dimension")))
     return drawings
 
 
@@ -108,3 +110,6 @@ def _plateaus(laid, words):
         + words,
         4,
     )
+
+
+FIGURES = {"all": drawn(draw)}

@@ -1,5 +1,7 @@
 """Figures of the study ``s-curves``: a grid of loss curves for each loss, and what lies inside and outside of the target."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -15,6 +17,7 @@ from foretrain.figures.style import (
 from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves.study import AXES
 from foretrain.studies.s_curves.theory import FLOW_SEEDS
+from foretrain.study import drawn
 
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
@@ -25,13 +28,13 @@ def draw(grid: Grid) -> dict[str, Drawing]:
     drawings = {}
     for kind in part.values("loss_function"):
         data, predicted = (one.sel(loss_function=kind) for one in (part.simulation, part.theory))
-        drawings[kind.replace("_", "-")] = _grid(data, predicted, _TITLES[kind], words)
+        drawings[kind.replace("_", "-")] = partial(_grid, data, predicted, _TITLES[kind], words)
     if "large_logits" in part.variants:
         large = part.variants["large_logits"].isel(loss_function=-1)
         title = "Cross-entropy of logits of order one"
-        drawings["large-logits"] = _grid(large, None, title, words)
+        drawings["large-logits"] = partial(_grid, large, None, title, words)
     if "mse" in part.values("loss_function") and "sgd" in part.values("optimizer"):
-        drawings["split"] = _split(part, words)
+        drawings["split"] = partial(_split, part, words)
     return drawings
 
 
@@ -127,3 +130,6 @@ def _end(step, curves) -> float:
     above = curves > ends + 0.01
     late = [step[np.flatnonzero(row)[-1]] if row.any() else step[1] for row in above]
     return float(min(1.25 * np.quantile(late, 0.9) + step[1], step[-1]))
+
+
+FIGURES = {"all": drawn(draw)}

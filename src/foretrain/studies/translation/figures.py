@@ -1,5 +1,7 @@
 """Figures of the study ``translation``, after the note on shared representations, Fig. 1."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import Drawing, finished
@@ -15,6 +17,7 @@ from foretrain.figures.style import (
 from foretrain.plans.grid import Grid
 from foretrain.studies.translation.claims import bounds
 from foretrain.studies.translation.departure import departures, exponents
+from foretrain.study import drawn
 from foretrain.training.translation import LEARNED, SETTLED
 from foretrain.training.translation_claims import is_square, mean_over, stuck
 from foretrain.vocabulary import TIME_UNIT
@@ -27,14 +30,17 @@ _NOTHING = {"color": "#8a9096", "linewidth": 1, "label": "answering nothing"}
 def draw(grid: Grid) -> dict[str, Drawing]:
     """Untrained error against the trained fraction, errors of pairs, stuck losses, and the note's loss mask."""
     part, words = grid.first(_AXES)
-    drawings = {"untrained-error": _untrained(part, words), "pairs": _pairs(part, words)}
+    drawings = {
+        "untrained-error": partial(_untrained, part, words),
+        "pairs": partial(_pairs, part, words),
+    }
     if part.parameters.words in part.values("hidden_width"):
-        drawings["stuck-loss"] = _stuck(part, words)
-    drawings["course"] = _course(part, words)
-    drawings["diagonal-mask"] = _diagonal(part, words)
+        drawings["stuck-loss"] = partial(_stuck, part, words)
+    drawings["course"] = partial(_course, part, words)
+    drawings["diagonal-mask"] = partial(_diagonal, part, words)
     square = [cell.along(*_AXES[1:]) for cell in part.cells(keep=_AXES[1:]) if is_square(cell)]
     if square and (found := departures(square[0])) is not None:
-        drawings["departure"] = _departure(*found, words)
+        drawings["departure"] = partial(_departure, *found, words)
     return drawings
 
 
@@ -259,3 +265,6 @@ def _diagonal(part, words):
         "for free; with all entries counted nothing is translated: the networks compute the all-ones matrix, whose error "
         f"is (D - 1)/2.{words}",
     )
+
+
+FIGURES = {"all": drawn(draw)}

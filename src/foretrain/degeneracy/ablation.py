@@ -1,4 +1,4 @@
-"""How much of a network is left when only the most important directions, or edges, of every layer are kept.
+"""Behavioural loss of a network of which only the most important directions, or edges, of every layer are kept.
 
 The same curves for any basis: the interaction basis beside principal components, singular vectors of the weights, and the
 neurons themselves. What is not kept is set to zero (to its mean, where the basis is centred), the constant that carries the

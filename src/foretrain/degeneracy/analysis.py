@@ -33,7 +33,7 @@ LARGEST = 100_000  # parameters up to which coefficients are sampled
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found.
+    """Results of `analyze`.
 
     Args:
         parameters: Number of them.
@@ -243,7 +243,7 @@ def analyze(
 
 
 def _of_scale(eps, variance, square):
-    """What is wrong with a noise scale, beside the outputs' variance and their mean square, each summed over outputs."""
+    """Doubts about a noise scale, from the outputs' variance and their mean square, each summed over outputs."""
     if eps >= variance:
         return [
             f"Noise scale: {eps:.3g} is not below the variance of the outputs, {variance:.3g}: at it a network that answers "
@@ -258,7 +258,7 @@ def _of_scale(eps, variance, square):
 
 
 def _of_counts(exact, answers):
-    """What the Jacobian, of as many rows as there are answers, or its rank where it was taken, says against exact counts."""
+    """Doubts about exact counts, from the rank of the Jacobian, or its number of rows where no rank was taken."""
     if exact.unattributed is not None:
         if not exact.unattributed:
             return []

@@ -1,4 +1,4 @@
-"""What chains of draws are worth: R-hat, effective sample size and the standard error of a mean, chains apart.
+"""Quality of chains of draws: R-hat, effective sample size and the standard error of a mean.
 
 After Vehtari, Gelman, Simpson, Carpenter & Bürkner (2021), in NumPy. A chain with a value that is not finite is left out by
 name of a mask; it takes no other chain down.

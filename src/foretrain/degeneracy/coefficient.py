@@ -1,4 +1,4 @@
-"""What a sampled learning coefficient is, how far it is to be trusted, and how far from the truth such estimates were."""
+"""A sampled learning coefficient: values, checks that decide whether it is trusted, and how far such estimates were off."""
 
 from dataclasses import dataclass
 

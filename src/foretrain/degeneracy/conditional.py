@@ -1,4 +1,4 @@
-"""What neurons that are on for part of the data leave free, which no mean over all data shows.
+"""Free directions by neurons that are on for part of the data, which no mean over all data shows.
 
 A neuron k of layer l + 2 matters on X_k, the examples on which its preactivation moves an output; it may be on for few, or
 for such as all lie on one side of the neurons it reads. Take changes V of section l and U of section l + 1, with r the
@@ -29,7 +29,7 @@ _WORK = 2**33  # operations above which nothing is counted
 
 
 def feasible(network: Network, x: np.ndarray, at: int) -> bool:
-    """Whether `conditional_directions` can take this section: its nonlinearity is named, and the work bounded.
+    """True if `conditional_directions` can take this section: its nonlinearity is named, and the work bounded.
 
     Args:
         network: Of any sections.

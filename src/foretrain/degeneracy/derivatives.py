@@ -18,7 +18,7 @@ _ROOM = 2**28  # bytes of the derivatives of a batch, at most, unless a single e
 
 @dataclass(frozen=True)
 class Pass:
-    """What a batch of n examples does, with L sections.
+    """Activations of a batch of n examples and derivatives of the outputs by them, of L sections.
 
     Args:
         activations: f^0 to f^L, (n, d_l).

@@ -44,7 +44,7 @@ _GENERATORS = 2**25  # entries of the largest matrix of block directions whose r
 
 @dataclass(frozen=True)
 class SectionFreedom:
-    """What is free in one section, by source, and of the layer that it leads to.
+    """Free directions of one section by source, and blocks of the layer that it leads to.
 
     Args:
         parameters: All of its weight and bias.
@@ -204,7 +204,7 @@ def _bases(network, found, at, threshold):
 
 
 def _costs(network, found, at, basis):
-    """What a unit step along each pair (direction of K, direction of G) costs."""
+    """Return the loss of a unit step along each pair (direction of K, direction of G)."""
     inner, outer = basis
     biased = network.sections[at].bias is not None
     g = found.augmented(at) if biased else found.activations[at]
@@ -293,7 +293,7 @@ def _beyond(network, x, bases, costs, blocks, scale):
 
 
 def _freed(rows, above, scale):
-    """How many eigenvalues of diag(costs) fall below the scale as these orthonormal directions are projected out.
+    """Count the eigenvalues of diag(costs) that fall below the scale as these orthonormal directions are projected out.
 
     With D the costs less the scale and Q the rows, those above it on the complement of Q are as many as D has, less the rows,
     and one more for each negative eigenvalue of Q D^-1 Q^T (inertia of a bordered matrix).
@@ -316,7 +316,7 @@ def _joined(rows, new):
 
 
 def _generators(network, blocks, at):
-    """What each A = e_i e_j^T within a block moves, e_i W_j in section `at` and -W_i e_j^T in the next, to be projected."""
+    """Return the moves of each A = e_i e_j^T within a block, e_i W_j in section `at` and -W_i e_j^T in the next."""
     weight, following = _weights(network, at), _weights(network, at + 1)
     many, moves = len(weight), []
 

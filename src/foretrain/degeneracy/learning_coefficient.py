@@ -304,7 +304,7 @@ def _extrapolated(excess: np.ndarray, beta: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _settled(excess: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Whether e/2 says the same as e, shape (setting,): within the standard error of the estimate, or by so little.
+    """True where e/2 and e give the same value, shape (setting,): within the standard error of the estimate, or a hundredth.
 
     An error that is large itself excuses no more than a tenth. Lost chains settle nothing.
     """

@@ -193,7 +193,7 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
 
 
 def is_perceptron(network: Network) -> bool:
-    """Whether each section is a linear map and then a named nonlinearity, all that needs no JAX."""
+    """True if each section is a linear map and then a named nonlinearity, which needs no JAX."""
     return all(one.weight and one.activation for one in network.sections)
 
 

@@ -1,4 +1,4 @@
-"""What is sampled: exp(-beta L(w) - gamma |w - w*|^2/2) around given parameters, for one or many beta.
+"""The density that is sampled: exp(-beta L(w) - gamma |w - w*|^2/2) around given parameters, for one or many beta.
 
 One object owns all that an estimate of a learning coefficient must not disagree about: data and their number n, the inverse
 temperatures beta (of the mean loss: what the literature writes n beta), the minibatch, and the loss at w*, taken on all data,

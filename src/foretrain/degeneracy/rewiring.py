@@ -1,4 +1,4 @@
-"""What modularity a graph would have by chance: the same edges, met by the same nodes, wired at random.
+"""Modularity of a graph by chance: the same edges, met by the same nodes, wired at random.
 
 Any graph has partitions that look modular, the more so the fewer edges it has. So what a partition reaches is held against
 what the same search reaches in graphs that are rewired: between each two neighbouring layers values change places within

@@ -264,7 +264,7 @@ def program(
 
 
 class _Density(NamedTuple):
-    """What a kernel needs of a lane: w*, and functions of u, or of the state of a kernel that is exact."""
+    """The density of one lane as kernels need it: w*, and functions of u, or of the state of an exact kernel."""
 
     centre: Any
     unravel: Callable[..., Any]

@@ -243,7 +243,7 @@ def _nothing(section, weight, bias):
 def outputs(
     sparse: Sparsified, network: Network, x: np.ndarray, old_gates: bool = True
 ) -> np.ndarray:
-    """What the sparsified network gives, (example, d_L).
+    """Return the outputs of the sparsified network, (example, d_L).
 
     Args:
         sparse: Of `network`.

@@ -158,7 +158,7 @@ def susceptibility(draws: Draws, weights: Any, observable: str, *, memory: float
 
 
 def influence(draws: Draws, examples: Any = None, *, memory: float = 2e9) -> Response:
-    """How the expected loss of every example responds to the weight of others in the mean loss: -(beta/n) Cov(l_i, l_j).
+    """Response of the expected loss of every example to the weight of others in the mean loss: -(beta/n) Cov(l_i, l_j).
 
     Args:
         draws: Of `draw`.

@@ -28,7 +28,7 @@ _THRESHOLDED = ("gelu", "gelu_tanh")
 
 
 def has_gates(section: Section) -> bool:
-    """Whether a section's neurons have gates: rectifiers, what is thresholded, and where a gate is given."""
+    """True if a section's neurons have gates: rectifiers, thresholded nonlinearities, or a gate of its own."""
     if section.weight is None:
         return False
     if section.gate is not None:
@@ -78,7 +78,7 @@ class Block:
 
 
 def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
-    """How far neurons are from synchronised: mean over data of ``(r_i - r_j)^2 p_i^2``, (i, j), not symmetric.
+    """Distance of neurons from being synchronised: mean over data of ``(r_i - r_j)^2 p_i^2``, (i, j), not symmetric.
 
     Args:
         network: Whose section `layer - 1` has gates.
@@ -149,7 +149,7 @@ def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
 
 
 def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple[float, float]:
-    """What the behavioural loss rises by as ``W -> (1 + A) W``, ``W_out -> W_out (1 + A)^{-1}``, and what gates account for.
+    """Rise of the behavioural loss as ``W -> (1 + A) W``, ``W_out -> W_out (1 + A)^{-1}``, and the rise predicted from gates.
 
     Args:
         network: Whose sections before and after `layer` are linear and named, with gates before it.

@@ -94,7 +94,7 @@ def _check_shapes(leaves):
 
 
 def is_transformer(network: Network) -> bool:
-    """Whether it was made here."""
+    """True if the network was made by `of_arrays`."""
     return network.sections[0].apply is _embedded
 
 

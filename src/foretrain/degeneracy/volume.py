@@ -1,4 +1,4 @@
-"""How the volume of low loss grows with its scale, lambda(eps) = d ln V / d ln eps, by counting random draws from a box.
+"""Growth of the volume of low loss with its scale, lambda(eps) = d ln V / d ln eps, by counting random draws from a box.
 
 Draws are unbiased, with an exact error, and blind below the scale that one draw in so many reaches: of use for a handful of
 parameters. What samplers at an inverse temperature give is another quantity (see `foretrain.theory.landscapes`).

@@ -1,4 +1,4 @@
-"""What is trained and measured; this file holds the linear networks."""
+"""Networks that are trained and measured; this file holds the linear ones."""
 
 import numpy as np
 

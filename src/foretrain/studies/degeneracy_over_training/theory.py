@@ -1,4 +1,4 @@
-"""What is exact: the curvatures of a gated linear network along its reduction, and how many of them are not zero."""
+"""The curvatures of a gated linear network along its reduction, exactly, and the number of those that are not zero."""
 
 import numpy as np
 

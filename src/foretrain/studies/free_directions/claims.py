@@ -53,7 +53,7 @@ def within(values, exact):
 
 
 def ratio(values, exact):
-    """What is kept over N_eff, both summed over networks, at every scale."""
+    """Number that is kept over N_eff, both summed over networks, at every scale."""
     return values.sum("network") / exact.sum("network")
 
 

@@ -1,4 +1,4 @@
-"""What a network is worth at noise scale eps: by its Jacobian, by counting, by what is left of it, and by sampling."""
+"""Parameters that a network needs at noise scale eps: by its Jacobian, by counting, by cutting, and by sampling."""
 
 import numpy as np
 

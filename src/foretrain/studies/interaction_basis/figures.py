@@ -83,7 +83,7 @@ def _graph(data, words):
 
 
 def _directions(modules, strength, at):
-    """How many directions a layer has of those stored: up to the last that has an edge."""
+    """Number of stored directions of a layer that are drawn: up to the last that has an edge."""
     met = modules[at] >= 0
     if at > 0:
         met = met | (strength[at - 1] > 0).any(1)

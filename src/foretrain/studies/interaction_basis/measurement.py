@@ -145,7 +145,7 @@ def right(network, x, targets):
 
 
 def cut(network, x, targets, p):
-    """What is left of a network when it is cut, in every basis."""
+    """Cut a network in every basis: losses, and the directions and edges that are needed."""
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
     found: dict[str, Any] = {name: [] for name in _CURVES[:4]}

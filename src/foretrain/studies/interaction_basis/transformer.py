@@ -88,7 +88,7 @@ def powers(values):
 
 
 def frequencies(network, x, bases, random):
-    """How far the directions of every layer have one frequency each, in each of the bases.
+    """Measure how far the directions of every layer have one frequency each, in each of the bases.
 
     Args:
         network: A transformer.

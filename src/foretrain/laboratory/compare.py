@@ -12,11 +12,13 @@ from foretrain.errors import path_argument
 from foretrain.figures.live import live
 from foretrain.laboratory.opened import opened
 from foretrain.provenance.seal import judge_of
-from foretrain.report.comparison import ComparedClaim, write
+from foretrain.report.document import document, write_document
 from foretrain.report.forest import forest
+from foretrain.report.sections import curves, verdicts
 from foretrain.results.summary import Summary, read_summary
 from foretrain.words import count, fold, laid, number
 
+FILE_NAME = "comparison.html"
 _ABSENT = "-"
 
 
@@ -119,13 +121,13 @@ def _verdict(row: Row | None) -> str:
 
 
 def told(found: Comparison, width: int = 120) -> str:
-    """A comparison in words, in so many columns: tables, or where they are too wide a few lines per row.
+    """A comparison in words, in so many columns: tables, or where they are too wide a folded line per row.
 
     Of the claims those are listed whose verdicts differ, and the headlines of either result.
     """
     lines = [f"first   {found.folders[0]}", f"second  {found.folders[1]}", ""]
     if found.differences:
-        lines += _fitting([("differs", "first", "second"), *found.differences], width)
+        lines += _table([("differs", "first", "second"), *found.differences], width)
     else:
         lines.append("Nothing was asked differently.")
     headlines = {
@@ -143,9 +145,8 @@ def told(found: Comparison, width: int = 120) -> str:
         if name in found.changed or name in headlines
     ]
     if shown:
-        heads = ("  claim", "first", "second", "measured first", "second")
-        pairs = [(line[0], "  ".join(line[1::2]), "  ".join(line[2::2])) for line in shown]
-        lines += ["", *_fitting([heads, *shown], width, [heads[:3], *pairs])]
+        heads = ("  claim", "first", "second", "value first", "value second")
+        lines += ["", *_table([heads, *shown], width)]
     changed, left = len(found.changed), len(found.claims) - len(shown)
     differ = f"{count(changed, 'verdict')} of {len(found.claims)} {'differs' if changed == 1 else 'differ'}"
     lines += [
@@ -158,55 +159,50 @@ def told(found: Comparison, width: int = 120) -> str:
     return "\n".join(lines)
 
 
-def _fitting(table, width: int, narrow=None) -> list[str]:
-    """A table with its heads; where it is too wide the rows of `narrow`, by default its own, stacked."""
-    lines = laid(table, range(len(table[0])))
-    return lines if max(map(len, lines)) <= width else _stacked(narrow or table, width)
-
-
-def _stacked(table, width: int) -> list[str]:
-    """Rows of a table, each value in a line of its own behind its head."""
-    size = max(map(len, table[0][1:]))
-    heads = [f"    {head:<{size}}  " for head in table[0][1:]]
-    lines = []
-    for name, *values in table[1:]:
-        lines.append(name)
-        for head, value in zip(heads, values, strict=True):
-            lines.append(fold(value, width, head, " " * len(head)))
-    return lines
+def _table(rows, width: int) -> list[str]:
+    """The lines of a table; where it is too wide a line per row, folded."""
+    lines = laid(rows, range(len(rows[0])), width)
+    return [line if len(line) <= width else fold(line, width, rest="    ") for line in lines]
 
 
 def write_comparison(found: Comparison, out: str | Path) -> Path:
     """Write ``comparison.html`` into a folder: what differs, verdicts side by side, curves over each other.
 
     Raises:
-        FolderError: the folder cannot be written.
+        FolderError: the folder cannot be made or written.
     """
     groups = [{group.id: group.claims for group in gather(one.claims)} for one in found.summaries]
-    entries = [
-        ComparedClaim(
-            name,
-            next(row.statement for row in pair if row is not None),
-            tuple(
+    claims = [
+        {
+            "id": name,
+            "statement": next(row.statement for row in pair if row is not None),
+            "pair": [
                 None if row is None else (row, forest(group[name]))
                 for row, group in zip(pair, groups, strict=True)
-            ),
-            name in found.changed,
-        )
+            ],
+            "changed": name in found.changed,
+        }
         for name, pair in found.claims.items()
     ]
-    entries.sort(key=lambda entry: not entry.changed)
     names = [folder.resolve().name for folder in found.folders]
     names = names if names[0] != names[1] else [str(folder) for folder in found.folders]
-    curves = [live(opened(folder).grid) for folder in found.folders]
-    return write(
-        Path(out),
-        names=(names[0], names[1]),
-        summaries=found.summaries,
+    curved = [live(opened(folder).grid) for folder in found.folders]
+    both = overlaid(curved[0], curved[1], names) if curved[0] and curved[1] else None
+    strips = [verdicts({"claims": summary.claims}) for summary in found.summaries]
+    text = document(
+        "report/comparison.html",
+        scripts=("fold.js",),
+        live=bool(both),
+        title=f"{names[0]} and {names[1]}",
+        names=names,
+        questions=list(dict.fromkeys(summary.summary for summary in found.summaries)),
+        tallies=[strip.tally if strip else "No claims." for strip in strips],
+        strips=strips,
         differences=found.differences,
-        claims=entries,
-        live=overlaid(curves[0], curves[1], names) if curves[0] and curves[1] else None,
+        claims=claims,
+        curves=curves(both) if both else None,
     )
+    return write_document(Path(out) / FILE_NAME, text)
 
 
 def overlaid(first: dict, second: dict, names) -> dict | None:

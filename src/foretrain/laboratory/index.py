@@ -3,10 +3,11 @@
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from foretrain.errors import FolderError, ForetrainError, path_argument
 from foretrain.plans.catalogue import load
-from foretrain.report import index
+from foretrain.report.document import document, write_document
 from foretrain.report.page import FILE_NAME
 from foretrain.report.sections import verdicts
 from foretrain.results.summary import FILE, Summary, read_summary
@@ -51,22 +52,30 @@ def write_index(folder: str | Path) -> Path:
             shown.append(_shown(folder, place, read_summary(place)))
         except ForetrainError as error:
             unread.append(f"{place}: {error}")
-    return index.write(folder, f"Results in {folder.resolve().name}", shown, unread)
+    text = document(
+        "report/index.html",
+        images="'self' file: data:",  # pictures stay in the folders of the results
+        title=f"Results in {folder.resolve().name}",
+        results=shown,
+        unread=unread,
+    )
+    return write_document(folder / "index.html", text)
 
 
-def _shown(folder: Path, place: Path, summary: Summary) -> index.Shown:
+def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
+    """What the page says of one result; paths are as seen from the page, "" where there is none."""
     relative = place.relative_to(folder).as_posix()
     picture = _first_figure(place)
-    return index.Shown(
-        name=relative,
-        study=summary.study,
-        question=summary.summary,
-        own=", ".join(_own(summary)),
-        made=f"{summary.created_at[:16].replace('T', ' ')}, trained in {duration(summary.wall_time_s)}",
-        verdicts=verdicts({"claims": summary.claims}),
-        page=f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
-        picture=f"{relative}/figures/{picture}.png" if picture else "",
-    )
+    return {
+        "name": relative,
+        "study": summary.study,
+        "question": summary.summary,
+        "own": ", ".join(_own(summary)),
+        "made": f"{summary.created_at[:16].replace('T', ' ')}, trained in {duration(summary.wall_time_s)}",
+        "verdicts": verdicts({"claims": summary.claims}),
+        "page": f"{relative}/{FILE_NAME}" if (place / FILE_NAME).exists() else "",
+        "picture": f"{relative}/figures/{picture}.png" if picture else "",
+    }
 
 
 def _first_figure(place: Path) -> str:

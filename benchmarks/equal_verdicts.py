@@ -43,6 +43,8 @@ COMPARED = (
 RENAMED: dict[str, str] = {
     "free-directions/accounted-deep": "free-directions/accounted",
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
+    "routing/half-times-whitened": "routing/half-times-digits",
+    "routing/half-times-raw": "routing/half-times-digits",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
@@ -104,6 +106,10 @@ DROPPED: dict[str, str] = {
     "free-directions/more-than-scales": "speaks of how networks are drawn; no theory could make it fail",
     "free-directions/better-than-share": "tests a sign",
     "free-directions/rise-size": "transfer-size says it without the cross terms, within 5% in place of a factor of 2",
+    "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
+    "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
+    "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",
+    "routing/split-alike": "the end of the curve whose height and clock `split-first` and `split-time` judge",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

@@ -276,10 +276,14 @@ def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:
 
 
 def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
-    if panel.theory is False:
+    chosen = panel.theory
+    if isinstance(chosen, Mapping):
+        label = next(one for one, drawn in panel.quantities.items() if drawn is quantity)
+        chosen = chosen.get(label, False)
+    if chosen is False:
         return None
-    if callable(panel.theory):
-        return _evaluated(panel.theory, cell)
+    if callable(chosen):
+        return _evaluated(chosen, cell)
     return _evaluated(quantity, cell.of(THEORY))
 
 

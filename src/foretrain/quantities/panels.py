@@ -40,7 +40,8 @@ class Panel:
         by: Axis of the grid or dim of the quantity that gives the colours; None for one colour.
         across: Axis of the grid or dim of the quantity that gives a panel of its own for each value; None for one panel.
         of: Label to network, "" being the study's own; each is drawn.
-        theory: Draw the same quantity of the theory (True), nothing (False), or another quantity of the cell.
+        theory: Draw the same quantity of the theory (True), nothing (False), another quantity of the cell, or label to one of
+            these for each of `quantities`.
         theory_label: Label of the dashed lines in the legend.
         statistic: "mean" or "median" over seeds, in a band of its 95% interval, or "runs" for every run as a thin line.
         scale: One of `SCALES`.
@@ -57,7 +58,7 @@ class Panel:
     by: str | None = None
     across: str | None = None
     of: Mapping[str, str] | None = None
-    theory: bool | Callable[[Any], Any] = True
+    theory: bool | Callable[[Any], Any] | Mapping[str, Any] = True
     theory_label: str = "theory"
     statistic: str = "mean"
     scale: str = "linear"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foretrain.quantities import learning_time
 from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.measured import NotApplicable
 from foretrain.quantities.power_law import power
@@ -68,3 +69,32 @@ def half_time(values: xr.DataArray, final: xr.DataArray | float) -> xr.DataArray
 def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
     """Return the deviation from what is expected, over the largest size of that."""
     return (values - expected) / np.abs(expected).max()
+
+
+def half_times(strength: xr.DataArray, final: xr.DataArray) -> xr.DataArray:
+    """Return when each mode first reaches half of its final strength, in the unit of ``time``; nan where it never does.
+
+    Args:
+        strength: With dims ``step`` and ``mode``.
+        final: With the dim ``mode``.
+    """
+    return crossing(strength, final / 2)
+
+
+def larger_first(times: xr.DataArray, sizes: xr.DataArray, apart: float = 1.1) -> xr.DataArray:
+    """Return the fraction of pairs of modes of which the larger one is learned first, see `learning_time.larger_first`.
+
+    Args:
+        times: When each mode is learned, with the dim ``mode``; nan for never.
+        sizes: With the dim ``mode``.
+        apart: Smallest ratio of the sizes of a pair.
+    """
+    import xarray as xr
+
+    return xr.apply_ufunc(
+        learning_time.larger_first,
+        times,
+        sizes,
+        input_core_dims=[["mode"], ["mode"]],
+        kwargs={"apart": apart},
+    )

@@ -1,5 +1,7 @@
 """How alike a network represents the same and different items across domains."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -19,24 +21,32 @@ def domain_cosine(similarity, items: int) -> np.ndarray:
     return np.einsum("...aibi->...ab", blocks) / items
 
 
-def cross_domain_similarity(similarity, items: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean cosine similarity of representations across domains, of the same item and of different items.
+def cross_domain_similarity(similarity, items: int) -> tuple[Any, Any]:
+    """Return the mean cosine of representations across domains, of the same item and of different items.
 
     Args:
-        similarity: Dot products of representations, shape (..., sample, sample), samples ordered by domain, then item.
+        similarity: Dot products of representations, with dims ``sample`` and ``sample_other``, or an array of shape
+            (..., sample, sample); samples ordered by domain, then item.
         items: Number of items per domain.
 
     Returns:
-        (within, between), shape (...) each: the mean over pairs of different domains of the cosine between
-        representations of the same item, and of different items. Equal representations in all domains give within = 1.
+        (same, different), without the two dims: means over pairs of different domains. Equal representations in all domains
+        give same = 1.
     """
-    cosine = _cosine(similarity)
-    samples = cosine.shape[-1]
-    domain, item = np.divmod(np.arange(samples), items)
-    across = domain[:, None] != domain[None]
-    same = item[:, None] == item[None]
-    mean = lambda mask: np.asarray(cosine[..., mask].mean(-1))  # noqa: E731
-    return mean(across & same), mean(across & ~same)
+    import xarray as xr
+
+    return xr.apply_ufunc(
+        lambda values: _across_domains(_cosine(values), items),
+        similarity,
+        input_core_dims=[["sample", "sample_other"]],
+        output_core_dims=[[], []],
+    )
+
+
+def _across_domains(cosine, items: int):
+    domain, item = np.divmod(np.arange(cosine.shape[-1]), items)
+    across, same = domain[:, None] != domain[None], item[:, None] == item[None]
+    return tuple(np.asarray(cosine[..., mask].mean(-1)) for mask in (across & same, across & ~same))
 
 
 def _cosine(similarity):

@@ -104,6 +104,7 @@ def _declared(row: FigureRow, grid: Grid) -> Drawing | None:
         ax.set_visible(False)
     for place, (ax, board) in enumerate(zip(axes.ravel(), boards, strict=False)):
         _draw_board(ax, board, label=not row.sharey or place % columns == 0)
+    _label_abscissas(axes, boards)
     cell = Cell(next(grid.cells()))
     title, caption = (
         words(cell) if callable(words) else words for words in (row.title, row.caption)
@@ -354,13 +355,26 @@ def _draw_board(ax, board: _Board, label: bool) -> None:
 def _frame(ax) -> None:
     """Set an ordinate that holds every line: a band over two or three seeds may be far wider, and would flatten all else."""
     log = ax.get_yscale() == "log"
-    values = [np.asarray(line.get_ydata(), float).ravel() for line in ax.get_lines()]
+    together = ax.get_shared_y_axes().get_siblings(ax)
+    lines = [line for other in together for line in other.get_lines()]
+    values = [np.asarray(line.get_ydata(), float).ravel() for line in lines]
     known = np.concatenate([one[np.isfinite(one) & ((one > 0) | (not log))] for one in values])
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
         margin = 0.06 * np.ptp(ends)
         low, high = ends.min() - margin, ends.max() + margin
         ax.set_ylim(*(np.exp((low, high)) if log else (low, high)))
+
+
+def _label_abscissas(axes: np.ndarray, boards: list[_Board]) -> None:
+    """Label the abscissa once where all panels have the same, lest labels of narrow panels run into each other."""
+    shown = axes.ravel()[: len(boards)]
+    columns = axes.shape[1]
+    if len({board.xlabel for board in boards}) > 1 or columns < 3:
+        return
+    for place, ax in enumerate(shown):
+        if place % columns != 1 or place + columns < len(shown):
+            ax.set_xlabel("")
 
 
 def _reach(lines: list[_Line]) -> list[float]:

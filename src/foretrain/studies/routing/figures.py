@@ -33,11 +33,10 @@ def _while_learning(c):
     ) or last
 
 
-def _of_run(number, c, name="singular_values"):
+def _of_run(number, runs, c):
     """Return how far the layers of one run, or of the race from its start, are from those of wide random weights."""
-    one = slice(number, number + 1)
-    values = (c if name == "singular_values" else c.theory)[name].isel(seed=one)
-    return values - c.theory.singular_values.isel(seed=one)
+    run = slice(number, number + 1)
+    return runs(c).isel(seed=run) - c.theory.singular_values.isel(seed=run)
 
 
 def _split_theory(name, c):
@@ -162,15 +161,15 @@ FIGURES = {
     ),
     "own-start": figure(
         "Layers of single runs, each from its own start",
-        f"Largest singular values of each layer of the first {_RUNS} runs (rows) less those of the race from wide random weights, "
-        "which is the same for all runs; encoders and decoders: mean over domains. Dashed: the race from the run's own initial "
-        "weights, nothing fitted.",
+        f"Largest singular values of each layer of the first {_RUNS} runs (rows), less those of the race from wide random "
+        "weights, which are the same for all runs; encoders and decoders: mean over domains. Dashed: the race from the run's "
+        "own initial weights, nothing fitted.",
         *(
             panel(
-                partial(_of_run, number),
+                partial(_of_run, number, lambda c: c.singular_values),
                 across="layer",
                 by="mode",
-                theory=partial(_of_run, number, name="start_singular_values"),
+                theory=partial(_of_run, number, lambda c: c.theory.start_singular_values),
                 theory_label="race from the run's own start",
                 label="Deviation",
             )
@@ -197,7 +196,10 @@ FIGURES = {
         "of different halves. Left: all routes ask for the same. Right: routes between the halves ask for half of the map, "
         "routes within for one and a half times, all routes trained. Dashed: closed form, nothing fitted.",
         panel(
-            {words: lambda c, name=name: c[f"alike_{name}"] for name, words in _HALVES.items()},
+            {
+                words: lambda c, name=name: c.simulation[f"alike_{name}"]
+                for name, words in _HALVES.items()
+            },
             title="Routes that agree",
             theory_label="closed form, wide random weights",
             label="Cosine across domains",

@@ -75,7 +75,7 @@ declare(
     "step",
     heldout_error="Mean over trained routes and held-out samples of 1/2 |error|^2.",
     heldout_untrained_error="Mean over untrained routes and held-out samples of 1/2 |error|^2.",
-    off_diagonal_mass="Share of the whole map's squared norm that lies off the diagonal in the modes of the data, "
+    off_diagonal_mass="Fraction of the whole map's squared norm that lies off the diagonal in the modes of the data, "
     "trained routes; modes of equal singular value count as one block.",
     conserved_drift="Change of Q at both hidden layers since the start, over the squared norm of the hidden matrix.",
     reduction_loss="Training loss of the reduction from decoupled weights of the same scale.",
@@ -134,22 +134,28 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """What is trained beside the network, of the same seeds.
+    """Return the eight networks trained beside the one asked for (four for digits), with the parameters that differ from its.
 
-    The decoupled start and the flow, in float64; networks that cannot share, with one output per input or in two islands;
-    a smaller start, to see where limits tend; the start that the paper's text names, at both scales; and routes that
-    disagree, where sharing has to split.
+    ``decoupled``: `init_law` decoupled, float64, 1 seed: the network that is the reduction.
+    ``flow``: `dynamics` flow, float64, half of the steps, 2 seeds: conservation laws.
+    ``one-output``: one trained output per input, circulant mask, 5 seeds: no chains of routes.
+    ``islands``: mask in two islands, at most M/2 trained outputs, 5 seeds: chains end at islands.
+    ``small-init``: a quarter of `init_scale`, four times the steps, 3 seeds: limits of small weights.
+    ``xavier``: `init_law` xavier, 5 seeds: the start that the paper's text names.
+    ``xavier-small``: both of these, 3 seeds.
+    ``disagreeing``: `disagreement` 0.5, every route trained, twice the steps, orthogonal start, 5 seeds: sharing splits.
+
+    Seeds have the same numbers everywhere. For digits there are the first four.
     """
-    # A flow's step costs seven gradients; most modes are learned by half of them.
-    half, longer = max(1, p.steps // 2), SMALLER * p.steps
+    half, longer = max(1, p.steps // 2), SMALLER * p.steps  # a flow's step costs seven gradients
     apart = max(1, min(p.trained_outputs, p.domains // 2))
 
     def trained(outputs):
-        """So many trained outputs, at the same step in the paper's time."""
+        """Return parameters of networks with so many trained outputs, at the same step in the paper's time."""
         pace = p.trained_outputs / outputs if p.loss_function == "authors" else 1.0
         return {"trained_outputs": outputs, "learning_rate": p.learning_rate * pace, "seeds": 5}
 
-    found: dict[str, dict] = {
+    networks: dict[str, dict] = {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
         "one-output": {**trained(1), "mask": "circulant"},
@@ -158,8 +164,8 @@ def variants(p: Parameters) -> dict[str, dict]:
     if p.data == "hierarchy":
         smaller = {"init_scale": p.init_scale / SMALLER, "steps": longer, "seeds": 3}
         split = {**trained(p.domains), "init_law": "orthogonal", "steps": 2 * p.steps}
-        found["small-init"] = smaller
-        found["xavier"] = {"init_law": "xavier", "seeds": 5}
-        found["xavier-small"] = {"init_law": "xavier", **smaller}
-        found["disagreeing"] = {"disagreement": 0.5, "mask": "circulant", **split}
-    return found
+        networks["small-init"] = smaller
+        networks["xavier"] = {"init_law": "xavier", "seeds": 5}
+        networks["xavier-small"] = {"init_law": "xavier", **smaller}
+        networks["disagreeing"] = {"disagreement": 0.5, "mask": "circulant", **split}
+    return networks

@@ -1,4 +1,4 @@
-"""Every sentence of the routing study holds on networks that do what theory says, and fails where it should."""
+"""Every claim of the routing study holds on networks that do what theory predicts, and fails where it should."""
 
 import dataclasses
 from functools import cache
@@ -9,6 +9,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -16,20 +17,13 @@ from foretrain.studies.routing import study, theory, training
 from foretrain.studies.routing.study import Parameters
 from foretrain.tasks.masks import circulant, components, islands
 from foretrain.training import routing
-from foretrain.vocabulary import (
-    CONVERGED,
-    DIVERGED,
-    FAILED,
-    MISSING,
-    OUT_OF_STEPS,
-    RUNNING,
-    STALLED,
-)
+from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, OUT_OF_STEPS, STALLED
 
 P = Parameters(learning_rate=0.2, steps=500, observe_every=5)
-STEP = np.arange(0, 501, 5)
+ALL_TRAINED = dataclasses.replace(P, trained_outputs=P.domains)
 RAW = dataclasses.replace(P, data="digits", domains=2, trained_outputs=1, scaling="raw", steps=1500)
 SEEDS = 5
+LONGER = {"small-init": study.SMALLER, "xavier-small": study.SMALLER, "disagreeing": 2}
 
 
 @cache
@@ -43,82 +37,71 @@ def made(p=P, seeds=SEEDS, theirs=None, predicted=None, outcome=OUT_OF_STEPS, **
     `changes` are functions of an array, by name of a variable, or of network and variable as in ``flow_conserved_drift``;
     `theirs` are the parameters by which the networks were made, where others than `p`; `predicted` changes the theory.
     """
-    step = np.arange(0, p.steps + 1, p.observe_every)
     hair = 1 + 1e-7 * np.arange(seeds)
-    arrays = [_predicted(p, seed) for seed in range(seeds)]
-    own = [_predicted(theirs or p, seed) for seed in range(seeds)]
-    foretold = {name: np.stack([one[name] for one in arrays]) for name in arrays[0]}
-    seen = {name: np.stack([one[name] for one in own]) for name in own[0]}
+    expected, seen = (
+        {
+            name: np.stack([_predicted(q, seed)[name] for seed in range(seeds)])
+            for name in _predicted(q, 0)
+        }
+        for q in (p, theirs or p)
+    )
     stack = lambda name: seen[name] * hair.reshape(-1, *[1] * (seen[name].ndim - 1))  # noqa: E731
     tasks = [study.task(p, Seed(0, seed)) for seed in range(seeds)]
     pairs = np.stack([routing.mask(theirs or p, Seed(0, seed)) for seed in range(seeds)])
-    loss = stack("loss")
-    last = loss[:, -1, None, None]
-    simulation = {
-        "loss": loss,
-        "untrained_error": loss + 1e-6 * loss[:, :1],
-        "singular_values": seen["singular_values"],
-        "mode_strength": stack("mode_strength"),
-        "mode_optimum": np.stack([t.singular_values / t.variances for t in tasks]),
-        "mode_singular_value": np.stack([t.singular_values for t in tasks]),
-        "off_diagonal_mass": np.where(loss > 0.99 * loss[:, :1], 0.8, 0.01),
-        "trained_pairs": pairs,
-        "pair_error": np.where(pairs == 1, last, last + 1e-6 * loss[:, :1, None]),
-        "gradient_gap": 1e-6 * hair,
+    loss, zero = stack("loss"), tasks[0].output_power / 2
+    excess = 1e-6 * loss[:, :1]
+    networks = {
+        "": {
+            "loss": loss,
+            "untrained_error": loss + excess,
+            "singular_values": seen["singular_values"],
+            "mode_strength": stack("mode_strength"),
+            "mode_optimum": np.stack([t.singular_values / t.variances for t in tasks]),
+            "mode_singular_value": np.stack([t.singular_values for t in tasks]),
+            "off_diagonal_mass": np.where(loss > 0.99 * loss[:, :1], 0.8, 0.01),
+            "trained_pairs": pairs,
+            "pair_error": loss[:, -1, None, None] + np.where(pairs == 1, 0, excess[..., None]),
+            "gradient_gap": 1e-6 * hair,
+        },
+        "decoupled": {name: seen[f"reduction_{name}"][:1] for name in ("loss", "singular_values")},
+        "flow": {"loss": loss[:2], "conserved_drift": 1e-9 + 0 * loss[:2]},
+        "one-output": {"loss": 1e-6 * loss, "untrained_error": 2 * zero * hair[:, None] + 0 * loss},
     }
-    if "similarity" in seen:
-        simulation["similarity"] = stack("similarity")
-        simulation |= {name: stack(name) for name in ("alike_within", "alike_between")}
-        shape = (p.domains, p.domains, 7, 4)
-        simulation["outputs"] = np.ones((seeds, *shape))
-    else:
-        simulation["heldout_accuracy"] = np.ones((seeds, p.domains, p.domains))
-    zero = tasks[0].output_power / 2
-    decoupled = {name: seen[f"reduction_{name}"][:1] for name in ("loss", "singular_values")}
-    one_output = {"loss": 1e-6 * loss, "untrained_error": 2 * zero * hair[:, None] + 0 * loss}
-    flow = {"loss": loss[:2], "conserved_drift": 1e-9 + 0 * loss[:2]}
     island = islands(p.domains, max(1, min(p.trained_outputs, p.domains // 2)))
     apart = ~np.equal.outer(*components(island))
-    on_islands = {
+    networks["islands"] = {
         "loss": loss,
         "trained_pairs": np.repeat(island[None], seeds, 0),
         "pair_error": (1e-4 + zero * apart) * (1 + hair[:, None, None]),
     }
-    networks = {
-        "": simulation,
-        "decoupled": decoupled,
-        "flow": flow,
-        "one-output": one_output,
-        "islands": on_islands,
-    }
     if "similarity" in seen:
+        networks[""] |= {
+            name: stack(name) for name in ("similarity", "alike_within", "alike_between")
+        }
+        networks[""]["outputs"] = np.ones((seeds, p.domains, p.domains, 7, 4))
         networks |= _with_limits(theirs or p, hair)
+    else:
+        networks[""]["heldout_accuracy"] = np.ones((seeds, p.domains, p.domains))
     for name, change in changes.items():
-        network = next(
-            (n for n in networks if n and name.startswith(n.replace("-", "_") + "_")), ""
-        )
+        starts = (n for n in networks if n and name.startswith(n.replace("-", "_") + "_"))
+        network = next(starts, "")
         variable = name.removeprefix(network.replace("-", "_")).lstrip("_")
         networks[network][variable] = change(networks[network][variable])
     for name, change in (predicted or {}).items():
-        foretold[name] = change(foretold[name])
-    data = {}
-    for name, arrays in networks.items():
-        step = np.arange(0, LONGER.get(name, 1) * p.steps + 1, p.observe_every)
-        data[name] = runs(
-            {},
-            len(arrays["loss"]),
-            arrays,
-            step=step,
-            outcome=outcome,
-            labels=_labels(p, step, arrays),
-        )
-    step = np.arange(0, p.steps + 1, p.observe_every)
-    names = _labels(p, step, foretold)
-    beside = runs({}, seeds, foretold, step=step, outcome=None, labels=names)
-    return Grid(p, {}, seeds, 0, data.pop(""), data, beside)
+        expected[name] = change(expected[name])
+    data = {
+        name: _laid(p, len(arrays["loss"]), arrays, outcome, name)
+        for name, arrays in networks.items()
+    }
+    return Grid(p, {}, seeds, 0, data.pop(""), data, _laid(p, seeds, expected, None))
 
 
-LONGER = {"small-init": study.SMALLER, "xavier-small": study.SMALLER, "disagreeing": 2}
+def _laid(p, seeds, arrays, outcome, network=""):
+    step = np.arange(0, LONGER.get(network, 1) * p.steps + 1, p.observe_every)
+    labels = {"time": ("step", step * p.learning_rate)}
+    if "singular_values" in arrays:
+        labels["layer"] = ("layer", list(routing.LAYERS))
+    return runs({}, seeds, arrays, step=step, outcome=outcome, labels=labels)
 
 
 def _with_limits(p, hair):
@@ -140,11 +123,6 @@ def _with_limits(p, hair):
         for variable, values in arrays.items():
             arrays[variable] = np.multiply.outer(hair, values)
     return found
-
-
-def _labels(p, step, arrays):
-    layer = {"layer": ("layer", list(routing.LAYERS))} if "singular_values" in arrays else {}
-    return {"time": ("step", step * p.learning_rate), **layer}
 
 
 def times(factor):
@@ -182,27 +160,18 @@ def from_own_starts(wide, share=0.9):
     return wide + share * (own - wide)
 
 
-def start_spread(values):
-    values = values.copy()
-    values[:, 0] *= 1 + 0.5 * np.linspace(-1, 1, values.shape[-1])
-    return values
-
-
 SPOILT = {
     "same-mask": lambda: made(trained_pairs=lambda pairs: np.roll(pairs, 2, 1)),
     "trained-routes-alone": lambda: made(gradient_gap=add(0.03)),
     "decoupled": lambda: made(decoupled_loss=times(1 + 1e-6)),
     "conserved": lambda: made(flow_conserved_drift=add(1e-2)),
-    "orthogonal-start": lambda: made(singular_values=start_spread),
     "random-start": lambda: made(
         outcome=CONVERGED, loss=lambda v: v[:, :1] * np.linspace(1, 0, v.shape[1])
     ),
     "half-times": lambda: made(mode_strength=slower),
     "own-start": lambda: made(singular_values=lambda v: from_own_starts(v, 0.4)),
-    "half-times-whitened": lambda: made(WHITE, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
-    "half-times-raw": lambda: made(RAW, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
+    "half-times-digits": lambda: made(RAW, 3, mode_strength=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]),
     "larger-first": lambda: made(mode_strength=lambda v: v[..., ::-1], mode_optimum=lambda v: v[..., ::-1]),
-    "more-paths-faster": lambda: made(singular_values=layer("encoders", 4.0)),
     "zero-shot": lambda: made(untrained_error=add(3.0)),
     "zero-shot-needs-chains": lambda: made(one_output_untrained_error=times(0.0)),
     "ratio": lambda: made(singular_values=layer("hidden", 1.2)),
@@ -218,20 +187,16 @@ SPOILT = {
     "split-time": lambda: made(
         disagreeing_alike_between=lambda v: np.repeat(v, 2, 1)[:, : v.shape[1]]
     ),
-    "split-alike": lambda: made(disagreeing_alike_between=add(0.2)),
     "zero-shot-stops-at-islands": lambda: made(islands_pair_error=times(0.0)),
     "end-point": lambda: made(singular_values=layer("hidden", 1.01)),
     "shared": lambda: made(similarity=lambda v: v + 2 * np.eye(v.shape[-1])),
     "shared.corrected": lambda: made(theirs=ALL_TRAINED),
-    "shared-structure": lambda: made(similarity=add(0.5)),
     "submanifold": lambda: made(off_diagonal_mass=add(0.2)),
 }  # fmt: skip
-WHITE = dataclasses.replace(RAW, scaling="whitened")
-ALL_TRAINED = dataclasses.replace(P, trained_outputs=P.domains)
 
 
 def test_every_sentence_can_hold_and_fail():
-    good = {"half-times-raw": lambda: made(RAW, 3), "half-times-whitened": lambda: made(WHITE, 3)}
+    good = {"half-times-digits": lambda: made(RAW, 3)}
     good["own-start"] = lambda: made(singular_values=from_own_starts)
     check("routing", {id: good.get(id, made) for id in SPOILT}, SPOILT)
 
@@ -300,36 +265,20 @@ def test_no_sentence_about_the_end_holds_after_a_few_steps():
     short = dataclasses.replace(P, steps=20)
     found = verdicts("routing", made(short))
     for said in catalogue.load("routing").sentences:
-        if said.at_end and said.of == ("",) and said.id in found:
+        if said.at_end and found.get(said.id) and not said.id.startswith("shared-xavier"):
             assert found[said.id][0].verdict == INCONCLUSIVE, said.id
-
-
-def test_equal_seeds_carry_no_verdict():
-    found = verdicts("routing", made(loss=lambda loss: np.repeat(loss[:1], SEEDS, 0)))
-    for id in ("zero-shot", "half-times", "ratio.corrected", "shared"):
-        assert found[id][0].verdict == INCONCLUSIVE, id
 
 
 @pytest.mark.parametrize("law", ["xavier", "gaussian", "decoupled"])
 def test_other_starts_are_not_judged_by_the_theory_of_orthogonal_ones(law):
-    p = dataclasses.replace(P, init_law=law)
-    found = verdicts("routing", made(p, theirs=P))
-    assert "half-times" not in found
-    assert ("orthogonal-start" in found) == (law == "decoupled")
+    assert "half-times" not in verdicts(
+        "routing", made(dataclasses.replace(P, init_law=law), theirs=P)
+    )
 
 
-ENDS = [
-    (RUNNING, 1),
-    (CONVERGED, 30),
-    (STALLED, 30),
-    (OUT_OF_STEPS, 1),
-    (DIVERGED, 2),
-    (FAILED, 0),
-    (MISSING, 0),
-]
-
-
-@pytest.mark.parametrize(("code", "kept"), ENDS)
+@pytest.mark.parametrize(
+    ("code", "kept"), [(CONVERGED, 30), (STALLED, 30), (DIVERGED, 2), (MISSING, 0)]
+)
 def test_nothing_raises_where_runs_end_early(code, kept):
     def end(values):
         values = np.array(values, float)
@@ -339,23 +288,12 @@ def test_nothing_raises_where_runs_end_early(code, kept):
     gone = lambda values: values * (np.nan if kept < 3 else 1.0)  # noqa: E731
     curves = ("loss", "untrained_error", "singular_values", "mode_strength", "off_diagonal_mass")
     finals = ("trained_pairs", "pair_error", "gradient_gap", "similarity", "outputs")
-    changes = {name: end for name in curves} | {name: gone for name in finals}
-    grid = made(outcome=code, **changes)
+    grid = made(outcome=code, **dict.fromkeys(curves, end), **dict.fromkeys(finals, gone))
     found = verdicts("routing", grid)
-    if code in (DIVERGED, FAILED, MISSING):
-        assert HOLDS not in {
-            found[id][0].verdict for id in found if id not in ("decoupled", "conserved")
-        }
-    if code in (STALLED, MISSING):
-        catalogue.load("routing").draw(grid)
-
-
-def test_a_lost_run_takes_the_verdict_away():
-    outcome = np.array([DIVERGED, *[OUT_OF_STEPS] * (SEEDS - 1)])
-    grid = made()
-    grid.simulation["outcome"].values[:] = outcome
-    grid.simulation["loss"].values[0, 9:] = np.nan
-    assert verdicts("routing", grid, "zero-shot")["zero-shot"][0].verdict == INCONCLUSIVE
+    if kept < 3:
+        held = {id for id, claims in found.items() if claims[0].verdict == HOLDS}
+        assert held <= {"decoupled", "conserved"}
+    drawings(catalogue.load("routing"), grid)
 
 
 def test_random_masks_have_no_closed_form_and_are_judged_without():
@@ -363,4 +301,4 @@ def test_random_masks_have_no_closed_form_and_are_judged_without():
     found = verdicts("routing", grid)
     assert "ratio" in found
     assert "ratio.corrected" not in found
-    catalogue.load("routing").draw(grid)
+    assert "own-start" not in drawings(catalogue.load("routing"), grid)

@@ -342,7 +342,9 @@ def _draw_board(ax, board: _Board, label: bool) -> None:
         if ends is not None:
             getattr(ax, f"set_{name}")(*ends)
     if panel.x in ("time", "step") and panel.xlim is None and panel.scale[-1] != "x":
-        ax.set_xlim(min(line.x.min() for line in board.lines), max(_reach(board.lines)))
+        ends = min(line.x.min() for line in board.lines), max(_reach(board.lines))
+        if ends[0] < ends[1]:
+            ax.set_xlim(*ends)
     if names := _texts(board):
         ax.set_xticks(range(len(names)), names)
     ax.set_xlabel(board.xlabel)
@@ -367,14 +369,14 @@ def _frame(ax) -> None:
 
 
 def _label_abscissas(axes: np.ndarray, boards: list[_Board]) -> None:
-    """Label the abscissa once where all panels have the same, lest labels of narrow panels run into each other."""
-    shown = axes.ravel()[: len(boards)]
-    columns = axes.shape[1]
-    if len({board.xlabel for board in boards}) > 1 or columns < 3:
+    """Label the abscissa in the middle of three narrow panels alone, lest equal labels run into each other."""
+    if axes.shape[1] < 3 or len({board.xlabel for board in boards}) > 1:
         return
-    for place, ax in enumerate(shown):
-        if place % columns != 1 or place + columns < len(shown):
-            ax.set_xlabel("")
+    for row in axes:
+        shown = [ax for ax in row if ax.get_visible()]
+        for place, ax in enumerate(shown):
+            if place != len(shown) // 2:
+                ax.set_xlabel("")
 
 
 def _reach(lines: list[_Line]) -> list[float]:

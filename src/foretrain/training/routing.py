@@ -1,4 +1,4 @@
-"""What routing networks share: which routes are trained, on which items, and the variables that speak of routes."""
+"""Shared by all studies of routing networks: trained routes, items, and variables of routes."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -45,13 +45,18 @@ declare(
 
 @dataclass(frozen=True)
 class Routes:
-    """How many domains there are, and which routes between them are trained."""
+    """Number of domains, and which routes between them are trained."""
 
     domains: int = parameter(
-        7, "M, number of input and of output domains", minimum=1, maximum=1000, static=True
+        7,
+        "M, number of input and of output domains",
+        symbol="M",
+        minimum=1,
+        maximum=1000,
+        static=True,
     )
     trained_outputs: int = parameter(
-        4, "K, number of output domains that every input domain is trained with", minimum=1
+        4, "K, output domains that every input domain is trained with", symbol="K", minimum=1
     )
     mask: str = parameter(
         "circulant",
@@ -68,16 +73,21 @@ class Items:
         "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
     )
     hidden_width: int = parameter(
-        64, "N_h, width of every hidden layer", minimum=ITEMS, maximum=4096, static=True
+        64,
+        "N_h, width of every hidden layer",
+        symbol="N_h",
+        minimum=ITEMS,
+        maximum=4096,
+        static=True,
     )
     init_scale: float = parameter(
-        0.2, "sigma_0, all singular values of the initial weights", above=0
+        0.2, "sigma_0, all singular values of the initial weights", symbol="σ_0", above=0
     )
 
 
 @dataclass(frozen=True)
 class Images:
-    """What makes domains of images."""
+    """How images are made into domains."""
 
     transform: str = parameter(
         "permutation",
@@ -95,7 +105,7 @@ class Images:
 
 
 def labels(p: Any) -> dict:
-    """Names of the layers."""
+    """Return the names of the layers."""
     return {"layer": LAYERS}
 
 
@@ -107,29 +117,29 @@ def check_routes(p: Any) -> None:
 
 
 def mask(p: Any, seed: Seed) -> np.ndarray:
-    """Trained pairs T of one run, shape (input_domain, output_domain), int8; the same at every scale."""
+    """Return the trained pairs T of one run, shape (input_domain, output_domain), int8; the same at every scale."""
     return masks.draw(p.mask, p.domains, p.trained_outputs, generator(seed, "mask"))
 
 
 def first_half(domains: int) -> int:
-    """How many of the domains make the first half."""
+    """Return the number of domains in the first half."""
     return (domains + 1) // 2
 
 
 def maps(domains: int, disagreement: float) -> np.ndarray:
-    """What each route makes of its targets: 1 + d within a half of the domains, 1 - d between halves, shape (M, M)."""
+    """Return the factor of each route's targets, shape (M, M): 1 + d within a half of the domains, 1 - d between halves."""
     sign = np.where(np.arange(domains) < first_half(domains), 1.0, -1.0)
     return 1 + disagreement * np.outer(sign, sign)
 
 
 @cache
 def items_task(level_weights: str) -> Task:
-    """The hierarchical items. Permutations of labels per domain are left out: the decoders absorb them exactly."""
+    """Return the hierarchical items, without permutations of labels per domain: the decoders absorb them exactly."""
     return hierarchy_task(LEVEL_WEIGHTS[level_weights])
 
 
 def paper_rate(p: Any, features: int = 7) -> float:
-    """The learning rate in the paper's time, whatever the `loss_function`; `features` is the length of an output."""
+    """Return the learning rate in the paper's time, whatever the `loss_function`; `features` is the length of an output."""
     if p.loss_function == "paper":
         return p.learning_rate
     from foretrain.theory.race import authors_time_scale
@@ -138,7 +148,7 @@ def paper_rate(p: Any, features: int = 7) -> float:
 
 
 def item_ends(weights: Any) -> dict[str, Any]:
-    """Outputs of every route, and dot products of first-layer activity, for one-hot items; weights are JAX arrays."""
+    """Return outputs of every route, and dot products of first-layer activity, for one-hot items; weights are JAX arrays."""
     import jax.numpy as jnp
 
     from foretrain.networks.routing import outputs

@@ -31,7 +31,8 @@ def mask_gaps(c) -> np.ndarray:
     gaps = [abs(c.trained_pairs.astype(float) - drawn).max(PAIR, skipna=False)]
     for values, routes in ((c.end.loss, drawn), (c.end.untrained_error, 1 - drawn)):
         mean = (error * routes).sum(PAIR, skipna=False) / np.maximum(routes.sum(PAIR), 1)
-        gaps.append(abs(np.sqrt(np.maximum(values.astype(float), 0)) - np.sqrt(mean)) / first)
+        roots = (np.sqrt(np.maximum(x, 0)) for x in (values.astype(float), mean))
+        gaps.append(abs(np.subtract(*roots)) / first)
     gaps = xr.broadcast(*gaps)
     known = np.isfinite(error).all(PAIR) & np.isfinite(first)
     known = known.transpose(*gaps[0].dims).values

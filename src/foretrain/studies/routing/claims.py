@@ -83,7 +83,7 @@ _ratio = claim(
 )
 _shared = claim(
     "shared",
-    "Each item has the same representation in whatever domain it arrives.",
+    "Each item has one representation in all domains.",
     same_item,
     near=1,
     inside=(0.95, np.inf),
@@ -95,7 +95,7 @@ _shared = claim(
 )
 _xavier = claim(
     "shared-xavier",
-    "Each item has the same representation in whatever domain it arrives, from the Xavier start that the text names.",
+    "Each item has one representation in all domains, from the Xavier start that the text names.",
     lambda c: same_item(c["xavier"]),
     near=1,
     inside=(0.95, np.inf),
@@ -108,7 +108,7 @@ _xavier = claim(
 CLAIMS = [
     claim(
         "zero-shot",
-        "Routes that were never trained are as good as trained ones.",
+        "Untrained routes are as good as trained ones.",
         excess,
         near=0,
         inside=(-0.01, 0.01),
@@ -144,7 +144,7 @@ CLAIMS = [
     ),
     claim(
         "half-times",
-        "Each mode is half learned when the closed form for wide random weights predicts it.",
+        "Each mode is half learned at the predicted time.",
         lambda c: half_time_ratios(c).mean("mode", skipna=False),
         near=1,
         inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
@@ -153,7 +153,7 @@ CLAIMS = [
         source=OURS,
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of that; "
         "over modes and seeds it averages out.",
-        note="Mean over modes of measured over predicted half-learning time.",
+        note="Mean over modes of measured half-learning time over that of the closed form for wide random weights.",
         at_end=True,
     ),
     claim(

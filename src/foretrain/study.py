@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from foretrain.quantities.panels import panel as panel
     from foretrain.quantities.readers import crossing as crossing
     from foretrain.quantities.readers import half_time as half_time
-    from foretrain.quantities.readers import half_times as half_times
     from foretrain.quantities.readers import larger_first as larger_first
     from foretrain.quantities.readers import relative_gap as relative_gap
     from foretrain.quantities.readers import slope as slope

@@ -360,7 +360,9 @@ def _frame(ax) -> None:
     together = ax.get_shared_y_axes().get_siblings(ax)
     lines = [line for other in together for line in other.get_lines()]
     values = [np.asarray(line.get_ydata(), float).ravel() for line in lines]
-    known = np.concatenate([one[np.isfinite(one) & ((one > 0) | (not log))] for one in values])
+    known = np.concatenate(
+        [[], *(one[np.isfinite(one) & ((one > 0) | (not log))] for one in values)]
+    )
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
         margin = 0.06 * np.ptp(ends)

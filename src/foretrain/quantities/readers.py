@@ -62,23 +62,13 @@ def crossing(values: xr.DataArray, level: xr.DataArray | float, time: str = "tim
 
 
 def half_time(values: xr.DataArray, final: xr.DataArray | float) -> xr.DataArray:
-    """Return when a rising curve first reaches half of its final value, as `crossing`."""
+    """Return when a rising curve first reaches half of its final value, as `crossing`; of modes, with the dim ``mode``."""
     return crossing(values, final / 2)
 
 
 def relative_gap(values: xr.DataArray, expected: xr.DataArray) -> xr.DataArray:
     """Return the deviation from what is expected, over the largest size of that."""
     return (values - expected) / np.abs(expected).max()
-
-
-def half_times(strength: xr.DataArray, final: xr.DataArray) -> xr.DataArray:
-    """Return when each mode first reaches half of its final strength, in the unit of ``time``; nan where it never does.
-
-    Args:
-        strength: With dims ``step`` and ``mode``.
-        final: With the dim ``mode``.
-    """
-    return crossing(strength, final / 2)
 
 
 def larger_first(times: xr.DataArray, sizes: xr.DataArray, apart: float = 1.1) -> xr.DataArray:

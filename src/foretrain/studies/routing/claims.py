@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.allowed import around
-from foretrain.study import claim, half_times, larger_first
+from foretrain.study import claim, half_time, larger_first
 from foretrain.training.routing_claims import CONTROLS
 
 from .readings import (
@@ -231,7 +231,7 @@ CLAIMS = [
     claim(
         "larger-first",
         "Modes with larger singular values are learned first.",
-        lambda c: larger_first(half_times(c.mode_strength, c.mode_optimum), c.mode_singular_value),
+        lambda c: larger_first(half_time(c.mode_strength, c.mode_optimum), c.mode_singular_value),
         near=1,
         inside=(0.95, np.inf),
         source=PAPER + "section 3.1",

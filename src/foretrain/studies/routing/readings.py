@@ -8,7 +8,7 @@ import xarray as xr
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.curve_deviation import deviation_while_learning
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.study import crossing, crossing_time, half_times, relative_gap
+from foretrain.study import crossing, crossing_time, half_time, relative_gap
 from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import error_across_components
 from foretrain.theory.race import hidden_weight_at, routing_factors
@@ -70,8 +70,8 @@ def half_time_ratios(c):
     optimum = xr.DataArray(
         [one.singular_values / one.variances for one in drawn], dims=("seed", "mode")
     )
-    expected = half_times(c.theory.mode_strength, optimum)
-    return half_times(c.mode_strength, c.mode_optimum) / expected.where(expected > 0)
+    expected = half_time(c.theory.mode_strength, optimum)
+    return half_time(c.mode_strength, c.mode_optimum) / expected.where(expected > 0)
 
 
 def own_start_explains(c):

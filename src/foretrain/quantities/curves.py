@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.cell import Runs
 from foretrain.vocabulary import CONVERGED, STALLED
 from foretrain.words import number
 
@@ -26,7 +27,7 @@ def curve_names(grid: Any, chosen: Collection[str] = ()) -> list[str]:
     return sorted(found, key=lambda name: name != "loss")
 
 
-def abscissa(data: xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, str]:
+def abscissa(data: Runs | xr.Dataset, place: Mapping[str, int]) -> tuple[np.ndarray, str]:
     """Time of every stored step in a cell where it is known, else the step, and the label of the axis."""
     if "time" in data.coords and "step" in data["time"].dims:
         time = data["time"].isel(place, missing_dims="ignore")

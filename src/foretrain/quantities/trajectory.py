@@ -23,7 +23,7 @@ def at_end(values: Labelled) -> Labelled:
     return values.isel(step=last).drop_vars(("step", "time"), errors="ignore")
 
 
-def curves(data: xr.Dataset, name: str = "loss") -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def curves(data: Any, name: str = "loss") -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Steps and values of every run of one cell, seed by seed, without what is not finite."""
     for row in data[name].transpose("seed", "step").values:
         kept = np.isfinite(row)

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from foretrain.quantities.cell import Cell
 from foretrain.study import CONVERGED, Exact, Grid, Sentence, claim
 from foretrain.training.masked_rank_one import DEPARTURE
 
 OURS = "docs/theory/masked-rank-one.md"
 
 
-def flown(cell: Grid):
+def flown(cell: Cell | Grid):
     """The runs of the model in a cell: of the variant ``trained`` (at the last of its sizes), or the study's own."""
     if "trained" in cell.variants:
         return cell.variants["trained"].isel(mask_size=-1, missing_dims="ignore")

@@ -13,6 +13,7 @@ from foretrain.plans.blocks import Training
 from foretrain.plans.grid import Grid
 from foretrain.plans.parameters import default, parameter
 from foretrain.quantities.allowed import POSITIVE
+from foretrain.quantities.cell import Cell
 from foretrain.quantities.gates import lead_of_fastest
 from foretrain.streams import Seed, generator
 
@@ -99,12 +100,12 @@ def descent(
     return Program(init, step, observed, finish=lambda inputs, w: finish(w, task(inputs)[0]))
 
 
-def by_gating(cell: Grid, name: str) -> np.ndarray:
+def by_gating(cell: Cell | Grid, name: str) -> np.ndarray:
     """A predicted or fitted number of every candidate gating, shape (seed, gating)."""
     return cell.by_seed(name).transpose("seed", "gating").values
 
 
-def lead(cell: Grid, among: np.ndarray | bool = True) -> np.ndarray:
+def lead(cell: Cell | Grid, among: np.ndarray | bool = True) -> np.ndarray:
     """How much closer trained gates come to the gating that is predicted to be fastest than to any other that solves.
 
     Args:
@@ -119,7 +120,7 @@ def lead(cell: Grid, among: np.ndarray | bool = True) -> np.ndarray:
     return lead_of_fastest(times, by_gating(cell, "gating_agreement"), solves)
 
 
-def describe(cell: Grid) -> str:
+def describe(cell: Cell | Grid) -> str:
     """How many gatings solve the task, and when, in words."""
     solves = by_gating(cell, "gating_final_loss")[0] < SOLVED
     times = by_gating(cell, "gating_time")[0]

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.claims.sentence import Sentence, claim
+from foretrain.quantities.cell import Runs
 from foretrain.quantities.measured import Exact
 from foretrain.quantities.settling import unsettled
 from foretrain.training.translation import GRAPH, PAIR
@@ -24,23 +25,23 @@ def mean_over(errors: xr.DataArray, pairs: xr.DataArray) -> xr.DataArray:
     return errors.where(pairs).mean(PAIR)
 
 
-def within(data: xr.Dataset, theory: xr.Dataset) -> xr.DataArray:
+def within(data: Runs | xr.Dataset, theory: Runs | xr.Dataset) -> xr.DataArray:
     """Untrained pairs within a component."""
     return (data["trained_pairs"] == 0) & (theory["predicted_pair_error"] == 0)
 
 
-def converged(data: xr.Dataset) -> xr.DataArray:
+def converged(data: Runs | xr.Dataset) -> xr.DataArray:
     """Runs that reached the loss."""
     return data["outcome"] == CONVERGED
 
 
-def stuck(data: xr.Dataset) -> xr.DataArray:
+def stuck(data: Runs | xr.Dataset) -> xr.DataArray:
     """1 for runs that ended as stuck or used up their steps, 0 for those that converged, nan for others (such as missing)."""
     known = data["outcome"].isin((CONVERGED, STALLED, OUT_OF_STEPS))
     return (~converged(data)).astype(float).where(known)
 
 
-def all_done(data: xr.Dataset, over: Iterable[str]) -> xr.DataArray:
+def all_done(data: Runs | xr.Dataset, over: Iterable[str]) -> xr.DataArray:
     """Whether every run along these axes converged, is stuck for good, or had settled when its steps were used up."""
     loss = data["loss"].transpose(*data["outcome"].dims, "step")
     running = data["outcome"].copy(data=unsettled(loss.values)) & (data["outcome"] == OUT_OF_STEPS)

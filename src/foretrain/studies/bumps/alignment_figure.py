@@ -14,6 +14,7 @@ from foretrain.figures.style import (
     theory_line,
 )
 from foretrain.quantities.bumps import bumps
+from foretrain.quantities.cell import Cell
 from foretrain.study import Grid, Seed
 
 from .theory import flow, record
@@ -21,7 +22,7 @@ from .theory import flow, record
 TRIES = 10  # seeds looked through for one with a bump
 
 
-def draw(part: Grid, words: str) -> dict[str, Drawing]:
+def draw(part: Cell | Grid, words: str) -> dict[str, Drawing]:
     """A figure for every rank and optimizer of descent and Adam, at the reference rate and the first start scale."""
     drawings = {}
     for rank in part.values("rank"):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from foretrain.quantities import competition
+from foretrain.quantities.cell import Cell
 from foretrain.quantities.stability import is_stable
 from foretrain.study import DIVERGED, Grid
 
@@ -18,12 +19,12 @@ STABLE: dict[str, Any] = {"among": "runs at stable learning rates"}
 PAIR = ("", "exchanged")  # the study's own network, and its partner with overlaps exchanged
 
 
-def losses(cell: Grid, name: str = "loss") -> np.ndarray:
+def losses(cell: Cell | Grid, name: str = "loss") -> np.ndarray:
     """A curve of every run, shape (seed, step)."""
     return cell.simulation[name].transpose("seed", "step").values
 
 
-def stable(cell: Grid) -> bool:
+def stable(cell: Cell | Grid) -> bool:
     """Whether training in this cell was stable."""
     curves = losses(cell, "relative_loss")
     there = np.isfinite(curves[:, 0])
@@ -31,12 +32,12 @@ def stable(cell: Grid) -> bool:
     return bool(there.any() and not diverged) and is_stable(curves[there])
 
 
-def starts_small(cell: Grid) -> bool:
+def starts_small(cell: Cell | Grid) -> bool:
     """Whether the start is smaller than the target."""
     return cell.parameters.init_scale < 1
 
 
-def calm(cell: Grid, **wanted) -> list[Grid]:
+def calm(cell: Cell | Grid, **wanted) -> list[Grid]:
     """The cells along the axes that are left in which training was stable and parameters are these."""
     return [
         one
@@ -46,29 +47,29 @@ def calm(cell: Grid, **wanted) -> list[Grid]:
     ]
 
 
-def of_rank(cell: Grid, *ranks: int) -> list[Grid] | None:
+def of_rank(cell: Cell | Grid, *ranks: int) -> list[Grid] | None:
     """The stable cells along the axes that are left; None where the rank is none of these."""
     return calm(cell) if cell.parameters.rank in ranks else None
 
 
-def per_component(cell: Grid, name: str, variant: str = "") -> np.ndarray:
+def per_component(cell: Cell | Grid, name: str, variant: str = "") -> np.ndarray:
     """A variable along (seed, component), without the padding of cells with fewer components."""
     values = cell.network(variant)[name].transpose("seed", "component").values
     count = 2 if variant else cell.parameters.components or cell.parameters.rank
     return values[:, : min(count, values.shape[1])]
 
 
-def first_and_bumps(cell: Grid, variant: str = "", bumps: str = "component_bumps") -> tuple:
+def first_and_bumps(cell: Cell | Grid, variant: str = "", bumps: str = "component_bumps") -> tuple:
     """First targets and bumps of the components of every run, shape (seed, component) each."""
     return per_component(cell, "first_target", variant), per_component(cell, bumps, variant)
 
 
-def bumps(cell: Grid) -> np.ndarray:
+def bumps(cell: Cell | Grid) -> np.ndarray:
     """Bumps per tracked component of every run, shape (seed,)."""
     return per_component(cell, "component_bumps").mean(1)
 
 
-def matched_bumps(cell: Grid) -> tuple[np.ndarray, np.ndarray]:
+def matched_bumps(cell: Cell | Grid) -> tuple[np.ndarray, np.ndarray]:
     """Bumps of the run that shares a first target and of its partner without, per seed; nan where that does not decide."""
     own, partner = (first_and_bumps(cell, variant) for variant in PAIR)
     return competition.matched_bumps(*own, *partner)

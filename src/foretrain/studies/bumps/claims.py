@@ -8,6 +8,7 @@ from foretrain.claims.sentence import claim
 from foretrain.plans.grid import Grid
 from foretrain.quantities import competition
 from foretrain.quantities.allowed import ALWAYS, POSITIVE, around
+from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import PerSeed
 from foretrain.studies.bumps import cells
 from foretrain.studies.bumps.cells import STABLE, bumps, calm, first_and_bumps, mean, proportion
@@ -23,7 +24,7 @@ STARTS: dict[str, Any] = {"along": ("init_scale", "relative_rate"), **STABLE}
 ALL: dict[str, Any] = {"along": ("optimizer", "init_scale", "relative_rate"), **STABLE}
 
 
-def _sides(cell: Grid, **wanted) -> Any:
+def _sides(cell: Cell | Grid, **wanted) -> Any:
     """Bumps per component of descent and of Adam, per seed, with a note; None if one of them is not in the grid."""
     if not {"sgd", "adam"} <= set(cell.values("optimizer")):
         return None

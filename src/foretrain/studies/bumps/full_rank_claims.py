@@ -12,6 +12,7 @@ from foretrain.quantities.allowed import (
     by_settings,
     over_settings,
 )
+from foretrain.quantities.cell import Cell
 from foretrain.quantities.plateaus import formed_on_plateaus, plateaus_of_runs
 from foretrain.quantities.steps import plateau_strengths
 from foretrain.studies.bumps.cells import OURS, STABLE, bumps, losses, stable, starts_small
@@ -22,24 +23,24 @@ FAST = 5.0  # relative rate of Adam from which its loss stops falling and oscill
 FEWEST = 6  # runs from which a mean over some of them is judged
 
 
-def full(cell: Grid, optimizer: str) -> bool:
+def full(cell: Cell | Grid, optimizer: str) -> bool:
     """Whether the target has full rank and this optimizer trains."""
     p = cell.parameters
     return p.rank >= p.dimension and p.optimizer == optimizer
 
 
-def strengths(cell: Grid, floor: float = 0.0) -> np.ndarray:
+def strengths(cell: Cell | Grid, floor: float = 0.0) -> np.ndarray:
     """How strong each run's strongest plateau above that fraction of its first loss is, shape (seed,)."""
     return plateau_strengths(cell.simulation["step"].values, losses(cell), floor=floor)
 
 
-def plateaus(cell: Grid) -> list:
+def plateaus(cell: Cell | Grid) -> list:
     """The plateaus of every run that any usual counter finds; None for a run that diverged."""
     step = cell.simulation["step"].values
     return plateaus_of_runs(step, losses(cell), floor=FLOOR, acceleration=SETTINGS[0])
 
 
-def first_steps(cell: Grid) -> float:
+def first_steps(cell: Cell | Grid) -> float:
     """Steps in which Adam moves an entry by half of what it ends at, 1/sqrt(n), at the reference rate: 5 at n = 100."""
     return 0.5 / np.sqrt(cell.parameters.dimension) / REFERENCE_RATES["adam"]
 

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.quantities.allowed import around
+from foretrain.quantities.cell import Runs
 from foretrain.quantities.curve_deviation import largest_deviation
 from foretrain.quantities.plateaus import plateau_lengths
 from foretrain.quantities.trajectory import at_end, furthest, half_gone
@@ -83,7 +84,7 @@ def irrelevant_decays(cell):
     return np.array([np.interp(t, data["time"].values, row) for t, row in pairs])
 
 
-def _halved(data: xr.Dataset) -> xr.DataArray:
+def _halved(data: Runs | xr.Dataset) -> xr.DataArray:
     """When half of the irrelevant squared length is gone, without the dim ``step``."""
     return half_gone(data["time"], data["irrelevant_x"] + data["irrelevant_y"])
 
@@ -167,7 +168,7 @@ def plateau_estimate(cell):
     return furthest(ratio) if ratio.size else None
 
 
-def _lengths(data: xr.Dataset) -> xr.DataArray:
+def _lengths(data: Runs | xr.Dataset) -> xr.DataArray:
     """Time from loss 1.1 to loss .9 of every run, nan where it does not get there."""
     return plateau_lengths(data["time"], data["loss"], upper=1.1, lower=0.9)
 

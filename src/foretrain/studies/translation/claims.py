@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.cell import Runs
 from foretrain.quantities.threshold import lasting_threshold
 from foretrain.studies.translation.departure import CLAIMS as DEPARTURE
 from foretrain.studies.translation.study import mask
@@ -58,18 +59,18 @@ def measured_thresholds(cell) -> xr.Dataset | None:
     return xr.Dataset(found).where(common.all_done(data, ["trained_fraction"]))
 
 
-def spikes(data: xr.Dataset, theory: xr.Dataset) -> xr.DataArray:
+def spikes(data: Runs | xr.Dataset, theory: Runs | xr.Dataset) -> xr.DataArray:
     """1 for runs whose untrained error within components is above `SPIKE`, 0 for others; nan without such pairs."""
     error = mean_over(data["pair_error"], within(data, theory))
     return (error > SPIKE).astype(float).where(error.notnull())
 
 
-def frustrated(data: xr.Dataset) -> xr.DataArray:
+def frustrated(data: Runs | xr.Dataset) -> xr.DataArray:
     """F: number of trained pairs whose map has a negative determinant at the end."""
     return ((data["orientation"] < 0) & (data["trained_pairs"] > 0)).sum(PAIR)
 
 
-def bounds(data: xr.Dataset, words: int) -> xr.DataArray:
+def bounds(data: Runs | xr.Dataset, words: int) -> xr.DataArray:
     """F/(2 D |T|), below which no loss can lie; nan where it is zero."""
     bound = frustrated(data) / (2 * words * data["trained_pairs"].sum(PAIR))
     return bound.where(bound > 0)

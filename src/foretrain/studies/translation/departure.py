@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from foretrain.quantities.cell import Runs
 from foretrain.quantities.slopes import slopes
 from foretrain.study import PerSeed, claim
 from foretrain.theory.connectivity import joining_times
@@ -57,7 +58,7 @@ def alignment_exponent(cell):
     return np.where(known.any(0), np.nansum(ratio, 0) / np.maximum(known.sum(0), 1), np.nan)
 
 
-def exponents(runs: xr.Dataset, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def exponents(runs: Runs | xr.Dataset, scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Slope of log misalignment against log sigma, and that of the law, shape (fraction, seed); nan where out of range."""
     left, masks = runs["misalignment"].values, runs["trained_pairs"].values
     seen = (left >= ALIGNED[0]) & (left <= ALIGNED[1])

@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from foretrain.forecast.gatings import rank_gatings
+from foretrain.quantities.cell import Runs
 from foretrain.quantities.gates import gate_agreement
 from foretrain.tasks.gatings import partitions
 from foretrain.tasks.logic import xor
@@ -45,7 +46,7 @@ def candidates(init_scale: float) -> dict[str, np.ndarray]:
     return {**table, "gating_consistent": np.array(fits)}
 
 
-def agreement(run: xr.Dataset) -> np.ndarray:
+def agreement(run: Runs | xr.Dataset) -> np.ndarray:
     """Agreement of a trained ReLU network's gates with each gating, shape (gating,); nan where it diverged."""
     weights = run["input_weights"].transpose("unit", "input").values
     arriving = weights @ xor(1).inputs["x"].T

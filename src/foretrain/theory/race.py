@@ -12,9 +12,9 @@ r = hidden/outer the flow conserves C = r B1^2 - B2^2, so that B2/B1 = sqrt(r - 
 
     dB2/dt = outer (B2^2 + C) [S - B2 (B2^2 + C) D / r],                                  (eq. 15)
 
-which is separable. Time here is the paper's: the loss is half the squared error, averaged over items
-and trained routes, and tau = 1. See docs/theory/routing.md, and `authors_time_scale` for the loss
-that the published figures were made with. Arguments broadcast over modes; all in float64.
+which `foretrain.theory.race_schemes` solves in closed form, for one set of modules or several together. Time is the paper's:
+the loss is half the squared error, averaged over items and trained routes, and tau = 1. See docs/theory/routing.md, and
+`authors_time_scale` for the loss that the published figures were made with. All in float64.
 """
 
 import math
@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.integrate import quad
 
 from foretrain.errors import argument_error, finite_array, integer, real
 from foretrain.theory.integration import checked_times, flow_at, iterate
@@ -137,127 +136,6 @@ def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
         if (np.abs(step) <= 4e-16 * root).all():
             break
     return np.asarray(root)
-
-
-def time_to_reach(
-    start, hidden_weight, singular_values, input_variances, factors: RaceFactors
-) -> np.ndarray:
-    """Time at which B2 reaches a value: eq. (15) solved by quadrature.
-
-    t = int dB2 / (outer (B2^2 + C) [S - B2 (B2^2 + C) D/r]). The bracket is factored as (D/r)(b - B2)
-    (B2^2 + b B2 + b^2 + C) with its root b, and variables that make both near-singular ends smooth
-    are integrated, so that nothing cancels: the relative error is about 1e-10.
-
-    Args:
-        start: The pair B1(0), not zero, and B2(0), more than -sqrt(-C) where C <= 0, else B2 never becomes positive.
-        hidden_weight: B2 asked for.
-        singular_values: S > 0.
-        input_variances: D > 0.
-        factors: The factors.
-
-    Returns:
-        Time, float64, of the broadcast shape: negative for a value passed before the start, inf at or
-        beyond the end point, nan where the flow never comes from, or leads to, the value asked for.
-
-    Raises:
-        ArgumentError: S or D is not positive, or B1(0) is zero.
-    """
-    arrays = np.broadcast_arrays(
-        *(
-            np.asarray(value, np.float64)
-            for value in (
-                hidden_weight,
-                *start,
-                singular_values,
-                input_variances,
-            )
-        )
-    )
-    times = np.empty(arrays[0].shape)
-    for index in np.ndindex(times.shape):
-        times[index] = _time(*(float(array[index]) for array in arrays), factors=factors)
-    return times
-
-
-def _time(target, outer, start, singular, variance, factors):
-    real("singular_values", singular, above=0)
-    real("input_variances", variance, above=0)
-    if outer == 0:
-        raise argument_error("start[0]", "not be zero", "is 0, where nothing moves")
-    ratio = factors.ratio
-    conserved = ratio * outer**2 - start**2
-    end = float(hidden_weight_at(singular / variance, conserved, factors))
-    saddle = math.sqrt(-conserved) if conserved < 0 else 0.0
-    if conserved <= 0 and start <= 0:
-        return math.nan
-    if (start < end) != (target < end) and target != end:
-        return math.nan
-    if conserved <= 0 and target <= saddle:
-        return math.nan
-    if target == end:
-        return 0.0 if start == end else math.inf
-    rate = factors.outer * variance / ratio
-
-    def lower(low, high, low_surplus):
-        """Both ends away from the end point; low_surplus = low^2 + C without cancellation."""
-        if conserved < 0:  # B2 = saddle + e^x
-            first = math.log(low_surplus / (low + saddle))
-
-            def integrand(x):
-                weight = saddle + math.exp(x)
-                return 1 / ((weight + saddle) * rest(weight) * (end - weight))
-
-            return quad(integrand, first, math.log(high - saddle), **_QUADRATURE)[0]
-        scale = math.sqrt(conserved)
-
-        def integrand(x):  # B2 = scale sinh x, or e^x at C = 0
-            weight = scale * math.sinh(x) if scale else math.exp(x)
-            return 1 / (math.hypot(weight, scale) * rest(weight) * (end - weight))
-
-        place = (lambda weight: math.asinh(weight / scale)) if scale else math.log
-        return quad(integrand, place(low), place(high), **_QUADRATURE)[0]
-
-    def upper(low, high):
-        """Both ends on one side of the end point: B2 = end - (end - low) e^-x."""
-        gap = end - low
-
-        def integrand(x):
-            weight = end - gap * math.exp(-x)
-            return 1 / ((weight**2 + conserved) * rest(weight))
-
-        return quad(integrand, 0.0, math.log(gap / (end - high)), **_QUADRATURE)[0]
-
-    def rest(weight):
-        return weight**2 + end * weight + end**2 + conserved
-
-    sign, low, high = (1, start, target) if target >= start else (-1, target, start)
-    if start > end:
-        # Above the end point B2 falls: the later value is the lower one.
-        return -sign * upper(high, low) / rate
-    surplus = ratio * outer**2 if low == start else (low - saddle) * (low + saddle)
-    if conserved >= 0 and low != start:
-        surplus = low**2 + conserved
-    middle = min(max((saddle + end) / 2, low), high)
-    total = 0.0
-    if low < middle:
-        total += lower(low, middle, surplus)
-    if middle < high:
-        total += upper(middle, high)
-    return sign * total / rate
-
-
-_QUADRATURE = {"epsabs": 0.0, "epsrel": 1e-11, "limit": 200}
-
-
-def half_learning_time(start, singular_values, input_variances, factors: RaceFactors) -> np.ndarray:
-    """Time at which B2 B1^2 D = S/2, by mode; see `time_to_reach` for starts that are beyond it."""
-    conserved = invariant((np.asarray(start[0], float), start[1]), factors)
-    half = hidden_weight_at(
-        np.asarray(singular_values, float) / (2 * np.asarray(input_variances, float)),
-        conserved,
-        factors,
-    )
-    return time_to_reach(start, half, singular_values, input_variances, factors)
 
 
 def flow(

@@ -10,9 +10,10 @@ from foretrain.quantities.curve_deviation import falling
 from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import Grid, Seed
 from foretrain.tasks.masks import is_biregular
-from foretrain.theory.race import half_learning_time, routing_factors
+from foretrain.theory.race import routing_factors
 from foretrain.theory.race_parts import from_random, race_gains, similarity
 from foretrain.theory.race_parts import race_loss as loss_of
+from foretrain.theory.race_schemes import equal_scheme, half_time
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
 from foretrain.training.routing import ITEMS, items_task, mask
 from foretrain.training.routing_to_loss import start
@@ -23,9 +24,11 @@ from .study import Parameters
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Both theories at numbers of steps, as long as the race takes to learn all modes four times over; nan after that."""
     data = items_task(p.level_weights)
-    start, modes = (p.init_scale, p.init_scale), (data.singular_values, data.variances)
-    # nan or negative where a large start is beyond the half: such a mode takes no time.
-    slowest = np.nan_to_num(half_learning_time(start, *modes, routing_factors(p.domains))).max()
+    factors, modes = (
+        routing_factors(p.domains),
+        zip(data.singular_values, data.variances, strict=True),
+    )
+    slowest = max(half_time([equal_scheme(p.init_scale, factors, s / d)], s, d) for s, d in modes)
     horizon = math.ceil(max(4 * slowest / p.rate, 400))
     shown = step[step <= horizon]
     kernel = kernel_of_seed(p, seed)

@@ -215,7 +215,7 @@ def test_headlines_stand_open_and_all_else_is_folded_with_its_count(summary, pag
         ("Controls", "1 claim: 1 holds"),
     ]
     assert page.index('id="claim-0"') < page.index('<details class="group">')
-    assert "<strong>3 more:</strong>" in page
+    assert "<strong>5 more:</strong>" in page
     folded = re.findall(r'<details><summary><h2 id="(\w+)-heading">', page)
     assert folded == ["parameters", "provenance", "cite"]  # runs that were lost are not folded
 

@@ -119,6 +119,53 @@ def make_routing(path):
     assert not said, "nothing but the table when the output is no terminal"
 
 
+# Tests of what is durable, stored and drawn do it as users' runs do; in all others it would be half of the time.
+DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "test_stages"}
+DRAWN = {"figures", "report", "test_own_studies", "test_opened"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_synced_stored_twice_or_rendered(request, monkeypatch):
+    """Leave out what a test does not look at: syncs of the disk, the store without claims, pictures of figures."""
+    place = {request.path.parent.name, request.path.stem}
+    if not place & DURABLE:
+        from foretrain.laboratory.conclude import _Writing
+
+        write = _Writing.write
+
+        def once(self, claims, problems, **options):
+            if claims != ():  # what is stored first, for the case that judging does not end
+                write(self, claims, problems, **options)
+
+        monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+        monkeypatch.setattr(_Writing, "write", once)
+    if not place & DRAWN:
+        monkeypatch.setattr("foretrain.figures.save", save_names)
+
+
+def save_names(drawings, folder):
+    """Write files of figures as `foretrain.figures.save` does, but without a picture in them."""
+    from foretrain.figures import points
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, drawing in drawings.items():
+        (folder / f"{name}.png").touch()
+        (folder / f"{name}.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
+        if table := points(drawing):
+            (folder / f"{name}.csv").write_text(table)
+        drawing.figure.clear()
+    return {name: folder / f"{name}.svg" for name in drawings}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_are_dropped_after_each_file():
+    """Compiled programs and figures of a file are not kept to the end: a process would grow to several gigabytes."""
+    yield
+    if "jax" in sys.modules:
+        sys.modules["jax"].clear_caches()
+    gc.collect()
+
+
 @pytest.fixture(autouse=True)
 def every_figure_of_a_study_can_be_read(monkeypatch):
     """Look at every figure that a study draws in a test: nothing clipped, no text on another, no legend on a curve."""

@@ -59,9 +59,8 @@ MODULES = modules()
 def imports(path: Path) -> set[str]:
     """Modules of foretrain that a file imports, inside functions and later too, but not those for a type checker alone."""
     tree = ast.parse(path.read_text("utf-8"))
-    later = "= lazy(__name__" in path.read_text(
-        "utf-8"
-    )  # what a type checker reads is imported when it is asked for
+    # What a type checker reads is imported when it is asked for; the names at the top are above the whole house.
+    later = "= lazy(__name__" in path.read_text("utf-8") and path != PACKAGE / "__init__.py"
     hidden = {
         id(inner)
         for node in ast.walk(tree)

@@ -30,7 +30,8 @@ def test_what_is_told_is_also_json_with_open_ends_as_null(capsys):
 
 def test_a_study_of_one_file_may_draw(tmp_path):
     assert main(["new", str(tmp_path / "mine.py")]) == 0
-    assert info(tmp_path / "mine.py")["draws"].startswith("Every variable")
-    text = (tmp_path / "mine.py").read_text()
-    (tmp_path / "drawn.py").write_text(f"{text}\n\ndef draw(grid):\n    return {{}}\n")
-    assert info(tmp_path / "drawn.py")["draws"] == "Figures of its own."
+    drawn = info(tmp_path / "mine.py")
+    assert (drawn["figures"], drawn["draws"]) == (["strength"], "Figures of its own.")
+    text = (tmp_path / "mine.py").read_text().partition("\nFIGURES")[0]
+    (tmp_path / "bare.py").write_text(f"{text}\n")
+    assert info(tmp_path / "bare.py")["draws"].startswith("Every variable")

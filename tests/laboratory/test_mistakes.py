@@ -88,19 +88,18 @@ def fit(cell):
     return {}
 
 
-def draw(grid):
-    return None
+def decays(c):
+    return c.pair - c.theory.pair
 
 
-@lab.sentence("It decays.", source=SOURCE, predicted=0, allowed=(0, 0.01), why="Rounding.")
-def decays(cell):
-    gap = np.abs(cell.simulation["pair"] - cell.theory["pair"])
-    return lab.Exact(float(gap.max(skipna=False)))
+def bigger(c):
+    return c["other"].loss.isel(step=0) / 4
 
 
-@lab.sentence("Bigger.", source=SOURCE, predicted=1, allowed=(0, 9), why="Half.", of="other")
-def bigger(cell):
-    return cell.variants["other"]["loss"].isel(step=0) / 4
+CLAIMS = [
+    lab.claim("decays", "It decays.", decays, exact=True, near=0, inside=(0, 0.01), why="Rounding.", source=SOURCE),
+    lab.claim("bigger", "Bigger.", bigger, near=1, inside=(0, 9), why="Half.", of="other", source=SOURCE),
+]
 '''
 RUN = ["--seeds", "2", "--workers", "0", "--quiet"]
 
@@ -158,10 +157,10 @@ FIELD = "    scale: float"
         ('(1.0, "scale", above=0)', '(-1.0, "scale", above=0)', "Argument `scale`"),
         ("@dataclass(frozen=True)\n", "", "@dataclass(frozen=True)"),
         ("import numpy as np", "raise SystemExit(3)", "tiny.py, line 5: SystemExit: 3"),
-        ('of="other"', 'over=("nope",)', "must look along parameters, but names `nope`"),
+        ('of="other"', 'along="nope"', "must look along parameters, but names `nope`"),
         ('of="other"', "among=True", "`among` must be words"),
-        ('why="Half."', 'why=""', "say why just that is allowed"),
-        ("def bigger(", "def decays(", "`decays` is one in line 76 already"),
+        ('why="Half."', 'why=""', "the reason for just this interval"),
+        ('claim("bigger"', 'claim("decays"', "must have distinct ids, but two are `decays`"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_before_anything_is_trained(
@@ -237,14 +236,14 @@ def test_what_ends_a_run_is_its_reason(study, tmp_path, old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message", "left"),
     [
-        ("def decays(cell):\n", "def decays(cell):\n    raise SystemExit(0)\n", "SystemExit", 1),
+        ("def decays(c):\n", "def decays(c):\n    raise SystemExit(0)\n", "SystemExit", 1),
         ("isel(step=0) / 4", "isel(step=0)[:1] / 4", "each of 2 seeds, nan where there is none, but gave 1", 1),
         ("isel(step=0) / 4", "isel(step=0).values[[0, 1, 1, 1]]", "each of 2 seeds, but gave 4", 1),
         ("def fit(cell):\n    return {}", 'def fit(cell):\n    return {"x": 1}', "`x` is not declared", 2),
-        ("def draw(grid):\n    return None", "def draw(grid):\n    return [3]", "`draw` must return", 2),
-        ("def draw(grid):\n    return None", "def draw(grid):\n    return {'../a': 3}", "without a folder", 2),
-        ("def draw(grid):\n    return None", "def draw(grid):\n    return {'a': 3}", "must give a Drawing", 2),
-        ("    gap =", "    cell.simulation['loss'][:] = 0\n    gap =", "copy() array first", 1),
+        ("CLAIMS =", "FIGURES = [3]\nCLAIMS =", "`FIGURES` must be a dictionary", 2),
+        ("CLAIMS =", "FIGURES = {'../a': lab.drawn(lambda grid: 3)}\nCLAIMS =", "without a folder", 2),
+        ("CLAIMS =", "FIGURES = {'a': lambda grid: 3}\nCLAIMS =", "must hold rows made by", 2),
+        ("    return c.pair -", "    c.loss[:] = 0\n    return c.pair -", "copy() array first", 1),
     ],
 )  # fmt: skip
 def test_what_looks_at_runs_and_raises_costs_itself_only(

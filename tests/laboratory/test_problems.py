@@ -16,19 +16,21 @@ def mine(tmp_path):
     return tmp_path / "mine.py"
 
 
-@pytest.mark.parametrize("part", ["sentence", "draw", "predict", "fit"])
+@pytest.mark.parametrize("part", ["sentence", "figure", "predict", "fit"])
 def test_what_raises_is_one_line_of_the_page_and_a_traceback_in_the_log(
     mine, tmp_path, part, capsys
 ):
     text = mine.read_text()
     if part == "sentence":
         text = text.replace(
-            "    strength = cell.simulation", "    1 / 0\n    strength = cell.simulation"
+            "lambda c: c.strength - c.theory.strength,", "lambda c: (\n    1 / 0\n),"
         )
     elif part == "predict":
         text = text.replace("    start, time = p", "    1 / 0\n    start, time = p")
+    elif part == "figure":
+        text = text.replace("panel(lambda c: c.strength,", "panel(lambda c: (\n    1 / 0\n),")
     else:
-        text += f"\n\ndef {part}(whole):\n    1 / 0\n"
+        text += "\n\ndef fit(whole):\n    1 / 0\n"
     mine.write_text(text)
     line = 1 + text.splitlines().index("    1 / 0")
     out = tmp_path / "out"
@@ -39,11 +41,11 @@ def test_what_raises_is_one_line_of_the_page_and_a_traceback_in_the_log(
     assert "ZeroDivisionError" in (out / "report.html").read_text()
     assert "Traceback" in (out / "log.txt").read_text()
     summary = json.loads((out / "summary.json").read_text())
-    # Without theory the sentence that needs it raises, too.
-    assert len(summary["problems"]) == (2 if part == "predict" else 1)
+    assert len(summary["problems"]) == 1
     result = foretrain.open(out)
     assert result.simulation["loss"].notnull().all()
-    left = {"sentence": 1, "draw": 2, "predict": 1, "fit": 2}
+    # Without theory the claim that needs it does not apply.
+    left = {"sentence": 1, "figure": 2, "predict": 1, "fit": 2}
     assert len(result.claims) == left[part]
 
 

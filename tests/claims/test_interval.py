@@ -13,7 +13,7 @@ from foretrain.claims.interval import Interval, interval
 from foretrain.errors import ArgumentError
 
 SEEDS = (3, 5, 10, 20)
-TRIALS = 10_000
+TRIALS = 2000
 
 
 def trials(law: str, n: int) -> np.ndarray:
@@ -141,7 +141,7 @@ def test_an_end_moves_out_steadily_with_the_skewness(n):
         found = interval(samples)
         return (found.high - samples.mean()) / stats.sem(samples), stats.skew(samples)
 
-    reached, skewness = np.array([reach(far) for far in np.geomspace(2, 1e4, 2000)]).T
+    reached, skewness = np.array([reach(far) for far in np.geomspace(2, 1e4, 400)]).T
     slope = np.diff(reached) / np.diff(skewness)
     assert (slope >= -1e-6).all()
     assert slope.max() < 7 * stats.t.ppf(0.975, n - 1) / math.sqrt(n)

@@ -8,7 +8,7 @@ from made_up import check, runs, verdicts
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
-from foretrain.training.ridge import STEPS
+from foretrain.studies.ridge_grokking.training import STEPS
 
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (30, 60, 70, 80)}

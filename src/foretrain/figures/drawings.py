@@ -229,7 +229,7 @@ def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> 
         if predicted is not None:
             there = predicted.isel({dim: n for dim, n in spot.items() if dim in predicted.dims})
             theory_x, rows, _ = _curve(panel, there, cell.grid.theory, cell)
-            theory = (theory_x, mean_of_known(rows))
+            theory = (theory_x, _middle(panel, rows))
         lines.append(_Line(named, "", x, samples, theory))
     return lines
 
@@ -255,6 +255,14 @@ def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) 
     x = np.arange(len(places)) if isinstance(places[0], str) else np.asarray(places, float)
     theory = (x, np.array(predicted)) if np.isfinite(predicted).any() else None
     return [_Line(label, "", x, samples, theory)]
+
+
+def _middle(panel: Panel, rows: np.ndarray) -> np.ndarray:
+    """Return the statistic of the panel over the seeds of a prediction, shape (x,); nan where no seed is known."""
+    if panel.statistic != "median":
+        return mean_of_known(rows)
+    columns = [column[np.isfinite(column)] for column in rows.T]
+    return np.array([np.median(column) if column.size else np.nan for column in columns])
 
 
 def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:
@@ -341,7 +349,7 @@ def _draw_board(ax, board: _Board, label: bool) -> None:
         ends = ends(board.cell) if callable(ends) else ends
         if ends is not None:
             getattr(ax, f"set_{name}")(*ends)
-    if panel.x in ("time", "step") and panel.xlim is None and panel.scale[-1] != "x":
+    if panel.x in ("time", "step") and panel.xlim is None and ax.get_xscale() == "linear":
         ends = min(line.x.min() for line in board.lines), max(_reach(board.lines))
         if ends[0] < ends[1]:
             ax.set_xlim(*ends)

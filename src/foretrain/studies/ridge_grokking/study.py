@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from foretrain.figures import forgetting
 from foretrain.study import declare
 from foretrain.theory import ridge as theory
-from foretrain.training import ridge
+
+from .training import CURVES, STEPS, Parameters, inputs  # noqa: F401
 
 SOURCE = "docs/theory/ridge-grokking.md"
 COST = "40 s"
@@ -13,10 +13,8 @@ REFERENCES = ("liu2022omnigrok", "levi2024")
 SEEDS = 20
 AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (70, 30, 60, 80)}
 PRESETS = {"paper": {"seeds": 100, "dimension": 200, "samples": (140, 60, 120, 160)}}
-SHOWS = {"grokking": ("predicted-steps", "law", "decay-slope", "samples-slope", "never")}
 declare(unit="step", law="What the null space forgets by, inf = never.")
 declare(law_room="How far rigorous bounds are from it, relatively, nan = none.")
-Parameters, inputs, program, draw = ridge.Ridge, ridge.inputs, ridge.program, forgetting.draw
 
 
 def variants(p):
@@ -32,5 +30,5 @@ def predict(p, step, seed):
     first = run.first_steps((p.fit_threshold, p.threshold), p.steps - 1)
     bounds = np.array(run.generalisation(p.threshold))
     steps = *np.where(np.isinf(first), np.nan, first), bounds[1], theory.room(bounds, p.steps)
-    names = *ridge.CURVES, *ridge.STEPS, "law", "law_room"
+    names = *CURVES, *STEPS, "law", "law_room"
     return dict(zip(names, (*run.errors(step), *steps), strict=True))

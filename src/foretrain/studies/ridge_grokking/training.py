@@ -19,14 +19,18 @@ lab.declare(
 
 
 @dataclass(frozen=True)
-class Ridge(lab.Run):
+class Parameters(lab.Run):
     """A linear teacher of length 1, Gaussian inputs, a linear student; weights of zero have both errors about 1."""
 
-    samples: int = parameter(70, "n, training samples", minimum=1, maximum=10**4, static=True)
-    dimension: int = parameter(100, "d, of the inputs", minimum=1, maximum=10**4, static=True)
-    init_scale: float = parameter(10.0, "sigma, length of a typical start", minimum=0)
-    weight_decay: float = parameter(0.003, "lambda, pull towards zero", minimum=0)
-    learning_rate: float = parameter(0.1, "eta, step of descent", above=0)
+    samples: int = parameter(
+        70, "training samples", symbol="n", minimum=1, maximum=10**4, static=True
+    )
+    dimension: int = parameter(
+        100, "dimension of the inputs", symbol="d", minimum=1, maximum=10**4, static=True
+    )
+    init_scale: float = parameter(10.0, "length of a typical start", symbol="σ", minimum=0)
+    weight_decay: float = parameter(0.003, "pull towards zero", symbol="λ", minimum=0)
+    learning_rate: float = parameter(0.1, "step of descent", symbol="η", above=0)
     noise: float = parameter(0.0, "standard deviation of what is added to targets", minimum=0)
     fit_threshold: float = parameter(0.01, "training error that counts as fitted", above=0)
     threshold: float = parameter(0.5, "validation error that counts as generalised", above=0)
@@ -35,7 +39,7 @@ class Ridge(lab.Run):
     precision: str = lab.default("float64")
 
 
-def inputs(p: Ridge, seed: lab.Seed) -> dict[str, Any]:
+def inputs(p: Parameters, seed: lab.Seed) -> dict[str, Any]:
     """Data, teacher and start of one run; fewer samples are the first of more."""
     data = lab.generator(seed, "data").standard_normal((p.samples, p.dimension))
     teacher, start = lab.generator(seed, "weights").standard_normal((2, p.dimension))
@@ -44,7 +48,7 @@ def inputs(p: Ridge, seed: lab.Seed) -> dict[str, Any]:
     return {"data": data, "targets": data @ teacher + noise, "teacher": teacher, "start": start}
 
 
-def program(p: Ridge) -> lab.Program:
+def program(p: Parameters) -> lab.Program:
     """Full-batch descent of |X w - y|²/(2n) + lambda |w|²/2, until both errors have been small."""
     import jax.numpy as jnp
 

@@ -1,0 +1,30 @@
+"""Figures of ``ridge-grokking``: both errors over the steps, and when runs generalise."""
+
+from foretrain.study import figure, panel
+
+OVER_STEPS = {"x": "step", "by": "weight_decay", "scale": "loglog", "statistic": "median"}
+FIGURES = {
+    "grokking": figure(
+        "Errors and steps of generalisation",
+        "Left: training error and validation error, dashed the closed form of each run's own data. Right: "
+        "median step of generalisation against the number of samples; theory is the median step at which the null space of "
+        "a run has forgotten its start. Runs that never generalise are left out.",
+        panel(lambda c: c.loss, title="Training error", label="Error", **OVER_STEPS),
+        panel(
+            lambda c: c.validation_error,
+            title="Validation error",
+            levels={"generalises below": lambda c: c.p.threshold},
+            **OVER_STEPS,
+        ),
+        panel(
+            lambda c: c.generalisation_step,
+            x="samples",
+            by="weight_decay",
+            statistic="median",
+            theory=lambda c: c.theory.law.median("seed"),
+            scale="semilogy",
+            label="Step of generalisation",
+        ),
+        height=4.6,
+    ),
+}

@@ -14,9 +14,6 @@ ACTIVATIONS = ("relu", "identity", "tanh")
 # beta, and on which the Hessian at the start is of no use.
 TANH, RECTIFIED = (1e7, 50.0, True), (1e4, 12.0, False)
 
-# Gamma is part of the density: nothing is extrapolated. The step is a fifth of the largest stable one.
-AS_IT_IS = {"richardson": False, "share": 0.2}
-
 
 def joined(pair, activation: str, mediators: int, strength: float):
     """Return both modules as one network; unit i of M2's second hidden layer reads unit i of M1's first.
@@ -64,7 +61,7 @@ def activated(values: Any, activation: Any):
     return jnp.where(activation == 1, values, bent)
 
 
-def around(losses, centre, slopes, moving, scale, place=None, **data):
+def around(losses, centre, slopes, moving, scale, share, place=None, **data):
     """Return the posterior around w* in coordinates y in which the Hessian is diagonal, and how it is sampled.
 
     The weights are ``data["origin"] + data["basis"] @ y``. `losses` sees one example, which stands for all, so that all arrays
@@ -76,6 +73,7 @@ def around(losses, centre, slopes, moving, scale, place=None, **data):
         slopes: Jacobian of all residuals of all n examples, (n, residuals, d), at a point of equal function.
         moving: Parameters that move, booleans (d,).
         scale: Inverse temperature, gamma, and whether the control variate is used.
+        share: Step over the largest stable one.
         place: The point of the Jacobian, where that is not w*, which may be singular and say nothing of its surroundings.
         **data: What else `losses` needs.
     """
@@ -93,4 +91,10 @@ def around(losses, centre, slopes, moving, scale, place=None, **data):
         {name: np.asarray(values)[None] for name, values in data.items()},
         beta=beta,
         parts={"moving": moving.astype(float)},
-    ), {"pull": localisation, "units": units, "controlled": controlled, **AS_IT_IS}
+    ), {
+        "pull": localisation,
+        "units": units,
+        "controlled": controlled,
+        "share": share,
+        "richardson": False,  # gamma is part of the density
+    }

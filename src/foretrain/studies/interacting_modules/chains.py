@@ -22,6 +22,7 @@ def posterior(p, seed):
         slopes,
         moving,
         TANH if p.activation == "tanh" else RECTIFIED,
+        0.2,
         x=x,
         target=np.concatenate([seen[-1], seen[1]], 1),
         counted=counted,

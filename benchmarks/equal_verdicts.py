@@ -50,7 +50,7 @@ RENAMED: dict[str, str] = {
 DIFFERS: dict[str, str] = {
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",
-    "deep-linear-coefficients/*": "the library's Langevin dynamics in place of Hamiltonian paths",
+    "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
     "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
     "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
     "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",

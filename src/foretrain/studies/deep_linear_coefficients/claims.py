@@ -96,7 +96,7 @@ def finite_beta(c):
 
 
 def langevin(c):
-    """Mean over networks of the relative distance of Langevin steps from the mean of chains with momentum, per seed."""
+    """Mean over networks of the relative distance of uncorrected Langevin steps from the mean of exact ones, per seed."""
     other = c["langevin"]
     gone = other.outcome == DIVERGED
     gap = (other.learning_coefficient / mean(c) - 1).where(~gone)
@@ -111,7 +111,7 @@ def fewer(c):
 
 _langevin = claim(
     "langevin",
-    "Langevin steps without momentum, of a tenth of the largest stable step, give the same coefficient within a twentieth.",
+    "Langevin steps without correction, of a tenth of the largest stable step, give the same coefficient within a twentieth.",
     langevin,
     among="chains that did not diverge",
     near=0,
@@ -189,7 +189,7 @@ CLAIMS = [
     ),
     _langevin,
     _langevin.corrected(
-        "Langevin steps without momentum, of a tenth of the largest stable step, give too large a coefficient, by a tenth.",
+        "Langevin steps without correction, of a tenth of the largest stable step, give too large a coefficient, by a tenth.",
         inside=(0.05, 0.2),
         why="Mean over networks of the relative difference. The stiffest direction is too hot by eP/4, a tenth; the bound is "
         "that at the ends of a short first run, and chains meet steeper places later.",

@@ -9,7 +9,7 @@ from foretrain.study import Sampling, argument_error, declare, default, paramete
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Aoyagi (2024), Theorem 1"
-COST = "1 min"
+COST = "5 min"
 REFERENCES = ("aoyagi2024", "lau2023", "bushnaq2024degeneracy")
 SEEDS = 5
 # Widths from inputs to outputs, and the rank of what is realised.
@@ -20,7 +20,7 @@ NETWORKS = (
     "4-4-4-4 r1", "4-4-4-4 r2", "6-3-3-6 r1", "8-4-4-8 r2", "5-2-6-4 r1", "4-2-2-4 r2",
 )  # fmt: skip
 AXES = {"network": NETWORKS, "beta": (1000.0, 100.0)}
-PRESETS = {"paper": {"seeds": 20, "draws": 8000, "beta": (1e3, 100.0, 1e4, 1e5)}}
+PRESETS = {"paper": {"seeds": 20, "draws": 20_000, "beta": (1e3, 100.0, 1e4, 1e5)}}
 WIDEST, DEPTH = 8, 3
 declare(limit="Learning coefficient, by the closed form.")
 declare(kind="int", multiplicity="Multiplicity of it, by the closed form.")
@@ -33,6 +33,8 @@ class Parameters(Sampling):
     network: str = parameter("5-3-5 r0", "widths, inputs first, and rank of the map, as 5-3-5 r0")
     beta: float = parameter(1000.0, "inverse temperature of the loss", above=0)
     chains: int = default(8)
+    draws: int = default(4000)
+    sampler: str = default("mala")
 
 
 def parsed(network: str) -> tuple[list[int], int]:
@@ -56,8 +58,8 @@ def check(p):
 
 
 def variants(p):
-    """Beside Langevin dynamics with momentum, whose bias is least, Langevin steps without, as many."""
-    return {"langevin": {"sampler": "sgld"}} if p.sampler == "baoab" else {}
+    """Beside Langevin steps that Metropolis takes or refuses, which leaves no bias, as many that are all taken."""
+    return {"langevin": {"sampler": "sgld"}} if p.sampler == "mala" else {}
 
 
 def posterior(p, seed):
@@ -76,7 +78,7 @@ def posterior(p, seed):
             centre[layer] = np.eye(WIDEST)
     target, parts = (centre[2] @ centre[1] @ centre[0])[None], {"weights": moves.ravel()}
     around = study.posterior(losses, centre, target, beta=p.beta, parts=parts)
-    return around, {"richardson": False, "controlled": False}
+    return around, {"richardson": False, "controlled": False, "warm_up": max(p.draws // 4, 1)}
 
 
 def losses(weights, target):

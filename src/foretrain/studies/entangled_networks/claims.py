@@ -112,7 +112,7 @@ CLAIMS = [
         inside=(0, 1e-5),
         rank="control",
         source=PAGE,
-        why="Constructed networks have it but for rounding, 1e-15; training ends at a mean square of 1e-10.",
+        why="Constructed networks have it but for rounding, 1e-15; training counts from a mean square of 1e-10 on.",
         **ALL,
     ),
     _lower,

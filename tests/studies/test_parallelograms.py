@@ -29,7 +29,7 @@ def test_stored_measures_are_those_of_the_theory_and_the_ideal_is_of_the_trainin
             run = data.sel(training_size=size, seed=number)
             p = study.Parameters(symbols=5, training_size=size)
             training = study.inputs(p, Seed(0, number))["training"] > 0
-            held = parallelograms.held(run["embedding"].values.astype(float), task)
+            held = parallelograms.parallelograms_of(run["embedding"].values.astype(float), task)
             assert run["rqi"] == pytest.approx(held.mean())
             predicted = parallelograms.predicted_accuracy(task, training, held)
             assert run["predicted_accuracy"] == pytest.approx(predicted)

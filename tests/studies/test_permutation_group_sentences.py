@@ -84,4 +84,4 @@ def test_permutation_matrices_have_all_parallelograms():
     from foretrain.training import embedding as toy
 
     task = toy.operation(STUDY.Parameters())
-    assert parallelograms.held_by_matrices(permutation_matrices(3), task).all()
+    assert parallelograms.parallelograms_of_matrices(permutation_matrices(3), task).all()

@@ -98,7 +98,7 @@ def test_degrees_of_freedom_are_counted_exactly(operation):
 
 def test_a_linear_representation_is_never_excluded():
     line = np.arange(10.0)[:, None] * [1.0, -0.3] + [2, 5]
-    assert theory.held(line, TEN).all()
+    assert theory.parallelograms_of(line, TEN).all()
     assert theory.rqi(line, TEN) == 1
     training = sets(TEN, 20, 50)
     np.testing.assert_allclose(theory.gram(TEN, training) @ line, 0, atol=1e-9)
@@ -133,9 +133,9 @@ def test_exact_parallelograms_survive_every_affine_map():
     free = np.linalg.eigh(theory.gram(TEN, sets(TEN, 14, 1)[0]))[1][:, :4]
     embedding = free @ random.normal(size=(4, 3))
     mapped = embedding @ random.normal(size=(3, 3)) + random.normal(size=3)
-    exact = theory.held(embedding, TEN, 1e-9)
+    exact = theory.parallelograms_of(embedding, TEN, 1e-9)
     assert 0 < exact.sum() < 70
-    assert (theory.held(mapped, TEN, 1e-9) == exact).all()
+    assert (theory.parallelograms_of(mapped, TEN, 1e-9) == exact).all()
 
 
 def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
@@ -144,12 +144,12 @@ def test_tolerance_is_a_distance_in_units_of_the_unbiased_deviation():
     unit = line.std(ddof=1)
     four = groups.addition(4)
     off = [0.2, 0.2]  # (0, 3) to (1, 2) and (1, 3) to (2, 2); (0, 2) to (1, 1) is exact
-    assert theory.held(line, four, 0.2 / unit * 1.001).sum() == 3
-    assert theory.held(line, four, 0.2 / unit * 0.999).sum() == 3 - len(off)
+    assert theory.parallelograms_of(line, four, 0.2 / unit * 1.001).sum() == 3
+    assert theory.parallelograms_of(line, four, 0.2 / unit * 0.999).sum() == 3 - len(off)
 
 
 def test_a_representation_that_collapsed_holds_nothing():
-    assert not theory.held(np.ones((10, 1)), TEN).any()
+    assert not theory.parallelograms_of(np.ones((10, 1)), TEN).any()
 
 
 def test_predicted_accuracy_by_its_definition():
@@ -203,7 +203,7 @@ def test_ideal_is_what_every_representation_has_that_obeys_the_training_set():
     random = np.random.default_rng(0).normal(size=(30, 10, 1))
     obeying = vectors @ (np.where(values < 1e-9, 1, 0)[..., None] * random)
     closed = theory.ideal(TEN, training)
-    real = theory.held(obeying, TEN, 1e-7)
+    real = theory.parallelograms_of(obeying, TEN, 1e-7)
     assert (closed == real).all()
     assert (closed.mean(-1) >= theory.inside(TEN, training).mean(-1)).all()
 
@@ -321,15 +321,17 @@ def test_rotations_of_the_plane_satisfy_all_products_of_a_cyclic_group(symbols):
     rotation = np.moveaxis(
         np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]), -1, 0
     )
-    assert theory.held_by_matrices(rotation, groups.cyclic(symbols, ordered=True), 1e-20).all()
+    assert theory.parallelograms_of_matrices(
+        rotation, groups.cyclic(symbols, ordered=True), 1e-20
+    ).all()
 
 
 def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_not():
     matrices = groups.permutation_matrices(3)
-    assert theory.held_by_matrices(np.stack([matrices, -7 * matrices]), S3, 1e-20).all()
+    assert theory.parallelograms_of_matrices(np.stack([matrices, -7 * matrices]), S3, 1e-20).all()
     random = np.random.default_rng(0).normal(size=(50, 6, 3, 3))
     # each entry of a product has variance 3, of a difference 6: the mean of nine is hardly ever below .5
-    assert theory.held_by_matrices(random, S3).mean() < 0.01
+    assert theory.parallelograms_of_matrices(random, S3).mean() < 0.01
 
 
 @pytest.mark.parametrize(
@@ -340,8 +342,8 @@ def test_matrices_of_a_group_hold_all_products_at_any_scale_and_random_ones_do_n
         (lambda: theory.gram(TEN, np.zeros((3, 55), bool)), "hold 1 to 55 samples"),
         (lambda: theory.rqi(np.ones((9, 1)), TEN), "10 symbols"),
         (lambda: theory.rqi(np.ones((10, 1)), TEN, 0), "greater than 0"),
-        (lambda: theory.held_by_matrices(np.ones((6, 2, 3)), S3), "be square"),
-        (lambda: theory.held_by_matrices(np.ones((5, 3, 3)), S3), "each of 6 symbols"),
+        (lambda: theory.parallelograms_of_matrices(np.ones((6, 2, 3)), S3), "be square"),
+        (lambda: theory.parallelograms_of_matrices(np.ones((5, 3, 3)), S3), "each of 6 symbols"),
         (lambda: theory.implied(TEN, np.ones(69, bool)), "each of 70 parallelograms"),
         (lambda: theory.unique_linear_probability(TEN, 3, ANY, sizes=[56]), "between 1 and 55"),
         (lambda: theory.unique_linear_probability(TEN, 0, ANY), "`draws` must be at least 1"),

@@ -92,10 +92,12 @@ def direct(p, inputs, state):
         answers = outputs.argmax(1)
     right, embedding = answers == task.labels, np.asarray(state.embedding)
     if task.commutative:
-        held = parallelograms.held(embedding, task, p.parallelogram_tolerance)
+        held = parallelograms.parallelograms_of(embedding, task, p.parallelogram_tolerance)
     else:
         matrices = embedding.reshape(-1, p.embedding_dim, p.embedding_dim)
-        held = parallelograms.held_by_matrices(matrices, task, p.parallelogram_tolerance**2)
+        held = parallelograms.parallelograms_of_matrices(
+            matrices, task, p.parallelogram_tolerance**2
+        )
     return {
         "loss": loss,
         "train_accuracy": right[training].mean(),

@@ -68,6 +68,6 @@ def chosen(spare: list[int]) -> int:
 
 
 def largest(widths) -> float:
-    """Half the number of parameters, what lambda would be if nothing were free."""
+    """Half the number of parameters, which is lambda where nothing is free."""
     widths = np.asarray(widths)
     return float((widths[1:] * widths[:-1]).sum() / 2)

@@ -21,7 +21,7 @@ LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half
 
 
 class MaskPrediction(NamedTuple):
-    """What several masks predict, one entry per mask.
+    """Predictions for several masks, one entry per mask.
 
     Attributes:
         pair_error: `predicted_pair_error`, shape (mask, input_domain, output_domain), float64.
@@ -37,12 +37,12 @@ class MaskPrediction(NamedTuple):
 def predict_masks(
     masks: Sequence[np.ndarray], error_across: float = 1.0, error_idle: float | None = None
 ) -> MaskPrediction:
-    """The prediction for each of several masks.
+    """Predict the errors of each of several masks.
 
     Args:
         masks: At least one T, all of one shape (input_domain, output_domain), such as one per seed.
-        error_across: As of `predicted_pair_error`.
-        error_idle: As of `predicted_pair_error`.
+        error_across: As in `predicted_pair_error`.
+        error_idle: As in `predicted_pair_error`.
     """
     errors = [predicted_pair_error(mask, error_across, error_idle) for mask in masks]
     means = [_untrained_mean(mask, error) for mask, error in zip(masks, errors, strict=True)]
@@ -77,7 +77,7 @@ def predicted_pair_error(
 
 
 def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
-    """By how much the map of a pair across components is longer than that of a pair within, in the limit of small weights.
+    """Length of the map of a pair across components over that of a pair within, in the limit of small weights.
 
     The scale symmetry of a component's encoders against its decoders is conserved, so that with a inputs and b outputs
     a e^2 = b d^2 of the lengths e and d of their modes; e d is the same in all components. A pair from an input of the first
@@ -210,7 +210,7 @@ def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float
 
 
 def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
-    """The same probability for large M: exp(-expected number of isolated domains).
+    """Estimate `connection_probability` for large M: exp(-expected number of isolated domains).
 
     Near the threshold a random graph is disconnected, for large M, only by single domains without a
     trained pair (with the diagonal: without a further one), whose number is Poisson
@@ -254,7 +254,7 @@ def _sizes(domains, pairs, diagonal, largest):
     return domains, integer("pairs", pairs, minimum=fewest, maximum=domains**2)
 
 
-# A polynomial in x, whose coefficient of x^e counts graphs with e edges, is held as one whole number,
+# A polynomial in x, whose coefficient of x^e counts graphs with e edges, is one whole number,
 # its value at x = 2^bits. No coefficient exceeds 2^(M^2), so that they never overlap; differences
 # below are again counts, hence without borrows.
 

@@ -1,4 +1,4 @@
-"""Effective loss of representation learning: a quadratic energy of embeddings, and the time in which they become linear.
+"""Effective loss of representation learning: a quadratic energy of embeddings, and the time until they are linear.
 
 l_eff = l_0 / Z_0, with l_0 the sum over the parallelograms P0(D) of a training set of |E_i + E_j - E_m - E_n|^2 and Z_0 the
 sum over symbols of |E_k|^2. At fixed Z_0 the flow is linear, dR/dt = -H R with H = 2 A^T A / Z_0, whose smallest eigenvalue

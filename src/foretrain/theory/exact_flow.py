@@ -35,7 +35,7 @@ _POINTS = 5  # looked at within every step of the integrator
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """All that is known of one output.
+    """Statistics of one output.
 
     Attributes:
         bundles: Numbers of the trained bundles that end here.
@@ -43,7 +43,7 @@ class Output:
         inputs: G, shape (column, column).
         root: G Q, shape (column, direction).
         wanted: Y Q, shape (width, direction).
-        least: What least squares leaves of half the mean square.
+        least: Half the mean square that least squares leaves.
     """
 
     bundles: tuple[int, ...]
@@ -63,9 +63,9 @@ class Trajectory:
         loss: Shape (time,), never negative.
         explained: ``U^T (sum_j W_j Sigma_x(j, p)) V`` along the diagonal of the frames given, shape (time, bundle, mode).
         weights: Edge name to its matrix at the end, in banks of as many units as are needed.
-        drift: How far what the flow conserves has moved, largest entry relative to that of the squared weights.
+        drift: Largest change of a quantity that the flow conserves, relative to that of the squared weights.
         evaluations: Of the gradient.
-        finished: Whether the loss came down to what was asked, rather than time or evaluations running out.
+        finished: True if the loss came down to `enough`, False if time or evaluations ran out.
     """
 
     times: np.ndarray
@@ -83,12 +83,12 @@ def outputs(statistics: Statistics) -> tuple[Output, ...]:
     for p in statistics.target_input:
         if np.any(statistics.input_pair(p, p)):
             by_target.setdefault(statistics.bundles[p].target, []).append(p)
-    made = []
+    ends = []
     for name, power in statistics.target_power.items():
         bundles = by_target.get(name, [])
         if not bundles:
             none = np.zeros(0)
-            made.append(Output((), none, none, none, none, power / 2))
+            ends.append(Output((), none, none, none, none, power / 2))
             continue
         inputs = np.block([[_pair(statistics, j, p) for p in bundles] for j in bundles])
         values, vectors = np.linalg.eigh(inputs)
@@ -99,14 +99,14 @@ def outputs(statistics: Statistics) -> tuple[Output, ...]:
         least = (power - np.sum(wanted**2)) / 2
         widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
         least = float(least) if least > _ROUNDING * power else 0.0
-        made.append(Output(tuple(bundles), np.cumsum(widths)[:-1], inputs, root, wanted, least))
-    return tuple(made)
+        ends.append(Output(tuple(bundles), np.cumsum(widths)[:-1], inputs, root, wanted, least))
+    return tuple(ends)
 
 
 def _pair(statistics: Statistics, j: int, p: int) -> np.ndarray:
-    found = statistics.input_pair(j, p)
-    if found is not None:
-        return found
+    correlation = statistics.input_pair(j, p)
+    if correlation is not None:
+        return correlation
     width = statistics.graph.width
     return np.zeros((width[statistics.bundles[j].source], width[statistics.bundles[p].source]))
 
@@ -122,41 +122,43 @@ def maps(weights: Mapping, statistics: Statistics, ends: tuple[Output, ...]) -> 
 
 def loss(totals: Mapping[int, np.ndarray], ends: tuple[Output, ...]) -> float:
     """Loss of a network with these maps, never negative: half the mean square error, summed over outputs."""
-    found = 0.0
+    total = 0.0
     for end in ends:
-        found += end.least
+        total += end.least
         if end.bundles:
             whole = np.concatenate([totals[p] for p in end.bundles], axis=1)
-            found += 0.5 * float(np.sum((whole @ end.root - end.wanted) ** 2))
-    return found
+            total += 0.5 * float(np.sum((whole @ end.root - end.wanted) ** 2))
+    return total
 
 
 def explained(totals: Mapping[int, np.ndarray], ends: tuple[Output, ...]) -> dict[int, np.ndarray]:
     """``sum_j W_j Sigma_x(j, p)``, what a network with these maps has learned of ``Sigma_yx(p)``, for every bundle p."""
-    found = {}
+    learned = {}
     for end in ends:
         if end.bundles:
             whole = np.concatenate([totals[p] for p in end.bundles], axis=1) @ end.inputs
-            found |= zip(end.bundles, np.split(whole, end.edges, axis=1), strict=True)
-    return found
+            learned |= zip(end.bundles, np.split(whole, end.edges, axis=1), strict=True)
+    return learned
 
 
 def compressed(weights: Mapping[str, np.ndarray], statistics: Statistics) -> dict[str, np.ndarray]:
     """Weights with the same flow of all maps, in hidden banks no wider than what enters and leaves them."""
-    graph, made = statistics.graph, {name: np.asarray(w, float) for name, w in weights.items()}
+    graph, small = statistics.graph, {name: np.asarray(w, float) for name, w in weights.items()}
     shrunk = True
     while shrunk:
         shrunk = False
         for node in graph.hidden:
             into = [edge.name for edge in graph.incoming[node]]
             out_of = [edge.name for edge in graph.outgoing[node]]
-            meets = np.concatenate([*(made[e] for e in into), *(made[e].T for e in out_of)], axis=1)
+            meets = np.concatenate(
+                [*(small[e] for e in into), *(small[e].T for e in out_of)], axis=1
+            )
             if meets.shape[1] < meets.shape[0]:
                 basis = np.linalg.qr(meets)[0]
-                made |= {e: basis.T @ made[e] for e in into}
-                made |= {e: made[e] @ basis for e in out_of}
+                small |= {e: basis.T @ small[e] for e in into}
+                small |= {e: small[e] @ basis for e in out_of}
                 shrunk = True
-    return made
+    return small
 
 
 def multiplications(weights: Mapping[str, np.ndarray], statistics: Statistics) -> float:

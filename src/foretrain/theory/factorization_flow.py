@@ -91,7 +91,7 @@ def descent_curves(
     imbalance = np.zeros((x.shape[1],) * 2) if balanced else x.T @ x - y.T @ y
     tilt, axes = np.linalg.eigh(imbalance)
     whole, count = float(np.sum(values**2)), min(a.shape[1], len(values))
-    found: list[tuple] = []
+    rows: list[tuple] = []
     for index, now in enumerate(step):
         if index:
             length = learning_rate * float(now - step[index - 1])
@@ -102,18 +102,18 @@ def descent_curves(
             x, y = _riccati(x, y, rates, decays, length)
             x, y = x @ turned[0], y @ turned[1]
         left, right = x / scale, y / scale
-        own = left @ right.T
-        loss = np.sum((np.diag(values) - own) ** 2)
+        product = left @ right.T
+        loss = np.sum((np.diag(values) - product) ** 2)
         aligned = _aligned(a, left, followed) * _aligned(b, right, followed)
         squares = (left**2 + right**2).sum(1)
         parts = squares[:count].sum(), squares[count:].sum()
-        found.append((loss, aligned, np.diag(own)[:count], *parts))
+        rows.append((loss, aligned, np.diag(product)[:count], *parts))
         if loss < until * whole:
             break
-    missing = len(step) - len(found)
-    columns = (np.array(column) for column in zip(*found, strict=True))
+    missing = len(step) - len(rows)
+    columns = (np.array(column) for column in zip(*rows, strict=True))
     return DescentCurves(
-        *(np.concatenate([one, np.repeat(one[-1:], missing, 0)]) for one in columns)
+        *(np.concatenate([column, np.repeat(column[-1:], missing, 0)]) for column in columns)
     )
 
 
@@ -168,7 +168,7 @@ def typical_half_steps(
 
 
 def _riccati(x, y, rates, decays, length):
-    """X, Y after that time of the flow without imbalance, in the basis in which C is diagonal; rates of shape (mode, 1)."""
+    """X and Y after that time of the flow without imbalance, in the basis in which C is diagonal; rates of shape (mode, 1)."""
     grown, died = (x + y) / np.sqrt(2), (y - x) / np.sqrt(2)
     weight = np.eye(x.shape[1])
     for rate, part in ((rates - decays, grown), (-rates - decays, died)):
@@ -181,13 +181,13 @@ def _riccati(x, y, rates, decays, length):
 
 
 def _integral(rate, length):
-    """Of e^(rate t) over that length."""
+    """Integral of e^(rate t) from 0 to that length."""
     flat = np.abs(rate * length) < 1e-9
     return np.where(flat, length, np.expm1(rate * length) / np.where(flat, 1.0, rate))
 
 
 def _coordinates(target, own):
-    """Both in an orthonormal basis of what they span, or as they are where that is everything."""
+    """Return both in an orthonormal basis of their joint span, or unchanged if they span everything."""
     both = np.concatenate([target, own], 1).astype(float)
     if both.shape[1] >= len(both):
         return np.asarray(target, float), np.asarray(own, float)

@@ -1,4 +1,4 @@
-"""Which target each component of a factorisation grows towards: first, from its start, and at random in the end."""
+"""The target that each component of a factorisation first grows towards, from its start; and chance alignments in the end."""
 
 import numpy as np
 from scipy.special import betaincc
@@ -25,7 +25,7 @@ def first_targets(start, target) -> np.ndarray:
 
 
 def random_mixture(rank: int, threshold: float) -> float:
-    """How often a component of a Haar-random mixture of that many orthogonal targets is primarily one of them.
+    """Probability that a component of a Haar-random mixture of orthogonal targets is primarily one of them.
 
     The squared entries of a column are Beta(1/2, (r - 1)/2), of which at most one exceeds one half.
 

@@ -1,4 +1,4 @@
-"""When a translation network with square factors is stuck for ever: what signs of determinants forbid.
+"""Starts from which a translation network with square factors is stuck for ever, by signs of determinants.
 
 With H = D the map of a pair is M = C_j B A_i, a product of square factors, and a trained pair costs |M - I|^2 in units of
 1/(2 D |T|) of the loss, of which one is called a mode here. Every singular matrix is at a distance of at least 1 from I, and
@@ -16,7 +16,7 @@ run never reaches a loss below F/(2 D |T|).
 The reverse is not claimed: signs may stay at higher losses too, and a factor all of whose pairs are negative (U = 0) may
 turn at no cost, which is how most starts lose their negative determinants.
 
-Which masks lead there is told by their singular values. From small weights W_o W_h W_i departs as
+The singular values of a mask say whether small weights lead there. From small weights W_o W_h W_i departs as
 sum_k u_k v_k^T (x) O_k, with independent O_k and an amplitude of the k-th term that is of the order of
 sigma^(1 - s_k/s_1) of the first (docs/theory/masked-rank-one.md). The first term gives all domains of a component one
 frame; the second, which changes its sign over the thinnest cut, gives the two sides frames of their own. For a small
@@ -57,7 +57,7 @@ def frustration(trained_pairs, inputs, outputs, smaller: Callable = np.minimum):
 def frame_exponent(trained_pairs: np.ndarray) -> float:
     """1 - s_2/s_1 of the trained pairs, smallest over their components: how fast frames agree as weights get smaller.
 
-    The share of runs in which two groups of one component learn mirrored frames goes as sigma to this power.
+    The fraction of runs in which two groups of one component learn mirrored frames goes as sigma to this power.
 
     Args:
         trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
@@ -66,10 +66,10 @@ def frame_exponent(trained_pairs: np.ndarray) -> float:
         0 to 1: 1 where every component is of rank one, near 0 where a thin cut parts two groups of equal strength.
     """
     inputs, outputs = components(trained_pairs)
-    found = [1.0]
+    exponents = [1.0]
     for part in range(1 + max(inputs.max(), outputs.max())):
         block = trained_pairs[np.ix_(inputs == part, outputs == part)]
         if min(block.shape) > 1:
             first, second = np.linalg.svd(block.astype(float), compute_uv=False)[:2]
-            found.append(1 - second / first)
-    return float(min(found))
+            exponents.append(1 - second / first)
+    return float(min(exponents))

@@ -61,19 +61,19 @@ def smallest_curvature(state: np.ndarray, reduction: Reduction) -> float:
     """
     error = unlearned(state, reduction)
     scale = np.abs(reduction.singular_values).max()
-    found = 0.0
+    smallest = 0.0
     for number in range(len(reduction.groups)):
         around = _Around(reduction, state, error, number)
         active = np.abs(around.error).max(axis=0) > _LEARNED * scale
         for b in np.flatnonzero(active):
             for c in range(around.strength.shape[1]):
                 if c >= b or not active[c]:
-                    found = min(found, around.curvature(int(b), c))
-    return found
+                    smallest = min(smallest, around.curvature(int(b), c))
+    return smallest
 
 
 def leads_down_flat(state: np.ndarray, reduction: Reduction, tolerance: float) -> bool:
-    """Whether a path of three or more edges could lower the loss through spare units, without any curvature.
+    """Return True if a path of three or more edges can lower the loss through spare units, without any curvature.
 
     Args:
         state: Strengths, shape (edge, mode).
@@ -180,7 +180,7 @@ class Attainable:
 
     Attributes:
         loss: Mean over examples of half the squared error.
-        is_bound: Whether hidden banks may be too narrow for it: nothing is below it, but perhaps nothing reaches it.
+        is_bound: True if hidden banks may be too narrow for it: nothing is below it, but perhaps nothing reaches it.
     """
 
     loss: float
@@ -208,7 +208,7 @@ def attainable(statistics: Statistics, reduction: Reduction) -> Attainable:
 
 
 def _gain(statistics: Statistics, group: Group) -> tuple[float, bool]:
-    """Twice what regression lowers the loss by, and whether the group's banks are known to be wide enough for it."""
+    """Twice the loss that regression removes, and True if the group's banks are known to be wide enough for it."""
     by_target: dict[str, list[int]] = {}
     for p in group.bundles:
         by_target.setdefault(statistics.bundles[p].target, []).append(p)
@@ -234,11 +234,11 @@ def _open_together(statistics: Statistics, group: Group) -> list[list[int]]:
     )
     shape = (len(place), len(place))
     graph = scipy.sparse.coo_array((np.ones(len(joined)), tuple(joined.T)), shape=shape)
-    number, label = connected_components(graph, directed=False)
-    found: list[list[int]] = [[] for _ in range(number)]
-    for p, one in zip(group.bundles, label, strict=True):
-        found[one].append(p)
-    return found
+    count, labels = connected_components(graph, directed=False)
+    sets: list[list[int]] = [[] for _ in range(count)]
+    for p, number in zip(group.bundles, labels, strict=True):
+        sets[number].append(p)
+    return sets
 
 
 def _regression(statistics, bundles) -> tuple[dict[int, np.ndarray], np.ndarray]:
@@ -271,7 +271,7 @@ def _inverse_root(statistics, bundles) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _wide_enough(statistics: Statistics, group: Group, maps) -> bool:
-    """Whether every bank has units enough for each way into it, or each way out of it, to have its own.
+    """Return True if every bank has units of its own for each way into it, or for each way out of it.
 
     A way into a bank needs as many units as the maps that continue it have rank together; read backwards a way out of
     it as those that lead to it.

@@ -1,4 +1,4 @@
-"""Where a gated network that starts with small random weights joins the submanifold of its reduction."""
+"""The state at which a gated network with small random weights joins the submanifold of its reduction."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""When the representation of a given start is learned: predictions that can be made before a run is trained.
+"""Times at which the representation of a given start is learned, predicted before a run is trained.
 
-The paper's is the grokking time 1 / lambda_3 of the training set alone (`foretrain.theory.effective_loss.grokking_time`).
-Those here look at the start, too, and the second at the optimizer. See docs/theory/grokking.md.
+The prediction of the paper is the grokking time 1 / lambda_3 of the training set alone, `grokking_time` in
+`foretrain.theory.effective_loss`. The predictions here also know the start, and the second one the optimizer. See docs/theory/grokking.md.
 """
 
 import numpy as np

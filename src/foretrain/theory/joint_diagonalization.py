@@ -39,7 +39,7 @@ class Frames:
     Attributes:
         columns: Space to array of shape (width, mode), float64: orthonormal columns that span the space, and columns of
             zeros for the modes that the space lacks. Modes are ordered by the diagonal mass in the first family.
-        carried: Space to bool array of shape (mode,): whether it has a column of that mode.
+        carried: Space to bool array of shape (mode,): True if it has a column of that mode.
         residuals: For every family, the off-diagonal mass relative to the mass, both Frobenius norms over the family.
     """
 
@@ -99,9 +99,9 @@ def _components(widths, matrices, generic) -> list[dict[str, np.ndarray]]:
         walks = _walk_matrix(left, matrices, generic)
         if walks is None:
             break
-        found = _carry_from_root(left, *walks)
-        components.extend(found)
-        left = {name: _complement(basis, name, found) for name, basis in left.items()}
+        carried = _carry_from_root(left, *walks)
+        components.extend(carried)
+        left = {name: _complement(basis, name, carried) for name, basis in left.items()}
     components.extend({name: column} for name, basis in left.items() for column in basis.T)
     return components
 
@@ -127,7 +127,7 @@ def _carry_from_root(left, total, walks, place) -> list[dict[str, np.ndarray]]:
     _, basis = np.linalg.eigh(walks[place[root], place[root]])
     coupled = np.linalg.norm(total[:, place[root]] @ basis, axis=0)
     basis = basis[:, coupled > _REACHED * coupled.max()]
-    found = [{root: left[root] @ column} for column in basis.T]
+    components = [{root: left[root] @ column} for column in basis.T]
     for name, where in place.items():
         if name == root or where.start == where.stop:
             continue
@@ -146,13 +146,13 @@ def _carry_from_root(left, total, walks, place) -> list[dict[str, np.ndarray]]:
             if np.linalg.norm(column) > 0.5:
                 column /= np.linalg.norm(column)
                 taken = np.column_stack([taken, column])
-                found[mode][name] = left[name] @ column
-    return found
+                components[mode][name] = left[name] @ column
+    return components
 
 
-def _complement(basis, name, found):
+def _complement(basis, name, components):
     """Orthonormal basis of what is left of `basis` once the columns found in this space are taken out."""
-    columns = [component[name] for component in found if name in component]
+    columns = [component[name] for component in components if name in component]
     if not columns:
         return basis
     inside = basis.T @ np.column_stack(columns)

@@ -1,4 +1,4 @@
-"""Loss landscapes whose volume is known: what is free of them at every scale, by volume and by temperature.
+"""Loss landscapes whose volume is known: their freedom at every scale, by volume and by temperature.
 
 Of a loss L >= 0 on a box with V(eps) the volume where L < eps, two curves count what is not free:
 
@@ -34,7 +34,7 @@ class Landscape:
         below: Scale under which `by_volume` holds.
         limit: lambda, to which both tend as eps goes to 0 and beta to infinity.
         multiplicity: m; both fall short of `limit` by about (m - 1) over ln(1/eps) or ln(beta).
-        boxed: Whether `by_temperature` is that of the box; otherwise of the whole line, to which a box comes close where
+        boxed: True if `by_temperature` is that of the box; otherwise of the whole line, to which a box comes close where
             exp(-beta L) is small at its walls.
     """
 
@@ -61,14 +61,14 @@ def power(k: int) -> Landscape:
     Args:
         k: At least 1.
     """
-    share = 1 / (2 * k)
+    exponent = 1 / (2 * k)
     return Landscape(
         name=f"w^{2 * k}",
         dimension=1,
         loss=lambda w: w[..., 0] ** (2 * k),
-        by_volume=lambda eps: np.full(np.shape(eps), share),
-        by_temperature=lambda beta: _gamma(1 + share, beta) / _gamma(share, beta),
-        limit=share,
+        by_volume=lambda eps: np.full(np.shape(eps), exponent),
+        by_temperature=lambda beta: _gamma(1 + exponent, beta) / _gamma(exponent, beta),
+        limit=exponent,
     )
 
 
@@ -128,13 +128,13 @@ def quadratic(curvatures, flat: int = 0) -> Landscape:
 
 def plane() -> Landscape:
     """w1^2 in three parameters, the document's free directions that do not interact: two are free at every scale."""
-    one = power(1)
+    square = power(1)
     return Landscape(
         name="w₁²",
         dimension=3,
-        loss=one.loss,
-        by_volume=one.by_volume,
-        by_temperature=one.by_temperature,
+        loss=square.loss,
+        by_volume=square.by_volume,
+        by_temperature=square.by_temperature,
         limit=0.5,
     )
 
@@ -142,7 +142,7 @@ def plane() -> Landscape:
 def product(a: int = 1, b: int = 1) -> Landscape:
     """w1^(2a) w2^(2b), free directions that interact: a cross of two lines on which the loss is zero.
 
-    With p = 1/(2a), q = 1/(2b) the share of the box below eps is [p eps^q - q eps^p] / (p - q), and eps^p [1 + p ln(1/eps)]
+    With p = 1/(2a), q = 1/(2b) the fraction of the box below eps is [p eps^q - q eps^p] / (p - q), and eps^p [1 + p ln(1/eps)]
     where a = b. For w1^2 w2^4 that is 2 eps^(1/4) - eps^(1/2), hence
 
         lambda(eps) = (1 - eps^(1/4)) / (4 - 2 eps^(1/4)) -> 1/4,
@@ -203,15 +203,15 @@ def _equal(p: float) -> tuple[Curve, Curve]:
 def _integral(p: float, beta):
     """J(beta) = p int_0^beta gamma(p, t)/t dt."""
 
-    def one(value: float) -> float:
+    def of_number(value: float) -> float:
         # With t = u^(1/p) the integrand gamma(p, t)/t dt is gamma(p, u^(1/p))/(p u) du, which is smooth at 0.
         top = min(value, 40.0)
-        found = integrate.quad(
+        integral = integrate.quad(
             lambda u: special.gammainc(p, u ** (1 / p)) / u, 0, top**p, limit=200, epsabs=0
         )[0]
-        return special.gamma(p) * (found + p * np.log(value / top))
+        return special.gamma(p) * (integral + p * np.log(value / top))
 
-    return np.vectorize(one, otypes=[float])(beta)
+    return np.vectorize(of_number, otypes=[float])(beta)
 
 
 def _gamma(order: float, beta):
@@ -234,8 +234,8 @@ def temperature_from_volume(by_volume: Curve, beta: float, eps) -> float:
         lambda_Z, as exact as the trapezia are.
     """
     eps = np.asarray(eps, float)
-    found, log = np.asarray(by_volume(eps), float), np.log(eps)
-    volume = np.concatenate([[0], np.cumsum((found[1:] + found[:-1]) / 2 * np.diff(log))])
+    curve, log = np.asarray(by_volume(eps), float), np.log(eps)
+    volume = np.concatenate([[0], np.cumsum((curve[1:] + curve[:-1]) / 2 * np.diff(log))])
     exponent = volume + log - beta * eps
     weight = np.exp(exponent - exponent.max())
-    return float(np.trapezoid(weight * found, log) / np.trapezoid(weight, log))
+    return float(np.trapezoid(weight * curve, log) / np.trapezoid(weight, log))

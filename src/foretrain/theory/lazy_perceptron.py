@@ -1,4 +1,4 @@
-"""When a perceptron from a large start generalises, if weight decay shrinks the start and its tangent kernel does the rest.
+"""Generalisation of a perceptron from a large start: weight decay shrinks the start, its tangent kernel does the rest.
 
 A large start is a random function that training cancels on the training images alone. Decay takes weights w of rate eta to
 w (1 - eta lambda)^k after k steps. The perceptron linearised there and fitted by least change answers other images by
@@ -68,7 +68,7 @@ def lazy_answers(weights: Layers, images, targets, others) -> np.ndarray:
 
 
 def shrinking(hidden_learning_rate: float, last_learning_rate: float, weight_decay: float) -> float:
-    """By how much the mean over the three layers of the logarithm of weights falls in a step; nan where a step overshoots."""
+    """Fall per step of the logarithm of weights, mean over the three layers; nan where a step overshoots."""
     rates = (
         np.array([hidden_learning_rate, hidden_learning_rate, last_learning_rate]) * weight_decay
     )
@@ -87,7 +87,7 @@ def lazy_step(
     weight_decay: float,
     threshold: float,
 ) -> float:
-    """First step at which the linearised perceptron answers a share `threshold` of other images right.
+    """First step at which the linearised perceptron answers a fraction `threshold` of other images right.
 
     Args:
         start: Weights at step 0.

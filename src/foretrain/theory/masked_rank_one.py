@@ -32,7 +32,7 @@ def alignment_exponent(singular_values) -> float:
 def misalignment_slope(singular_values, scales) -> float:
     """Slope of log misalignment at departure against log sigma, over given scales, with all modes of T in it.
 
-    Mode k is left behind by sigma^(1 - s_k/s_1). Independent starts give all modes like shares, so that the squared
+    Mode k is left behind by sigma^(1 - s_k/s_1). Independent starts give all modes equal weight, so that the squared
     misalignment goes as the sum over k >= 2 of sigma^(2 - 2 s_k/s_1). In the limit of small sigma the slope is
     `alignment_exponent`; where s_3 is close to s_2 the limit is far away, and this is what is seen on the way.
 

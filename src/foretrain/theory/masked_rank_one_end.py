@@ -42,7 +42,7 @@ class End(NamedTuple):
 
 
 def end_of_training(start, trained_pairs) -> End:
-    """Where zero loss is reached from a start, whatever its size, if it is.
+    """Weights at which zero loss is reached from a start of any size, if it is reached.
 
     Args:
         start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().

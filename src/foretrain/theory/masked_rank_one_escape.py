@@ -131,20 +131,20 @@ def rescaled(early: EarlyFlow, init_scale: float) -> EarlyFlow:
 
 
 def signs_agree(weights: tuple[np.ndarray, np.ndarray, float]) -> bool:
-    """Whether s u_i v_j > 0 for all pairs, of u, v and s."""
+    """Return True if s u_i v_j > 0 for all pairs, of u, v and s."""
     left, right, scale = weights
     return bool((scale * np.outer(left, right) > 0).all())
 
 
 def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """u, v and s of the linearised flow where s u^T T v, to first order the loss that is gone, is a share of |T|/2.
+    """u, v and s of the linearised flow where s u^T T v, to first order the loss that is gone, is a fraction of |T|/2.
 
     On its way out s u^T T v = |s| d|s|/dt crosses zero once, where |s| is least, and then grows for ever; if the start
     is past `level` already, the start is returned.
 
     Args:
         early: The flow.
-        level: The share, above 0.
+        level: The fraction, above 0.
 
     Raises:
         ArgumentError: the start is so small that squares of it underflow.

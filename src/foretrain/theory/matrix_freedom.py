@@ -1,4 +1,4 @@
-"""How free matrices remain that obey the products of a training set: the non-abelian count, to first order.
+"""The freedom of matrices that obey the products of a training set: the non-abelian count, to first order.
 
 Near a true representation rho, the products E_i E_j = E_m E_n of P0(D) are linear equations in the displacements of all
 entries. All samples leave d^2 directions, those of E_a = G rho_a G^-1 Z with Z that commutes with rho. Where a training set
@@ -38,17 +38,17 @@ def product_slopes(operation: Operation, matrices) -> np.ndarray:
     first, second = parallelograms(operation)[1].T
     if not np.allclose(products[first], products[second], rtol=0, atol=1e-9):
         raise argument_error("matrices", "represent the operation", "equal samples differ")
-    sample, one = np.arange(len(left)), np.eye(d)
+    sample, identity = np.arange(len(left)), np.eye(d)
     slopes = np.zeros(
         (len(left), p, d, d, d, d)
     )  # (sample, symbol, row, column, by row, by column)
-    slopes[sample, left] += np.einsum("ac,keb->kabce", one, rho[right])
-    slopes[sample, right] += np.einsum("kac,eb->kabce", rho[left], one)
+    slopes[sample, left] += np.einsum("ac,keb->kabce", identity, rho[right])
+    slopes[sample, right] += np.einsum("kac,eb->kabce", rho[left], identity)
     return np.moveaxis(slopes, 1, 3).reshape(len(left), d * d, p * d * d)
 
 
 def matrix_freedom(operation: Operation, training, matrices) -> tuple[np.ndarray, np.ndarray]:
-    """Directions that a training set leaves free near a representation, and what holds along all of them.
+    """Count the directions that a training set leaves free near a representation, and find what holds along all of them.
 
     Args:
         operation: What is learned, with ordered pairs.

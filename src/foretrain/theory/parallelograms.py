@@ -19,7 +19,7 @@ from foretrain.errors import argument_error, integer, real
 from foretrain.tasks.groups import Operation, training_sets, training_size
 
 _ZERO = 1e-12  # of the trace: eigenvalues of an integer Gram matrix below it are rounding errors
-_BLOCK = 2_000_000  # numbers of a Gram matrix that are held at once
+_BLOCK = 2_000_000  # numbers of a Gram matrix in memory at once
 
 
 def parallelograms(operation: Operation) -> tuple[np.ndarray, np.ndarray]:
@@ -68,12 +68,12 @@ def normalised(embedding) -> np.ndarray:
         )
 
 
-def held(embedding, operation: Operation, tolerance: float = 0.1) -> np.ndarray:
+def parallelograms_of(embedding, operation: Operation, tolerance: float = 0.1) -> np.ndarray:
     """P(R, delta), bool (..., parallelogram): those that a representation has.
 
     The mean over dimensions of (E_i + E_j - E_m - E_n)^2 is below delta^2, E normalised. Changes of unit and origin in each
     dimension do not matter, nor does the sign or order of dimensions; with more than one, a mixing of them does (delta is
-    measured in units of each). Nothing is held where a dimension has collapsed to a point.
+    measured in units of each). No parallelogram holds where a dimension has collapsed to a point.
 
     Args:
         embedding: (..., symbol, dimension).
@@ -87,7 +87,9 @@ def held(embedding, operation: Operation, tolerance: float = 0.1) -> np.ndarray:
     return (gap**2).mean(-1) < tolerance**2
 
 
-def held_by_matrices(matrices, operation: Operation, threshold: float = 0.5) -> np.ndarray:
+def parallelograms_of_matrices(
+    matrices, operation: Operation, threshold: float = 0.5
+) -> np.ndarray:
     """Generalised parallelograms of elements that are matrices, bool (..., parallelogram).
 
     The mean over entries of (E_i E_j - E_m E_n)^2 is below `threshold`, E divided by the root mean square of all entries.
@@ -113,18 +115,18 @@ def held_by_matrices(matrices, operation: Operation, threshold: float = 0.5) -> 
 
 
 def fraction(parallelogram_set):
-    """Share of all parallelograms that a set, bool (..., parallelogram), has; 1 where there are none, as for p = 2."""
+    """Fraction of all parallelograms that a set, bool (..., parallelogram), has; 1 where there are none, as for p = 2."""
     chosen = np.asarray(parallelogram_set)
     return chosen.mean(-1) if chosen.shape[-1] else np.ones(chosen.shape[:-1])
 
 
 def rqi(embedding, operation: Operation, tolerance: float = 0.1):
     """Quality of a representation, |P(R)| / |P0|, shape (...,); 1 where there are none."""
-    return fraction(held(embedding, operation, tolerance))
+    return fraction(parallelograms_of(embedding, operation, tolerance))
 
 
 def predicted_accuracy(operation: Operation, training, parallelogram_set):
-    """Share of all samples that are in D or share a parallelogram of the set with one that is, shape (...,).
+    """Fraction of all samples that are in D or share a parallelogram of the set with one that is, shape (...,).
 
     Args:
         operation: What is learned.
@@ -142,7 +144,7 @@ def predicted_accuracy(operation: Operation, training, parallelogram_set):
 def ideal(operation: Operation, training) -> np.ndarray:
     """P(D), bool (..., parallelogram): what holds in every representation that satisfies P0(D).
 
-    For unordered pairs a row of A that depends on the rows of P0(D); else `deduced`. Its `share` bounds RQI from
+    For unordered pairs a row of A that depends on the rows of P0(D); else `deduced`. Its `fraction` bounds RQI from
     above, `predicted_accuracy` of it the accuracy.
 
     Cost:
@@ -168,7 +170,7 @@ def implied(operation: Operation, parallelogram_set) -> np.ndarray:
 
 
 def deduced(operation: Operation, parallelogram_set) -> np.ndarray:
-    """What follows for invertible matrices, bool (..., parallelogram).
+    """Parallelograms that follow for invertible matrices, bool (..., parallelogram).
 
     E_i E_j = E_m E_n says that the left quotient E_m^-1 E_i is the right quotient E_n E_j^-1. Equal quotients are joined
     (three parallelograms give a fourth), as are samples of equal product (two give a third), until nothing changes.
@@ -239,7 +241,7 @@ def least_degrees_of_freedom(operation: Operation) -> int:
 
 
 def unique_linear(operation: Operation, training):
-    """Whether a training set leaves no more freedom than all samples do, bool (...,)."""
+    """True where a training set leaves no more freedom than all samples do, bool (...,)."""
     return degrees_of_freedom(operation, training) == least_degrees_of_freedom(operation)
 
 
@@ -360,7 +362,7 @@ def _in_blocks(operation, training, function, pairs=0):
 
 
 def _any_at(place, chosen, size):
-    """Whether any chosen entry of the last axis has each place, bool (..., size)."""
+    """True at each place that a chosen entry of the last axis has, bool (..., size)."""
     number, shape = len(place), chosen.shape[:-1]
     flat = chosen.reshape(int(np.prod(shape)), number)
     gather = sparse.csr_array((np.ones(number), (place, np.arange(number))), shape=(size, number))

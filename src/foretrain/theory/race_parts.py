@@ -1,8 +1,8 @@
-r"""The routing network from wide random weights, in closed form: what its domains share, and what each keeps of its own.
+r"""The routing network from wide random weights, in closed form: the part that domains share, and the parts of their own.
 
 From orthogonal weights of scale sigma the mean encoder and decoder vector of a mode follow the race of
 `foretrain.theory.race_schemes`: in tau = sigma u/M, with u the integral of the mode's error, the hidden matrix is
-N = sigma n(tau) on the plane of these vectors. What a domain's vector differs from the mean lies, in wide layers, on
+N = sigma n(tau) on the plane of these vectors. The difference of a domain's vector from the mean lies, in wide layers, on
 planes of its own. The trained pairs couple encoder i to the mean of its own decoders, so that with T/K = U Lambda V^T
 the part of the encoders along column q of U is driven by the part of the decoders along column q of V at lambda_q times
 the pace of the mean (for which lambda = 1), and obeys the same equations in lambda_q tau. By conservation of
@@ -124,9 +124,9 @@ def parts_of_maps(init_scale: float, times, maps, singular_values, input_varianc
     vectors, strengths, _ = np.linalg.svd(finite_array("maps", maps, ndim=2).astype(float))
     domains, times = len(vectors), np.asarray(times, float)
     gain = np.zeros((times.size, domains, len(singular_values)))
-    for part, share in enumerate(strengths / domains):
-        if share > 1e-9:  # the others are not in the map and stay as drawn
-            driven = share * np.asarray(singular_values)
+    for part, pace in enumerate(strengths / domains):
+        if pace > 1e-9:  # the others are not in the map and stay as drawn
+            driven = pace * np.asarray(singular_values)
             gain[:, part] = race_gains(scale, times, domains, driven, input_variances)
     power = scale**2 * (_squared_norm(_tau(gain, scale, domains)) - 1)
     return Parts(vectors, power, gain)
@@ -160,15 +160,15 @@ def parts_similarity(parts: Parts, input_modes) -> np.ndarray:
     """Dot products of the items of all domains at the last time, shape (domains x item, domains x item), domain first."""
     modes, vectors = np.asarray(input_modes), parts.vectors
     grams = np.einsum("ip,pm,kp->mik", vectors, parts.power[-1], vectors, optimize=True)
-    found = np.einsum("am,mik,bm->iakb", modes, grams, modes, optimize=True)
-    return found.reshape(2 * (len(vectors) * len(modes),))
+    dots = np.einsum("am,mik,bm->iakb", modes, grams, modes, optimize=True)
+    return dots.reshape(2 * (len(vectors) * len(modes),))
 
 
 def parts_loss(parts: Parts, maps, singular_values, input_variances) -> np.ndarray:
     """Loss of a network in which every part has its strength, all routes trained, shape (time,); see `parts_of_maps`."""
-    shares = np.linalg.svd(np.asarray(maps, float), compute_uv=False) / len(parts.vectors)
+    paces = np.linalg.svd(np.asarray(maps, float), compute_uv=False) / len(parts.vectors)
     s, d = np.asarray(singular_values), np.asarray(input_variances)
-    return (0.5 * (shares[:, None] * s - d * parts.gain) ** 2 / d).sum((1, 2))
+    return (0.5 * (paces[:, None] * s - d * parts.gain) ** 2 / d).sum((1, 2))
 
 
 def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:

@@ -201,21 +201,21 @@ def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
     if start.paces is None:
         raise argument_error("start", "come from `part_planes`", "has no paces")
     domains = len(start.paces)
-    share = start.paces[:, None, None] / domains
+    rate = start.paces[:, None, None] / domains
     signal, variance = np.diag(singular_values), np.asarray(input_variances, float)
     state, split = _flattened([start])
 
     def velocity(state):
         ((b, n, c),) = split(state)
         ahead = n @ b
-        error = signal - (share * (c.mT @ ahead)).sum(0) * variance
-        driven = share * (c @ error)
-        change = n.mT @ driven, driven @ b.mT, share * (ahead @ error.T)
+        error = signal - (rate * (c.mT @ ahead)).sum(0) * variance
+        driven = rate * (c @ error)
+        change = n.mT @ driven, driven @ b.mT, rate * (ahead @ error.T)
         return np.concatenate([part.ravel() for part in change])
 
     def layers(state):
         ((b, n, c),) = split(state)
-        gain = np.diag((share * (c.mT @ n @ b)).sum(0))
+        gain = np.diag((rate * (c.mT @ n @ b)).sum(0))
         hidden = np.sort(np.linalg.svd(n, compute_uv=False).ravel())[::-1][: len(variance)]
         values = _joint_values(b) / np.sqrt(domains), hidden, _joint_values(c) / np.sqrt(domains)
         return gain, values, b @ b.mT - n.mT @ n

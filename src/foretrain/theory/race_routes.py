@@ -22,7 +22,7 @@ from foretrain.theory.integration import iterate
 class Routes:
     """Strengths along Euler steps; axes of several starts, if any, follow ``step``.
 
-    Domains that are trained alike and start alike stay alike: one of each kind is kept.
+    Domains with the same training and the same start stay equal: one of each kind is kept.
 
     Attributes:
         encoders: B1, shape (step, ..., input_kind, mode).

@@ -1,4 +1,4 @@
-r"""The race of gating schemes in one network, in closed form: who wins, by how much, and when.
+r"""The race of gating schemes in one network, in closed form: the winner, its lead and its times.
 
 All schemes q (modules of P_q routes each, every route trained) are gated on together and their outputs add up. From
 decoupled starts each keeps its form, and in every mode
@@ -54,7 +54,7 @@ def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
 
     Args:
         start: The pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
-        factors: Its shares of the trained routes, such as `foretrain.theory.race.race_factors`.
+        factors: Its fractions of the trained routes, such as `foretrain.theory.race.race_factors`.
 
     Raises:
         ArgumentError: B1(0) is zero, where nothing moves.
@@ -132,7 +132,7 @@ def effective_start(
 
 
 def loser_range(slower: float, shift: float, moved: float) -> tuple[float, float]:
-    """Between which factors of its prediction the share of the losing scheme may lie, both from wide random weights.
+    """Range of the fraction that the losing scheme learns, over its prediction; both schemes from wide random weights.
 
     On the clock at which they grow the loser is at tau < 1.2 when the winner reaches its pole. An overlap of the winner's
     vectors moves that moment by its own size, relatively, and steps are late by half the growth in one of them; an overlap
@@ -141,7 +141,7 @@ def loser_range(slower: float, shift: float, moved: float) -> tuple[float, float
     Args:
         slower: Speed of the loser over that of the winner.
         shift: Overlap of the loser's vectors.
-        moved: By what share the winner's pole may move.
+        moved: Relative uncertainty of the winner's pole.
     """
     tau = RANDOM_POLE * slower
     middle = _random_gain(tau)

@@ -256,8 +256,8 @@ def flow_until(start: RankOneState, until: float, weight_decay: float, events=()
     def path(times):
         return unpack(solution.sol(np.asarray(times, dtype=float)))
 
-    found = solution.t_events if events else []
-    return path, [float(times[0]) if len(times) else np.nan for times in found]
+    crossings = solution.t_events if events else []
+    return path, [float(times[0]) if len(times) else np.nan for times in crossings]
 
 
 def _numbers(state):

@@ -1,4 +1,4 @@
-r"""How long the loss of a rank-one fit stays on its plateau, exactly and in closed form.
+r"""The time that the loss of a rank-one fit stays on its plateau, exactly and in closed form.
 
 The plateau lies at L = 1, the loss of the zero matrix. With `level` f it lasts from the first time
 the loss is at most 1 + f to the first time it is at most 1 - f; it starts at 0 if the loss starts
@@ -19,7 +19,7 @@ from foretrain.theory.rank_one import RankOneState, checked, flow_until, loss
 
 @dataclass(frozen=True)
 class Plateau:
-    """When the loss is on its plateau.
+    """First and last time of the plateau of a loss.
 
     Attributes:
         start: First time with loss <= 1 + level; inf if there is none.
@@ -53,11 +53,11 @@ def plateau(
     until = real("until", until, above=0)
     bounds = (1 + level, 1 - level)
     events = [lambda state, bound=bound: loss(state) - bound for bound in bounds]
-    _, found = flow_until(start, until, weight_decay, events)
+    _, crossings = flow_until(start, until, weight_decay, events)
     initial = float(loss(start))
     times = [
         0.0 if initial <= bound else (np.inf if np.isnan(time) else time)
-        for bound, time in zip(bounds, found, strict=True)
+        for bound, time in zip(bounds, crossings, strict=True)
     ]
     return Plateau(*times)
 

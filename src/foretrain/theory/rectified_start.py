@@ -1,4 +1,4 @@
-r"""How rectified units that start small sort themselves into the four pathways of exclusive-or.
+r"""The sorting of rectified units that start small into the four pathways of exclusive-or.
 
 While a ReLU network f(x) = sum_i v_i max(0, w_i . x) is small, every unit moves by itself,
 dw/dt = v <y x>_open and dv/dt = <y w.x>_open over the examples x in {-1, 1}^2 that it is open on: generically two
@@ -98,7 +98,7 @@ def _squares_on_sphere(points):
 def self_consistent(
     reduction: Reduction, inputs: np.ndarray, gates: np.ndarray, open_above: float
 ) -> bool:
-    """Whether rectified units along every pathway's learned input weights would open just where the pathway does.
+    """Return True if rectified units along every pathway's learned input weights open just where the pathway does.
 
     Args:
         reduction: Of two-layer pathways that divide the examples among them, to one output.

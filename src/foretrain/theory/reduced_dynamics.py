@@ -261,14 +261,14 @@ def hidden_frames(
     """
     frames = []
     for group in reduction.groups:
-        found = {}
+        of_group = {}
         for name, has in group.carried.items():
             if name in reduction.graph.hidden:
                 width = reduction.graph.width[name]
                 basis, _ = np.linalg.qr(generator.standard_normal((width, int(has.sum()))))
-                found[name] = np.zeros((width, has.size))
-                found[name][:, has] = basis
-        frames.append(found)
+                of_group[name] = np.zeros((width, has.size))
+                of_group[name][:, has] = basis
+        frames.append(of_group)
     return frames
 
 

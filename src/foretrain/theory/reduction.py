@@ -101,7 +101,7 @@ class Reduction:
 
     @cached_property
     def incidence(self) -> scipy.sparse.csr_array:
-        """Which places along paths are which edge: 0/1 of shape (edge, path * longest path)."""
+        """Incidence of edges and places along paths: 0/1 of shape (edge, path * longest path)."""
         places = self.path_edges.ravel()
         here = np.flatnonzero(places < len(self.graph.edges))
         shape = (len(self.graph.edges), places.size)
@@ -238,8 +238,8 @@ def _assemble(statistics: Statistics, groups, pairs, residual) -> Reduction:
     modes = max(next(iter(group.carried.values())).size for group in groups)
 
     def values(p, row, column, matrix):
-        found = diagonal(groups[group_of[number[p]]].frames, (row, column, matrix))
-        return np.pad(found, (0, modes - found.size))
+        entries = diagonal(groups[group_of[number[p]]].frames, (row, column, matrix))
+        return np.pad(entries, (0, modes - entries.size))
 
     source = {p: statistics.bundles[p].source for p in order}
     target = {p: statistics.bundles[p].target for p in order}

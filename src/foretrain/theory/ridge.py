@@ -1,4 +1,4 @@
-"""Ridge regression along descent, in closed form: what is fitted when, and what only weight decay forgets.
+"""Ridge regression along descent, in closed form: the times of fitting, and the start that only weight decay forgets.
 
 Descent of |X w - y|²/(2n) + lambda |w|²/2 multiplies every component of w - w_ridge in the eigenbasis of X'X/n by a factor
 of its own, 1 - eta (s + lambda). Where the data say nothing, s = 0, a start is forgotten at the rate lambda. See
@@ -22,7 +22,7 @@ class Descent:
         start, limit, teacher, fitted: Weights at the start, in the end (with decay), of the teacher, and of least squares;
             shape (d,). In the null space limit and fitted are 0.
         factor: 1 - eta (s + lambda), by which a step multiplies w - limit; shape (d,).
-        unfitted: What no weights fit of the targets, per sample.
+        unfitted: Squared error that no weights remove, per sample.
     """
 
     curvature: np.ndarray
@@ -46,16 +46,16 @@ class Descent:
 
     def first_steps(self, thresholds: tuple[float, float], most: int) -> np.ndarray:
         """First step at which each error is at most its threshold, shape (2,); inf if that takes more than `most`."""
-        found = np.full(2, np.inf)
+        first = np.full(2, np.inf)
         left = self.factor ** np.arange(min(_BLOCK, most + 1))[:, None]
         for begin in range(0, most + 1, _BLOCK):
             block = self._errors(left[: most + 1 - begin] * self.factor**begin)
             for which, (error, threshold) in enumerate(zip(block, thresholds, strict=True)):
-                if np.isinf(found[which]) and (error <= threshold).any():
-                    found[which] = begin + (error <= threshold).argmax()
-            if np.isfinite(found).all():
+                if np.isinf(first[which]) and (error <= threshold).any():
+                    first[which] = begin + (error <= threshold).argmax()
+            if np.isfinite(first).all():
                 break
-        return found
+        return first
 
     @property
     def floor(self) -> float:
@@ -124,12 +124,12 @@ def descent(
     curvature, projected, fitted = np.zeros(d), left.T @ targets, np.zeros(d)
     curvature[:seen] = singular[:seen] ** 2 / n
     fitted[:seen] = projected[:seen] / singular[:seen]
-    share = np.where(null, 0, curvature / np.where(null, 1, curvature + weight_decay))
+    shrinkage = np.where(null, 0, curvature / np.where(null, 1, curvature + weight_decay))
     return Descent(
         curvature=curvature,
         null=null,
         start=right @ start,
-        limit=share * fitted,
+        limit=shrinkage * fitted,
         teacher=right @ teacher,
         fitted=fitted,
         factor=1 - learning_rate * (curvature + weight_decay),
@@ -143,7 +143,7 @@ def typical_generalisation(
     """Time at which the typical run generalises, ln(g sigma²/(threshold - g))/(2 lambda) with g = 1 - n/d.
 
     For a teacher of length 1 and a start of length sigma, both in random directions, and a decay far below the curvature of
-    the data: the null space then holds a share g of both, and nothing else is wrong.
+    the data: the null space then holds a fraction g of both, and nothing else is wrong.
 
     Args:
         fraction: n/d, below 1.
@@ -164,7 +164,7 @@ def typical_generalisation(
 
 
 def room(bounds: np.ndarray, steps: int) -> float | np.ndarray:
-    """How far the whole step of generalisation can be from the law, relative to it.
+    """Largest distance of the whole step of generalisation from the law, relative to the law.
 
     Args:
         bounds: Lower bound, law and upper bound as `Descent.generalisation` gives them, shape (3,) or (3, run).
@@ -173,6 +173,6 @@ def room(bounds: np.ndarray, steps: int) -> float | np.ndarray:
     Returns:
         The wider side, shape () or (run,); nan where a bound is infinite, too late, or not above zero.
     """
-    told = (bounds[2] + 2 < steps) & (bounds[0] > 0)
-    low, law, high = np.where(told, bounds, np.nan)
+    known = (bounds[2] + 2 < steps) & (bounds[0] > 0)
+    low, law, high = np.where(known, bounds, np.nan)
     return np.maximum(high + 1 - law, law - low) / law

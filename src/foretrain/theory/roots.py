@@ -26,5 +26,5 @@ def bracketed_root(
         absolute: Tolerance of the zero; by default none beyond `relative`.
         relative: Tolerance relative to the zero, at least `FINEST`.
     """
-    found: Any = brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
-    return float(found)
+    root: Any = brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
+    return float(root)

@@ -61,7 +61,9 @@ def four(cell, name):
     task = operation(type(cell.parameters)(symbols=4, training_size=10))
     p, data = cell.parameters, at_end(cell.variants[name])["embedding"]
     data = data.isel(training_size=0).transpose("seed", "symbol", "coordinate")
-    return parallelograms.held(data.values[:, :4], task, p.parallelogram_tolerance), task
+    return parallelograms.parallelograms_of(
+        data.values[:, :4], task, p.parallelogram_tolerance
+    ), task
 
 
 LATTICE: dict[str, Any] = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}

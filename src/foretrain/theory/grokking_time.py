@@ -1,7 +1,8 @@
 """Times at which the representation of a given start is learned, predicted before a run is trained.
 
 The prediction of the paper is the grokking time 1 / lambda_3 of the training set alone, `grokking_time` in
-`foretrain.theory.effective_loss`. The predictions here also know the start, and the second one the optimizer. See docs/theory/grokking.md.
+`foretrain.theory.effective_loss`. The predictions here also know the start, and the second one the optimizer. See
+docs/theory/grokking.md.
 """
 
 import numpy as np

@@ -127,5 +127,5 @@ def descent(
         )
 
     stored = iterate(step, (b1, b2, b3), steps, every)
-    layers = (np.stack(values) for values in zip(*stored, strict=True))
-    return Routes(*layers, input_kind, output_kind, fraction, s, d)
+    encoders, hidden, decoders = (np.stack(values) for values in zip(*stored, strict=True))
+    return Routes(encoders, hidden, decoders, input_kind, output_kind, fraction, s, d)

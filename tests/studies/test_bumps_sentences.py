@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.bumps import alignment_figure
@@ -222,4 +223,6 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept, monkeypatch):
         # What is judged at stable rates only leaves out the cells in which a run diverged.
         held = [id for id, claims in found.items() if any(one.verdict == "holds" for one in claims)]
         assert outcome == FAILED or not held
-    assert {"bumps", "competition", "full-rank"} == set(catalogue.load("bumps").draw(whole) or {})
+    assert {"bumps", "competition", "full-rank"} == set(
+        drawn_figures(catalogue.load("bumps"), whole) or {}
+    )

@@ -9,6 +9,7 @@ import pytest
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.circulant import study
@@ -212,7 +213,7 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
         holding = {id for id, found in claims.items() for claim in found if claim.verdict == HOLDS}
         assert not holding, holding
     if code in (MISSING, OUT_OF_STEPS):
-        assert len(catalogue.load("circulant").draw(grid)) == 4
+        assert len(drawn_figures(catalogue.load("circulant"), grid)) == 4
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from made_up import ENDS, check, ended, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.claims.judge import judge
 from foretrain.figures import save
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -320,7 +321,7 @@ def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
     found = verdicts("connectivity", grid)
     if gone.all():
         assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
-    drawings = catalogue.load("connectivity").draw(grid)
+    drawings = drawn_figures(catalogue.load("connectivity"), grid)
     assert set(drawings) == {"threshold", "pair-errors", "precision-recall", "limits"}
     if how == "some of everything":
         assert set(save(drawings, tmp_path)) == set(drawings)

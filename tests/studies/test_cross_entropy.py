@@ -9,6 +9,7 @@ from made_up import check, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -164,4 +165,4 @@ def test_equal_seeds_carry_no_verdict():
 def test_nothing_raises_where_runs_end_early(outcome, kept):
     made = grid(outcome, kept)
     verdicts("cross-entropy", made)
-    catalogue.load("cross-entropy").draw(made)
+    drawn_figures(catalogue.load("cross-entropy"), made)

@@ -7,7 +7,9 @@ import xarray as xr
 from made_phases import AXES, made
 
 import foretrain
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.networks import embedding as network
+from foretrain.plans import catalogue
 from foretrain.streams import Seed
 from foretrain.studies.grokking_phases import figures, reading, rivals, study, theory
 from foretrain.training import embedding as toy
@@ -115,7 +117,7 @@ def test_a_row_of_a_map_has_its_boundary_too_and_a_line_is_drawn_where_times_are
 def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
     drawn = {}
     for name, grid in (("inside", made()), ("outside", made(flow=1e-6))):
-        axes = figures.draw(grid)["phases"].figure.axes[0]
+        axes = drawn_figures(catalogue.load("grokking-phases"), grid)["phases"].figure.axes[0]
         lines = [
             line for line in axes.lines if line.get_linestyle() == "--" and len(line.get_xdata())
         ]
@@ -126,7 +128,7 @@ def test_a_boundary_is_drawn_for_each_seed_that_has_one_inside_the_map():
 
 
 def test_a_map_tells_how_well_its_seeds_know_a_phase_and_the_median_step_to_each_threshold():
-    drawn = figures.draw(made())["phases"]
+    drawn = drawn_figures(catalogue.load("grokking-phases"), made())["phases"]
     assert "10 seeds, a phase that none is in has a probability of at most 0.31" in drawn.caption
     assert "5 are in of 0.19 to 0.81" in drawn.caption
     data = made().along(*AXES).simulation

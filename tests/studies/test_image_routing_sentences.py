@@ -9,6 +9,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -291,4 +292,4 @@ def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some, p):
     grid = dataclasses.replace(grid, simulation=data)
     known = catalogue.load("image-routing")
     assert not judged(known, grid)[1]
-    assert set(known.draw(grid) or {}) == {"fraction", "scale", "learning", "routes"}
+    assert set(drawn_figures(known, grid) or {}) == {"fraction", "scale", "learning", "routes"}

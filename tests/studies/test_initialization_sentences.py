@@ -8,6 +8,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -255,4 +256,4 @@ def test_nothing_raises_where_runs_end_early(code, some):
         assert found["trained"][0].verdict == INCONCLUSIVE
         assert HOLDS not in {found[id][0].verdict for id in ("zero-shot", "stage-like")}
     if code in (RUNNING, DIVERGED, MISSING):  # others are drawn as one of these
-        catalogue.load("initialization").draw(grid)
+        drawn_figures(catalogue.load("initialization"), grid)

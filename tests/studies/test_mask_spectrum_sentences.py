@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -170,4 +171,4 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
     if share == 1:
         assert not {id for id, found in claims.items() if found[0].verdict == HOLDS}
     if code in (MISSING, OUT_OF_STEPS):
-        assert len(catalogue.load("mask-spectrum").draw(grid)) == 3
+        assert len(drawn_figures(catalogue.load("mask-spectrum"), grid)) == 3

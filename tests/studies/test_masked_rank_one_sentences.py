@@ -8,6 +8,7 @@ import pytest
 
 import foretrain
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -302,7 +303,7 @@ def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
         holding = {id for id, found in claims.items() if found[0].verdict == HOLDS}
         assert not holding, holding
     if code in (MISSING, OUT_OF_STEPS):
-        drawings = catalogue.load("masked-rank-one").draw(grid)
+        drawings = drawn_figures(catalogue.load("masked-rank-one"), grid)
         assert set(drawings) >= {"escape-time", "alignment", "outcomes", "components"}
 
 

@@ -10,6 +10,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.quantities.learning_time import crossing_time
@@ -270,7 +271,7 @@ def test_nothing_raises_where_runs_end_early(outcome, kept):
     made = grid(ended, ended, outcome=outcome, late=np.nan * _late())
     found = verdicts("optimizers", made)
     assert HOLDS not in {claim.verdict for claim in found["adamw-same-plateau"]}
-    catalogue.load("optimizers").draw(made)
+    drawn_figures(catalogue.load("optimizers"), made)
 
 
 def test_nothing_raises_where_some_runs_diverge():
@@ -282,4 +283,4 @@ def test_nothing_raises_where_some_runs_diverge():
     assert HOLDS not in {
         c.verdict for c in verdicts("optimizers", made)["adamw-faster"] if c.cell["init_scale"] == 1
     }
-    catalogue.load("optimizers").draw(made)
+    drawn_figures(catalogue.load("optimizers"), made)

@@ -7,6 +7,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -300,5 +301,5 @@ def test_nothing_raises_whatever_becomes_of_the_runs(monkeypatch, outcome, some)
     assert not problems
     if outcome not in (DIVERGED, MISSING):
         return  # their curves are whole: drawn as any other
-    drawings = known.draw(grid)
+    drawings = drawn_figures(known, grid)
     assert set(drawings) == {"schemes", "strengths", "half-times", "mixed", "losers", "starts"}

@@ -8,6 +8,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -188,7 +189,7 @@ def test_nothing_raises_where_runs_end_early(outcome, kept):
     made = grid(ended, outcome=outcome)
     found = verdicts("rank-one", made)
     assert all(claim.verdict != HOLDS for claim in found["fixed-point"])
-    catalogue.load("rank-one").draw(made)
+    drawn_figures(catalogue.load("rank-one"), made)
 
 
 def test_nothing_raises_where_some_runs_diverge():
@@ -203,7 +204,7 @@ def test_nothing_raises_where_some_runs_diverge():
 
     made = grid(outcome=outcome, **{name: burst for name in CURVES})
     assert HOLDS not in {claim.verdict for claim in verdicts("rank-one", made)["fixed-point"]}
-    catalogue.load("rank-one").draw(made)
+    drawn_figures(catalogue.load("rank-one"), made)
 
 
 def test_starts_have_the_scale_they_are_said_to_have():

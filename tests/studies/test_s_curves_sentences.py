@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from made_up import check, runs, verdicts
 
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.studies.s_curves import prediction_claims
@@ -198,7 +199,7 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         assert held <= {"rank-one-reduction"}
         # Deviations are looked at as far as runs went; lost runs are told beside it.
         assert all(one.verdict != "holds" for one in found.get("rank-one-reduction", []))
-    drawn = catalogue.load("s-curves").draw(whole) or {}
+    drawn = drawn_figures(catalogue.load("s-curves"), whole) or {}
     assert set(drawn) == {"mse", "cross-entropy", "large-logits", "split"}
 
 

@@ -10,6 +10,7 @@ from made_up import ENDS, check, ended, runs, verdicts
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.claims.judge import judge
 from foretrain.figures import save
+from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -308,7 +309,7 @@ def test_nothing_raises_whatever_became_of_the_runs(how, tmp_path):
     if gone.all():
         own = [claim for id, claims in found.items() for claim in claims if "diagonal" not in id]
         assert {claim.verdict for claim in own if claim.id not in BESIDE} == {INCONCLUSIVE}
-    drawings = catalogue.load("translation").draw(grid)
+    drawings = drawn_figures(catalogue.load("translation"), grid)
     assert set(drawings) == DRAWINGS
     if how == "some of everything":
         assert set(save(drawings, tmp_path)) == set(drawings)

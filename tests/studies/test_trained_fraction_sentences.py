@@ -8,6 +8,7 @@ import pytest
 from made_up import check, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
@@ -17,15 +18,7 @@ from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.training.routing import items_task, mask
 from foretrain.training.routing_to_loss import zero_error
-from foretrain.vocabulary import (
-    CONVERGED,
-    DIVERGED,
-    FAILED,
-    MISSING,
-    OUT_OF_STEPS,
-    RUNNING,
-    STALLED,
-)
+from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, STALLED
 
 P = Parameters(domains=5, trained_outputs=1, hidden_width=8)
 AXES = {"mask": ("circulant", "random_rows"), "trained_outputs": (1, 2, 3, 5)}
@@ -145,7 +138,6 @@ SPOILT = {
     "trained": lambda: made(converged_loss=set_to(2.0)),
     "threshold": lambda: made(converged_untrained_error=set_to(20.0)),
     "threshold.corrected": lambda: made(small_converged_untrained_error=set_to(20.0)),
-    "generalises-at-40%": lambda: made(converged_untrained_error=at(2, 10.0)),
     "connectivity": lambda: made(pair_error=opposite),
     "connectivity-small-init": lambda: made(small_pair_error=opposite),
     "few-outputs": lambda: made(converged_untrained_error=at(1, 0.5 * ZERO)),
@@ -161,7 +153,7 @@ def test_every_sentence_can_hold_and_fail():
     check("trained-fraction", made, SPOILT)
 
 
-@pytest.mark.parametrize("factor", [0.5, 0.9, 1.1, 1.3, 2.0])
+@pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_another_error_of_unrelated_signs_is_noticed(factor):
     wrong = made(predicted={"converged_untrained_error": lambda error: factor * error})
     (claim,) = verdicts("trained-fraction", wrong, "few-outputs.corrected")["few-outputs.corrected"]
@@ -177,11 +169,6 @@ def test_another_error_of_routes_that_are_never_trained_is_noticed(factor):
     (claim,) = verdicts("trained-fraction", wrong, "never-trained")["never-trained"]
     assert claim.verdict == FAILS
     assert claim.predicted == pytest.approx(factor)
-
-
-def test_where_every_output_is_trained_nothing_is_said_of_those_that_are_not():
-    masks = {claim.cell["mask"] for claim in verdicts("trained-fraction", made())["never-trained"]}
-    assert masks == {"random_rows"}
 
 
 @pytest.mark.parametrize("level", [0.0, 60.0])
@@ -203,19 +190,12 @@ def test_all_routes_trained_is_noticed():
     assert verdicts("trained-fraction", grid, "same-mask")["same-mask"][0].verdict == FAILS
 
 
-def test_equal_seeds_carry_no_verdict():
-    same = lambda loss: np.repeat(loss[..., :1, :], SEEDS, -2)  # noqa: E731
-    found = verdicts("trained-fraction", made(loss=same, small_loss=same))
-    for id in set(SPOILT) - {"same-mask", "trained-routes-alone"}:
-        assert HOLDS not in {claim.verdict for claim in found[id]}, id
-
-
-@pytest.mark.parametrize("code", [RUNNING, STALLED, OUT_OF_STEPS, DIVERGED, FAILED, MISSING])
+@pytest.mark.parametrize("code", [STALLED, DIVERGED, MISSING])
 @pytest.mark.parametrize("some", [False, True])
 def test_nothing_raises_where_runs_end_early(code, some):
     hit = np.zeros((*SHAPE, SEEDS), bool)
     hit[..., : 1 if some else None] = True
-    lost = code in (DIVERGED, FAILED, MISSING)
+    lost = code in (DIVERGED, MISSING)
 
     def end(values):
         own = values.ndim - hit.ndim
@@ -234,4 +214,4 @@ def test_nothing_raises_where_runs_end_early(code, some):
         assert INCONCLUSIVE in {claim.verdict for claim in found["trained"]}
         assert HOLDS not in {claim.verdict for claim in found["trained"] + found["connectivity"]}
     if not some or code == DIVERGED:
-        catalogue.load("trained-fraction").draw(grid)
+        drawings(catalogue.load("trained-fraction"), grid)

@@ -107,6 +107,8 @@ DROPPED: dict[str, str] = {
     "free-directions/better-than-share": "tests a sign",
     "free-directions/rise-size": "transfer-size says it without the cross terms, within 5% in place of a factor of 2",
     "trained-fraction/generalises-at-40%": "`threshold` says it, at every fraction",
+    "context/loss-always-on": "follows from weights-always-on, which says it",
+    "context/loss-per-context": "follows from weights-per-context, which says it",
     "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
     "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
     "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",

@@ -101,12 +101,12 @@ def descent(
 
 
 def by_gating(cell: Cell | Grid, name: str) -> np.ndarray:
-    """A predicted or fitted number of every candidate gating, shape (seed, gating)."""
+    """Return a predicted or fitted number of every candidate gating, shape (seed, gating)."""
     return cell.by_seed(name).transpose("seed", "gating").values
 
 
 def lead(cell: Cell | Grid, among: np.ndarray | bool = True) -> np.ndarray:
-    """How much closer trained gates come to the gating that is predicted to be fastest than to any other that solves.
+    """Return how much closer trained gates come to the gating predicted to be fastest than to any other that solves.
 
     Args:
         cell: A cell with candidate gatings.
@@ -120,17 +120,9 @@ def lead(cell: Cell | Grid, among: np.ndarray | bool = True) -> np.ndarray:
     return lead_of_fastest(times, by_gating(cell, "gating_agreement"), solves)
 
 
-def describe(cell: Cell | Grid) -> str:
-    """How many gatings solve the task, and when, in words."""
-    solves = by_gating(cell, "gating_final_loss")[0] < SOLVED
-    times = by_gating(cell, "gating_time")[0]
-    spread = f", predicted times {times[solves].min():.1f} to {times[solves].max():.1f}"
-    return f"{solves.sum()} of {solves.size} gatings solve the task{spread if solves.any() else ''} (first seed)."
-
-
 FASTEST: dict[str, Any] = {
     "source": "Saxe, Sodhani & Lewallen (2022), section 4.2 on who wins a race, taken to ReLU gates",
-    "allowed": POSITIVE,
+    "inside": POSITIVE,
     "why": "Closer to this gating than to any other: a positive difference.",
     "at_end": True,
     "note": "Agreement of trained gates with the fastest gating, less that with the best of the others that solve the task.",

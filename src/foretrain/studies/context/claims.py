@@ -1,207 +1,167 @@
-"""What the paper says of the contextual task, and whether it is so."""
-
-from typing import Any
+"""Claims on the contextual task: pathways' weights and losses, and the gates that a ReLU network comes to have."""
 
 import numpy as np
+import xarray as xr
 
-from foretrain.claims.sentence import sentence
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.quantities.curve_deviation import mean_deviation
-from foretrain.quantities.measured import PerSeed
-from foretrain.quantities.trajectory import at_end
-from foretrain.training.pathways import FASTEST, by_gating, describe, lead
+from foretrain.study import claim
+from foretrain.training.pathways import FASTEST, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
-WEIGHTS: dict[str, Any] = {
+WEIGHTS = {
+    "near": 0,
+    "inside": (0, 1e-3),
     "source": PAPER,
-    "predicted": 0,
-    "allowed": (0, 1e-3),
-    "why": "What is left is the start's own parts that nothing drives, N_h sigma_0^2 (6e-5 at the default size), float32, and "
-    "the last of an exponential approach: a thousandth is what three digits show.",
-    "at_end": True,
+    "why": "The start's own parts that nothing drives, N_h sigma_0^2 (6e-5 at the default size), float32, and the last of an "
+    "exponential approach remain: a thousandth is what three digits show.",
     "note": "Largest deviation of a total weight at the end.",
-}
-
-
-def off(cell, network: str, target: np.ndarray) -> np.ndarray:
-    """Largest deviation of the total weights of a gated network from a target of shape (.., pathway, input), by seed."""
-    found = cell.variants[network]["total_weights"].transpose("seed", "pathway", "input").values
-    pathways = 2 if network.startswith("per-context") else 1
-    return np.abs(found[:, :pathways] - target[..., :pathways, :]).max((1, 2))
-
-
-def off_solution(cell, network: str) -> np.ndarray:
-    """The same from the least-squares weights of the network."""
-    target = cell.theory["network_weights"].sel(condition=network)
-    return off(cell, network, target.transpose("seed", "pathway", "input").values)
-
-
-@sentence("The pathway of each context converges to [1 0] and [0 1].", **WEIGHTS, of="per-context")
-def weights_per_context(cell):
-    return off(cell, "per-context", np.eye(2))
-
-
-@sentence("The single pathway that is always on converges to [1/2 1/2].", **WEIGHTS, of="always-on")
-def weights_always_on(cell):
-    return off(cell, "always-on", np.array([[0.5, 0.5]]))
-
-
-@sentence(
-    "On finite samples the pathway of each context converges to the least-squares solution of its own examples.",
-    **WEIGHTS,
-    of="per-context-samples",
-)
-def weights_per_context_samples(cell):
-    return off_solution(cell, "per-context-samples")
-
-
-@sentence(
-    "On finite samples the single pathway that is always on converges to the least-squares solution of its own examples.",
-    **WEIGHTS,
-    of="always-on-samples",
-)
-def weights_always_on_samples(cell):
-    return off_solution(cell, "always-on-samples")
-
-
-LOSS: dict[str, Any] = {
-    "source": PAPER,
-    "why": "Quadratic in the weights' deviation, plus float32.",
     "at_end": True,
-}
-
-
-@sentence(
-    "The best a linear network can do leaves half of the loss, 1/12.",
-    **LOSS,
-    predicted=1 / 12,
-    allowed=(1 / 12 - 1e-5, 1 / 12 + 1e-5),
-    of="always-on",
-)
-def loss_always_on(cell):
-    return at_end(cell.variants["always-on"]["loss"]).values
-
-
-@sentence(
-    "One pathway per context solves the task exactly.",
-    **LOSS,
-    predicted=0,
-    allowed=(0, 1e-5),
-    of="per-context",
-)
-def loss_per_context(cell):
-    return at_end(cell.variants["per-context"]["loss"]).values
-
-
-CURVE: dict[str, Any] = {
-    "source": "docs/theory/gated-networks.md",
-    "predicted": 0,
-    "note": "Mean |difference of loss| over the run, over its start.",
 }
 EULER = (
-    "Steps of a finite size are late by a share rate x step / 2 of the time, which makes a curve differ from that of the "
-    "flow by this share of the area above its end. Twice that, at the rate s of the network's correlation"
+    "Steps of a finite size are late by a fraction rate x step / 2 of the time, which makes a curve differ from that of the "
+    "flow by this fraction of the area above its end. Twice that, at the rate s of the network's correlation"
 )
-
-
-def predicted_loss(cell, network: str) -> np.ndarray:
-    """What the reduction expects of a gated network, shape (seed, step)."""
-    found = cell.theory["network_loss"].sel(condition=network)
-    return found.transpose("seed", "step").values
-
-
-def euler(cell, network: str, rate: float) -> tuple[float, float]:
-    """Deviation by the finite step that is allowed of a network whose correlation is `rate`."""
-    loss = predicted_loss(cell, network)
-    area = ((loss - loss.min(1, keepdims=True)) / loss[:, :1]).mean()
-    return 0, float(rate * cell.parameters.learning_rate * area)
-
-
-def sampled(cell, network: str, rate: float) -> tuple[float, float]:
-    """What is allowed of a network on samples: that of the finite step, and twice the square of the residual; at most .01."""
-    residual = cell.theory["reduction_residual"].sel(condition=network).values
-    return 0, min(0.01, euler(cell, network, rate)[1] + 2 * float((residual**2).mean()))
-
-
-def curve(cell, network: str) -> PerSeed:
-    """Deviation of a gated network's loss from the reduction's, by seed."""
-    measured = cell.variants[network]["loss"].transpose("seed", "step").values
-    residual = float(cell.theory["reduction_residual"].sel(condition=network).mean())
-    deviation = mean_deviation(measured, predicted_loss(cell, network))
-    return PerSeed(deviation, f"Residual of the reduction {residual:.2g} (mean).")
-
-
-@sentence(
-    "The general reduction predicts the loss from the initial weights, with nothing fitted.",
+CURVE = {
+    "near": 0,
+    "source": "docs/theory/gated-networks.md",
+    "note": "Mean |difference of loss| over the run, over its start.",
+}
+SAMPLED = {
     **CURVE,
-    allowed=lambda cell: euler(cell, "per-context", 1 / 6),
-    why=EULER + ", 1/6.",
-    of="per-context",
-)
-def curve_per_context(cell):
-    return curve(cell, "per-context")
-
-
-@sentence(
-    "The general reduction predicts the loss of the pathway that is always on, with nothing fitted.",
-    **CURVE,
-    allowed=lambda cell: euler(cell, "always-on", np.sqrt(2) / 6),
-    why=EULER + ", root two / 6.",
-    of="always-on",
-)
-def curve_always_on(cell):
-    return curve(cell, "always-on")
-
-
-SAMPLED: dict[str, Any] = CURVE | {
     "why": EULER
-    + "; and twice the square of the residual, the part that the reduction leaves out: loss is quadratic in what it misses. "
-    "At most a line's width in a figure, a hundredth of its height.",
+    + "; and twice the square of the residual that the reduction leaves out: loss is quadratic in it. At most a "
+    "line's width in a figure, a hundredth of its height.",
 }
 
 
-@sentence(
-    "The general reduction predicts the loss of a pathway per context on samples, though their statistics do not commute.",
-    **SAMPLED,
-    allowed=lambda cell: sampled(cell, "per-context-samples", 1 / 6),
-    of="per-context-samples",
-)
-def curve_per_context_samples(cell):
-    return curve(cell, "per-context-samples")
+def off(c, network, target):
+    """Return the largest deviation of a gated network's total weights at the end from a target, dims (pathway, input)."""
+    chosen = {"pathway": slice(2 if network.startswith("per-context") else 1)}
+    gaps = abs(c[network].total_weights.isel(chosen) - target.isel(chosen))
+    return gaps.max(("pathway", "input"), skipna=False)
 
 
-@sentence(
-    "The general reduction predicts the loss of the pathway that is always on on samples, though their statistics do not "
-    "commute.",
-    **SAMPLED,
-    allowed=lambda cell: sampled(cell, "always-on-samples", np.sqrt(2) / 6),
-    of="always-on-samples",
-)
-def curve_always_on_samples(cell):
-    return curve(cell, "always-on-samples")
+def off_solution(c, network):
+    """Return the same from the network's least-squares weights."""
+    return off(c, network, c.theory.network_weights.sel(condition=network, drop=True))
 
 
-@sentence(
-    "A ReLU network that is told the context and starts small comes to gate its units by context.",
-    source=PAPER + ", after Flesch et al. (2022)",
-    allowed=POSITIVE,
-    why=FASTEST["why"],
-    of="relu",
-    at_end=True,
-    note="Agreement of its gates with one pathway per context, less that with the next best of all gatings.",
-)
-def gates_per_context(cell):
-    chosen, found = cell.fits["gating"].values == "context", by_gating(cell, "gating_agreement")
-    own, others = found[:, chosen][:, 0], found[:, ~chosen]
-    known = own[np.isfinite(own)]
-    note = f"The former is {known.mean():.3f} (mean)." if known.size else ""
-    return PerSeed(own - others.max(1), note)
+def constant(weights):
+    """Return weights of shape (pathway, input) with names of their dims."""
+    return xr.DataArray(np.array(weights), dims=("pathway", "input"))
 
 
-@sentence(
-    "Among gatings that solve the task, training finds the one that is predicted to learn fastest.",
-    **FASTEST,
-    of="relu",
-)
-def gates_fastest(cell):
-    return PerSeed(lead(cell), describe(cell))
+def predicted_loss(c, network):
+    """Return the loss of a gated network by the reduction, shape (seed, step)."""
+    return c.theory.network_loss.sel(condition=network).transpose("seed", "step").values
+
+
+def euler(c, network, rate) -> tuple[float, float]:
+    """Return the allowed deviation by the finite step, of a network whose correlation is `rate`."""
+    loss = predicted_loss(c, network)
+    area = ((loss - loss.min(1, keepdims=True)) / loss[:, :1]).mean()
+    return 0, float(rate * c.p.learning_rate * area)
+
+
+def sampled(c, network, rate) -> tuple[float, float]:
+    """Return the allowed deviation on samples: of the finite step, and twice the square of the residual; at most .01."""
+    residual = c.theory.reduction_residual.sel(condition=network).values
+    return 0, min(0.01, euler(c, network, rate)[1] + 2 * float((residual**2).mean()))
+
+
+def curve(c, network):
+    """Return the deviation of a gated network's loss from the reduction's, shape (seed,)."""
+    measured = c[network].loss.transpose("seed", "step").values
+    return mean_deviation(measured, predicted_loss(c, network))
+
+
+def lead_of_context(c):
+    """Return the agreement of the ReLU gates with one pathway per context, less that with the best other gating."""
+    agreement = c.fits.gating_agreement
+    own = agreement.gating == "context"
+    return agreement.where(own, drop=True).squeeze("gating", drop=True) - agreement.where(
+        ~own, drop=True
+    ).max("gating", skipna=False)
+
+
+CLAIMS = [
+    claim(
+        "weights-per-context",
+        "With one pathway per context, the pathways converge to [1 0] and [0 1], which solves the task.",
+        lambda c: off(c, "per-context", constant(np.eye(2))),
+        rank="headline",
+        **WEIGHTS,
+    ),
+    claim(
+        "weights-always-on",
+        "A single pathway that is always on converges to [1/2 1/2], the best linear answer, which leaves half of the loss.",
+        lambda c: off(c, "always-on", constant([[0.5, 0.5]])),
+        rank="headline",
+        **WEIGHTS,
+    ),
+    claim(
+        "curve-per-context",
+        "The general reduction predicts the loss of one pathway per context from the initial weights, with nothing fitted.",
+        lambda c: curve(c, "per-context"),
+        inside=lambda c: euler(c, "per-context", 1 / 6),
+        why=EULER + ", 1/6.",
+        rank="headline",
+        **CURVE,
+    ),
+    claim(
+        "gates-per-context",
+        "A ReLU network that receives the context and starts small comes to gate its units by context.",
+        lead_of_context,
+        inside=POSITIVE,
+        rank="headline",
+        source=PAPER + ", after Flesch et al. (2022)",
+        why=FASTEST["why"],
+        note="Agreement of its gates with one pathway per context, less that with the next best of all gatings.",
+        of="relu",
+        at_end=True,
+    ),
+    claim(
+        "gates-fastest",
+        "Among gatings that solve the task, training finds the one that is predicted to learn fastest.",
+        lead,
+        of="relu",
+        rank="headline",
+        **FASTEST,
+    ),
+    claim(
+        "weights-per-context-samples",
+        "On finite samples, the pathway of each context converges to the least-squares solution of its own examples.",
+        lambda c: off_solution(c, "per-context-samples"),
+        **WEIGHTS,
+    ),
+    claim(
+        "weights-always-on-samples",
+        "On finite samples, the pathway that is always on converges to the least-squares solution of its own examples.",
+        lambda c: off_solution(c, "always-on-samples"),
+        **WEIGHTS,
+    ),
+    claim(
+        "curve-always-on",
+        "The general reduction predicts the loss of the pathway that is always on, with nothing fitted.",
+        lambda c: curve(c, "always-on"),
+        inside=lambda c: euler(c, "always-on", np.sqrt(2) / 6),
+        why=EULER + ", root two / 6.",
+        **CURVE,
+    ),
+    claim(
+        "curve-per-context-samples",
+        "The general reduction predicts the loss of a pathway per context on samples, though their statistics do not commute.",
+        lambda c: curve(c, "per-context-samples"),
+        inside=lambda c: sampled(c, "per-context-samples", 1 / 6),
+        **SAMPLED,
+    ),
+    claim(
+        "curve-always-on-samples",
+        "The general reduction predicts the loss of the pathway that is always on on samples, though their statistics do not "
+        "commute.",
+        lambda c: curve(c, "always-on-samples"),
+        inside=lambda c: sampled(c, "always-on-samples", np.sqrt(2) / 6),
+        **SAMPLED,
+    ),
+]

@@ -2,45 +2,31 @@
 
 import numpy as np
 
-from foretrain.figures import Drawing, finished
+from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import DIVERGING, PALETTE, panels, titled_panels
-from foretrain.plans.grid import Grid
 from foretrain.quantities.curves import axis_label
+from foretrain.study import drawn
 from foretrain.training.pathways import SOLVED
 
 _GATINGS = {"always-on": "vermillion", "per-context": "blue"}
-SHOWS = {
-    "learning-curve": (
-        *("loss-always-on", "loss-per-context", "curve-per-context", "curve-always-on"),
-        *("curve-per-context-samples", "curve-always-on-samples"),
-    ),
-    "relu-gates": ("gates-per-context",),
-    "gatings": ("gates-per-context", "gates-fastest"),
-}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
-    """The task and both gatings, their learning curves, the gates of ReLU units, and the candidate gatings."""
+def draw_candidates(grid):
+    """Draw the candidate gatings."""
     cell, where = grid.first()
     caption = (
         "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
         "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "
         "Means over seeds."
     )
-    return {
-        "learning-curve": _learning_curve(cell, where),
-        "task": _task(),
-        "relu-gates": _relu_gates(cell.variants["relu"], where),
-        "gatings": draw_gatings(
-            cell, lambda one: one["gating_final_loss"] < SOLVED, caption + where
-        ),
-    }
+    return draw_gatings(cell, lambda table: table["gating_final_loss"] < SOLVED, caption + where)
 
 
-def _task():
+def draw_task(grid):
+    """Draw the answers asked for and both gatings."""
     figure, axes = panels(1, 4, height=3.0)
     grid = np.linspace(-1, 1, 65)
     first, second = np.meshgrid(grid, grid)
@@ -72,7 +58,9 @@ def _task():
     )
 
 
-def _learning_curve(cell, where):
+def draw_losses(grid):
+    """Draw the loss of all four gated networks beside the reduction."""
+    cell, where = grid.first()
     figure, axes = titled_panels(("exact moments", "samples"), 4, "Loss")
     ends = []
     for ax, ending in zip(axes, ("", "-samples"), strict=True):
@@ -96,7 +84,10 @@ def _learning_curve(cell, where):
     )
 
 
-def _relu_gates(relu, where):
+def draw_gates(grid):
+    """Draw the gates of all ReLU units."""
+    cell, where = grid.first()
+    relu = cell.variants["relu"]
     figure, ax = panels(height=5.2)
     opened = relu["context_open"].transpose("seed", "unit", "context").values.reshape(-1, 2)
     part = relu["unit_contribution"].transpose("seed", "unit").values.ravel()
@@ -119,3 +110,13 @@ def _relu_gates(relu, where):
         f"Every hidden unit of the trained ReLU networks ({relu.sizes['seed']} seeds): the fraction of inputs on which it is "
         "open in each context. The area is its part in the answer." + where,
     )
+
+
+FIGURES = {
+    "learning-curve": drawn(
+        draw_losses, *(f"{name}{ending}/loss" for name in _GATINGS for ending in ("", "-samples"))
+    ),
+    "task": drawn(draw_task),
+    "relu-gates": drawn(draw_gates, "relu/context_open", "relu/unit_contribution"),
+    "gatings": drawn(draw_candidates, "relu/loss"),
+}

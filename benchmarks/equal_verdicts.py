@@ -109,6 +109,7 @@ DROPPED: dict[str, str] = {
     "trained-fraction/generalises-at-40%": "`threshold` says it, at every fraction",
     "context/loss-always-on": "follows from weights-always-on, which says it",
     "context/loss-per-context": "follows from weights-per-context, which says it",
+    "xor/relu-start-derived": "compares by a fit the two curves that `relu-unfitted` compares directly",
     "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
     "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
     "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",

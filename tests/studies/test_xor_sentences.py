@@ -9,6 +9,7 @@ import xarray as xr
 from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.figures.drawings import drawings
 from foretrain.laboratory.labelled import dataset, theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -18,13 +19,12 @@ from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.logic import xor
 from foretrain.theory.exclusive_or import closed_form, descent, loss_of
 from foretrain.theory.rectified_start import sort_rectified_units
-from foretrain.vocabulary import DIVERGED, FAILED, MISSING, OUT_OF_STEPS, STALLED
+from foretrain.vocabulary import DIVERGED, MISSING, STALLED
 
 SEEDS, WIDTH = 10, 96
 P = Parameters(hidden_width=WIDTH, learning_rate=0.02, steps=2000, observe_every=10)
 STEP = np.arange(0, P.steps + 1, P.observe_every)
 STUDY = catalogue.load("xor")
-EXACT = {"decoupled", "closed-form", "gating-time"}
 AXES = np.array([[1.0, 0.0], [-1.0, 0.0]])  # units along them are open on two neighbours
 
 
@@ -90,7 +90,6 @@ def fitted(grid: Grid) -> Grid:
 BAD = {
     "relu-tracks-closed-form": {"rate": 0.8},
     "relu-start": {"start": 2.0},
-    "relu-start-derived": {"start": 1.1},
     "relu-unfitted": {"start": 1.1},
     "cell-types": {
         "weights": np.repeat([[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]], WIDTH // 3, axis=0)
@@ -135,32 +134,18 @@ def theory_with(**factors):
     return found
 
 
-@pytest.mark.parametrize("factor", [0.9, 1.1])
 @pytest.mark.parametrize(
     ("name", "id"),
     [
         ("loss", "relu-unfitted"),
-        ("loss", "relu-start-derived"),
         ("gated_loss", "gated-unfitted"),
         ("closed_form_loss", "closed-form"),
         ("gating_time", "gating-time"),
     ],
 )
-def test_a_theory_a_tenth_off_is_noticed(name, id, factor):
-    (claim,) = verdicts("xor", made(of=lambda: theory_with(**{name: factor})), id)[id]
+def test_a_theory_a_tenth_off_is_noticed(name, id):
+    (claim,) = verdicts("xor", made(of=lambda: theory_with(**{name: 1.1})), id)[id]
     assert claim.verdict == "fails"
-
-
-def test_seeds_that_are_one_bear_out_nothing_but_exact_facts():
-    grid = made()
-    data = grid.simulation.copy(deep=True)
-    for values in data.data_vars.values():
-        values[:] = values.isel(seed=0)
-    gated = grid.variants["gated"].copy(deep=True)
-    gated["loss"][:] = gated["loss"].isel(seed=0)
-    same = fitted(replace(grid, simulation=data, variants={**grid.variants, "gated": gated}))
-    for id, claims in verdicts("xor", same).items():
-        assert id in EXACT or all(claim.verdict != "holds" for claim in claims), id
 
 
 def test_agreement_with_permuted_gatings_is_noticed():
@@ -185,14 +170,7 @@ def test_training_with_permuted_gates_is_noticed(monkeypatch, tmp_path):
     assert found.claims["gated-unfitted"].verdict == "fails"
 
 
-ENDS = [
-    (DIVERGED, slice(None), 1),
-    (DIVERGED, slice(0, 3), 5),
-    (MISSING, slice(None), 0),
-    (FAILED, slice(0, 3), 0),
-    (STALLED, slice(None), 40),
-    (OUT_OF_STEPS, slice(None), 1),
-]
+ENDS = [(DIVERGED, slice(0, 3), 5), (MISSING, slice(None), 0), (STALLED, slice(None), 40)]
 
 
 @pytest.mark.parametrize(("outcome", "seeds", "kept"), ENDS)
@@ -203,7 +181,7 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
         data["outcome"][chosen] = outcome
         data["loss"][{**chosen, "step": slice(kept, None)}] = np.nan
         data["example_strength"][{**chosen, "step": slice(kept, None)}] = np.nan
-        if outcome in (DIVERGED, MISSING, FAILED) and "input_weights" in data:
+        if outcome in (DIVERGED, MISSING) and "input_weights" in data:
             data["input_weights"][chosen] = np.nan
         return data
 
@@ -212,9 +190,9 @@ def test_nothing_raises_however_runs_end(outcome, seeds, kept):
     whole = fitted(replace(grid, simulation=ended(grid.simulation), variants=variants))
     found = verdicts("xor", whole)
     assert set(found) == set(BAD)
-    if outcome in (DIVERGED, MISSING, FAILED):
+    if outcome in (DIVERGED, MISSING):
         assert all(one.verdict != "holds" for claims in found.values() for one in claims)
-    assert set(STUDY.draw(whole)) == {
+    assert set(drawings(STUDY, whole)) == {
         "network",
         "cell-types",
         "learning-curve",

@@ -4,43 +4,32 @@ import itertools
 
 import numpy as np
 
-from foretrain.figures import Drawing, finished
+from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.seed_curves import draw_seed_curves, learned_at
 from foretrain.figures.style import INK, PALETTE, panels, simulation_line, theory_line
-from foretrain.plans.grid import Grid
 from foretrain.quantities.gates import angle_clusters
+from foretrain.study import drawn
 
 _COLOURS = [PALETTE[name] for name in ("orange", "green", "purple", "sky")]
-SHOWS = {
-    "cell-types": ("cell-types", "cell-directions"),
-    "learning-curve": ("relu-tracks-closed-form", "relu-unfitted", "gated-unfitted"),
-    "pathways": ("relu-start", "relu-start-derived"),
-    "gatings": ("gates-one-per-example", "gates-fastest"),
-}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
-    """The gated network, learning curves, the functional cell types, the four pathways, and the candidate gatings."""
+def draw_candidates(grid):
+    """Draw the candidate gatings."""
     cell, where = grid.first()
-    relu = cell.parameters.network == "relu"
     caption = (
         "All 15 ways to divide the four examples, 1 (+1, +1), 2 (+1, −1), 3 (−1, +1) and 4 (−1, −1), among linear "
         "pathways (a bar separates pathways), with the predicted time to half the loss. Green: self-consistent, that "
         "is, ReLU units along the weights that the pathways learn have the gates assumed. Agreement: of the gates of "
         "the trained ReLU networks with the gating, mean over seeds."
     )
-    return {
-        "learning-curve": _learning_curve(cell, where),
-        "network": _network(cell),
-        **({"cell-types": _cell_types(cell.simulation, where)} if relu else {}),
-        "pathways": _pathways(cell, where),
-        "gatings": draw_gatings(cell, lambda one: one["gating_consistent"] > 0, caption + where),
-    }
+    return draw_gatings(cell, lambda table: table["gating_consistent"] > 0, caption + where)
 
 
-def _network(cell):
+def draw_network(grid):
+    """Draw the gated network and its open gates."""
+    cell, _ = grid.first()
     figure, (scheme, gates) = panels(1, 2, height=3.9)
     examples = cell.simulation["example"].values.tolist()
     names = [name.replace(" ", "\n").replace("-", "−") for name in examples]
@@ -68,7 +57,10 @@ def _network(cell):
     )
 
 
-def _cell_types(run, where):
+def draw_cell_types(grid):
+    """Draw the input weights of every hidden unit."""
+    cell, where = grid.first()
+    run = cell.simulation
     figure, ax = panels(height=5.6)
     ax.set(xlabel="Weight from x1", ylabel="Weight from x2")
     weights = run["input_weights"].transpose("seed", "unit", "input").values
@@ -104,7 +96,9 @@ def _cell_types(run, where):
     )
 
 
-def _learning_curve(cell, where):
+def draw_losses(grid):
+    """Draw the loss of both networks beside the reduction."""
+    cell, where = grid.first()
     figure, ax = panels()
     theory, seeds = cell.theory, cell.seeds
     own = "ReLU network" if cell.parameters.network == "relu" else "trained"
@@ -133,7 +127,9 @@ def _learning_curve(cell, where):
     )
 
 
-def _pathways(cell, where):
+def draw_pathways(grid):
+    """Draw the four answers over time, and the starts a0."""
+    cell, where = grid.first()
     figure, (curves, starts) = panels(1, 2, height=4.2)
     run, theory = cell.simulation, cell.theory
     time, names = run["time"].values, run["example"].values.tolist()
@@ -169,3 +165,12 @@ def _pathways(cell, where):
         "the loss predicted from its initial weights; dotted: equal." + where,
         3,
     )
+
+
+FIGURES = {
+    "learning-curve": drawn(draw_losses, "loss", "gated/loss"),
+    "network": drawn(draw_network),
+    "cell-types": drawn(draw_cell_types, "input_weights", where=lambda c: c.p.network == "relu"),
+    "pathways": drawn(draw_pathways, "example_strength"),
+    "gatings": drawn(draw_candidates),
+}

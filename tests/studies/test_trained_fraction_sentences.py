@@ -11,6 +11,7 @@ from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.figures.drawings import drawings
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.trained_fraction import claims, theory
 from foretrain.studies.trained_fraction.study import SMALLER, Parameters
@@ -98,7 +99,7 @@ def _asked():
 @cache
 def _left(outputs, kind):
     """What is left of a domain's own part at either scale: nothing with the power 0, as much as the closed form says."""
-    cell = Grid(dataclasses.replace(P, trained_outputs=outputs))
+    cell = Cell(Grid(dataclasses.replace(P, trained_outputs=outputs)))
     if not without_common_output(circulant(5, outputs)).any() or outputs == 1:
         return 0.0
     return 0.04 if kind == "own" else 0.04 / SMALLER ** claims.power_of_scale(cell)

@@ -84,8 +84,9 @@ def _drawn(study: Study, grid: Grid) -> dict[str, Drawing] | None:
             for key, one in (several if isinstance(several, Mapping) else {name: several}).items():
                 drawing = one() if callable(one) else one
                 if drawing is not None:
-                    known = isinstance(drawing, Drawing)
-                    made[key] = replace(drawing, reads=reads | {*row.reads}) if known else drawing
+                    if isinstance(drawing, Drawing):
+                        drawing = replace(drawing, reads=frozenset((*reads, *row.reads)))
+                    made[key] = drawing
                     reads.clear()
     return made
 

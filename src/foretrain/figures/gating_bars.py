@@ -41,6 +41,6 @@ def draw_gatings(cell: Grid, mark: Callable[[xr.Dataset], xr.DataArray], caption
             ax.text(1.1 * longest, y, f"{value:.2f}", va="center", ha="center", fontsize=11)
         ax.text(1.1 * longest, top, "agreement", ha="center", fontsize=11)
     ax.set_yticks(range(len(times)), table["gating"].values)
-    ax.set(xlabel="Predicted time to half the loss (step × learning rate)", ylabel="Gating")
+    ax.set(xlabel="Predicted half time (step × learning rate)", ylabel="Gating")
     ax.set(xlim=(0, 1.18 * longest), ylim=(-0.6, top + 0.6))
     return finished(figure, "Candidate gatings", caption)

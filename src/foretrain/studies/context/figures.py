@@ -113,10 +113,8 @@ def draw_gates(grid):
 
 
 FIGURES = {
-    "learning-curve": drawn(
-        draw_losses, *(f"{name}{ending}/loss" for name in _GATINGS for ending in ("", "-samples"))
-    ),
+    "learning-curve": drawn(draw_losses),
     "task": drawn(draw_task),
-    "relu-gates": drawn(draw_gates, "relu/context_open", "relu/unit_contribution"),
-    "gatings": drawn(draw_candidates, "relu/loss"),
+    "relu-gates": drawn(draw_gates),
+    "gatings": drawn(draw_candidates),
 }

@@ -125,7 +125,7 @@ def draw_axes(grid):
 
 
 FIGURES = {
-    "axes": drawn(draw_axes, *_ERRORS),
+    "axes": drawn(draw_axes),
     "learning-curve": figure(
         "Loss while learning",
         "Training loss of networks from random weights (every seed drawn) and of one from decoupled weights of the same "
@@ -144,7 +144,7 @@ FIGURES = {
             ylim=(0, None),
         ),
     ),
-    "task": drawn(draw_task, "trained_pairs", where=items),
+    "task": drawn(draw_task, where=items),
     "singular-values": figure(
         "Singular values of the three layers",
         "Largest singular values of each layer: solid, mean over seeds from random weights (encoders and decoders: mean over "
@@ -220,8 +220,6 @@ FIGURES = {
     "similarity": drawn(
         draw_similarity, "similarity", "small-init/similarity", "xavier/similarity", where=items
     ),
-    "outputs": drawn(draw_outputs, "outputs", "trained_pairs", where=items),
-    "accuracy": drawn(
-        draw_routes, "heldout_accuracy", "trained_pairs", where=lambda c: not items(c)
-    ),
+    "outputs": drawn(draw_outputs, where=items),
+    "accuracy": drawn(draw_routes, where=lambda c: not items(c)),
 }

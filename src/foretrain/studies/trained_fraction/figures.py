@@ -83,11 +83,5 @@ FIGURES = {
             label="Connected components",
         ),
     ),
-    "pairs": drawn(
-        draw_pairs,
-        "pair_error",
-        "trained_pairs",
-        "small-init/pair_error",
-        "small-init/trained_pairs",
-    ),
+    "pairs": drawn(draw_pairs),
 }

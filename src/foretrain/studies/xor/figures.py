@@ -168,9 +168,9 @@ def draw_pathways(grid):
 
 
 FIGURES = {
-    "learning-curve": drawn(draw_losses, "loss", "gated/loss"),
+    "learning-curve": drawn(draw_losses),
     "network": drawn(draw_network),
-    "cell-types": drawn(draw_cell_types, "input_weights", where=lambda c: c.p.network == "relu"),
-    "pathways": drawn(draw_pathways, "example_strength"),
+    "cell-types": drawn(draw_cell_types, where=lambda c: c.p.network == "relu"),
+    "pathways": drawn(draw_pathways),
     "gatings": drawn(draw_candidates),
 }

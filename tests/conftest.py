@@ -122,7 +122,7 @@ def make_routing(path):
 
 # Tests of what is durable, stored and drawn do it as users' runs do; in all others it would be half of the time.
 DURABLE = {"results", "engine", "provenance", "test_problems", "test_conduct", "test_stages"}
-DRAWN = {"figures", "report", "test_own_studies", "test_opened"}
+DRAWN = {"figures", "report", "test_own_studies", "test_opened", "test_prediction"}
 
 
 @pytest.fixture(autouse=True)

@@ -135,7 +135,15 @@ SMALLEST = {
 
 
 # `nuts` has tests of its own.
-@pytest.mark.parametrize("name", sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts"}))
+# Whole sweeps, compiled several times: the slow tests run them.
+LONG = {"lanes", "grokking", "translation"}
+NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in NAMES],
+)
 def test_the_script_runs_at_its_smallest_size(name, tmp_path):
     if name in ("interaction_basis", "s_curves"):
         pytest.importorskip("torch")

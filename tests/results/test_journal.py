@@ -258,8 +258,8 @@ def test_a_worker_name_must_fit_a_file_name(tmp_path, worker):
             [FinishedRun("a", 1, 0, np.arange(0), {}, {"x": np.ones(1, np.longdouble)})],
             "must hold numbers",
         ),
-        ([FinishedRun("a", 6, 0, np.arange(0))], "outcome must be 0..5, but is 6"),
-        ([FinishedRun("a", -1, 0, np.arange(0))], "outcome must be 0..5, but is -1"),
+        ([FinishedRun("a", 7, 0, np.arange(0))], "outcome must be 0..6, but is 7"),
+        ([FinishedRun("a", -1, 0, np.arange(0))], "outcome must be 0..6, but is -1"),
         ([FinishedRun("a", 1, -1, np.arange(0))], "steps must not be negative"),
     ],
 )

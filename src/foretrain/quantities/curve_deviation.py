@@ -1,9 +1,14 @@
 """How far measured curves are from predicted ones, and which of them comes closest."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+import scipy
 
 from foretrain.errors import argument_error, finite_array, integer, one_of
 from foretrain.tasks.masks import components
@@ -240,10 +240,10 @@ def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
     if domains == 1 or chosen > free - own:  # too many pairs to leave a domain without
         return 1.0
     log_absent = (
-        gammaln(free - own + 1)
-        - gammaln(free - own - chosen + 1)
-        - gammaln(free + 1)
-        + gammaln(free - chosen + 1)
+        scipy.special.gammaln(free - own + 1)
+        - scipy.special.gammaln(free - own - chosen + 1)
+        - scipy.special.gammaln(free + 1)
+        + scipy.special.gammaln(free - chosen + 1)
     )
     return math.exp(-nodes * math.exp(log_absent))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy.integrate import RK45, solve_ivp
+import scipy
 
 from foretrain.errors import argument_error, finite_array
 
@@ -34,7 +34,9 @@ def flow_at(velocity: Callable, state: np.ndarray, times: np.ndarray, **how) -> 
     if not times.size or times[-1] == 0:
         return np.tile(state, (times.size, 1))
     stops = np.unique(times)
-    solution = solve_ivp(lambda _, now: velocity(now), (0.0, times[-1]), state, t_eval=stops, **how)
+    solution = scipy.integrate.solve_ivp(
+        lambda _, now: velocity(now), (0.0, times[-1]), state, t_eval=stops, **how
+    )
     return solution.y.T[np.searchsorted(solution.t, times)]
 
 
@@ -56,7 +58,9 @@ def observed_flow(
     kept = [observe(state)] * int((times == 0).sum())
     if len(kept) < len(times):
         end = float(times[-1])
-        solver = RK45(lambda _, now: velocity(now), 0.0, state, end, rtol=relative, atol=1e-8)
+        solver = scipy.integrate.RK45(
+            lambda _, now: velocity(now), 0.0, state, end, rtol=relative, atol=1e-8
+        )
         while len(kept) < len(times):
             solver.step()
             between = solver.dense_output()

@@ -26,14 +26,14 @@ from dataclasses import dataclass
 from functools import wraps
 
 import numpy as np
-from scipy.integrate import quad
+import scipy
 
 from foretrain.errors import argument_error, real
 from foretrain.theory.integration import checked_times, flow_at
 from foretrain.theory.race import RaceFactors
 from foretrain.theory.roots import bracketed_root
 
-RANDOM_POLE = bracketed_root(lambda tau: tau * math.tanh(tau) - 1, 1.0, 1.5, absolute=1e-15)
+RANDOM_POLE = 1.1996786402577337  # solves tau tanh(tau) = 1
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def half_time(schemes: Sequence[Scheme], singular_values, input_variances):
         return gap / (singular_values - input_variances * total(pole - gap))
 
     ends = -math.log(pole), -math.log(pole - half)
-    return quad(integrand, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]
+    return scipy.integrate.quad(integrand, *ends, epsabs=0.0, epsrel=1e-10, limit=200)[0]
 
 
 @_of_modes

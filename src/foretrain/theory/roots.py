@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 FINEST = 4 * np.finfo(np.float64).eps
 
@@ -26,5 +26,5 @@ def bracketed_root(
         absolute: Tolerance of the zero; by default none beyond `relative`.
         relative: Tolerance relative to the zero, at least `FINEST`.
     """
-    root: Any = brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
+    root: Any = scipy.optimize.brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
     return float(root)

@@ -1,9 +1,11 @@
 """Claims of every study of routing networks: the routes that were trained are those of the mask."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from foretrain.claims.sentence import claim
 from foretrain.quantities.measured import Exact
@@ -17,6 +19,8 @@ CONTROL = {"source": OURS, "near": 0, "rank": "control", "exact": True, "along":
 
 def masks_again(c) -> xr.DataArray:
     """Return the masks of all runs, drawn again, shape (trained_outputs, seed, input_domain, output_domain)."""
+    import xarray as xr
+
     return xr.DataArray(
         drawn_masks(c)[:, 0],
         dims=("trained_outputs", "seed", *PAIR),
@@ -26,6 +30,8 @@ def masks_again(c) -> xr.DataArray:
 
 def mask_gaps(c) -> np.ndarray:
     """Return how far trained routes and both errors of every run are from those of the mask, of runs that have an end."""
+    import xarray as xr
+
     drawn, error = masks_again(c), c.pair_error.astype(float)
     first = np.sqrt(c.start.loss.astype(float))
     gaps = [abs(c.trained_pairs.astype(float) - drawn).max(PAIR, skipna=False)]
@@ -50,6 +56,9 @@ same_mask = claim(
     note="Masks are drawn again and compared.",
     **CONTROL,
 )
+
+if TYPE_CHECKING:
+    import xarray as xr
 trained_routes_alone = claim(
     "trained-routes-alone",
     "The gradient comes from trained routes alone.",

@@ -1,9 +1,11 @@
 """What claims and figures of ``routing`` read off runs and theory."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.curve_deviation import deviation_while_learning
@@ -16,6 +18,9 @@ from foretrain.training.routing import ITEMS, LAYERS
 
 from . import theory
 from .study import SMALLER, task
+
+if TYPE_CHECKING:
+    pass
 
 
 def items(c) -> bool:
@@ -58,6 +63,8 @@ def decoupled_gap(c):
 
 def race_deviation(c):
     """Return the mean deviation of the loss from the race, while learning, over the drop of the loss."""
+    import xarray as xr
+
     dims = [["step"], ["step"]]
     return xr.apply_ufunc(
         deviation_while_learning, c.loss, c.theory.loss, input_core_dims=dims, vectorize=True
@@ -66,6 +73,8 @@ def race_deviation(c):
 
 def half_time_ratios(c):
     """Return measured over predicted half-learning time, dims (seed, mode); nan where a mode is not learned in either."""
+    import xarray as xr
+
     drawn = [task(c.p, c.seed(number)) for number in range(c.seeds)]
     optimum = xr.DataArray(
         [one.singular_values / one.variances for one in drawn], dims=("seed", "mode")
@@ -84,6 +93,8 @@ def own_start_explains(c):
 
 def coupling_left(c):
     """Return the off-diagonal fraction of the whole map when half of the loss is learned."""
+    import xarray as xr
+
     halved = crossing(-c.loss, -(c.start.loss + c.end.loss) / 2)
     mass, time = c.off_diagonal_mass, c.loss.time.values
     return xr.apply_ufunc(
@@ -119,6 +130,8 @@ def excess_without_chains(c, mixing) -> float:
 
 def island_agreement(c):
     """Return the agreement of the untrained routes that are right with those within an island."""
+    import xarray as xr
+
     level = 0.1 * zero_error(c)
 
     def agreement(pairs, error):
@@ -204,6 +217,8 @@ def power(missing, c, large, small):
 
 def power_of_race(c, missing) -> float:
     """Return the power that the race predicts."""
+    import xarray as xr
+
     ends = []
     for by in (1, SMALLER):
         p = replace(c.p, init_scale=c.p.init_scale / by, steps=by * c.p.steps)
@@ -235,6 +250,8 @@ def predicted_split(c) -> tuple[float, float, float]:
 
 def splits(c, which):
     """Return one entry of `split` for every run whose routes disagree."""
+    import xarray as xr
+
     between = c["disagreeing"].alike_between
     step, unknown = between.step.values, (np.nan,) * 3
     return xr.apply_ufunc(

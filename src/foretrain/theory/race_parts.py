@@ -84,11 +84,9 @@ def from_random(
     power = parts_of_mask(gain, scale, pairs).power / domains
     length = power.sum(1)
     apart = power[:, 1:].sum(1)
-    domain_similarity = (length - apart * domains / max(domains - 1, 1)) / length
+    cosine = (length - apart * domains / max(domains - 1, 1)) / length
     hidden = scale * _larger_eigenvalue(tau)
-    return FromRandom(
-        gain, np.sqrt(length), hidden, domain_similarity if domains > 1 else 1 + 0 * gain
-    )
+    return FromRandom(gain, np.sqrt(length), hidden, cosine if domains > 1 else 1 + 0 * gain)
 
 
 def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:

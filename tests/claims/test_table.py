@@ -117,6 +117,8 @@ def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two
         (made("a", 1e-11, (0, 1e-6), predicted=0), "off by 1e-11, allowed 1e-6"),
         (made("a", 0.5, (0, 3), predicted=0, unit="step"), "off by 0.5, allowed 3 step"),
         (made("a", 0.98, (0.95, 1.05), predicted=1), "0.98, allowed 1 ± 0.05"),
+        (made("a", 0.98, (0.9375, 1.0625), predicted=1), "0.98, allowed 1 ± 0.062"),
+        (made("a", 0.98, (0.875, 1.125), predicted=1), "0.98, allowed 1 ± 0.125"),
         (made("a", 0.98, (0.95, 1.02), predicted=1), "0.98, predicted 1, allowed 0.95 to 1.02"),
         (
             made("a", 1.0500001, (0.95, 1.05), predicted=1),

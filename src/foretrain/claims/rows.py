@@ -195,12 +195,11 @@ def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
     if off or math.isnan(predicted[0]):
         return f"{text}, allowed {bound}"
     middle, room = sum(bounds) / 2, (bounds[1] - bounds[0]) / 2 if bounds else math.nan
-    if (
-        digits <= 4
-        and math.isfinite(room)
-        and max(abs(middle - end) for end in predicted) <= 1e-9 * room
-    ):
-        return f"{text}, allowed {number(middle, digits)} ± {number(room, 3)}{unit}"
+    even = math.isfinite(room) and max(abs(middle - end) for end in predicted) <= 1e-9 * room
+    if even and digits <= 4:
+        short = number(room, 2)
+        short = short if abs(float(short) - room) < 0.01 * room else number(room, 3)
+        return f"{text}, allowed {number(middle, digits)} ± {short}{unit}"
     return f"{text}, predicted {_range(predicted, digits)}, allowed {bound}"
 
 

@@ -1,5 +1,6 @@
 """The claims as a terminal shows them: headlines in words and the others counted, or all with what is known of each."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -83,6 +84,7 @@ def _size(rows, width) -> int:
 def _row(row, size, width, fit, *remarks):
     """A verdict in its colour; beside it the sentence and its numbers."""
     verdict, statement = _verdict(row), row.statement.strip().removesuffix(".")
+    statement = re.sub(r"\bsqrt\((\w+)\)", r"√\1", statement)
     text = " ".join([f"{statement}: {row.numbers}.", *remarks])
     whole = _hung(text, width, fit, " " * size, f"{verdict:<{size - 1}} ")
     whole.stylize(_STYLES[row.verdict], 0, len(verdict))

@@ -24,7 +24,6 @@ from foretrain.degeneracy.interaction_basis import (
     THRESHOLD,
     InteractionBasis,
     LayerBasis,
-    identity,
     interaction_basis,
     pca,
 )
@@ -42,7 +41,6 @@ def all_bases(
     data: Data,
     *,
     names: Sequence[str] = BASES,
-    final: str = "pca",
     centre: bool = False,
     threshold: float = THRESHOLD,
     few: bool = False,
@@ -59,8 +57,7 @@ def all_bases(
         network: L sections.
         data: As of `interaction_basis`.
         names: Some of `BASES`.
-        final: As of `interaction_basis`.
-        centre: Likewise.
+        centre: As of `interaction_basis`.
         threshold: Likewise.
         few: Likewise.
         budget: Likewise.
@@ -70,7 +67,7 @@ def all_bases(
     """
     for name in names:
         one_of("names", name, BASES)
-    options = {"final": final, "centre": centre, "threshold": threshold, "few": few}
+    options = {"centre": centre, "threshold": threshold, "few": few}
     options |= {"budget": budget}
     whole = interaction_basis(network, data, kind="global", **options)
     found = moments(network, data, centre=centre, budget=budget)
@@ -96,7 +93,8 @@ def all_bases(
 
 
 def _neurons(one: LayerBasis, moment):
-    plain = identity(moment.factor, moment.mean)
+    width = moment.factor.shape[1]
+    plain = LayerBasis(np.eye(width), np.eye(width), (moment.factor**2).sum(0), moment.mean)
     importance = plain.importance * (one.forward**2).sum(0)
     order = np.argsort(-importance, kind="stable")
     return LayerBasis(
@@ -135,7 +133,6 @@ def direction_curve(
     basis: InteractionBasis,
     counts: Sequence[int],
     *,
-    which: Sequence[int] | None = None,
     loss: str = "mse",
     budget: int = BUDGET,
 ) -> np.ndarray:
@@ -146,7 +143,6 @@ def direction_curve(
         data: (n, d_0), or a function that gives blocks.
         basis: Of all layers.
         counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
-        which: Layers in which directions are left out, all at once; by default all but the output.
         loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
         budget: Bytes that a block of examples may take.
 
@@ -154,7 +150,6 @@ def direction_curve(
     """
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
-    which = range(len(chain)) if which is None else which
     width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     sums, seen = np.zeros(len(counts)), 0
     for block in blocks(data, block_size(24 * sum(width), budget)):
@@ -163,10 +158,8 @@ def direction_curve(
         for number, kept in enumerate(counts):
             f = values[0]
             for at, step in enumerate(chain):
-                if at in which:
-                    part = basis.layers[at].first(kept)
-                    f = part.activations(part.coordinates(f))
-                f = step.values(f)
+                part = basis.layers[at].first(kept)
+                f = step.values(part.activations(part.coordinates(f)))
             sums[number] += _loss(values[-1], f, loss)
     return sums / seen
 
@@ -178,7 +171,6 @@ def edge_curve(
     graph: InteractionGraph,
     counts: Sequence[int],
     *,
-    which: Sequence[int] | None = None,
     loss: str = "mse",
     budget: int = BUDGET,
 ) -> np.ndarray:
@@ -192,7 +184,6 @@ def edge_curve(
         basis: Of all layers.
         graph: Its edges.
         counts: Numbers of edges kept between two layers; more than there are is all.
-        which: Sections in which edges are cut, all at once; by default all.
         loss: As of `direction_curve`.
         budget: Bytes that a block of examples may take.
 
@@ -200,7 +191,6 @@ def edge_curve(
     """
     one_of("loss", loss, LOSSES)
     chain = steps(network, basis.folded)
-    which = range(len(chain)) if which is None else which
     width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
     sums, seen = np.zeros(len(counts)), 0
@@ -210,7 +200,7 @@ def edge_curve(
         for number, kept in enumerate(counts):
             f = values[0]
             for at, step in enumerate(chain):
-                if at not in which or kept >= orders[at].size:
+                if kept >= orders[at].size:
                     f = step.values(f)
                     continue
                 mask = np.zeros(graph.strengths[at].size, bool)

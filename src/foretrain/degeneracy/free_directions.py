@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretrain.degeneracy.conditional import conditional_directions, feasible
-from foretrain.degeneracy.grams import THRESHOLD, Grams, grams, jacobian_rank, range_basis, rank
+from foretrain.degeneracy.grams import Grams, grams, jacobian_rank, range_basis, rank
 from foretrain.degeneracy.network import Network, examples, size
 from foretrain.degeneracy.synchronization import (
     Block,
@@ -114,7 +114,6 @@ def free_directions(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    threshold: float = THRESHOLD,
     exact_rank: bool = False,
     found: Grams | None = None,
 ) -> FreeDirections:
@@ -124,7 +123,6 @@ def free_directions(
         network: Sections that name a weight are counted.
         x: (example, d_0).
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
-        threshold: Relative, of eigenvalues of the Gram matrices.
         exact_rank: Whether to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
 
@@ -134,10 +132,10 @@ def free_directions(
     x = examples(network, x)
     found = grams(network, x) if found is None else found
     counted = _counted(network)
-    bases = {at: _bases(network, found, at, threshold) for at in counted}
+    bases = {at: _bases(network, found, at) for at in counted}
     costs = {at: _costs(network, found, at, bases[at]) for at in counted}
     kept = {at: cost >= (scale or 0.0) for at, cost in costs.items()}
-    blocks = synchronized_blocks(network, x, scale, threshold, found)
+    blocks = synchronized_blocks(network, x, scale, found)
     extra = _beyond(network, x, bases, costs, blocks, scale or 0.0)
     sections = {}
     for at, (inner, outer) in bases.items():
@@ -163,14 +161,13 @@ def synchronized_blocks(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    threshold: float = THRESHOLD,
     found: Grams | None = None,
 ) -> dict[int, list[Block]]:
     """By section the blocks of the neurons that it leads to, where these have gates; arguments as of `free_directions`."""
     found = grams(network, x) if found is None else found
     counted = _counted(network)
     return {
-        at: _blocks(network, x, found, at, threshold, scale)
+        at: _blocks(network, x, found, at, scale)
         for at in counted
         if at + 1 in counted and has_gates(network.sections[at])
     }
@@ -193,14 +190,14 @@ def _strict(section):
     )
 
 
-def _bases(network, found, at, threshold):
+def _bases(network, found, at):
     """Ranges of G^l, with the constant unit where there is a bias, and of K^{l+1}."""
     biased = network.sections[at].bias is not None
     inner = found.augmented(at) if biased else found.activations[at]
     if found.examples < len(inner):
         many = f"hold at least {len(inner)} examples to tell the rank of {len(inner)} activations"
         raise argument_error("x", many, f"holds {found.examples}")
-    return range_basis(inner, threshold), range_basis(found.jacobians[at], threshold)
+    return range_basis(inner), range_basis(found.jacobians[at])
 
 
 def _costs(network, found, at, basis):
@@ -222,7 +219,7 @@ def _weights(network, at):
     return np.concatenate([weight, np.asarray(leaves[section.bias], float)[:, None]], 1)
 
 
-def _blocks(network, x, found, at, threshold, scale):
+def _blocks(network, x, found, at, scale):
     biased = network.sections[at].bias is not None
     inner = found.augmented(at) if biased else found.activations[at]
     following = network.sections[at + 1]
@@ -245,7 +242,7 @@ def _blocks(network, x, found, at, threshold, scale):
         blocks.append(
             Block(
                 neurons,
-                rank(rows @ inner @ rows.T, threshold),
+                rank(rows @ inner @ rows.T),
                 tuple(constants[these].tolist()) if neurons == linear else None,
                 unit,
             )

@@ -33,7 +33,7 @@ from foretrain.degeneracy.moments import factor, moments
 from foretrain.degeneracy.network import Network
 from foretrain.errors import argument_error, one_of, real
 
-KINDS, FINALS, SCALINGS = ("global", "local"), ("pca", "identity"), ("importance", "inverse")
+KINDS, SCALINGS = ("global", "local"), ("importance", "inverse")
 THRESHOLD = 1e-10
 
 
@@ -44,7 +44,7 @@ class LayerBasis:
     Args:
         forward: C, (k, d).
         backward: C^+, (d, k), with C C^+ = 1.
-        importance: D_M, (k,), descending; of the final layer the variances (of its identity in the outputs' order).
+        importance: D_M, (k,), descending; of the final layer the variances.
         mean: (d,), zero unless centred.
     """
 
@@ -165,13 +165,6 @@ def pca(gram_factor: np.ndarray, mean=None, threshold: float = THRESHOLD) -> Lay
     return LayerBasis(directions, directions.T, spread[kept] ** 2, mean)
 
 
-def identity(gram_factor: np.ndarray, mean=None) -> LayerBasis:
-    """The activations themselves, in their own order; importance is the variance, here alone in no order."""
-    width = gram_factor.shape[1]
-    mean = np.zeros(width) if mean is None else mean
-    return LayerBasis(np.eye(width), np.eye(width), (gram_factor**2).sum(0), mean)
-
-
 def memory(widths: list[int], outputs: int, kind: str = "global") -> int:
     """Bytes that one example needs while a basis is found: its activations and the Jacobians of its largest layer.
 
@@ -190,7 +183,6 @@ def interaction_basis(
     data: Data,
     *,
     kind: str = "global",
-    final: str = "pca",
     scaling: str = "importance",
     centre: bool = False,
     threshold: float = THRESHOLD,
@@ -205,7 +197,6 @@ def interaction_basis(
         data: (n, d_0), or a function that gives blocks of examples, see `foretrain.degeneracy.folded.blocks`.
         kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the
             output back to the input.
-        final: Basis of the output: "pca" (about zero, or the mean where `centre`) or "identity".
         scaling: "importance" for C = D_M^{1/2} V ..., "inverse" for (D_M^{1/2})^+ as the document's section 6.1 has it.
         centre: Whether activations are measured from their mean. If not, biases are folded in: every layer but the
             output has a constant as its last activation.
@@ -226,8 +217,7 @@ def interaction_basis(
     Cost: two passes over the data (global), L + 1 passes (local); per example and layer about 2 d_L d² operations
     (global) or 2 d_{l+1} d_l² (local).
     """
-    for name, value, known in (("kind", kind, KINDS), ("final", final, FINALS)):
-        one_of(name, value, known)
+    one_of("kind", kind, KINDS)
     one_of("scaling", scaling, SCALINGS)
     real("threshold", threshold, minimum=0, maximum=1)
     first = first_block(network, data)
@@ -247,11 +237,7 @@ def interaction_basis(
             "Try more examples, or few=True, with which the data limit the number of directions.",
         )
     last = found[-1]
-    top = (
-        pca(last.factor, last.mean, threshold)
-        if final == "pca"
-        else identity(last.factor, last.mean)
-    )
+    top = pca(last.factor, last.mean, threshold)
     white = [whitening(one.factor, threshold) for one in found[:-1]]
     options = {"scaling": scaling, "threshold": threshold}
     if kind == "global":

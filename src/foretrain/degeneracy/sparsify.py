@@ -83,7 +83,6 @@ def sparsified(
     network: Network,
     x: np.ndarray,
     scale: float | None = None,
-    threshold: float = THRESHOLD,
     found: Grams | None = None,
 ) -> Sparsified:
     """Both steps for every layer.
@@ -92,7 +91,6 @@ def sparsified(
         network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
         x: (example, d_0); only its Gram matrices and gates matter.
         scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
-        threshold: Relative, of mean squares.
         found: Gram matrices of the same network and data, where they are at hand.
 
     Raises:
@@ -102,7 +100,7 @@ def sparsified(
         raise argument_error("network", "be linear maps and named nonlinearities", "is not")
     x = examples(network, x)
     found = grams(network, x) if found is None else found
-    formed = synchronized_blocks(network, x, scale, threshold=threshold, found=found)
+    formed = synchronized_blocks(network, x, scale, found)
     basis = np.eye(x.shape[1])
     outward = np.eye(
         x.shape[1]
@@ -115,24 +113,24 @@ def sparsified(
         if shift is not None and bias is not None:
             bias = bias + old @ shift
         gram, mean = basis @ found.activations[at] @ basis.T, basis @ found.means[at]
-        weight, bias, kept = _unread(weight, bias, gram, mean, threshold, scale)
+        weight, bias, kept = _unread(weight, bias, gram, mean, scale)
         blocks = formed.get(at, [])
         if not blocks or not nonlinearity(section.activation or "").homogeneous:
             one = _as_it_was(section, weight, bias, kept)
             basis, outward, shift = np.eye(len(weight)), np.eye(len(weight)), None
         else:
-            one, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks, threshold)
+            one, basis, outward, shift = _in_blocks(section, weight, bias, kept, blocks)
         sections.append(one)
         bases.append(basis)
     return Sparsified(tuple(sections), tuple(bases))
 
 
-def _unread(weight, bias, gram, mean, threshold, scale):
+def _unread(weight, bias, gram, mean, scale):
     """Step 1: weights and bias that read independent nodes only, and which those are."""
     biased = bias is not None
     if biased:
         gram = np.block([[np.ones((1, 1)), mean[None]], [mean[:, None], gram]])
-    kept = _independent(gram, threshold, scale, first=biased)
+    kept = _independent(gram, scale, first=biased)
     others = [k for k in range(len(gram)) if k not in kept]
     whole = np.concatenate([bias[:, None], weight], 1) if biased else weight.copy()
     if others:
@@ -145,10 +143,10 @@ def _unread(weight, bias, gram, mean, threshold, scale):
     return whole, None, kept
 
 
-def _independent(gram, threshold, scale, first):
+def _independent(gram, scale, first):
     """Rows of a Gram matrix that none before depends on, the largest remainder always next."""
     rest, kept = gram.copy(), []
-    least = max(threshold * np.diag(gram).max(initial=0), scale or 0)
+    least = max(THRESHOLD * np.diag(gram).max(initial=0), scale or 0)
     for step in range(len(gram)):
         left = np.diag(rest)
         at = 0 if first and step == 0 else int(np.argmax(left))
@@ -167,7 +165,7 @@ def _as_it_was(section, weight, bias, kept):
     return SparseSection(weight, bias, settled, free, neurons, section.activation or "")
 
 
-def _in_blocks(section, weight, bias, kept, blocks, threshold):
+def _in_blocks(section, weight, bias, kept, blocks):
     """Step 2: the section, the new basis, its inverse as the next section reads it, and what that adds to the next bias."""
     wide = len(weight)
     rows, shifts, settled, still, gates, basis, outward = [], [], [], [], [], [], []
@@ -182,7 +180,7 @@ def _in_blocks(section, weight, bias, kept, blocks, threshold):
             block_bias = np.zeros(len(these))
         columns = [*kept, weight.shape[1]]
         whole = np.concatenate([block_weight, block_bias[:, None]], 1)
-        chosen = _pivots(whole[:, columns], threshold)
+        chosen = _pivots(whole[:, columns])
         chosen = [columns[c] for c in chosen]
         if not chosen:
             continue
@@ -219,14 +217,14 @@ def _in_blocks(section, weight, bias, kept, blocks, threshold):
     return one, np.concatenate(basis), np.concatenate(outward, 1), shift
 
 
-def _pivots(rows, threshold):
+def _pivots(rows):
     from scipy.linalg import qr
 
     triangle, order = qr(rows, mode="r", pivoting=True)  # pyright: ignore[reportAssignmentType]
     sizes = np.abs(np.diag(triangle))
     if not sizes.size or sizes[0] == 0:
         return []
-    return sorted(map(int, order[: len(sizes)][sizes > threshold**0.5 * sizes[0]]))
+    return sorted(map(int, order[: len(sizes)][sizes > THRESHOLD**0.5 * sizes[0]]))
 
 
 def _nothing(section, weight, bias):

@@ -234,12 +234,12 @@ def _show(arguments):
     """The claims as the summary holds them, without opening the store, which takes longer than reading them."""
     from foretrain.claims.table import ClaimTable
     from foretrain.errors import path_argument
+    from foretrain.laboratory.folder import changed_since
     from foretrain.results.summary import FILE, altered, read_summary
 
     folder = path_argument("folder", arguments.folder)
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
-    notes = [*summary.remarks, *summary.history, *summary.problems]
     for name in altered(folder):
         complain(
             f"{folder / name} is not as foretrain wrote it. Try foretrain report, which makes it anew from the journal."
@@ -257,7 +257,8 @@ def _show(arguments):
             ("stored", f"{folder}, {since}" if since else str(folder)),
             ("seeds", f"{summary.seeds}{axes}; preset {summary.preset or 'unknown'}"),
             ("runs", ", ".join(ended)),
-            *(("note", line) for line in notes),
+            *(("note", line) for line in (*summary.remarks, *summary.history, *summary.problems)),
+            *(("note", line) for line in changed_since(folder)),
         ]
         for name, text in facts:
             _print_folded(text, f"  {name:<8}", " " * 10)

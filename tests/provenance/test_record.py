@@ -144,6 +144,24 @@ def test_a_theory_changed_after_a_look_is_told_everywhere_also_when_it_is_change
     assert f"{line} and changed back." in capsys.readouterr().out
 
 
+def test_show_says_that_the_code_is_another_now_without_running_it(results, capsys):
+    file = results.parent / "mine.py"
+    before = file.read_text()
+    for text, part in (
+        (before, ""),
+        (before + "\n# A remark.\n", ""),
+        (before.replace("lambda w, g: w -", "lambda w, g: w - 2 *"), "makes the runs"),
+        ("raise RuntimeError\n" + before, "makes the runs, predicts, is in its claims"),
+        (before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength'), "predicts"),
+        (before.replace("(0.5, 1)", "(0.4, 1)"), "is in its claims"),
+    ):  # fmt: skip
+        assert text == before or part or "remark" in text
+        file.write_text(text)
+        main(["show", str(results)])
+        said = capsys.readouterr().out
+        assert (f"other code now that {part}: foretrain report" in said) == bool(part), part
+
+
 def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):
     main(["show", str(results)])
     assert "not as foretrain wrote it" not in capsys.readouterr().err

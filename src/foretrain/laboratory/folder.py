@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from foretrain.claims.claim import Claim
-from foretrain.errors import FolderError
+from foretrain.errors import FolderError, ForetrainError
+from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, join
 from foretrain.provenance.record import verdicts
+from foretrain.provenance.seal import static
 from foretrain.results.decode import Look, Manifest
+from foretrain.results.journal import scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
 from foretrain.results.summary import versions
@@ -83,6 +86,31 @@ def judged_otherwise(folder: Path, plan: Plan) -> bool:
     """Say if other code than the present gave the last verdicts, or other words."""
     looks = (read_manifest(folder) or {}).get("looks", [])
     return not looks or not _same(looks[-1], plan.study.seal)
+
+
+def changed_since(folder: Path) -> list[str]:
+    """Say in a sentence which code of the study is not that of the last verdicts; [] where it is all the same.
+
+    The files of the study are read, and none of them is run. Nothing is said of a study that is not there any more.
+    """
+    manifest = read_manifest(folder) or {}
+    plan, looks = manifest.get("plan"), manifest.get("looks", [])
+    if plan is None or not looks:
+        return []
+    try:
+        study = catalogue.load(plan.get("where") or plan["study"])
+    except (ForetrainError, OSError):
+        return []
+    codes = scan(folder).codes.keys() - {""}
+    now, then = static(study), looks[-1].get("seal", {})
+    parts = ["makes the runs"] if codes and codes != {study.code} else []
+    parts += [what for name, what in _PARTS.items() if then.get(name, now[name]) != now[name]]
+    if not parts:
+        return []
+    return [f"The study has other code now that {', '.join(parts)}: foretrain report judges anew."]
+
+
+_PARTS = {"predicts": "predicts", "judges": "judges", "rows": "is in its claims"}
 
 
 def _same(look: Look, seal: Mapping[str, Any]) -> bool:

@@ -43,16 +43,24 @@ def seal(study: Any) -> dict[str, Any]:
     """The seal of a study as it is now.
 
     Returns:
-        ``predicts`` and ``judges``, hashes of the theory and of what judges any claim; ``claims``, for each id the hashes of
-        its words and of what it measures, allows and predicts; ``commit`` of the study's files, "" where there is none.
+        What `static` returns; ``claims``, for each id the hashes of its words and of what it measures, allows and predicts;
+        ``commit`` of the study's files, "" where there is none.
     """
-    judges = [(PACKAGE / file, name) for file, name in _JUDGES]
     folders = _folders(study)
+    return {
+        **static(study),
+        "claims": {one.id: _of_claim(one, folders) for one in study.sentences},
+        "commit": _commit(*folders),
+    }
+
+
+def static(study: Any) -> dict[str, str]:
+    """The hashes that are found without running any file: of the theory, of what judges any claim, and of all claims."""
+    judges = [(PACKAGE / file, name) for file, name in _JUDGES]
     return {
         "predicts": _made_of(study, ("theory",), _PREDICTORS),
         "judges": digest(_made_of(study, (), _LABELLERS), *reached(judges, (), _JUDGED_IN)[0]),
-        "claims": {one.id: _of_claim(one, folders) for one in study.sentences},
-        "commit": _commit(*folders),
+        "rows": _made_of(study, ("claims",), ("CLAIMS",), _JUDGED_IN),
     }
 
 
@@ -62,14 +70,16 @@ def judge_of(seal: Mapping[str, Any]) -> str:
     return digest(seal["judges"], *claims) if "judges" in seal else ""
 
 
-def _made_of(study: Any, roles: tuple[str, ...], names: tuple[str, ...]) -> str:
+def _made_of(
+    study: Any, roles: tuple[str, ...], names: tuple[str, ...], rooms: set[str] = ROOMS
+) -> str:
     """Hash of what some functions of a study are made of, in the files of these roles or in ``study.py``."""
     if not study.files:
         known = study.part("study") or {}
-        return hashed({name: known[name] for name in names if name in known})
+        return hashed({name: known[name] for name in names if name in known}, rooms)
     files = [Path(study.files[role]) for role in (*roles, "study") if role in study.files]
     places = [(file, name) for file in files for name in names]
-    return digest(*reached(places, _folders(study))[0])
+    return digest(*reached(places, _folders(study), rooms)[0])
 
 
 def _of_claim(claim: Any, folders: list[Path]) -> list[str]:

@@ -69,6 +69,7 @@ class Seal(TypedDict, total=False):
 
     predicts: str
     judges: str
+    rows: str
     claims: dict[str, Annotated[list[str], Meta(min_length=2, max_length=2)]]
     commit: str
 

@@ -151,15 +151,15 @@ def test_show_says_that_the_code_is_another_now_without_running_it(results, caps
         (before, ""),
         (before + "\n# A remark.\n", ""),
         (before.replace("lambda w, g: w -", "lambda w, g: w - 2 *"), "makes the runs"),
-        ("raise RuntimeError\n" + before, "makes the runs, predicts, is in its claims"),
+        ("raise RuntimeError\n" + before, "makes the runs, predicts, judges, states its claims"),
         (before.replace('return {"strength": strength', 'return {"strength": 1.05 * strength'), "predicts"),
-        (before.replace("(0.5, 1)", "(0.4, 1)"), "is in its claims"),
+        (before.replace("(0.5, 1)", "(0.4, 1)"), "states its claims"),
     ):  # fmt: skip
         assert text == before or part or "remark" in text
         file.write_text(text)
         main(["show", str(results)])
         said = capsys.readouterr().out
-        assert (f"other code now that {part}: foretrain report" in said) == bool(part), part
+        assert (f"study that {part} has changed since" in said) == bool(part), part
 
 
 def test_a_summary_edited_by_hand_is_noticed_and_made_anew(results, capsys):

@@ -107,10 +107,11 @@ def changed_since(folder: Path) -> list[str]:
     parts += [what for name, what in _PARTS.items() if then.get(name, now[name]) != now[name]]
     if not parts:
         return []
-    return [f"The study has other code now that {', '.join(parts)}: foretrain report judges anew."]
+    line = f"The code of the study that {', '.join(parts)} has changed since."
+    return [f"{line} Try foretrain report, for other runs foretrain run with --retrain."]
 
 
-_PARTS = {"predicts": "predicts", "judges": "judges", "rows": "is in its claims"}
+_PARTS = {"predicts": "predicts", "judges": "judges", "rows": "states its claims"}
 
 
 def _same(look: Look, seal: Mapping[str, Any]) -> bool:

@@ -1,5 +1,6 @@
 """Figures of the study ``bumps``."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
@@ -24,7 +25,7 @@ from foretrain.studies.bumps.study import AXES
 from foretrain.study import drawn
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Bumps against everything, what competition does, the loss at full rank, and alignments over time."""
     part, words = grid.first(tuple(AXES))
     drawings = {"bumps": partial(_bumps, part, words)}

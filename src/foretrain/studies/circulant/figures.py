@@ -1,5 +1,6 @@
 """Figures of the study ``circulant``: alignment and generalisation of bands of growing width."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,7 @@ _SCALE = r"Initial scale $\sigma$"
 _LAW = r"$\sigma^{1 - s_2/s_1}$"
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Misalignment, generalisation and stuck runs against the initial scale, and alignment against generalisation."""
     part, where = grid.first(("width", "init_scale"))
     drawings = {"alignment-and-generalisation": partial(_against, part, where)}

@@ -1,5 +1,6 @@
 """Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall, limits."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
@@ -22,7 +23,7 @@ _KINDS = (
 )
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Measured over predicted threshold, distributions of errors, precision and recall."""
     part, words = grid.first(_AXES)
     counts = outcomes(part)

@@ -1,5 +1,6 @@
 """Figures of the study ``cross-entropy``."""
 
+from collections.abc import Callable
 from functools import partial
 
 from foretrain.figures import Drawing, finished
@@ -17,7 +18,7 @@ _PARTS = {"signal_length": ("signal", "vermillion"), "decay_length": ("decay", "
 _WIDTHS = {"signal_length": 4.5, "decay_length": 1.8}  # both are seen where they are one
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Loss, probability and accuracy, and the gradient's two parts, against steps."""
     return {"course": partial(_course, *grid.first(("rank", "target_scale")))}
 

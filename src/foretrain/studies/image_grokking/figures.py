@@ -1,5 +1,6 @@
 """Figures of ``image-grokking``: probability of each phase over the map, and steps of generalisation beside their laws."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,7 +16,7 @@ from .claims import MAP, generalised, phases
 from .study import SIZES, compared
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """The map, and what the step of generalisation depends on."""
     cell, words = grid.first(MAP)
     laid = cell.along(*MAP)

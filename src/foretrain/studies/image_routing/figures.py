@@ -1,5 +1,6 @@
 """Figures of the study ``image-routing``, after Saxe, Sodhani & Lewallen (2022), Figs 7 to 10."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from foretrain.words import cell_words
 _KINDS = {"trained": PALETTE["blue"], "untrained": PALETTE["orange"]}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Error against the fraction of trained routes and against the start, learning curves, accuracy of every route."""
     other = [name for name in grid.axes if name not in AXES][:1]
     part, where = grid.first((*AXES, *other))

@@ -1,5 +1,6 @@
 """Figures of the study ``initialization``, after Saxe, Sodhani & Lewallen (2022), Fig. 6."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,7 +27,7 @@ from foretrain.training.routing import ITEMS
 _BLUE, _GREEN, _RED = (PALETTE[name] for name in ("blue", "green", "vermillion"))
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Loss curves with both theories, errors and change of weights against the scale, representations and outputs."""
     cells, where = grid.first(("init_scale",))
     scales = cells.values("init_scale")

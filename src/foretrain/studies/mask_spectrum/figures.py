@@ -1,5 +1,6 @@
 """Figures of the study ``mask-spectrum``: outlier and bulk of random masks, and the outlier in training."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from foretrain.study import drawn
 from foretrain.training.masked_rank_one_claims import flown
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """The bulk with its law, both edges against size, and mode amplitudes while the rank-one model trains."""
     part, where = grid.first(("mask_size",))
     drawings = {}

@@ -1,5 +1,6 @@
 """Figures of the study ``masked-rank-one``: escape from small weights, in closed form and simulated."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -28,7 +29,7 @@ _SHOWN_ENDS = dict(zip((1e-8, 1e-4, 1e-2, 0.3), shades(4), strict=True))
 _FLOOR = 1e-9  # smaller products are drawn there
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """One escape, escape times, alignment, how runs end, and pairs across components, along the initial scales."""
     part, where = grid.first(("init_scale",))
     sigma = np.array(part.values("init_scale"))

@@ -1,5 +1,6 @@
 """Figures of the study ``optimizers``."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
@@ -27,7 +28,7 @@ _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Losses on two clocks; what strong decay leaves; how alike components learn under descent and Adam."""
     drawn = {"rescaled": partial(_rescaled, *grid.first(("init_scale", "optimizer")))}
     names = set(grid.values("optimizer"))

@@ -1,5 +1,6 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5a-b."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,7 @@ _RED, _BLUE = PALETTE["vermillion"], PALETTE["blue"]
 _OTHER = {"linestyle": SECOND_DASHES}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """The schemes, strengths while learning for every P, half-learning times, and who wins in one network."""
     cells, where = grid.first(("paths",))
     p = cells.parameters

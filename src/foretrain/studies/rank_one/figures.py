@@ -1,5 +1,6 @@
 """Figures of the study ``rank-one``."""
 
+from collections.abc import Callable
 from functools import partial
 from itertools import cycle
 
@@ -14,7 +15,7 @@ _COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple")]
 _MOST = 10  # seeds drawn; more would hide each other
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Loss, alignment and the gradient's two terms of the first cell; plateaus against n over the grid."""
     drawings = {"learning": partial(_learning, *grid.first())}
     if "weight_decay" in grid.axes:

@@ -1,5 +1,6 @@
 """Figures of the study ``s-curves``: a grid of loss curves for each loss, and what lies inside and outside of the target."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from foretrain.study import drawn
 _TITLES = {"mse": "Squared error", "cross_entropy": "Cross-entropy"}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """One grid of panels per loss, one for cross-entropy of large logits, and the split along the target's span."""
     part, words = grid.first(tuple(AXES))
     drawings = {}

@@ -1,5 +1,6 @@
 """Figures of the study ``translation``, after the note on shared representations, Fig. 1."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,7 @@ _FLOOR = 1e-9  # errors below it are drawn there
 _NOTHING = {"color": "#8a9096", "linewidth": 1, "label": "answering nothing"}
 
 
-def draw(grid: Grid) -> dict[str, Drawing]:
+def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
     """Untrained error against the trained fraction, errors of pairs, stuck losses, and the note's loss mask."""
     part, words = grid.first(_AXES)
     drawings = {

@@ -9,6 +9,8 @@ from .study import SAMPLED, SCALES, SOURCE, SOURCES
 SAID = {"source": SOURCE + ", section 3"}
 OURS = {"source": "docs/studies/free-directions.md"}
 ALL = {"near": 1, "inside": (0.97, 1)}
+FACT = {"near": 1, "inside": (0.99, 1), "why": "A fraction of networks, and a fact of each."}
+NONE = {"near": 0, "inside": (0, 0)}
 FEW = (
     "A fraction of networks; in a few of a hundred a neuron may be on for too few examples to tell."
 )
@@ -133,10 +135,8 @@ _squares = claim(
     "A block of synchronised neurons frees s squared directions beyond dependent activations, s the dimension that its "
     "preactivations span.",
     lambda c: fraction(c.counted_by_squares, c.deficit),
-    near=1,
-    inside=(0.99, 1),
-    why="A fraction of networks, and a fact of each.",
     where=among("synchronized"),
+    **FACT,
     **SAID,
 )
 _by_roots = claim(
@@ -173,10 +173,9 @@ CLAIMS = [
         "counted-is-free",
         "Every direction that one of the four sources counts is free.",
         lambda c: excess(counted(c) - c.deficit),
-        near=0,
-        inside=(0, 0),
         rank="control",
         why="At most: a single direction too many breaks it.",
+        **NONE,
         **OURS,
     ),
     _squares,
@@ -184,7 +183,6 @@ CLAIMS = [
         "A block of synchronised neurons frees s directions for each of its neurons.",
         quantity=lambda c: fraction(counted(c), c.deficit),
         near=1,
-        why="A fraction of networks, and a fact of each.",
         **OURS,
     ),
     claim(
@@ -195,9 +193,8 @@ CLAIMS = [
             c.parameters_left - c.parameter_count + counted(c, ("activations", "synchronized"))
         ),
         source=SOURCE + ", section 4",
-        near=0,
-        inside=(0, 0),
         why="Parameters left beyond those not counted, at most: a single one too many breaks it.",
+        **NONE,
     ),
     claim(
         "old-gates",
@@ -224,18 +221,16 @@ CLAIMS = [
         "enough",
         "As the scale goes to 0, N_eff parameters of the sparsified network suffice.",
         lambda c: excess(left_over(c)),
-        near=0,
-        inside=(0, 0),
         why="Parameters left beyond the rank of the Jacobian, at most: a single one too many breaks it.",
+        **NONE,
         **SAID,
     ),
     claim(
         "needed",
         "As the scale goes to 0, no fewer than N_eff parameters of the sparsified network suffice.",
         lambda c: excess(-left_over(c)),
-        near=0,
-        inside=(0, 0),
         why="Parameters left short of the rank of the Jacobian, at most: a single one too few breaks it.",
+        **NONE,
         **SAID,
     ),
     _enough_at_scale,

@@ -8,12 +8,7 @@ from .study import SOURCE
 APPENDIX = "Bushnaq et al. (2024), appendix A"
 OWN = "docs/studies/interaction-basis.md"
 OTHERS = ["pca", "svd", "neurons"]
-ROUNDING = "Exact; double precision leaves 1e-14 times the condition of the activations."
 FEWER = "Below 1 the interaction basis is sparser than each of the others; the interval over seeds must lie below."
-GENERALISED = {
-    "among": "seeds whose transformer answers nine tenths of the pairs held out",
-    "source": "Nanda et al. (2023): modular addition by Fourier modes; docs/studies/interaction-basis.md",
-}
 
 
 def here(c):
@@ -24,6 +19,21 @@ def here(c):
 def centred(c):
     """Activations are measured from their mean."""
     return here(c) and c.p.centring == "mean"
+
+
+LINEAR = {
+    "exact": True,
+    "near": 0,
+    "inside": (0, 1e-10),
+    "source": APPENDIX,
+    "why": "Exact; double precision leaves 1e-14 times the condition of the activations.",
+    "where": here,
+}
+GENERALISED = {
+    "where": here,
+    "among": "seeds whose transformer answers nine tenths of the pairs held out",
+    "source": "Nanda et al. (2023): modular addition by Fourier modes; docs/studies/interaction-basis.md",
+}
 
 
 def learned(values, runs):
@@ -99,7 +109,6 @@ _modules = claim(
     inside=(0.5, 1),
     rank="headline",
     why="Adjusted Rand index, 0 by chance. The number of modules is chosen too, and may split a frequency's cosine and sine.",
-    where=here,
     **GENERALISED,
 )
 _local = claim(
@@ -117,25 +126,15 @@ CLAIMS = [
         "In the interaction bases of a deep linear network every layer map is the identity, and all layers have the same "
         "importances.",
         lambda c: c["linear"][["identity_gap", "importance_gap"]].to_array(),
-        exact=True,
-        near=0,
-        inside=(0, 1e-10),
         rank="headline",
-        source=APPENDIX,
-        why=ROUNDING,
-        where=here,
+        **LINEAR,
     ),
     claim(
         "diagonal-edges",
         "The edges of a deep linear network join each direction to its own and are as strong as it is important.",
         lambda c: c["linear"].edge_gap,
-        exact=True,
-        near=0,
-        inside=(0, 1e-10),
         rank="control",
-        source=APPENDIX,
-        why=ROUNDING,
-        where=here,
+        **LINEAR,
     ),
     claim(
         "product-blocks",
@@ -186,7 +185,6 @@ CLAIMS = [
         why="Exact where a network treats all symbols alike: its moments commute with shifts of the symbols, and so does the "
         "basis, but where two frequencies are equally important. No trained network does so quite; with symbols shuffled it "
         "is 0.",
-        where=here,
         **GENERALISED,
     ),
     claim(
@@ -196,7 +194,6 @@ CLAIMS = [
         near=0,
         inside=(-0.25, 0.25),
         why="With symbols shuffled it is 0; a little of what generalises later may be there.",
-        where=here,
         **GENERALISED,
     ),
     claim(
@@ -205,7 +202,6 @@ CLAIMS = [
         of_others,
         inside=(0, 0.999),
         why="Best of the others over it, mean of layers; the interval over seeds must lie below 1.",
-        where=here,
         **GENERALISED,
     ),
     claim(
@@ -215,7 +211,6 @@ CLAIMS = [
         near=1,
         inside=(2 / 3, 1),
         why="Beyond what it would be by chance, over what it can be. Frequencies that add to another may meet in its layers.",
-        where=here,
         **GENERALISED,
     ),
     _modules,

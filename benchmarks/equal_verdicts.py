@@ -55,6 +55,8 @@ DIFFERS: dict[str, str] = {
     "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
     "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",
     "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
+    "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
+    "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {

@@ -135,7 +135,9 @@ def test_a_posterior_is_sampled_by_the_machine(tmp_path):
     found = foretrain.run(file, seeds=2, out=tmp_path / "a", workers=1, quiet=True).simulation
     error = found["learning_coefficient_error"]
     gap = found["learning_coefficient"] - found["steep"] / 2
-    assert (abs(gap) < 4 * error).all()
+    assert (
+        abs(gap) < 4 * error + 1e-6
+    ).all()  # of a quadratic the estimate is exact but for rounding
     assert (error < 0.3).all()
     assert found["trusted"].dtype == bool
     assert (found["rhat"] < 1.1).all()

@@ -37,7 +37,7 @@ def starts_small(cell: Cell | Grid) -> bool:
     return cell.parameters.init_scale < 1
 
 
-def calm(cell: Cell | Grid, **wanted) -> list[Grid]:
+def calm(cell: Cell | Grid, **wanted) -> list[Cell | Grid]:
     """The cells along the axes that are left in which training was stable and parameters are these."""
     return [
         one
@@ -47,7 +47,7 @@ def calm(cell: Cell | Grid, **wanted) -> list[Grid]:
     ]
 
 
-def of_rank(cell: Cell | Grid, *ranks: int) -> list[Grid] | None:
+def of_rank(cell: Cell | Grid, *ranks: int) -> list[Cell | Grid] | None:
     """The stable cells along the axes that are left; None where the rank is none of these."""
     return calm(cell) if cell.parameters.rank in ranks else None
 
@@ -75,14 +75,16 @@ def matched_bumps(cell: Cell | Grid) -> tuple[np.ndarray, np.ndarray]:
     return competition.matched_bumps(*own, *partner)
 
 
-def mean(cells: list[Grid] | None, function: Callable[[Grid], np.ndarray]) -> Any:
+def mean(cells: list[Cell | Grid] | None, function: Callable[[Cell | Grid], np.ndarray]) -> Any:
     """Per seed the mean over cells of what `function` gives per seed; nan where no cell gives a number, None of None."""
     if cells is None:
         return None
     return competition.mean_over_cells([function(cell) for cell in cells] or [[np.nan]])
 
 
-def proportion(cells: list[Grid] | None, function: Callable[[Grid], np.ndarray]) -> Any:
+def proportion(
+    cells: list[Cell | Grid] | None, function: Callable[[Cell | Grid], np.ndarray]
+) -> Any:
     """The same of proportions; where they are all 0 or all 1, which has no spread, as booleans: then seeds are counted."""
     found = mean(cells, function)
     if found is None:
@@ -91,7 +93,7 @@ def proportion(cells: list[Grid] | None, function: Callable[[Grid], np.ndarray])
     return known == 1 if known.size and known[0] in (0, 1) and (known == known[0]).all() else found
 
 
-def rates(cells: list[Grid]) -> str:
+def rates(cells: list[Cell | Grid]) -> str:
     """The learning rates of these cells, for a note."""
     found = dict.fromkeys(f"{cell.parameters.relative_rate:g}" for cell in cells)
     return f"relative rates {', '.join(found) or 'none'}"

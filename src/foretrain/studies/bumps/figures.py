@@ -25,7 +25,7 @@ from foretrain.studies.bumps.study import AXES
 from foretrain.study import drawn
 
 
-def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
+def draw(grid: Grid) -> dict[str, Drawing | Callable[[], Drawing | None]]:
     """Bumps against everything, what competition does, the loss at full rank, and alignments over time."""
     part, words = grid.first(tuple(AXES))
     drawings = {"bumps": partial(_bumps, part, words)}

@@ -135,9 +135,7 @@ def test_a_posterior_is_sampled_by_the_machine(tmp_path):
     found = foretrain.run(file, seeds=2, out=tmp_path / "a", workers=1, quiet=True).simulation
     error = found["learning_coefficient_error"]
     gap = found["learning_coefficient"] - found["steep"] / 2
-    assert (
-        abs(gap) < 4 * error + 1e-6
-    ).all()  # of a quadratic the estimate is exact but for rounding
+    assert (abs(gap) < 4 * error + 1e-6).all()
     assert (error < 0.3).all()
     assert found["trusted"].dtype == bool
     assert (found["rhat"] < 1.1).all()
@@ -156,3 +154,30 @@ def test_a_study_must_do_something(tmp_path):
     file = tmp_path / "idle.py"
     file.write_text(MEASURED.replace("def measure", "def other"))
     assert "must define `program`, `measure` or `posterior`" in check(file)[0]
+
+
+def test_a_study_that_trains_and_measures_stores_both_and_may_train_in_some_cells_only(tmp_path):
+    file = tmp_path / "both.py"
+    text = MEASURED.replace("class Parameters:", "class Parameters(Run):").replace(
+        "from foretrain.study import ", "from foretrain.study import Program, Run, default, "
+    )
+    file.write_text(
+        text.replace("assert step.shape == (0,)", "")
+        + """
+
+def program(p):
+    return Program(lambda i: i["size"] * 1.0, lambda i, w: w / 2, lambda i, w: {"loss": w})
+"""
+    )
+    found = foretrain.run(
+        file, seeds=2, steps=4, observe_every=2, out=tmp_path / "a", workers=1, quiet=True
+    ).simulation
+    assert found["loss"].sizes["step"] == 3
+    assert found["distance"].notnull().all()
+    assert (found["outcome"] == 4).all()  # out of steps
+    file.write_text(file.read_text().replace("    return Program", "    return None and Program"))
+    found = foretrain.run(
+        file, seeds=2, steps=4, observe_every=2, out=tmp_path / "b", workers=1, quiet=True
+    )
+    assert (found.simulation["outcome"] == 6).all()
+    assert "loss" not in found.simulation

@@ -227,7 +227,7 @@ def learning_coefficient(
         return np.array([getattr(one, name) for one in found[kind]]).reshape(shape)
 
     value, error = grid("value"), grid("error")
-    step_shift = pull_shift = np.full(shape, np.nan)
+    step_shift, pull_shift = np.full(shape, 0.0 if exact else np.nan), np.full(shape, np.nan)
     if richardson:
         step_shift, pull_shift = (2 * (grid("value", kind) - value) for kind in (1, 2))
         value, error = (one.reshape(shape) for one in _extrapolated(excess, beta))

@@ -75,11 +75,16 @@ def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray]:
     own = {_FIELDS.get(name, name): getattr(p, name) for name in names if hasattr(p, name)}
     number = int(generator(seed, "chains").integers(2**31))
     coefficient = learning_coefficient(posterior, seed=number, **{**own, **options})
+    doubts = coefficient.doubts()
+    if not options.get(
+        "richardson", True
+    ):  # the localisation is part of what is sampled, and no bias
+        doubts = [doubt for doubt in doubts if "localisation" not in doubt]
     return {
         "learning_coefficient": coefficient.value[0, 0],
         "learning_coefficient_error": coefficient.error[0, 0],
         "effective_draws": coefficient.effective[0, 0],
         "rhat": coefficient.rhat[0, 0],
-        "trusted": np.bool_(not coefficient.doubts()),
+        "trusted": np.bool_(not doubts),
         "gradients": np.int64(coefficient.gradients),
     }

@@ -36,7 +36,7 @@ def posterior(p, seed):
         slopes,
         np.concatenate([part.ravel() for part in moves]),
         scale,
-        0.3,
+        0.2,
         place=np.concatenate([away.ravel(), second.ravel()]),
         x=x,
         target=outputs(activation, first, second, x),

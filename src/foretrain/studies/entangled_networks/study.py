@@ -8,14 +8,14 @@ from foretrain.study import Sampling, declare, default, parameter
 from foretrain.theory.aoyagi import deep_linear
 
 SOURCE = "Bushnaq et al. (2024), Using degeneracy in the loss landscape, section 5"
-COST = "6 min"
+COST = "4 min"
 REFERENCES = ("bushnaq2024degeneracy", "aoyagi2024")
 SEEDS = 8
 NETWORKS = (
     "blocks", "rotated", "idle", "within", "across", "idle rectified", "across rectified", "twice", "once", "apart", "whole",
 )  # fmt: skip
 AXES = {"network": NETWORKS, "units": (1, 2, 3)}
-PRESETS = {"paper": {"seeds": 30, "draws": 20_000}}
+PRESETS = {"paper": {"seeds": 30, "draws": 8000}}
 IN, OUT, LINEAR = 6, 2, 6  # inputs, outputs, outputs of the linear networks
 declare(
     exact_rank="Rank of the Jacobian of the outputs.",
@@ -32,7 +32,7 @@ class Parameters(Sampling):
     )
     units: int = parameter(2, "neurons of each module", symbol="h", minimum=1, maximum=3)
     chains: int = default(8)
-    draws: int = default(4000)
+    draws: int = default(2000)
 
 
 def predict(p, step):

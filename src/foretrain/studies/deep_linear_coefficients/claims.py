@@ -189,7 +189,7 @@ CLAIMS = [
     ),
     _langevin,
     _langevin.corrected(
-        "Langevin steps without correction, of a tenth of the largest stable step, give too large a coefficient, by over a tenth.",
+        "Langevin steps without correction, a tenth of the largest stable step long, give more than a tenth too much.",
         inside=(0.1, np.inf),
         why="Mean over networks of the relative difference. The stiffest direction is too hot by eP/4, a tenth; the bound is "
         "that at the ends of a short first run, and chains meet steeper places later.",

@@ -79,7 +79,7 @@ def _weight_decay(cells, words):
     axes[1].set(ylabel="Irrelevant part of x, |x⊥|²", yscale="log")
     until = 1.6 * _end(cells.simulation.isel(weight_decay=0))
     for ax in axes:
-        ax.set(ylim=(1e-6, None), xlim=(0, until))
+        ax.set(ylim=(5e-7, None), xlim=(0, until))
         ax.set_xlabel(axis_label(cells.simulation["time"], "Time"))
     return finished(
         figure,

@@ -11,7 +11,6 @@ from foretrain.lazy import lazy
 if TYPE_CHECKING:
     from foretrain.claims.sentence import Sentence as Sentence
     from foretrain.claims.sentence import claim as claim
-    from foretrain.claims.sentence import sentence as sentence
     from foretrain.degeneracy.posterior import behavioural as behavioural
     from foretrain.degeneracy.posterior import posterior as posterior
     from foretrain.degeneracy.sampling import Sampling as Sampling

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from foretrain.claims.judge import judge
-from foretrain.claims.sentence import SentenceError, claim, sentence
+from foretrain.claims.sentence import SentenceError, claim
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.quantities.measured import Exact, PerSeed
 from foretrain.vocabulary import CONVERGED, DIVERGED, FAILED, MISSING, OUT_OF_STEPS
@@ -48,24 +48,9 @@ def test_verdict_follows_where_the_interval_lies(values, verdict):
     assert judged(lambda cell: values).verdict == verdict
 
 
-def test_a_sentence_has_its_name_from_its_function_and_a_corrected_form_from_what_it_corrects():
-    @sentence("A.", source="s", inside=(0, 1), why="w")
-    def larger_first(cell):
-        return None
-
-    @sentence("B.", source="s", inside=(0, 1), why="w", corrects="larger-first")
-    def whatever(cell):
-        return None
-
-    assert (larger_first.id, whatever.id) == ("larger-first", "larger-first.corrected")
-    assert judge(larger_first, cell()) is None
-
-
 def test_a_corrected_form_measures_the_same_and_is_judged_by_its_own_words():
-    @sentence("A.", source="s", inside=(5, 6), near=5, why="w", along="init_scale", note="N.")
-    def larger_first(cell):
-        return spread(1.0)
-
+    given = {"inside": (5, 6), "near": 5, "why": "w", "along": "init_scale", "note": "N."}
+    larger_first = claim("larger-first", "A.", lambda c: spread(1.0), **given)
     other = larger_first.corrected("B.", inside=(0, 2), why="v")
     assert (other.id, other.corrects) == ("larger-first.corrected", "larger-first")
     assert (other.statement, other.why, other.note, other.along) == (
@@ -241,7 +226,7 @@ def test_what_is_allowed_and_predicted_may_use_theory_and_parameters_but_nothing
 )
 def test_what_could_not_fail_or_contradicts_itself_is_refused(inside, near, match):
     with pytest.raises(SentenceError, match=match):
-        sentence("A.", source="s", inside=inside, near=near, why="w")(lambda cell: None)
+        claim("a", "A.", lambda c: None, inside=inside, near=near, why="w")
     with pytest.raises(SentenceError, match=match):
         judged(lambda cell: spread(1.0), inside=lambda cell: inside, near=lambda cell: near)
 
@@ -268,8 +253,8 @@ def test_a_partial_function_measures_and_what_is_no_function_is_refused():
         return spread(by)
 
     given = {"source": "s", "inside": (0, 2), "why": "w"}
-    one = sentence("A.", **given)(functools.partial(shifted, by=1.0))
-    assert (one.id, judge(one, cell()).verdict) == ("shifted", "holds")
+    one = claim("a", "A.", functools.partial(shifted, by=1.0), **given)
+    assert judge(one, cell()).verdict == "holds"
     with pytest.raises(SentenceError, match="must be a function"):
         claim("a", "A.", 3, **given)
 

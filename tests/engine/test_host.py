@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foretrain.study import declare, generator, parameter, sentence
+from foretrain.study import declare, generator, parameter, claim
 
 AXES = {"size": (10, 1000)}
 declare(distance="Distance of the mean from zero.")
@@ -47,9 +47,8 @@ def predict(p, step):
     return {"distance": (2 / np.pi / p.size) ** 0.5}
 
 
-@sentence("The mean of draws is close to zero.", source="x", predicted=0, allowed=(-2, 2), why="y")
-def close(cell):
-    return cell.simulation["distance"].values
+CLOSE = "The mean of draws is close to zero."
+CLAIMS = [claim("close", CLOSE, lambda c: c.distance, source="x", near=0, inside=(-2, 2), why="y")]
 '''
 
 SAMPLED = '''"""Half of the steep directions of a quadratic loss."""

@@ -194,8 +194,3 @@ def test_sections_derive_every_sentence_and_none_that_there_is_not():
     for name, ids in derived.items():
         unknown = ids - {said.id for said in known[name]}
         assert not unknown, f"sections derive {unknown} of {name}"
-
-
-@pytest.mark.parametrize("name", catalogue.names())
-def test_figures_show_sentences_that_there_are(name):
-    assert isinstance(catalogue.load(name).shows, dict)

@@ -196,17 +196,3 @@ def place(said: Sentence) -> str:
     function = function_of(said.quantity)
     assert function is not None, "a sentence without a function is refused"
     return f"{function.__code__.co_filename}, line {function.__code__.co_firstlineno}"
-
-
-# The old form, until every study has rows.
-def sentence(statement: str, **row: Any) -> Callable[[Any], Sentence]:
-    """Make a sentence of a measuring function."""
-    old = {"allowed": "inside", "predicted": "near", "over": "along"}
-    row = {"of": ""} | {old.get(name, name): value for name, value in row.items()}
-
-    def made(measure: Any) -> Sentence:
-        own = function_of(measure).__name__.strip("_").replace("_", "-")
-        own = f"{row['corrects']}.corrected" if row.get("corrects") else own
-        return claim(**{"id": own, **row}, words=statement, quantity=measure)
-
-    return made

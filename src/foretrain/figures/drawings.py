@@ -70,7 +70,7 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing] | None:
 
 def _drawn(study: Study, grid: Grid) -> dict[str, Drawing] | None:
     if study.figures is None:
-        return study.draw(grid)
+        return None
     made: dict[str, Drawing] = {}
     for name, row in study.figures.items():
         if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):

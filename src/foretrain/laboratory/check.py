@@ -79,8 +79,7 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     attempt("estimate", lambda: found.estimate(p))
     attempt("labels", lambda: _labelled(found, p, sizes))
     sentences = attempt("sentences", lambda: found.sentences) or ()
-    if sentences:
-        attempt("figures", lambda: found.shows)
+    attempt("figures", lambda: found.figures)
     made = _no_runs(plan)
     theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
     if (

@@ -108,7 +108,7 @@ def _binds(study: Study, role: str, name: str) -> bool:
 
 
 def _figures(study: Study) -> list[str]:
-    """Names of a study's own figures, as far as the keys of `FIGURES` or `SHOWS` are literal."""
+    """Names of a study's own figures, as far as the keys of `FIGURES` are literal."""
     tree = _file(study, "figures")
     if tree is None:
         return list((study.part("study") or {}).get("FIGURES", ()))
@@ -117,7 +117,7 @@ def _figures(study: Study) -> list[str]:
         for node in tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Dict)
-        and ast.unparse(node.targets[0]) in ("FIGURES", "SHOWS")
+        and ast.unparse(node.targets[0]) == "FIGURES"
         for key in node.value.keys
         if isinstance(key, ast.Constant) and isinstance(key.value, str)
     ]
@@ -127,7 +127,7 @@ def _draws(study: Study) -> str:
     """Say what is drawn: the first line of the file of figures, or what every study gets."""
     if "figures" in study.files:
         return (ast.get_docstring(_file(study, "figures")) or "Figures of its own.").splitlines()[0]
-    if _binds(study, "figures", "draw") or _binds(study, "figures", "FIGURES"):
+    if _binds(study, "figures", "FIGURES"):
         return "Figures of its own."
     return "Every variable that theory and simulation share, dashed over solid."
 

@@ -27,9 +27,8 @@ docstring, ``SOURCE``, ``COST``        study.py     its first line is the summar
 ``shared(p) -> arrays``                training.py  {}: large arrays common to all runs of one static signature
 ``predict(p, step[, seed]) -> arrays`` theory.py    {}: once per seed if it takes one
 ``fit(cell) -> arrays``                theory.py    {}: constants fitted to the runs of a cell
-sentences                              claims.py    all that the file holds, those it imports included
-``draw(grid) -> {name: Drawing}``      figures.py   None: the default figure
-``SHOWS``                              figures.py   {}: name of a figure to the ids of sentences judged by what it shows
+``CLAIMS``                             claims.py    (): rows made by `foretrain.claims.sentence.claim`
+``FIGURES``                            figures.py   None: the default figure; name to a row of `foretrain.quantities.panels`
 =====================================  ===========  ==============================================================
 """
 
@@ -364,10 +363,7 @@ class Study:
     @cached_property
     def sentences(self) -> tuple[Sentence, ...]:
         """Its sentences, the rows of ``CLAIMS``; raises `StudyError` where one is none, or two share an id."""
-        rows = self._find("claims", "CLAIMS")
-        if rows is None:
-            names = self.part("claims") or self.part("study") or {}
-            rows = dict.fromkeys(value for value in names.values() if isinstance(value, Sentence))
+        rows = self._find("claims", "CLAIMS", ())
         ids = []
         for said in rows:
             if not isinstance(said, Sentence):
@@ -392,22 +388,6 @@ class Study:
         return tuple(rows)
 
     @cached_property
-    def shows(self) -> dict[str, tuple[str, ...]]:
-        """Name of each figure to the ids of the sentences judged by what it shows; `StudyError` for any other."""
-        given = _dictionary("SHOWS", self._find("figures", "SHOWS", {}))
-        known = [said.id for said in self.sentences]
-        for name, ids in given.items():
-            if not isinstance(name, str):
-                raise StudyError(f"`SHOWS` must name figures, but names {name!r}.")
-            one = ids if isinstance(ids, tuple | list) else (ids,)
-            if unknown := [id for id in one if id not in known]:
-                raise StudyError(
-                    f"`SHOWS` must name sentences of the study, but under `{name}` has {unknown[0]!r}."
-                )
-            given[name] = tuple(one)
-        return given
-
-    @cached_property
     def figures(self) -> dict[str, FigureRow] | None:
         """Its figures, by name; None where it declares none."""
         rows = self._find("figures", "FIGURES")
@@ -418,11 +398,6 @@ class Study:
                 rule = "`FIGURES` must hold rows made by `figure(...)` or `drawn(...)`"
                 raise StudyError(f"{rule}, but `{name}` is {row!r}.")
         return dict(rows)
-
-    def draw(self, grid: Any) -> dict[str, Any] | None:
-        """The figures of a grid, name to `foretrain.figures.Drawing`; None where the study leaves them to the default."""
-        found = self._find("figures", "draw")
-        return found(grid) if found else None
 
 
 @contextlib.contextmanager

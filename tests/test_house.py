@@ -240,3 +240,16 @@ def test_every_claim_of_a_studys_page_is_a_sentence_of_the_study(name):
         id = re.sub(r"\[[^]]*\]", "", id)
         assert id in said, f"no claim `{id}`"
         assert statement.replace(r"\|", "|").startswith(said[id]), f"`{id}` says otherwise"
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_a_study_has_few_headlines_and_statements_that_stand_alone(name):
+    sentences = catalogue.load(name).sentences
+    headlines = [said.id for said in sentences if said.rank == "headline"]
+    assert 1 <= len(headlines) <= 6 if len(sentences) < 3 else 3 <= len(headlines) <= 6
+    leading = re.compile(
+        r"(They|It|Its|Of (these|this|them)|The same|This|These|That|Those|Both|So|Such|Their|Then)\b"
+    )
+    for said in sentences:
+        assert not leading.match(said.statement), f"`{said.id}` begins with a pronoun"
+        assert len(said.statement) <= 220, f"`{said.id}` is longer than two lines of a page"

@@ -262,6 +262,7 @@ CLAIMS = [
         inside=(0.625, np.inf),
         why="Nearer to three in four than to chance, one half.",
         where=lambda cell: cell.parameters.optimizer.startswith("adam"),
+        rank="detail",
     ),
     claim(
         "bumps-need-competition",

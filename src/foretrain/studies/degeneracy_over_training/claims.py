@@ -301,7 +301,7 @@ CLAIMS = [
         "lower-together",
         "Across seeds lower learning coefficients go with lower test loss at the end of the run.",
         lambda c: correlated(last(effective(c.simulation)), last(c.unseen_error)),
-        rank="headline",
+        rank="detail",
         **ACROSS,
     ),
     claim(

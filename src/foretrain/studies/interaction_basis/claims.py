@@ -174,14 +174,14 @@ CLAIMS = [
     fewer("modular-directions", MODULAR, "modular"),
     fewer("modular-edges", MODULAR, "modular"),
     fewer("transformer-directions", ATTENTIVE, "transformer"),
-    fewer("transformer-edges", ATTENTIVE, "transformer", rank="headline"),
+    fewer("transformer-edges", ATTENTIVE, "transformer", rank="detail"),
     claim(
         "frequencies-at-the-end",
         "Each direction of the interaction basis of a transformer that generalised has one frequency of the symbols.",
         lambda c: one_frequency(c, "end"),
         near=1,
         inside=(2 / 3, 1),
-        rank="headline",
+        rank="detail",
         why="Exact where a network treats all symbols alike: its moments commute with shifts of the symbols, and so does the "
         "basis, but where two frequencies are equally important. No trained network does so quite; with symbols shuffled it "
         "is 0.",

@@ -269,6 +269,7 @@ CLAIMS = [
         "At any rank the effect of AdamW's decay is forgotten at the rate of beta_2 to a quarter.",
         inside=(0.75, 1.25),
         why="A quarter: slow modes are still being learned beside it. A beta_2 of .99 makes ten, no decay more.",
+        rank="detail",
     ),
     claim(
         "similar-times",

@@ -1,3 +1,5 @@
+import html
+
 """Figures of a result from Python; the result is that of the smallest study."""
 
 import matplotlib
@@ -59,7 +61,7 @@ def test_a_name_or_axes_that_cannot_be_drawn_are_refused_in_one_line(result):
 
 
 def test_a_notebook_shows_the_verdicts_and_unfolds_the_rest(result):
-    page = result._repr_html_()
+    page = html.unescape(result._repr_html_())
     assert result.claims.tally() in page
     assert page.count("<details") >= 3
     assert all(claim.statement in page for claim in result.claims)

@@ -68,7 +68,7 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing] | None:
     return made
 
 
-def _drawn(study: Study, grid: Grid) -> dict[str, Drawing] | None:
+def _drawn(study: Study, grid: Grid) -> dict[str, Any] | None:
     if study.figures is None:
         return None
     made: dict[str, Drawing] = {}

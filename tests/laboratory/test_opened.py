@@ -1,6 +1,6 @@
-import html
-
 """Figures of a result from Python; the result is that of the smallest study."""
+
+import html
 
 import matplotlib
 

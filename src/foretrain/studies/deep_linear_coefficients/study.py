@@ -34,7 +34,7 @@ class Parameters(Sampling):
     beta: float = parameter(1000.0, "inverse temperature of the loss", above=0)
     chains: int = default(8)
     draws: int = default(4000)
-    sampler: str = default("mala")
+    sampler: str = default("mala", sweepable=False)
 
 
 def parsed(network: str) -> tuple[list[int], int]:

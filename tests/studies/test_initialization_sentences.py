@@ -11,6 +11,7 @@ from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.initialization import theory
 from foretrain.studies.initialization.study import Parameters, variants
@@ -210,7 +211,7 @@ def test_a_tenth_off_in_time_is_noticed(factor):
     narrow = [
         said for said in catalogue.load("initialization").sentences if said.id == "stage-times"
     ]
-    reach = narrow[0].allowed(Grid(wide))
+    reach = narrow[0].inside(Cell(Grid(wide)))
     assert reach[0] > allowed[0]
     assert not reach[0] <= found["stage-times"][0].measured <= reach[1]
 

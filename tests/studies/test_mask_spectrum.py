@@ -18,11 +18,11 @@ def test_masks_are_of_zeros_and_ones_at_the_density_asked_for():
     assert (trained <= denser).all()
 
 
-def test_the_spectrum_that_is_fed_is_that_of_the_mask():
+def test_the_measured_spectrum_is_that_of_the_mask():
     parameters = study.Parameters(mask_size=30)
-    fed = study.inputs(parameters, Seed(0, 2))["mask_singular_values"]
-    assert (fed**2).sum() == pytest.approx(study.mask(parameters, Seed(0, 2)).sum(), rel=1e-12)
-    assert (np.diff(fed) <= 0).all()
+    spectrum = study.measure(parameters, Seed(0, 2))["mask_singular_values"]
+    assert (spectrum**2).sum() == pytest.approx(study.mask(parameters, Seed(0, 2)).sum(), rel=1e-12)
+    assert (np.diff(spectrum) <= 0).all()
 
 
 def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():

@@ -10,9 +10,10 @@ from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.trained_fraction import study, theory
-from foretrain.studies.trained_fraction.claims import threshold_of
+from foretrain.studies.trained_fraction.claims import threshold
 from foretrain.training.routing_to_loss import inputs, program, zero_error
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 8, "observe_every": 10}
@@ -104,8 +105,10 @@ def test_threshold_is_where_the_error_stays_low():
     p = study.Parameters(domains=10)
     data = xr.Dataset({"converged_untrained_error": (("seed", "trained_outputs"), error)})
     data *= zero_error(p)
-    grid = Grid(p, {"trained_outputs": tuple((10 * fractions).astype(int).tolist())}, 4)
-    np.testing.assert_array_equal(threshold_of(grid, data), [1.0, 0.1, 0.2, np.nan])
+    outputs = tuple((10 * fractions).astype(int).tolist())
+    data = data.assign_coords(trained_outputs=list(outputs))
+    cell = Cell(Grid(p, {"trained_outputs": outputs}, 4, simulation=data))
+    np.testing.assert_array_equal(threshold(cell, cell.simulation), [1.0, 0.1, 0.2, np.nan])
 
 
 @pytest.mark.slow

@@ -30,7 +30,7 @@ class InFlight:
 
     identity: str
     step: int
-    state: tuple[np.ndarray, ...]
+    state: tuple[np.ndarray | np.generic, ...]
     curves: dict[str, np.ndarray]
 
 

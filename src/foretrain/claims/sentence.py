@@ -118,12 +118,6 @@ class Sentence:
             **changes: Attributes of the corrected form that differ, `inside` and `why` above all; `id` is by default
                 ``<id of this sentence>.corrected``. The document's prediction is not taken over.
         """
-        old = {
-            "allowed": "inside",
-            "predicted": "near",
-            "over": "along",
-        }  # until every study has rows
-        changes = {old.get(name, name): value for name, value in changes.items()}
         given = {"id": f"{self.id}.corrected", "near": math.nan} | _tuples(changes)
         return replace(self, statement=statement, corrects=self.id, **given)
 

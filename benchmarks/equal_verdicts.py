@@ -18,6 +18,7 @@ import pickle
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -33,419 +34,25 @@ from foretrain.laboratory.judge import judged
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
 
+sys.path.insert(0, str(Path(__file__).parent))
+from verdict_changes import (
+    DIFFERS,
+    DROPPED,
+    RENAMED,
+    RENAMED_PARAMETERS,
+    RENAMED_VARIABLES,
+    STUDIES,
+)
+
 TOLERANCE = 1e-12
 COMPARED = (
     *("predicted", "measured", "uncertainty", "allowed", "verdict", "seeds", "left_out"),
     *("corrects", "along"),
 )
 
-# Claims of before to those of now, both as "study/id", the study as it was named before.
-RENAMED: dict[str, str] = {
-    "free-directions/accounted-deep": "free-directions/accounted",
-    "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
-    "routing/half-times-whitened": "routing/half-times-digits",
-    "routing/half-times-raw": "routing/half-times-digits",
-}
-# Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
-DIFFERS: dict[str, str] = {
-    "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
-    "free-directions/old-gates": "counts seeds in place of networks",
-    "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
-    "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
-    "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
-    "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",
-    "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
-    "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
-    "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
-}
-# Claims of before that were merged into another or deleted, with the reason.
-DROPPED: dict[str, str] = {
-    "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
-    "degeneracy-over-training/lower-then": "lower-together says it at the end",
-    "degeneracy-over-training/rectified-warm": "rectified-measured says it without the factor ln n",
-    "degeneracy-over-training/linear-not-loss": "cannot fail: the training loss of wider linear models is always lower",
-    "initialization/between": "can never hold at its seeds",
-    "image-routing/least-squares-loss": "cannot fail: the run is stopped at this excess",
-    "translation/stuck-for-good": "cannot fail: the bound that ends the runs says it",
-    "translation/square-stuck": "determinants and wide-stuck say which runs get stuck",
-    "connectivity/better-than-degrees": "never holds at its seeds; better-than-occurrence has the baseline",
-    "connectivity/few-stuck": "stuck-rate and stuck-falls say how few",
-    "rank-one/decay-balances": "follows from fixed-point",
-    "optimizers/adamw-same-plateau.corrected": "complement of adamw-same-plateau",
-    "optimizers/similar-speeds": "can never hold at its seeds; similar-times measures the same statement",
-    "cross-entropy/decay-balances": "cannot fail: at a stationary point both terms cancel",
-    "s-curves/cross-entropy-full-rank-curve": "cannot fail",
-    "s-curves/low-rank-plateau.corrected": "complement of low-rank-plateau",
-    "s-curves/large-logits-full-rank.corrected": "complement of large-logits-full-rank",
-    "s-curves/rank-2-like-1.corrected": "complement of rank-2-like-1",
-    "s-curves/symmetry-adds-s.corrected": "complement of symmetry-adds-s",
-    "s-curves/softmax-alone.corrected": "complement of softmax-alone",
-    "s-curves/adam-full-rank-plateau.corrected": "complement of adam-full-rank-plateau",
-    "bumps/full-rank-no-contest": "cannot fail: at full rank nothing aligns for any network",
-    "bumps/adam-more-bumps.corrected": "complement of adam-more-bumps",
-    "bumps/counts-robust": "can never hold at its seeds",
-    "bumps/bumps-need-competition.rank-10": "repeats competition-within",
-    "bumps/which-target.corrected": "tests a sign, repeats which-target-start",
-    "bumps/adam-more-bumps-reference.rank-2": "repeats adam-more-bumps-reference in another cell",
-    "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges the pair",
-    **{
-        f"modules/{id}": "in entangled-networks now, sampled by the library"
-        for id in (
-            *("one-function", "modular-is-lower", "modular-is-lower.corrected", "as-derived"),
-            *("rotation", "cancelling", "within-as-across", "shared-once", "beyond-rank"),
-            *("trained-apart", "trained-apart.corrected"),
-        )
-    },
-    **{
-        f"modules/sampled-{id}": "in interacting-modules now, sampled by the library"
-        for id in (
-            *("additive", "one-each", "constrained-sum", "constrained-sum.corrected"),
-            *("linear-sum", "smooth-sum"),
-        )
-    },
-    "interaction-basis/same-importances": "identity judges the larger of both gaps",
-    "one-mode/half-time": "closed-form judges the same curve at all times",
-    "free-directions/more-than-scales": "speaks of how networks are drawn; no theory could make it fail",
-    "free-directions/better-than-share": "tests a sign",
-    "free-directions/rise-size": "transfer-size says it without the cross terms, within 5% in place of a factor of 2",
-    "trained-fraction/generalises-at-40%": "`threshold` says it, at every fraction",
-    "context/loss-always-on": "follows from weights-always-on, which says it",
-    "context/loss-per-context": "follows from weights-per-context, which says it",
-    "xor/relu-start-derived": "compares by a fit the two curves that `relu-unfitted` compares directly",
-    "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
-    "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
-    "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",
-    "routing/split-alike": "the end of the curve whose height and clock `split-first` and `split-time` judge",
-}
-# Parameters of before, as "study/parameter", to those of now.
-RENAMED_PARAMETERS: dict[str, str] = {}
-# Variables of runs and theory of before, as "study/variable", to those of now.
-RENAMED_VARIABLES: dict[str, str] = {}
-# Presets of before to the study that holds their claims now, where it has another name.
-STUDIES: dict[str, str] = {
-    "modules": "planted-modules",
-}
-
-# Small, yet with several seeds and three values on the axes that sentences look along, so that most sentences apply. A second
-# preset of a study, of which other sentences speak, has a word of its own behind a dot.
-PRESETS: dict[str, dict] = {
-    "adiabatic-limit": {
-        "samples": 3,
-        "dimension": 2,
-        "steps": 40,
-        "rate_ratio": (0.01, 0.1, 1.0),
-        "output_dim": (8, 16),
-    },
-    "bumps": {
-        "dimension": 9,
-        "steps": 200,
-        "optimizer": ("sgd", "adam"),
-        "rank": (2, 9),
-        "init_scale": 1.0,
-        "relative_rate": (1.0, 10.0),
-    },
-    "circulant": {"domains": 6, "width": (2, 3, 5), "init_scale": (0.1, 1e-3, 1e-6)},
-    "class-collapse": {"per_class": 3, "hidden_width": 8, "steps": 40},
-    "connectivity": {
-        "languages": 3,
-        "words": 2,
-        "hidden_width": (4, 6),
-        "init_scale": (0.1, 0.01),
-        "trained_count": (3, 7),
-    },
-    "context": {"hidden_width": 16, "samples": 50, "steps": 600},
-    "critical-fraction": {
-        "symbols": 4,
-        "hidden_width": 16,
-        "steps": 600,
-        "observe_every": 50,
-        "training_size": (6, 8, 9),
-    },
-    "cross-entropy": {
-        "dimension": 12,
-        "steps": 200,
-        "rank": (2, 4),
-        "target_scale": (1.0, 100.0),
-    },
-    "deep-linear-coefficients": {
-        "network": ("4-1-3 r0", "2-2-2 r0", "3-3-3 r1"),
-        "beta": (1000.0, 100.0),
-        "draws": 200,
-    },
-    "degeneracy-over-training": {
-        "domains": 2,
-        "trained_outputs": 1,
-        "hidden_width": 4,
-        "updates": 160,
-        "bits": 8,
-        "neurons": 8,
-    },
-    "free-directions": {"networks": 2, "samples": 300, "updates": 60},
-    "grokking-phases": {
-        "hidden_width": 12,
-        "target_dim": 5,
-        "steps": 1000,
-        "decoder_learning_rate": (1e-3, 1e-2),
-        "embedding_learning_rate": (1e-4, 1e-3, 1e-2),
-    },
-    "image-grokking": {
-        "training_size": 20,
-        "validation_size": 50,
-        "hidden_width": 20,
-        "validation_threshold": 0.3,
-        "steps": 400,
-        "weight_decay": (0.1, 0.0, 1.0),
-        "last_learning_rate": (0.003, 0.03),
-    },
-    "image-routing": {
-        "domains": 3,
-        "hidden_width": 12,
-        "steps": 200,
-        "excess_tolerance": 0.3,
-        "trained_outputs": (1, 2),
-        "init_scale": (0.1, 1.0),
-    },
-    "initialization": {
-        "domains": 3,
-        "trained_outputs": 2,
-        "hidden_width": 24,
-        "steps": 1500,
-        "loss_tolerance": 1e-4,
-        "init_scale": (0.1, 0.5, 2.5),
-    },
-    "interaction-basis": {"modulus": 5, "embedding_dim": 8, "hidden_width": 12, "updates": 60},
-    "landscapes": {"draws": 20, "beta": (10.0, 1000.0)},
-    "mask-spectrum": {"mask_size": (30, 60)},
-    "masked-rank-one": {
-        "domains": 5,
-        "trained_fraction": 0.5,
-        "init_scale": (0.1, 1e-3, 1e-6),
-    },
-    "modular-transformer": {
-        "symbols": 5,
-        "embedding_dim": 8,
-        "hidden_width": 8,
-        "steps": 60,
-        "observe_every": 10,
-        "snapshots": 3,
-        "decoder_learning_rate": 0.003,
-        "decoder_decay": (0.0, 1.0),
-    },
-    "modules": {"strength": (0.003, 0.03, 1.0), "mediators": (1, 2), "examples": 15, "seeds": 2},
-    "entangled-networks": {"draws": 20, "units": (1, 2)},
-    "interacting-modules": {"draws": 20},
-    "one-mode": {"steps": 1000, "singular_value": (0.5, 1.0), "init_scale": (0.1, 0.2)},
-    "optimizers": {
-        "dimension": 10,
-        "steps": 400,
-        "rank": (1, 2),
-        "init_scale": (1.0, 0.1),
-        "learning_rate": (0.003, 0.01),
-    },
-    "parallelograms": {
-        "symbols": 5,
-        "hidden_width": 12,
-        "steps": 100,
-        "observe_every": 20,
-        "training_size": (8, 13, 14),
-    },
-    "pathway-race": {"domains": 4, "hidden_width": 16, "steps": 200, "paths": (1, 4)},
-    "permutation-group": {
-        "hidden_width": 12,
-        "steps": 1000,
-        "observe_every": 100,
-        "training_size": (15, 24, 33),
-    },
-    "rank-one": {
-        "learning_rate": 0.03,
-        "steps": 400,
-        "observe_every": 20,
-        "dimension": (10, 20),
-    },
-    "ridge-grokking": {
-        "dimension": 20,
-        "steps": 3000,
-        "samples": (15, 10),
-        "weight_decay": (0.02, 0.0),
-    },
-    "routing": {
-        "domains": 3,
-        "trained_outputs": 2,
-        "hidden_width": 8,
-        "steps": 400,
-        "learning_rate": 0.1,
-    },
-    "s-curves": {
-        "dimension": 12,
-        "steps": 120,
-        "rank": (2, 12),
-        "optimizer": ("sgd", "adam"),
-        "loss_function": ("mse", "cross_entropy"),
-    },
-    "trained-fraction": {
-        "domains": 4,
-        "hidden_width": 8,
-        "steps": 2000,
-        "observe_every": 20,
-        "trained_outputs": (1, 2, 4),
-    },
-    "translation": {
-        "languages": 4,
-        "words": 3,
-        "hidden_width": 4,
-        "init_scale": (0.3, 0.03),
-        "trained_fraction": (0.5, 0.8),
-    },
-    "xor": {"hidden_width": 16, "steps": 600},
-    "adiabatic-limit.slopes": {
-        "samples": 3,
-        "dimension": 2,
-        "steps": 40,
-        "rate_ratio": (0.003, 0.01, 0.03),
-        "output_dim": (8, 16, 32),
-    },
-    "bumps.ranks": {
-        "dimension": 20,
-        "steps": 400,
-        "seeds": 8,
-        "optimizer": ("sgd", "adam"),
-        "rank": (2, 10, 20),
-        "init_scale": 0.3,
-        "relative_rate": (1.0, 6.0),
-        "prominence": (0.1, 0.05),
-    },
-    "circulant.gaps": {
-        "domains": 9,
-        "width": (2, 4, 6),
-        "init_scale": (1e-2, 1e-4, 1e-6),
-        "seeds": 3,
-    },
-    "connectivity.square": {
-        "languages": 3,
-        "words": 2,
-        "hidden_width": 2,
-        "init_scale": (0.1, 0.01),
-        "trained_count": (3, 5, 7),
-    },
-    "critical-fraction.seeds": {
-        "symbols": 6,
-        "hidden_width": 16,
-        "steps": 2000,
-        "observe_every": 50,
-        "training_size": (16, 18, 20),
-        "decoder_learning_rate": 0.003,
-        "embedding_learning_rate": 0.003,
-        "seeds": 12,
-    },
-    "cross-entropy.rank-10": {"dimension": 12, "steps": 200, "rank": 10, "target_scale": 100.0},
-    "deep-linear-coefficients.several": {
-        "network": ("4-1-3 r0", "2-1-2 r0", "2-2-2 r0", "4-4-4 r0", "3-3-3-3 r0"),
-        "beta": (1000.0, 100.0),
-        "steps": 200,
-        "seeds": 3,
-    },
-    "grokking-phases.map": {
-        "hidden_width": 12,
-        "target_dim": 5,
-        "steps": 8000,
-        "observe_every": 50,
-        "accuracy_threshold": 0.3,
-        "training_size": 51,
-        "decoder_learning_rate": (1e-3, 3e-3, 1e-2),
-        "embedding_learning_rate": (1e-3, 1e-2, 3e-2),
-    },
-    "image-grokking.decay": {
-        "training_size": 20,
-        "validation_size": 50,
-        "hidden_width": 20,
-        "validation_threshold": 0.3,
-        "steps": 400,
-        "delay": 20,
-        "weight_decay": (0.5, 1.0, 2.0),
-        "last_learning_rate": 0.003,
-    },
-    "image-routing.truncated": {
-        "domains": 3,
-        "hidden_width": 12,
-        "steps": 200,
-        "excess_tolerance": 0.3,
-        "truncation": 0.1,
-        "trained_outputs": (1, 2, 3),
-        "init_scale": (0.01, 0.03, 0.1),
-    },
-    "modular-transformer.map": {
-        "symbols": 5,
-        "embedding_dim": 8,
-        "hidden_width": 8,
-        "steps": 200,
-        "delay": 10,
-        "observe_every": 10,
-        "snapshots": 3,
-        "compared": False,
-        "accuracy_threshold": 0.5,
-        "decoder_learning_rate": (0.003, 0.01, 0.03),
-        "decoder_decay": (0.1, 1.0, 3.0),
-    },
-    "masked-rank-one.scales": {
-        "domains": 5,
-        "trained_fraction": 0.5,
-        "init_scale": (0.1, 0.03, 0.01),
-    },
-    "optimizers.adamw": {
-        "dimension": 10,
-        "steps": 2200,
-        "rank": 2,
-        "init_scale": 1.0,
-        "learning_rate": 0.01,
-        "optimizer": ("sgd", "adam", "adamw"),
-        "seeds": 3,
-    },
-    "rank-one.dimensions": {
-        "learning_rate": 0.03,
-        "steps": 400,
-        "observe_every": 20,
-        "dimension": (10, 1000),
-        "init_scale": (1.0, 0.1),
-        "weight_decay": 0.0,
-    },
-    "ridge-grokking.slopes": {
-        "dimension": 30,
-        "weight_decay": (0.003, 0.006, 0.012),
-        "samples": (18, 21, 24),
-    },
-    "routing.digits": {
-        "data": "digits",
-        "domains": 3,
-        "trained_outputs": 2,
-        "hidden_width": 12,
-        "steps": 200,
-        "scaling": ("whitened", "raw"),
-        "seeds": 3,
-    },
-    "s-curves.ranks": {
-        "dimension": 20,
-        "steps": 200,
-        "rank": (1, 2, 10),
-        "optimizer": ("sgd", "sgd_decay", "adam"),
-        "loss_function": ("mse", "cross_entropy"),
-        "seeds": 4,
-    },
-    "trained-fraction.five": {
-        "domains": 5,
-        "hidden_width": 8,
-        "steps": 1000,
-        "observe_every": 20,
-        "trained_outputs": (1, 2, 4),
-        "seeds": 3,
-    },
-    "translation.square": {
-        "languages": 4,
-        "words": 3,
-        "hidden_width": (3, 6),
-        "init_scale": (0.3, 0.03),
-        "trained_fraction": (0.5, 0.8),
-    },
-}
+PRESETS: dict[str, dict] = tomllib.loads(
+    (Path(__file__).parents[1] / "tests" / "small_studies.toml").read_text()
+)
 SEEDS = 5
 
 
@@ -734,10 +341,11 @@ def main() -> int:
     parser.add_argument("--theory", action="store_true", help="rejudge: predict again and compare")
     given = parser.parse_args()
     pin_to_one_core(os.getpid())
-    recorded = [name for name in PRESETS if (given.folder / f"{name}.json").exists()]
+    recorded = sorted(path.stem for path in given.folder.glob("*.json"))
     presets = given.presets or (list(PRESETS) if given.action == "record" else recorded)
-    if unknown := [name for name in presets if name not in PRESETS]:
-        parser.error(f"no preset of the name {unknown[0]}; there are {', '.join(PRESETS)}")
+    known = PRESETS if given.action == "record" else recorded
+    if unknown := [name for name in presets if name not in known]:
+        parser.error(f"no preset of the name {unknown[0]}; there are {', '.join(known)}")
     if given.action == "record":
         return record(given.folder, presets)
     if missing := [name for name in presets if name not in recorded]:

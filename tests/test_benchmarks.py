@@ -134,10 +134,10 @@ SMALLEST = {
 }  # fmt: skip
 
 
-# `nuts` has tests of its own.
+# `nuts` has tests of its own, `verdict_changes` holds words alone.
 # Whole sweeps, compiled several times: the slow tests run them.
 LONG = {"lanes", "grokking", "translation"}
-NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts"})
+NAMES = sorted({path.stem for path in FOLDER.glob("*.py")} - {"nuts", "verdict_changes"})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""Claims that differ on purpose from those of a recorded version, which `equal_verdicts.py` reads: a reason each."""
+
+# Claims of before to those of now, both as "study/id", the study as it was named before.
+RENAMED: dict[str, str] = {
+    "free-directions/accounted-deep": "free-directions/accounted",
+    "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
+    "routing/half-times-whitened": "routing/half-times-digits",
+    "routing/half-times-raw": "routing/half-times-digits",
+}
+# Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
+DIFFERS: dict[str, str] = {
+    "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
+    "free-directions/old-gates": "counts seeds in place of networks",
+    "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
+    "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
+    "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
+    "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",
+    "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
+    "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
+    "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
+}
+# Claims of before that were merged into another or deleted, with the reason.
+DROPPED: dict[str, str] = {
+    "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
+    "degeneracy-over-training/lower-then": "lower-together says it at the end",
+    "degeneracy-over-training/rectified-warm": "rectified-measured says it without the factor ln n",
+    "degeneracy-over-training/linear-not-loss": "cannot fail: the training loss of wider linear models is always lower",
+    "initialization/between": "can never hold at its seeds",
+    "image-routing/least-squares-loss": "cannot fail: the run is stopped at this excess",
+    "translation/stuck-for-good": "cannot fail: the bound that ends the runs says it",
+    "translation/square-stuck": "determinants and wide-stuck say which runs get stuck",
+    "connectivity/better-than-degrees": "never holds at its seeds; better-than-occurrence has the baseline",
+    "connectivity/few-stuck": "stuck-rate and stuck-falls say how few",
+    "rank-one/decay-balances": "follows from fixed-point",
+    "optimizers/adamw-same-plateau.corrected": "complement of adamw-same-plateau",
+    "optimizers/similar-speeds": "can never hold at its seeds; similar-times measures the same statement",
+    "cross-entropy/decay-balances": "cannot fail: at a stationary point both terms cancel",
+    "s-curves/cross-entropy-full-rank-curve": "cannot fail",
+    "s-curves/low-rank-plateau.corrected": "complement of low-rank-plateau",
+    "s-curves/large-logits-full-rank.corrected": "complement of large-logits-full-rank",
+    "s-curves/rank-2-like-1.corrected": "complement of rank-2-like-1",
+    "s-curves/symmetry-adds-s.corrected": "complement of symmetry-adds-s",
+    "s-curves/softmax-alone.corrected": "complement of softmax-alone",
+    "s-curves/adam-full-rank-plateau.corrected": "complement of adam-full-rank-plateau",
+    "bumps/full-rank-no-contest": "cannot fail: at full rank nothing aligns for any network",
+    "bumps/adam-more-bumps.corrected": "complement of adam-more-bumps",
+    "bumps/counts-robust": "can never hold at its seeds",
+    "bumps/bumps-need-competition.rank-10": "repeats competition-within",
+    "bumps/which-target.corrected": "tests a sign, repeats which-target-start",
+    "bumps/adam-more-bumps-reference.rank-2": "repeats adam-more-bumps-reference in another cell",
+    "modules/cancelling-rectified": "merged into entangled-networks/modular-is-lower.corrected, which judges the pair",
+    **{
+        f"modules/{id}": "in entangled-networks now, sampled by the library"
+        for id in (
+            *("one-function", "modular-is-lower", "modular-is-lower.corrected", "as-derived"),
+            *("rotation", "cancelling", "within-as-across", "shared-once", "beyond-rank"),
+            *("trained-apart", "trained-apart.corrected"),
+        )
+    },
+    **{
+        f"modules/sampled-{id}": "in interacting-modules now, sampled by the library"
+        for id in (
+            *("additive", "one-each", "constrained-sum", "constrained-sum.corrected"),
+            *("linear-sum", "smooth-sum"),
+        )
+    },
+    "interaction-basis/same-importances": "identity judges the larger of both gaps",
+    "one-mode/half-time": "closed-form judges the same curve at all times",
+    "free-directions/more-than-scales": "speaks of how networks are drawn; no theory could make it fail",
+    "free-directions/better-than-share": "tests a sign",
+    "free-directions/rise-size": "transfer-size says it without the cross terms, within 5% in place of a factor of 2",
+    "trained-fraction/generalises-at-40%": "`threshold` says it, at every fraction",
+    "context/loss-always-on": "follows from weights-always-on, which says it",
+    "context/loss-per-context": "follows from weights-per-context, which says it",
+    "xor/relu-start-derived": "compares by a fit the two curves that `relu-unfitted` compares directly",
+    "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
+    "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
+    "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",
+    "routing/split-alike": "the end of the curve whose height and clock `split-first` and `split-time` judge",
+}
+# Parameters of before, as "study/parameter", to those of now.
+RENAMED_PARAMETERS: dict[str, str] = {}
+# Variables of runs and theory of before, as "study/variable", to those of now.
+RENAMED_VARIABLES: dict[str, str] = {}
+# Presets of before to the study that holds their claims now, where it has another name.
+STUDIES: dict[str, str] = {
+    "modules": "planted-modules",
+}

@@ -6,6 +6,7 @@ RENAMED: dict[str, str] = {
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
     "routing/half-times-whitened": "routing/half-times-digits",
     "routing/half-times-raw": "routing/half-times-digits",
+    "free-directions/sparse": "free-directions/enough.corrected",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
@@ -18,6 +19,8 @@ DIFFERS: dict[str, str] = {
     "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
     "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
+    "free-directions/enough": "judges the parameters left short of the rank, too",
+    "free-directions/sparse": "stands as the corrected form of enough now; notes of both differ",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
@@ -77,6 +80,15 @@ DROPPED: dict[str, str] = {
     "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
     "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",
     "routing/split-alike": "the end of the curve whose height and clock `split-first` and `split-time` judge",
+    "free-directions/needed": "enough judges the parameters left short of the rank, too",
+    "free-directions/counted-is-free": "accounted and accounted.corrected fail on a direction too many, too",
+    "free-directions/old-gates": "checks the code that sparsifies, which its own tests do",
+    "free-directions/needed-at-scale": "a bound of the study itself, on the curve that enough-at-scale judges",
+    "free-directions/edges-needed-at-scale": "a bound of the study itself, on the curve of enough-at-scale.corrected",
+    "free-directions/weights-at-scale": "the figure shows it beside the edges that enough-at-scale.corrected judges",
+    "free-directions/transfer-size": "rise-power judges the paper's statement; tests of synchronization hold the size",
+    "free-directions/off-data": "follows from forgotten",
+    "free-directions/fitted": "checks that a network was trained, which its test does",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

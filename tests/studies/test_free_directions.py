@@ -1,15 +1,21 @@
-"""The study's networks are what it says, and what it measures is declared."""
+"""The study's networks are what it says; every sentence holds on a made-up grid and fails on another."""
 
 import dataclasses
 
 import numpy as np
 import pytest
+from made_up import check, runs
 
+from foretrain.degeneracy.ablation import all_bases
 from foretrain.degeneracy.synchronization import disagreement
+from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.free_directions import measurement, scales, study
 from foretrain.vocabulary import lookup
 
+KINDS = ("drawn", "dependent", "synchronized", "deep", "deeper")
+SEEDS, NETWORKS = 10, 20
+FULL = study.Parameters()
 P = study.Parameters(networks=2, samples=300, updates=60)
 
 
@@ -53,31 +59,117 @@ def test_descent_follows_the_slope_of_its_loss():
         return 0.5 * (gap**2).sum(1).mean() + 0.05 * sum((w**2).sum() for w in (first, second))
 
     curves = measurement.descended(p, x, y, x, np.eye(3)[:1], start, 0.1)
-    slopes = []
-    for at in range(2):
-        slope = np.zeros_like(start[at])
-        for place in np.ndindex(slope.shape):
-            for sign in (1, -1):
-                moved = [w.copy() for w in start]
-                moved[at][place] += sign * 1e-5
-                slope[place] += sign * loss(*moved) / 2e-5
-        slopes.append(slope)
-    end = [w - 60 * p.learning_rate * s for w, s in zip(start, slopes, strict=True)]
-    null = [np.linalg.norm(w[:, 0]) for w in (start[0], end[0])]
+    moved = start[0].copy()
+    for place in range(4):
+        shift = np.eye(4)[place, :, None] * [1e-5, 0, 0]
+        slope = (loss(start[0] + shift, start[1]) - loss(start[0] - shift, start[1])) / 2e-5
+        moved[place, 0] -= 60 * p.learning_rate * slope
+    null = [np.linalg.norm(first[:, 0]) for first in (start[0], moved)]
     assert curves[0, -1] - curves[0, 0] == pytest.approx(null[1] - null[0], rel=1e-3)
-
-    def fit(first, second):
-        return ((np.maximum(x @ first.T, 0) @ second.T - y) ** 2).sum(1).mean()
-
-    assert curves[2, 0] == pytest.approx(fit(*start))
-    assert curves[2, -1] - curves[2, 0] == pytest.approx(fit(*end) - fit(*start), rel=1e-3)
 
 
 def test_fewest_edges_keep_the_loss_below_the_scale():
     random = np.random.default_rng(0)
     network, x = measurement.drawn(random, (3, 4, 5), "relu", True), random.normal(size=(200, 3))
-    for basis in scales._bases(network, x).values():
-        kept = scales._edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
+    for basis in all_bases(network, x, few=True, names=("global", "neurons")).values():
+        kept = scales.fewest_edges(network, x, basis, np.array([1e-12, 1.0, 1e9]))
         sizes = [a.size * b.size for a, b in zip(basis.layers, basis.layers[1:], strict=False)]
         assert kept[0] <= sum(sizes)
         assert kept[0] > kept[1] > kept[2] == 0
+
+
+def grid(
+    beyond=0,
+    sources=(5, 2, 4, 0),
+    squares=0,
+    left=0,
+    power=1.0,
+    law=1.0,
+    counted_by=0,
+    roots=0,
+    least=-1,
+    edges=-2,
+    decades=0.1,
+):
+    """Networks that are as the theory says, but for what is counted, left, lost and forgotten."""
+    shape = (len(KINDS), SEEDS, NETWORKS)
+    counted = np.broadcast_to(np.array(sources, float)[:, None], (*shape[:2], 4, NETWORKS)).copy()
+    counted[..., 0, : NETWORKS // 2] += beyond
+    ones = np.ones(shape)
+    axes = {"kind": KINDS}
+    # Effective parameters of networks that differ, fewer at larger scales.
+    curve = (29 - 4 * np.arange(len(study.SCALES)))[:, None] - np.arange(NETWORKS) % 3
+    shifts = {
+        "effective": 0,
+        "counted_at_scale": counted_by,
+        "counted_by_roots": roots,
+        "left_at_scale": least,
+        "edges_at_scale": edges,
+    }
+    scales = {name: curve + by for name, by in shifts.items()}
+    names = {name: (name, values) for name, values in study.labels(FULL).items()}
+    simulation = runs(
+        axes,
+        SEEDS,
+        {
+            "parameter_count": 40 * ones,
+            "counted": counted,
+            "counted_by_squares": 11 * ones - squares,
+            "deficit": 11 * ones,
+            "parameters_left": (29 + left) * ones,
+        }
+        | scales,
+        labels={"free_source": ("free_source", list(study.SOURCES))},
+    )
+    share = np.array(study.SHARES)[:, None] * np.ones((SEEDS, 1, NETWORKS))
+    near = runs(
+        {},
+        SEEDS,
+        {
+            "disagreement": share,
+            "mixing_loss": share**power,
+        },
+        labels={"flipped_share": names["flipped_share"]},
+    )
+    update = study.shown(FULL)
+    forgotten = (1 - FULL.learning_rate * FULL.weight_decay) ** (law * update)
+    null = np.stack([np.ones(len(update)), forgotten]) * np.ones((SEEDS, 1, 1))
+    trained = runs(
+        {},
+        SEEDS,
+        {"null_weight": null},
+        labels={"decayed": names["decayed"], "update": names["update"]},
+    )
+    smooth = 18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones((SEEDS, 1, 4))
+    sampled = 18.0 - 2 * (np.log10(study.SAMPLED / study.SCALES[0]) + decades)[:, None] * np.ones(
+        (SEEDS, 1, 4)
+    )
+    chains = runs(
+        {},
+        SEEDS,
+        {"smooth": smooth, "sampled": sampled},
+        labels={name: names[name] for name in ("noise_scale", "sampled_scale")},
+    )
+    variants = {"approximate": near, "decay": trained, "sampled": chains}
+    return Grid(FULL, axes, SEEDS, simulation=simulation, variants=variants)
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "accounted": lambda: grid(beyond=-1),
+        "accounted.corrected": lambda: grid(sources=(5, 2, 3, 0)),
+        "squares": lambda: grid(squares=1),
+        "squares.corrected": lambda: grid(beyond=-1),
+        "enough": lambda: grid(left=-1),
+        "enough.corrected": lambda: grid(left=3),
+        "by-roots": lambda: grid(roots=-5),
+        "by-roots.corrected": lambda: grid(counted_by=5),
+        "enough-at-scale": lambda: grid(least=1),
+        "enough-at-scale.corrected": lambda: grid(edges=1),
+        "by-volume": lambda: grid(decades=1.5),
+        "rise-power": lambda: grid(power=0.7),
+        "forgotten": lambda: grid(law=1.001),
+    }
+    good = dict.fromkeys(spoilt, grid)
+    good["accounted.corrected"] = lambda: grid(sources=(5, 2, 3, 1))
+    check("free-directions", good, spoilt)

@@ -1,7 +1,5 @@
 """Figures of ``free-directions``."""
 
-import numpy as np
-
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, few_log_ticks, panels, seed_band
 from foretrain.study import drawn, figure, panel
@@ -17,44 +15,46 @@ _CURVES = {
     "weights_at_scale": "weights between neurons",
 }
 _SAMPLED = 21  # parameters of the networks around which chains are run
-_SCALE = {
-    "x": "noise_scale", "scale": "semilogx", "ylim": (0, 1.15), "theory": False, "label": "Fraction of parameters",
-}  # fmt: skip
+_SCALE = {"x": "noise_scale", "scale": "semilogx", "ylim": (0, 1.15), "theory": False}
+_SCALE["label"] = "Fraction of parameters"
 
 
 def draw_counts(grid):
     """Counted against exact, the loss of mixed blocks against the measure, and answers off the data while it is trained."""
-    figure, (left, middle, right) = panels(1, 3, height=3.8)
+    figure, axes = panels(1, 3, height=3.8)
     colours = list(PALETTE.values())
     cell, words = grid.first()
-    for place, (one, colour) in enumerate(zip(grid.cells(), colours, strict=False)):
-        data = one.simulation
-        if "counted" not in data:
-            continue
-        x = data["deficit"].values.ravel() * 1.03 ** (place - 1.5)
-        y = data["counted"].sum("free_source").transpose(*data["deficit"].dims).values.ravel()
-        left.plot(x, y, "o", color=colour, alpha=0.25, markersize=3)
-        left.plot(
-            [], [], "o", color=colour, label=one.parameters.kind
-        )  # as strong as a legend must be
-    top = max(left.get_xlim()[1], 2)
-    left.plot([1, top], [1, top], color="0.5", linewidth=0.8, zorder=0, label="equal")
-    left.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")
-    near = cell.variants.get("approximate")
-    if near is not None:
-        x, y = near["disagreement"].values.ravel(), near["mixing_loss"].values.ravel()
-        x, y = x[x > 0], y[x > 0]
-        middle.plot(x, y, "o", color=colours[0], alpha=0.25, markersize=3)
-        ends = np.array([x.min(initial=1), x.max(initial=0)])
-        middle.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
-    middle.set(xscale="log", yscale="log", xlabel="Disagreement", ylabel="Loss")
-    trained = cell.variants.get("decay")
-    if trained is not None:
-        for name, colour in zip(TRAININGS, colours, strict=False):
-            found = trained["off_distribution"].sel(decayed=name)
-            seed_band(right, found["update"], found, f"{name} decay", color=colour)
-    right.set(yscale="log", xlabel="Updates", ylabel="Change off the data")
-    few_log_ticks(left)
+    scatters = [
+        (
+            axes[0],
+            one.parameters.kind,
+            one.simulation["deficit"],
+            one.simulation["counted"].sum("free_source"),
+        )
+        for one in grid.cells()
+        if "counted" in one.simulation
+    ]
+    near = cell.variants["approximate"]
+    scatters.append((axes[1], "", near["disagreement"], near["mixing_loss"]))
+    for place, (ax, label, x, y) in enumerate(scatters):
+        aside = 1.03 ** (place - 1.5) if label else 1
+        x, y = x.values.ravel(), y.transpose(*x.dims).values.ravel()
+        x, y = x[y > 1e-20], y[y > 1e-20]  # where no gate differs, rounding is left
+        colour = colours[place % 5]
+        ax.plot(x * aside, y, "o", color=colour, alpha=0.25, markersize=3)
+        ends = [1 if label else x.min(initial=1), x.max(initial=2 if label else 0)]
+        ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
+        ax.plot([], [], "o", color=colour, label=label)  # as strong as a legend must be
+    for ax, xlabel, ylabel in zip(
+        axes, ("Free directions", "Disagreement"), ("Counted", "Loss"), strict=False
+    ):
+        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
+    few_log_ticks(axes[0])
+    change = cell.variants["decay"]["off_distribution"]
+    for name, colour in zip(TRAININGS, colours, strict=False):
+        curve = change.sel(decayed=name)
+        seed_band(axes[2], curve["update"], curve, f"{name} decay", color=colour)
+    axes[2].set(yscale="log", xlabel="Updates", ylabel="Change off the data")
     caption = (
         "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
         "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
@@ -64,7 +64,7 @@ def draw_counts(grid):
 
 
 def _fraction(name):
-    """Quantity: a number at every scale over the number of parameters, both in the mean over networks."""
+    """Return the quantity "a number at every scale over the number of parameters, both in the mean over networks"."""
     return lambda c: c.simulation[name].mean("network") / c.parameter_count.mean("network")
 
 

@@ -5,11 +5,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.degeneracy.derivatives import evaluated
 from foretrain.degeneracy.free_directions import free_directions
 from foretrain.degeneracy.grams import grams, singular_values
 from foretrain.degeneracy.network import perceptron
-from foretrain.degeneracy.sparsify import outputs, sparsified
+from foretrain.degeneracy.sparsify import sparsified
 from foretrain.degeneracy.synchronization import rise
 from foretrain.study import generator
 
@@ -81,47 +80,31 @@ def counts(p, random):
     gram = grams(network, x)
     found = free_directions(network, x, found=gram)
     values = singular_values(network, x, 1e-10)
-    rank = int(
-        (values > 1e-8 * values.max(initial=0)).sum()
-    )  # as `jacobian_rank`, from the same singular values
+    rank = (values > 1e-8 * values.max(initial=0)).sum()
     sparse = sparsified(network, x, found=gram)
-    exact = evaluated(network, x)[0][-1]
-    largest = np.abs(exact).max() or 1.0  # 0 where all of a layer is off
     squares = sum(
         sum(block.dimension**2 for block in one.blocks) - sum(block.extra for block in one.blocks)
         for one in found.sections.values()
     )
     return {
         "parameter_count": float(found.parameters),
-        "hidden_neurons": float(sum(len(w["weight"]) for w in network.params[:-1])),
         "counted": np.array([float(found.by_source()[name]) for name in SOURCES]),
         "counted_by_squares": float(found.free + squares),
         "deficit": float(found.parameters - rank),
         "parameters_left": float(sparse.parameters),
-        "sparsified_gap": np.abs(outputs(sparse, network, x) - exact).max() / largest,
     } | over_scale(network, x, gram, values**2 / len(x), sparse)
 
 
 def approximate(p, random):
-    """Two neurons of nearly equal gates, mixed, or one passing on the other: loss, and what gates say of it.
-
-    In the second case the loss has but one term, and neurons differ in size, so that it matters whose gate and whose
-    preactivation is taken.
-    """
-    found = {name: [] for name in ("disagreement", "mixing_loss", "transfer", "transfer_loss")}
+    """Two neurons of nearly equal gates, mixed: the loss, and the disagreement of their gates."""
     move = p.mixing * random.normal(size=(2, 2))
-    single = np.array([[0, p.mixing / 10], [0, 0]])
+    losses, disagreements = [], []
     for share in SHARES:
         network, x = planted(random, (2,), (2,), p.samples, share)
-        outward = network.params[-1]["weight"]
         loss, moved = rise(network, x, 1, move)
-        found["mixing_loss"].append(loss)
-        found["disagreement"].append(moved * len(outward))
-        network.params[0]["weight"][0] *= 3
-        loss, moved = rise(network, x, 1, single)
-        found["transfer_loss"].append(loss)
-        found["transfer"].append(moved * (outward[:, 0] ** 2).sum())
-    return {name: np.array(values) for name, values in found.items()}
+        losses.append(loss)
+        disagreements.append(moved * len(network.params[-1]["weight"]))
+    return {"mixing_loss": np.array(losses), "disagreement": np.array(disagreements)}
 
 
 def trained(p, random):
@@ -137,7 +120,7 @@ def trained(p, random):
         descended(p, x, targets, off, basis[2:], start, decay[kind])[:, shown(p)]
         for kind in TRAININGS
     ]
-    names = ("null_weight", "off_distribution", "fit")
+    names = ("null_weight", "off_distribution")
     return dict(zip(names, np.stack([one / one[:, :1] for one in curves], 1), strict=True))
 
 
@@ -145,8 +128,8 @@ def descended(p, x, targets, off, null, start, decay):
     """Descend |f - y|²/2 + decay |w|²/2 from first and second weights.
 
     Returns:
-        Norm of the first weights along `null`, change of the answers off the data, and loss, before every update and after
-        the last, shape (3, updates + 1).
+        Norm of the first weights along `null` and change of the answers off the data, before every update and after the
+        last, shape (2, updates + 1).
     """
     import jax
 
@@ -165,7 +148,7 @@ def _descent(updates):
         return jax.nn.relu(x @ weights[0].T) @ weights[1].T
 
     def loss(weights, x, targets):
-        return ((answers(weights, x) - targets) ** 2).sum(1).mean()
+        return ((answers(weights, x) - targets) ** 2).sum(1).mean() / 2
 
     def run(start, numbers, data):
         x, targets, off, null = data
@@ -175,10 +158,9 @@ def _descent(updates):
             weights, state = carry
             norm = ((weights[0] @ null.T) ** 2).sum() ** 0.5
             gap = ((answers(weights, off) - answers(weights, x)) ** 2).sum(1).mean()
-            measured = norm, gap, loss(weights, x, targets)
-            slopes = jax.grad(lambda w: loss(w, x, targets) / 2)(weights)
+            slopes = jax.grad(loss)(weights, x, targets)
             change, state = rule.update(slopes, state, weights)
-            return (optax.apply_updates(weights, change), state), measured
+            return (optax.apply_updates(weights, change), state), (norm, gap)
 
         return jax.lax.scan(step, (start, rule.init(start)), None, updates + 1)[1]
 

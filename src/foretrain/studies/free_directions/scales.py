@@ -34,15 +34,19 @@ def over_scale(network, x, gram, squares, sparse):
     for eps in scales:
         found = free_directions(network, x, scale=eps, found=gram)
         counted.append(found.effective)
-        pairs = sum(
-            rank(gram.jacobians[at], scale=eps) * rank(_read(network, gram, at), scale=eps)
+        read = {
+            at: gram.activations[at] if network.sections[at].bias is None else gram.augmented(at)
             for at in found.sections
+        }
+        pairs = sum(
+            rank(gram.jacobians[at], scale=eps) * rank(one, scale=eps) for at, one in read.items()
         )
         by_roots.append(max(0, pairs - found.by_source()["synchronized"]))
     made = [sparse, *(sparsified(network, x, scale=eps, found=gram) for eps in scales)]
     losses = [((outputs(one, network, x) - answers) ** 2).sum(1).mean() for one in made]
     left = np.array([one.parameters for one in made])
-    kept = {name: _edges(network, x, basis, scales) for name, basis in _bases(network, x).items()}
+    bases = all_bases(network, x, few=True, names=("global", "neurons"))
+    kept = {name: fewest_edges(network, x, basis, scales) for name, basis in bases.items()}
     return {
         "effective": (squares >= scales[:, None]).sum(1),
         "counted_at_scale": np.array(counted),
@@ -53,15 +57,7 @@ def over_scale(network, x, gram, squares, sparse):
     }
 
 
-def _read(network, gram, at):
-    return gram.augmented(at) if network.sections[at].bias is not None else gram.activations[at]
-
-
-def _bases(network, x):
-    return all_bases(network, x, few=True, names=("global", "neurons"))
-
-
-def _edges(network, x, basis, scales):
+def fewest_edges(network, x, basis, scales):
     """Fewest of the strongest edges, as many in each section, that keep the loss below each scale, out of 25 numbers."""
     graph = interaction_graph(network, x, basis, points=5)
     sizes = np.array([part.size for part in graph.strengths])

@@ -24,9 +24,7 @@ declare(
     parameter_count="Weights and biases of each network.",
     counted_by_squares="All sources, a block taken as s squared instead of size times s.",
     deficit="Parameters less the exact rank of the Jacobian on data.",
-    hidden_neurons="Of all hidden layers: so many scales.",
     parameters_left="Of the sparsified network.",
-    sparsified_gap="Largest difference of the sparsified network's outputs, by the old gates, over the largest output.",
 )
 declare(
     "noise_scale network",
@@ -46,14 +44,11 @@ declare(
     "flipped_share network",
     disagreement="What gates say that activations move by, summed over outputs.",
     mixing_loss="Behavioural loss once neurons of a block are mixed.",
-    transfer="What gates say that outputs move by as a neuron passes on a hundredth of another.",
-    transfer_loss="Behavioural loss of that.",
 )
 declare(
     "decayed update",
     null_weight="Norm of first weights along directions of zero variance, over that at the start.",
     off_distribution="Mean square change of outputs by a unit step off the data, over that at the start.",
-    fit="Loss on the data, over that at the start.",
 )
 
 
@@ -65,16 +60,7 @@ class Parameters:
         "drawn",
         "random weights and data; inputs that depend on one another; planted blocks of neurons with equal gates; two hidden "
         "layers; three; blocks with nearly equal gates; training with decay on inputs that depend on one another; sampling",
-        choices=(
-            "drawn",
-            "dependent",
-            "synchronized",
-            "deep",
-            "deeper",
-            "approximate",
-            "decay",
-            "sampled",
-        ),
+        choices=(*AXES["kind"], "approximate", "decay", "sampled"),
         static=True,
     )
     networks: int = parameter(15, "networks of a run", minimum=1, maximum=1000, static=True)

@@ -21,6 +21,7 @@ DIFFERS: dict[str, str] = {
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
     "free-directions/enough": "judges the parameters left short of the rank, too",
     "free-directions/sparse": "stands as the corrected form of enough now; notes of both differ",
+    "image-routing/connected": "judges the rise from K = 1, of which disconnected spoke, to K = 2",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
@@ -30,6 +31,13 @@ DROPPED: dict[str, str] = {
     "degeneracy-over-training/linear-not-loss": "cannot fail: the training loss of wider linear models is always lower",
     "initialization/between": "can never hold at its seeds",
     "image-routing/least-squares-loss": "cannot fail: the run is stopped at this excess",
+    "image-routing/least-squares": "trained-high judges the worst cell against least squares",
+    "image-routing/same-mask": "checks the code that draws masks, as initialization/same-mask does",
+    "image-routing/truncation": "speaks of the images alone; no network could make it fail",
+    "image-routing/waiting": "the slope of the times that as-one judges themselves, without a fit",
+    "image-routing/disconnected": "connected judges the rise from K = 1 to K = 2",
+    "image-routing/authors-trained": "authors judges the larger of both deviations",
+    "image-routing/authors-untrained": "authors judges the larger of both deviations",
     "translation/stuck-for-good": "cannot fail: the bound that ends the runs says it",
     "translation/square-stuck": "determinants and wide-stuck say which runs get stuck",
     "connectivity/better-than-degrees": "never holds at its seeds; better-than-occurrence has the baseline",

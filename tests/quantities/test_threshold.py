@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretrain.quantities.threshold import lasting_threshold
+from foretrain.quantities.threshold import closing_threshold, lasting_threshold
 
 FRACTIONS = np.array([0.1, 0.2, 0.4, 1.0])
 
@@ -36,3 +36,17 @@ def test_rows_are_judged_one_by_one_and_a_line_crosses_no_later_than_the_next_va
     line = lasting_threshold(FRACTIONS, rows, 0.3, interpolated=True)
     np.testing.assert_array_equal(np.isnan(line), np.isnan(each))
     assert (np.nan_to_num(line) <= np.nan_to_num(each)).all()
+
+
+def test_gaps_close_for_good_where_nothing_is_untrained_at_the_latest():
+    gaps = np.array(
+        [
+            [0.5, 0.1, 0.0, np.nan],  # closes between .2 and .4, at a fifth of the gap
+            [0.5, 0.0, 0.1, np.nan],  # opens again
+            [0.0, 0.0, 0.0, np.nan],
+            [np.nan, 0.0, 0.0, np.nan],
+        ]
+    )
+    closed = closing_threshold(FRACTIONS, gaps, 0.02)
+    np.testing.assert_allclose(closed, [0.36, 0.88, 0.1, np.nan], atol=1e-12)
+    assert closing_threshold(FRACTIONS[:2], gaps[:1, :2], 0.02) == 1.0

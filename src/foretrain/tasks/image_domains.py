@@ -168,7 +168,7 @@ def _in_eigenbasis(correlation, association):
 def truncated(found: Statistics, share: float) -> Statistics:
     """Statistics of the images projected on the directions that hold most of them.
 
-    Exact for networks that are fed the projected images; what is lost is known beforehand, see `left_out`.
+    Exact for networks that are fed the projected images.
 
     Args:
         found: Of the whole images.
@@ -190,18 +190,6 @@ def truncated(found: Statistics, share: float) -> Statistics:
         found.residual + lost,
         found.bases[:, :, :number],
     )
-
-
-def left_out(found: Statistics, part: Statistics) -> tuple[float, float]:
-    """Share of <|x|^2>, and of what can be learned, that a `truncated` part lacks; the largest over domains."""
-    images, learned = (
-        1 - (few**2).sum(axes) / (all_of**2).sum(axes)
-        for few, all_of, axes in (
-            (part.scales, found.scales, -1),
-            (part.targets, found.targets, (1, 2)),
-        )
-    )
-    return float(images.max()), float(learned.max())
 
 
 def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foretrain.claims.sentence import claim
-from foretrain.quantities.measured import Exact
 from foretrain.training.routing import mask
 
 OURS = "docs/theory/routing.md"
@@ -76,14 +75,3 @@ def drawn_masks(cell) -> np.ndarray:
     each = [replace(cell.p, trained_outputs=k) for k in cell.values("trained_outputs")]
     numbers = range(cell.seeds)
     return np.array([[[mask(p, cell.seed(number)) for number in numbers]] for p in each])
-
-
-def by_pair(cell, name: str) -> np.ndarray:
-    """A number of every pair of every run, shape (K, init_scale, seed, input_domain, output_domain)."""
-    order = (*AXES, "seed", *PAIR)
-    return cell.simulation[name].transpose(*order).values.astype(float)
-
-
-def worst(gaps: np.ndarray) -> Exact:
-    """The largest of some deviations."""
-    return Exact(float(gaps.max()) if gaps.size else np.nan)

@@ -214,9 +214,6 @@ declare(
 declare(
     least_squares_loss="Loss of the least-squares map, mean over domains.",
     least_squares_accuracy="Held-out accuracy of the least-squares map, mean over domains.",
-    whole_accuracy="Held-out accuracy of the least-squares map of the images before they are projected, mean over domains.",
-    truncated_images="Share of <|x|^2> that projected images lack.",
-    truncated_learning="Share of what least squares can learn that projected images lack.",
     chance_accuracy="1 over the number of classes: answers at random.",
 )
 declare(
@@ -226,9 +223,8 @@ declare(
 )
 declare(
     source="Saxe, Sodhani & Lewallen (2022), eq. 10",
-    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm "
-    "of the "
-    "hidden matrix.",
+    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of "
+    "the hidden matrix.",
 )
 
 

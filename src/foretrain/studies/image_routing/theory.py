@@ -18,58 +18,42 @@ from dataclasses import replace
 import numpy as np
 
 from foretrain.study import Seed, crossing_time
-from foretrain.tasks.image_domains import least_squares, left_out
+from foretrain.tasks.image_domains import least_squares
 
 from .study import Parameters
 from .training import domain_data, kept, start
 
-_TRUNCATED = "whole_accuracy", "truncated_images", "truncated_learning"
 SMALLEST = 0.01  # an explicit method waits on its plateaus in proportion to 1 / init_scale
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
     """Where a linear network with squared error ends on every trained route, chance, and the time of learning as one."""
     linear = p.loss_function == "squared" and p.negative_slope == 1 and not p.biases
-    # Neither the training nor the start, nor the number of routes, matters to least squares.
-    common = replace(p, training="statistics", trained_outputs=1, init_scale=1.0)
-    known = _least_squares(common, p.evaluation_samples) if linear else {}
+    # Least squares depends neither on training nor on the start or K, the start does not depend on K.
+    one = replace(p, trained_outputs=1)
     alike = p.training == "statistics" and p.transform == "permutation"
-    # The start is the same for every K.
-    half = (
-        half_time(replace(p, trained_outputs=1), seed)
-        if alike and SMALLEST <= p.init_scale <= 1
-        else math.nan
-    )
-    names = "loss", "accuracy"
+    common = replace(one, training="statistics", init_scale=1.0)
+    loss, accuracy = _least_squares(common, p.evaluation_samples) if linear else (math.nan,) * 2
     return {
-        **{f"least_squares_{name}": known.get(name, math.nan) for name in names},
-        **{name: known.get(name, math.nan) for name in _TRUNCATED},
+        "least_squares_loss": loss,
+        "least_squares_accuracy": accuracy,
         "chance_accuracy": 1 / domain_data(p)[0].classes,
-        "shared_half_time": half,
+        "shared_half_time": half_time(one, seed)
+        if alike and SMALLEST <= p.init_scale <= 1
+        else math.nan,
     }
 
 
 @functools.lru_cache(maxsize=4)
-def _least_squares(p: Parameters, samples: int) -> dict[str, float]:
-    data, found = domain_data(p)
-    part = kept(p)
+def _least_squares(p: Parameters, samples: int) -> tuple[float, float]:
+    found = kept(p)
     assert found is not None
-    assert part is not None
-    loss, accuracy = least_squares(data, part, samples)
-    whole = accuracy if part is found else least_squares(data, found, samples)[1]
-    return {
-        "loss": loss,
-        "accuracy": accuracy,
-        **dict(zip(_TRUNCATED, (whole, *left_out(found, part)), strict=True)),
-    }
+    return least_squares(domain_data(p)[0], found, samples)
 
 
 @functools.lru_cache(maxsize=256)
 def half_time(p: Parameters, seed: Seed) -> float:
     """Time at which the mean of the network, from the start of this seed, has learned half of what can be learned.
-
-    Raises:
-        ArgumentError: as of the images.
 
     Cost: one network of three layers to half of the loss, some 100 / `init_scale` steps.
     """
@@ -82,16 +66,13 @@ def half_time(p: Parameters, seed: Seed) -> float:
 
 
 def shared_half_time(mean, scales, targets, domains: int) -> float:
-    """Time at which the mean network has learned half, by an explicit method in float64.
+    """Time at which the mean network has learned half, by an explicit method in float64; nan after a million steps.
 
     Args:
         mean: E (hidden, input), H (hidden, hidden), D (class, hidden) at the start.
         scales: Roots of the variances, shape (input,).
         targets: Y, shape (class, input).
         domains: M.
-
-    Returns:
-        nan where a million steps do not suffice.
     """
     from scipy.integrate import RK45
 

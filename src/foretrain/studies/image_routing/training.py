@@ -17,10 +17,7 @@ _STAGES = (5, 10, 20, 40, 80)  # of which a step of the flow takes the fewest th
 
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
-    """Images of all domains and their statistics (None for minibatches); the split is the same in all runs.
-
-    The statistics are those of the whole images; `kept` is what a network is trained on.
-    """
+    """Images of all domains, split alike in all runs, and statistics of the whole images (None for minibatches)."""
     domains = p.domains if p.transform == "rotation" else 1
     source = p.data, p.heldout_fraction, os.environ.get(image_files.VARIABLE, ""), p.features_file
     division = domains, p.transform, p.rotation_degrees, p.resnet_weights
@@ -129,7 +126,8 @@ def _flow(p):
 
     found = kept(p)
     assert found is not None
-    return Program(init, step, observe, done, finish, in_turn=_is_large(p, found.scales.shape[-1]))
+    large = _is_large(p, found.scales.shape[-1])
+    return Program(init, step, observe, done, finish, in_turn=large)
 
 
 def _minibatch(p):

@@ -4,12 +4,14 @@
 RENAMED: dict[str, str] = {
     "free-directions/accounted-deep": "free-directions/accounted",
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
+    "grokking-phases/better-than-kernel": "grokking-phases/better-than-others",
     "routing/half-times-whitened": "routing/half-times-digits",
     "routing/half-times-raw": "routing/half-times-digits",
     "free-directions/sparse": "free-directions/enough.corrected",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
+    "grokking-phases/better-than-kernel": "merged with better-than-rate, -norm and -rqi: judged by the best predictor",
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",
     "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
@@ -25,6 +27,13 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    **{
+        f"grokking-phases/better-than-{name}": "merged into better-than-others, judged by the best predictor"
+        for name in ("rate", "norm", "rqi")
+    },
+    "grokking-phases/boundary-by-adam": "repeats boundary; adam-is-better compares Adam with the flow",
+    "grokking-phases/seed-order": "tests a sign; better-than-others compares the same correlation",
+    "grokking-phases/decoder-orders": "decoder-counts says it in steps",
     "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
     "degeneracy-over-training/lower-then": "lower-together says it at the end",
     "degeneracy-over-training/rectified-warm": "rectified-measured says it without the factor ln n",

@@ -17,7 +17,7 @@ def made(
     phases="times",
     shift=0.0,
     slower=1.0,
-    inverted="",
+    inverted=False,
     rqi=None,
     untold_learn=False,
     flow=1.0,
@@ -31,7 +31,7 @@ def made(
         phases: What the end depends on: "times", "ratio" or "embedding" only, or "seed".
         shift: Of the boundary, in decades.
         slower: Factor of the step of validation.
-        inverted: "cells" or "seeds" that should be sooner are later.
+        inverted: Cells that should be sooner are later.
         rqi: Of all runs; None follows from the phase.
         untold_learn: Training sets that do not tell enough generalise, too.
         flow, adam: Predicted time of the representation, relative to the real one.
@@ -61,10 +61,8 @@ def made(
         phase = np.where(~told & (phase < 2), 2, phase)
     good = (phase < 2) | ((phase == 3) & (representation < 20_000))
     step = slower * total
-    if inverted == "cells":
+    if inverted:
         step = 1e7 / total
-    if inverted == "seeds":
-        step = total / spread**2
     step = np.where(phase < 2, step, np.nan)
     share = np.where(told, 1.0, 0.7)
     simulation = runs(

@@ -1,65 +1,37 @@
 """Figures of ``grokking-phases``, after Liu et al. (2022), Figs 6 and 13-15."""
 
-from functools import partial
-
 import numpy as np
 from matplotlib.patheffects import withStroke
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
 from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line
-from foretrain.study import drawn
+from foretrain.quantities.cell import Cell
+from foretrain.study import NotApplicable, drawn
 from foretrain.training.embedding import PHASES
 
-from .reading import (
-    CAUSES,
-    RATES,
-    causes,
-    entropy,
-    generalised,
-    head_start,
-    learners,
-)
+from .reading import CAUSES, RATES, causes, generalised, head_start, learners
 
 _COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
-_NAMES = {
-    "decoder_learning_rate": "Rate of the decoder",
-    "embedding_learning_rate": "Rate of the embeddings",
-    "decoder_decay": "Decay of the decoder",
-    "embedding_decay": "Decay of the embeddings",
-    "batch_size": "Batch size (0: all)",
-    "init_scale": "Scale of the initial embeddings",
-}
 
 
-def draw(grid):
-    """The map of phases over two axes, and times and causes of all its runs."""
-    several = [name for name, values in grid.axes.items() if len(values) > 1]
-    numbers = [name for name in several if not isinstance(grid.values(name)[0], str)]
-    axes = (*[name for name in numbers if name in _NAMES], *numbers)
-    axes = tuple(dict.fromkeys((*axes, *RATES)))[:2]
+def draw_phases(grid):
+    """Probability and entropy of phases over the first two axes that are numbers."""
+    swept = [name for name, values in grid.axes.items() if len(values) > 1]
+    numbers = [name for name in swept if not isinstance(grid.values(name)[0], str)]
+    axes = tuple(dict.fromkeys((*numbers, *RATES)))[:2]
     cell, where = grid.first(axes)
-    cell = cell.along(*axes)
-    drawings = {"phases": partial(_phases, cell, axes, where)}
-    cell, where = grid.first(RATES)
-    cell = cell.along(*RATES)
-    if (both := generalised(cell)) is not None:
-        drawings["times"] = partial(_times, cell, both, where)
-    return drawings
-
-
-def _phases(cell, axes, where):
-    phase = cell.simulation["phase"].transpose(*axes, "seed").values
-    share = np.stack([(phase == code).mean(2) for code in range(len(PHASES))], -1)
+    c = Cell(cell)
+    share = np.stack([(c.phase == code).mean("seed") for code in range(len(PHASES))], -1)
     figure, (left, right) = panels(1, 2, height=4.4, sharey=True)
     for x, y in np.ndindex(*share.shape[:2]):
         edges = x - 0.5 + np.append(0, np.cumsum(share[x, y]))
         for begin, end, colour in zip(edges, edges[1:], _COLOURS, strict=False):
             left.fill_between([begin, end], y - 0.5, y + 0.5, color=colour, linewidth=0)
-    for edge in range(share.shape[0] + 1):
-        left.axvline(edge - 0.5, color="white", linewidth=1.5)
-    for edge in range(share.shape[1] + 1):
-        left.axhline(edge - 0.5, color="white", linewidth=1.5)
+    left.set_xticks(np.arange(1, len(share)) - 0.5, minor=True)
+    left.set_yticks(np.arange(1, share.shape[1]) - 0.5, minor=True)
+    left.set_axisbelow(False)
+    left.grid(which="minor", color="white", linewidth=1.5)
     for name, colour in zip(PHASES, _COLOURS, strict=True):
         left.plot([], [], "s", color=colour, label=name)
     bits = entropy(share)
@@ -69,34 +41,36 @@ def _phases(cell, axes, where):
     if max(bits.shape) <= 8:  # legible
         title += ", median steps"
         about += ", and from above the median steps of training, representation and validation (– is never)"
-        _write_medians(right, _steps(cell, axes), bits)
+        _write_medians(right, c, bits)
     for ax in (left, right):
+        ax.tick_params(which="minor", length=0)
         for name, axis in zip(axes, (ax.xaxis, ax.yaxis), strict=True):
-            values = cell.values(name)
+            values = c.values(name)
             every = max(1, len(values) // 5)
-            places, words = range(0, len(values), every), [_short(one) for one in values[::every]]
-            axis.set_ticks(places, words, fontsize=9.5)
+            words = [f"{value:.1g}" if value < 1 else f"{value:g}" for value in values[::every]]
+            axis.set_ticks(range(0, len(values), every), words, fontsize=9.5)
             if ax is left or axis is ax.xaxis:
-                axis.set_label_text(_NAMES.get(name, name.replace("_", " ").capitalize()))
+                axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
-        f"{_sure(phase.shape[2])} {about}."
+        f"{_certainty(c.seeds)} {about}."
     )
-    if "decoder_step" in cell.theory and min(share.shape[:2]) > 1:
-        _boundaries(cell, axes, left)
+    if "decoder_step" in c.theory and min(share.shape[:2]) > 1:
+        _boundaries(c, left)
         caption += " Dashed: representation and decoder take equally long, a line for each seed."
     left.set_title("Probability of phases", loc="left")
     right.set_title(title, loc="left")
     return finished(figure, "Phases and how sure they are", caption + where, 3)
 
 
-def _short(value):
-    return f"{value:.1g}" if value < 1 else f"{value:g}"
+def entropy(share):
+    """Return the entropy of probabilities along the last axis, in bits."""
+    return -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
 
 
-def _sure(seeds):
-    """How well so many seeds know the probability of a phase in one cell."""
+def _certainty(seeds):
+    """Say how well so many seeds know the probability of a phase in one cell."""
     half = seeds // 2
     none, some = (interval(np.arange(seeds) < count) for count in (0, half))
     return (
@@ -105,24 +79,20 @@ def _sure(seeds):
     )
 
 
-def _steps(cell, axes):
-    """Steps of training, representation and validation, infinity = never, each (axis, axis, seed)."""
-    names = "train_step", "rqi_step", "validation_step"
-    return [cell.simulation[name].transpose(*axes, "seed").fillna(np.inf).values for name in names]
-
-
-def _write_medians(ax, kinds, bits):
-    """One below the other in each cell, of steps of which a half may be infinite."""
+def _write_medians(ax, c, bits):
+    """Write median steps one below the other in each cell, of which a half may be infinite."""
+    steps = c.simulation[["train_step", "rqi_step", "validation_step"]].to_array().fillna(np.inf)
+    middles = steps.quantile(0.5, "seed", method="higher").values
     for place in np.ndindex(*bits.shape):
-        middles = [np.quantile(steps[place], 0.5, method="higher") for steps in kinds]
-        words = ("–" if np.isinf(middle) else f"{middle:,.0f}" for middle in middles)
+        middle = middles[(slice(None), *place)]
+        words = ("–" if np.isinf(step) else f"{step:,.0f}" for step in middle)
         ink = "white" if bits[place] < 1.2 else INK
         ax.text(*place, "\n".join(words), ha="center", va="center", color=ink, fontsize=7.5)
 
 
-def _boundaries(cell, axes, ax):
-    """Where representation and decoder take equally long, a line for each seed whose training set tells enough."""
-    gaps = np.moveaxis(head_start(cell, "rqi_step", axes)[..., learners(cell)], 2, 0)
+def _boundaries(c, ax):
+    """Draw where representation and decoder take equally long, for each seed whose training set tells enough."""
+    gaps = np.moveaxis(head_start(c).values[..., learners(c)], 2, 0)
     halo = [withStroke(linewidth=2.6, foreground="white")]  # seen on black, too
     look = {**theory_line(linewidth=1.2), "path_effects": halo}
     for gap in gaps:
@@ -132,33 +102,38 @@ def _boundaries(cell, axes, ax):
 
 
 def crossings(gap) -> np.ndarray:
-    """Where along the first axis of (column, row) each row falls through zero, (row,); nan where it does not."""
-    found = np.full(gap.shape[1], np.nan)
+    """Return where along the first axis of (column, row) each row falls through zero, (row,); nan where it does not."""
+    places = np.full(gap.shape[1], np.nan)
     for row, values in enumerate(gap.T):
         known = np.flatnonzero(np.isfinite(values))
         if known.size and values[known[0]] > 0 >= values[known[-1]]:
-            found[row] = np.interp(0, -values[known], known)
-    return found
+            places[row] = np.interp(0, -values[known], known)
+    return places
 
 
-def _times(cell, both, where):
-    told, found = both
+def draw_times(grid):
+    """Predicted against measured steps of runs that generalise, and causes of those that do not."""
+    cell, where = grid.first(RATES)
+    c = Cell(cell)
+    try:
+        predicted, measured = generalised(c)
+    except NotApplicable:
+        return None
     figure, (left, right) = panels(1, 2, height=3.8)
-    left.plot(told, found, "o", color=PALETTE["blue"], markersize=4, alpha=0.5)
-    ends = np.array([np.nanmin(found), np.nanmax(told)])
+    left.plot(predicted, measured, "o", color=PALETTE["blue"], markersize=4, alpha=0.5)
+    ends = np.array([np.nanmin(measured), np.nanmax(predicted)])
     left.plot(ends, ends, **theory_line(label="equal"))
     left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
     left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
     few_log_ticks(left)
     left.set_title("Representation + decoder", loc="left")
-    data = cell.simulation
-    why, phase = causes(cell.parameters, data), data["phase"].values
-    colours = [PALETTE[name] for name in ("purple", "blue", "green")]
     base = np.zeros(2)
-    for number, (name, colour) in enumerate(zip(CAUSES, colours, strict=True)):
-        counts = np.array([((why == number) & (phase == code)).mean() for code in (2, 3)])
-        right.bar(PHASES[2:], counts, bottom=base, color=colour, label=f"{name} at fault")
-        base = base + counts
+    for number, colour in enumerate(("purple", "blue", "green")):
+        mine = causes(c) == number
+        shares = np.array([float((mine & (c.phase == code)).mean()) for code in (2, 3)])
+        look = {"color": PALETTE[colour], "label": f"{CAUSES[number]} at fault"}
+        right.bar(PHASES[2:], shares, bottom=base, **look)
+        base = base + shares
     right.set(ylabel="Share of all runs")
     right.set_title("Why others do not", loc="left")
     caption = (
@@ -168,4 +143,4 @@ def _times(cell, both, where):
     return finished(figure, "When runs generalise, and why others do not", caption + where)
 
 
-FIGURES = {"all": drawn(draw)}
+FIGURES = {"phases": drawn(draw_phases), "times": drawn(draw_times)}

@@ -18,10 +18,8 @@ from foretrain.training.embedding_start import decoder_of
 
 from . import rivals
 
-RATE, PATH = (
-    1e-3,
-    3.0,
-)  # of the decoder alone: its rate, and rate times steps after which it counts as never
+RATE = 1e-3  # of the decoder alone
+PATH = 3.0  # rate times steps after which it counts as never
 
 
 def predict(p, step, seed):
@@ -29,12 +27,12 @@ def predict(p, step, seed):
     task = operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
-    (flow, adam, decoder), others = at_start(_plain(p), seed)
+    times, others = at_start(_plain(p), seed)
+    rates = p.embedding_learning_rate, p.embedding_learning_rate, p.decoder_learning_rate
     with np.errstate(divide="ignore"):
-        flow, adam = np.array([flow, adam]) / p.embedding_learning_rate
-        decoder = np.float64(decoder) / p.decoder_learning_rate
-    names = ("rqi_step", "adam_step", "decoder_step", "validation_step")
-    return {**dict(zip(names, (flow, adam, decoder, flow + decoder), strict=True)), **others}
+        flow, adam, decoder = np.array(times) / rates
+    steps = {"rqi_step": flow, "adam_step": adam, "decoder_step": decoder}
+    return {**steps, "validation_step": flow + decoder, **others}
 
 
 def _plain(p):

@@ -4,7 +4,6 @@ import xarray as xr
 
 from foretrain.errors import ArgumentError
 from foretrain.quantities.plateaus import (
-    formed_on_plateaus,
     length_of_run,
     plateau_length,
     plateau_lengths,
@@ -144,21 +143,6 @@ def test_user_errors_name_the_argument():
         plateaus(TIMES, losses, acceleration=0.9)
     with pytest.raises(ArgumentError, match=r"`upper` must be greater than 0.9, but is 0.5"):
         plateau_length(TIMES, losses, upper=0.5, lower=0.9)
-
-
-def test_formation_on_a_plateau_is_its_share_of_maxima_minus_its_share_of_log_time():
-    step = np.arange(0, 1001.0)
-    # Flat to step 100, then down by e in 50 steps: the plateau lasts from the start to the fall by a fifth.
-    loss = np.exp(-np.maximum(step - 100, 0) / 50)
-    passed = np.where(step > 10, 3.0, 0.0) + np.where(step > 500, 1.0, 0.0)
-    found = plateaus(step, loss)
-    end = 100 + 50 * np.log(1 / 0.8)
-    expected = 3 / 4 - np.log(end) / np.log(1000)
-    assert formed_on_plateaus(step, passed, found) == pytest.approx(expected, rel=1e-3)
-    ended = formed_on_plateaus(step, np.where(step > 900, np.nan, passed), found)
-    assert ended == pytest.approx(3 / 4 - np.log(end) / np.log(900), rel=1e-3)
-    assert np.isnan(formed_on_plateaus(step, 0 * passed, found))
-    assert np.isnan(formed_on_plateaus(step, passed, plateaus(step, 0 * step + 1)))
 
 
 def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():

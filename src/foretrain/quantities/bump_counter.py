@@ -71,11 +71,6 @@ def update(counter: BumpCounter, alignments, prominence, aligned_at) -> BumpCoun
     )
 
 
-def maxima(counter: BumpCounter):
-    """Number of maxima passed so far, over all targets and components, given up or not."""
-    return (counter.heights > _NOTHING).sum()
-
-
 def bumps_at_end(counter: BumpCounter, alignments, prominence, ends_on_minimum: float = 0.5):
     """Bumps of each component on each target, shape (target, component), if training ends here.
 

@@ -13,31 +13,6 @@ def shares_first_target(first) -> np.ndarray:
     return same.sum(-1) > 1
 
 
-def sharing_of_bumped(first, bumps) -> np.ndarray:
-    """Fraction of components with a bump that shared their first target, shape (...); nan where none has one."""
-    return _mean_where(shares_first_target(first), bumps > 0)
-
-
-def excess_sharing_of_bumped(first, bumps) -> np.ndarray:
-    """Share of first-target sharers among all components with a bump minus that among all components, of (run, component).
-
-    The quotient is taken over all runs, since within a run of two components both share or none. Per
-    run the term of its expansion to first order, shape (run,): their mean is the difference itself,
-    and their spread gives its error over runs. nan where no component has a bump.
-    """
-    shares, bumped = shares_first_target(first), bumps > 0
-    if not bumped.any():
-        return np.full(len(first), np.nan)
-    share = shares[bumped].mean()
-    return share + ((shares - share) * bumped).sum(1) / bumped.sum(1).mean() - shares.mean(1)
-
-
-def extra_bumps_of_sharing(first, bumps) -> np.ndarray:
-    """Bumps per component that shared its first target minus per one that did not; nan where all or none did."""
-    shares = shares_first_target(first)
-    return _mean_where(bumps, shares) - _mean_where(bumps, ~shares)
-
-
 def backed_off(first, bumps) -> np.ndarray:
     """Fraction of contested targets of which a contestant has a bump, of runs of shape (run, component).
 
@@ -49,42 +24,6 @@ def backed_off(first, bumps) -> np.ndarray:
         backed = [(counts[targets == t] > 0).any() for t in contested]
         fractions.append(np.mean(backed) if backed else np.nan)
     return np.array(fractions)
-
-
-def pairs(first, bumps) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of components that contest a target, and pairs that contest nothing, of runs of shape (run, component).
-
-    Two components contest the target with which both first aligned; they contest nothing if neither shares its first
-    target with any.
-
-    Args:
-        first: First targets.
-        bumps: Of each component on its own first target.
-
-    Returns:
-        Number of pairs of either kind and number of those of which one component or both have such a bump, shape
-        (run, 2) each.
-    """
-    one, other = np.triu_indices(first.shape[1], 1)
-    alone = (first >= 0) & ~shares_first_target(first)
-    contested = (first[:, one] == first[:, other]) & (first[:, one] >= 0)
-    kinds = np.stack([contested, alone[:, one] & alone[:, other]], 1)
-    bumped = (bumps[:, one] > 0) | (bumps[:, other] > 0)
-    return kinds.sum(2), (kinds & bumped[:, None]).sum(2)
-
-
-def excess_of_contested(first, bumps) -> np.ndarray:
-    """Share with a bump of pairs that contest a target, minus that of pairs that contest nothing; arguments as for `pairs`.
-
-    Both shares are taken over all runs, since two components either contest a target or do not. Per run the term of the
-    expansion to first order, shape (run,), as in `excess_sharing_of_bumped`; nan where there are no pairs of one kind.
-    """
-    number, bumped = pairs(first, bumps)
-    if not number.sum(0).all():
-        return np.full(len(first), np.nan)
-    share = bumped.sum(0) / number.sum(0)
-    terms = share + (bumped - share * number) / number.mean(0)
-    return terms[:, 0] - terms[:, 1]
 
 
 def matched_bumps(first, bumps, partner_first, partner_bumps) -> tuple[np.ndarray, np.ndarray]:
@@ -113,8 +52,3 @@ def mean_over_cells(values) -> np.ndarray:
     values = np.asarray(values, dtype=float)
     counts = np.isfinite(values).sum(0)
     return np.where(counts > 0, np.nansum(values, 0) / np.maximum(counts, 1), np.nan)
-
-
-def _mean_where(values, mask) -> np.ndarray:
-    counts = mask.sum(-1)
-    return np.where(counts > 0, (values * mask).sum(-1) / np.maximum(counts, 1), np.nan)

@@ -121,26 +121,6 @@ def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
     return np.array(strengths)
 
 
-def formed_on_plateaus(times, counts, found: list[LossPlateau] | None) -> float:
-    """Share of what a run forms that it forms on its plateaus, minus their share of the logarithm of time.
-
-    Args:
-        times: Shape (time,), ascending from 0; log time is taken from the second on.
-        counts: What was formed so far, shape (time,); nan from where the run has ended.
-        found: Its plateaus.
-
-    Returns:
-        The difference; nan for a run without a plateau, or that forms nothing.
-    """
-    kept = np.isfinite(counts)
-    if not found or not counts[kept][-1] > 0:
-        return np.nan
-    times, counts = np.asarray(times, float)[kept], counts[kept]
-    ends = np.clip([(one.start, one.end) for one in found], times[1], None)
-    formed = np.diff(np.interp(ends, times, counts)).sum() / counts[-1]
-    return float(formed - np.diff(np.log(ends)).sum() / np.log(times[-1] / times[1]))
-
-
 def plateau_length(times, losses, *, upper: float, lower: float) -> float:
     """Time from first reaching the loss `upper` to first reaching `lower`.
 

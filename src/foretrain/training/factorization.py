@@ -18,24 +18,15 @@ RULES = {"sgd": "sgd", "sgd_decay": "sgd", "adam": "adam", "adamw": "adamw"}  # 
 TRACKED = 10
 _SIZE: dict[str, Any] = {"maximum": 2000, "static": True}
 
-_COMPONENT = ("component",)
-declare(
-    "step",
-    relative_loss="Training loss over that of the zero matrix.",
-    maxima_passed="Maxima of alignments passed so far, of the prominence of a bump, per tracked component.",
-)
+
+declare("step", relative_loss="Training loss over that of the zero matrix.")
 declare(
     "component",
     component_bumps="Maxima of an alignment that were given up.",
     first_target_bumps="Bumps on the target that is first aligned with.",
     final_alignment="Alignment with the best target at the end.",
 )
-declare(
-    "component",
-    kind="int",
-    final_target="Target best aligned at the end.",
-    first_target="Target first aligned with, -1 if with none.",
-)
+declare("component", kind="int", first_target="Target first aligned with, -1 if with none.")
 declare(
     start_decay="Length of the decay part of the gradient that trains, at the start, over that of the squared error "
     "(centred and divided by 2 n^2 for cross-entropy).",
@@ -175,9 +166,8 @@ def program(p: Factorization) -> Program:
 def learner(loss_function: str, optimizer: str, components: int, precision: str) -> Program:
     """Two factors of that many components learn what `arrays` gives; see `foretrain.dynamics.program.Program`.
 
-    Alignments are followed at every step, before the step is taken; what is stored is what came of it. All components
-    are followed, or the first ten, which stand for all by symmetry. Its inputs also hold ``prominence``, ``aligned_at``
-    and ``loss_tolerance``.
+    Alignments of all components, or of the first ten, which stand for all by symmetry, are followed at every step, and
+    what came of them is stored. Its inputs also hold ``prominence``, ``aligned_at`` and ``loss_tolerance``.
     """
     import jax
     import jax.numpy as jnp
@@ -192,9 +182,6 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
     def goal_of(inputs):
         return network.Goal(*(inputs[f"goal_{name}"] for name in network.Goal._fields))
 
-    def start_of(inputs):
-        return network.Factors(inputs["start_left"], inputs["start_right"])
-
     def aligned(inputs, factors):
         first = network.Factors(factors.left[:followed], factors.right[:followed])
         return network.alignment(first, goal_of(inputs))
@@ -202,11 +189,8 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
     def count(inputs, counter, alignments):
         return bump_counter.update(counter, alignments, inputs["prominence"], inputs["aligned_at"])
 
-    def decay(inputs, factors):
-        return network.decay_ratio(loss_function, factors, goal_of(inputs))
-
     def init(inputs):
-        start, goal = start_of(inputs), goal_of(inputs)
+        start, goal = network.Factors(inputs["start_left"], inputs["start_right"]), goal_of(inputs)
         # XLA (jaxlib 0.10.2) multiplies a broadcast number by reading past its end, which may give nan. Behind a
         # barrier the zeros are an array like any other.
         nothing = lax.optimization_barrier(jax.tree.map(jnp.zeros_like, start))
@@ -219,17 +203,11 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
         counter = count(inputs, counter, aligned(inputs, factors))
         slope = network.gradient(loss_function, factors, goal_of(inputs))
         rates = inputs["rate"], inputs["decay"]
-        factors, memory = descent.step(rule, factors, slope, memory, *rates)
-        return factors, memory, counter, zero_loss
+        return *descent.step(rule, factors, slope, memory, *rates), counter, zero_loss
 
     def observe(inputs, state):
-        factors, _, counter, zero_loss = state
-        loss = network.goal_loss(loss_function, factors, goal_of(inputs))
-        return {
-            "loss": loss,
-            "relative_loss": loss / zero_loss,
-            "maxima_passed": bump_counter.maxima(counter).astype(precision) / followed,
-        }
+        loss = network.goal_loss(loss_function, state[0], goal_of(inputs))
+        return {"loss": loss, "relative_loss": loss / state[-1]}
 
     def done(inputs, state, observed):
         tolerance = inputs["loss_tolerance"]
@@ -238,6 +216,7 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
 
     def finish(inputs, state):
         factors, _, counter, _ = state
+        start, goal = network.Factors(inputs["start_left"], inputs["start_right"]), goal_of(inputs)
         alignments = aligned(inputs, factors)
         counter = count(inputs, counter, alignments)
         bumps = bump_counter.bumps_at_end(counter, alignments, inputs["prominence"])
@@ -246,10 +225,9 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
             "component_bumps": bumps.sum(0).astype(precision),
             "first_target_bumps": (bumps * first).sum(0).astype(precision),
             "final_alignment": alignments.max(0),
-            "final_target": alignments.argmax(0).astype(jnp.int32),
             "first_target": counter.first_target,
-            "start_decay": decay(inputs, start_of(inputs)),
-            "final_decay": decay(inputs, factors),
+            "start_decay": network.decay_ratio(loss_function, start, goal),
+            "final_decay": network.decay_ratio(loss_function, factors, goal),
         }
 
     return Program(init, step, observe, done, finish)

@@ -7,41 +7,36 @@ import numpy as np
 
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
-from foretrain.study import Seed
 from foretrain.theory.factorization_flow import descent_curves
 from foretrain.theory.first_target import first_targets
-from foretrain.theory.published_rules import step
+from foretrain.theory.published_rules import step as published_step
 from foretrain.training import factorization
 from foretrain.training.factorization import TRACKED
 
-from .study import Parameters, draw_start
+from .study import draw_start
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p, step, seed):
     """Of every component that is followed its first target and its bumps, -1 behind them, shape (ten components,).
 
     Bumps are those of the flow from the start at the reference rate; -1 for all at full rank, where next to nothing bumps.
     """
     # Nothing of how it is trained matters, and many cells share one start.
-    plain = replace(p, optimizer="sgd", relative_rate=1.0)
-    return {"first_target": _first(plain, seed), "predicted_bumps": _bumps(plain, seed)}
+    return _predicted(replace(p, optimizer="sgd", relative_rate=1.0), seed)
 
 
 @lru_cache(maxsize=10_000)
-def _first(p: Parameters, seed: Seed) -> np.ndarray:
+def _predicted(p, seed):
     target, start = draw_start(p, seed)
-    return _followed(first_targets(start, target))
+    low = p.rank < p.dimension
+    bumps = bumps_per_component(flow(p, seed), prominence=p.prominence) if low else []
+    return {
+        "first_target": _followed(first_targets(start, target)),
+        "predicted_bumps": _followed(bumps),
+    }
 
 
-@lru_cache(maxsize=10_000)
-def _bumps(p: Parameters, seed: Seed) -> np.ndarray:
-    if p.rank >= p.dimension:
-        return _followed([])
-    found = flow(p, seed)
-    return _followed(bumps_per_component(found, prominence=p.prominence))
-
-
-def flow(p: Parameters, seed: Seed) -> np.ndarray:
+def flow(p, seed):
     """Alignments along the flow from a run's start, shape (stored step, target, component followed)."""
     rate = factorization.learning_rate(p)
     step = np.arange(0, p.steps + 1, p.observe_every)
@@ -50,29 +45,29 @@ def flow(p: Parameters, seed: Seed) -> np.ndarray:
     return descent_curves(start, rate, step, target, followed=TRACKED, until=until).alignments
 
 
-def record(p: Parameters, seed: Seed) -> np.ndarray:
+def record(p, seed):
     """Alignments along a run, by the optimizer itself in double precision, shape (stored step, target, component followed).
 
     Args:
         p: Parameters, of squared error and without decay.
         seed: Of the run.
     """
-    (a, b), (x, y) = draw_start(p, seed)
+    (a, b), start = draw_start(p, seed)
     product, rate = a @ b.T, factorization.learning_rate(p)
-    weights = np.stack([x, y])
-    memory, found = (np.zeros_like(weights), np.zeros_like(weights)), []
+    weights = np.stack(start)
+    memory, alignments = (np.zeros_like(weights), np.zeros_like(weights)), []
     for count in range(p.steps + 1):
         x, y = weights
         error = product - x @ y.T
         if count % p.observe_every == 0:
-            found.append(alignment(x[:, :TRACKED], y[:, :TRACKED], a, b))
+            alignments.append(alignment(x[:, :TRACKED], y[:, :TRACKED], a, b))
             if np.sum(error**2) <= p.loss_tolerance * np.sum(product**2):
                 break
         slope = np.stack([-2 * error @ y, -2 * error.T @ x])
-        weights, memory = step(p.optimizer, weights, slope, memory, count + 1, rate)
-    return np.array(found)
+        weights, memory = published_step(p.optimizer, weights, slope, memory, count + 1, rate)
+    return np.array(alignments)
 
 
-def _followed(values) -> np.ndarray:
+def _followed(values):
     values = np.asarray(values, int)[:TRACKED]
     return np.pad(values, (0, TRACKED - values.size), constant_values=-1)

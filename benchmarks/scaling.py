@@ -21,6 +21,7 @@ def measure(runs: int, workers: int) -> dict:
     from foretrain.engine.sweep import execute
     from foretrain.plans.plan import grid, make_plan
     from foretrain.results.folding import Layout, fold
+    from foretrain.results.manifest import read_manifest
 
     cells = round((runs / 100) ** 0.5)
     values = [0.5 + 0.5 * k / cells for k in range(cells)]
@@ -51,7 +52,7 @@ def measure(runs: int, workers: int) -> dict:
         return {
             "runs": execution.ran,
             "workers": workers,
-            "lanes": max(execution.lanes.values()),
+            "lanes": max(read_manifest(Path(folder))["lanes"].values()),
             "seconds": round(execution.wall_time_s, 1),
             "runs per second": round(execution.ran / execution.wall_time_s),
             "memory of coordinator, MB": round(memory),

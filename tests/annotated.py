@@ -34,6 +34,7 @@ _REFUSE_THEMSELVES = {
     "foretrain.laboratory.conduct.folder_of",
     "foretrain.laboratory.conduct.run",
     "foretrain.laboratory.train.train",
+    "foretrain.plans.options.Options.__init__",
     "foretrain.plans.plan.make_plan",
     "foretrain.plans.study.Card.__init__",
     "foretrain.figures.drawings.drawings",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from foretrain.commands import COMMANDS, load, version
 from foretrain.errors import ForetrainError, argument_error, nearest
+from foretrain.plans.options import FIELDS, OF_GRID
 from foretrain.words import complain
 
 EPILOG = "Results go to runs/<study>-<hash> unless --out says otherwise; a finished run is shown, not trained again."
@@ -127,49 +128,12 @@ def _add_arguments(made, argv):
     run, sweep = made["run"], made["sweep"]
     about_study = "name of a study, see `foretrain list`, or path of one of your own"
     run.add_argument("study", help=about_study).completer = _studies
-    run.add_argument(
-        "--preset", default="quick", help="quick (default), or another of the study's presets"
-    )
     run.add_argument("--config", type=Path, help="TOML file with parameters; flags take precedence")
-    run.add_argument("--seeds", type=int, help="number of seeds")
-    run.add_argument("--root-seed", type=int, default=0, help="root of all random streams")
     sweep.add_argument("config", type=Path, help="TOML file: study, fixed parameters, axes, seeds")
     for parser in (run, sweep):
-        parser.add_argument("--out", type=Path, help="folder for the results")
-        parser.add_argument(
-            "--workers", type=int, help="processes; default one per core, 0 for this process"
-        )
-        parser.add_argument(
-            "--checkpoint-every", type=float, default=60.0, help="seconds between checkpoints"
-        )
-        parser.add_argument(
-            "--shard", help="i/n: only the i-th of n parts, for many machines on one folder"
-        )
-        parser.add_argument("--scheduler", help="address of a dask scheduler that runs the grid")
-        parser.add_argument(
-            "--keep-state",
-            default="no",
-            metavar="when",
-            help="store all parameters of every run too: no (default), at its end, or at all observations",
-        )
-        parser.add_argument(
-            "--retry-failed", action="store_true", help="train runs again that failed before"
-        )
-        parser.add_argument(
-            "--retrain", action="store_true", help="train runs again that other code has made"
-        )
-        parser.add_argument(
-            "--keep",
-            action="store_true",
-            help="add to runs that other code has made; the page says so",
-        )
-        parser.add_argument(
-            "--data-dir", type=Path, help="where real data lie; remembered in the folder"
-        )
-        parser.add_argument(
-            "--yes", action="store_true", help="start a very large grid without asking"
-        )
-        parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+        for name, item in FIELDS.items():
+            if parser is run or name not in OF_GRID:
+                _add_option(parser, name, item)
         _add_verbose(parser)
         parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
     sweep.add_argument("--explain", action="store_true", help="print what would run and leave")
@@ -211,6 +175,12 @@ def _add_arguments(made, argv):
     _add_analysis(made["analyze"])
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
+
+
+def _add_option(parser, name, item):
+    kind, meaning = item.metadata["kind"], item.metadata["meaning"]
+    how = {"action": "store_true"} if kind is bool else {"type": kind, "default": item.default}
+    parser.add_argument(f"--{name.replace('_', '-')}", help=meaning, **how)
 
 
 def _add_verbose(parser):

@@ -5,9 +5,11 @@ import json
 import math
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from foretrain.errors import ForetrainError, argument_error
+from foretrain.plans.options import FIELDS, split, words
 from foretrain.words import columns, complain, encodable, fold, outcome, say
 
 
@@ -32,10 +34,10 @@ def _run(arguments):
             name = name.removeprefix("parameter_")
             items = [value(study, name, text) for text in texts]
             values[name] = items if len(items) > 1 else items[0]
-    given = {"preset": arguments.preset, "seeds": seeds, "root_seed": arguments.root_seed}
-    with data_from(arguments.data_dir, arguments.out):
-        plan = make_plan(study, values, **given, yes=arguments.yes)
-    return _finish(conduct(plan, **_engine_options(arguments)), arguments)
+    options = replace(_options(arguments), seeds=seeds)
+    with data_from(options.data_dir, options.out):
+        plan = make_plan(study, values, **options.of_plan)
+    return _finish(conduct(plan, options), arguments)
 
 
 def _sweep(arguments):
@@ -52,41 +54,32 @@ def _sweep(arguments):
 
         plan, out = read_sweep(arguments.config, arguments.yes)
         folder = folder_of(plan, arguments.out or out)
-        options = []
-        if arguments.keep_state != "no":
-            options += ["--keep-state", arguments.keep_state]
-        if arguments.checkpoint_every != 60.0:
-            options += ["--checkpoint-every", f"{arguments.checkpoint_every!r}"]
-        for flag in ("retry_failed", "retrain", "keep", "yes"):
-            options += [f"--{flag.replace('_', '-')}"] * getattr(arguments, flag)
+        given = vars(arguments)
         if arguments.data_dir is not None:
-            options += ["--data-dir", str(arguments.data_dir.resolve())]
+            given["data_dir"] = arguments.data_dir.resolve()
+        again = words(given, (name for name in given if name in FIELDS and name not in _OF_SHARD))
         shards = arguments.emit_sbatch
         print(
-            sbatch_script(plan.study.name, arguments.config, folder, shards, options=options),
-            end="",
+            sbatch_script(plan.study.name, arguments.config, folder, shards, options=again), end=""
         )
         return 0
-    with data_from(arguments.data_dir, arguments.out):
-        plan, out = read_sweep(arguments.config, arguments.yes)
-    options = {**_engine_options(arguments), "out": arguments.out or out}
-    return _finish(conduct(plan, **options), arguments)
+    options = _options(arguments)
+    with data_from(options.data_dir, options.out):
+        plan, out = read_sweep(arguments.config, options.yes)
+    return _finish(conduct(plan, replace(options, out=options.out or out)), arguments)
 
 
-def _engine_options(arguments):
-    return {
-        "out": arguments.out,
-        "workers": arguments.workers,
-        "checkpoint_every": arguments.checkpoint_every,
-        "shard": arguments.shard,
-        "scheduler": arguments.scheduler,
-        "keep_state": arguments.keep_state,
-        "retry_failed": arguments.retry_failed,
-        "retrain": arguments.retrain,
-        "keep": arguments.keep,
-        "data_dir": arguments.data_dir,
-        "quiet": arguments.quiet,
-    }
+_OF_SHARD = (
+    "out",
+    "workers",
+    "shard",
+    "scheduler",
+    "quiet",
+)  # a script of shards says these itself
+
+
+def _options(arguments):
+    return split(vars(arguments))[0]
 
 
 def value(study, name, text):

@@ -73,7 +73,7 @@ def test_a_log_that_slurm_cannot_name_is_refused(tmp_path, name):
         ("--keep-state end", "--keep-state end "),
         (
             "--yes --retry-failed --checkpoint-every 5 --keep-state all",
-            "--keep-state all --checkpoint-every 5.0 --retry-failed --yes ",
+            "--yes --checkpoint-every 5.0 --keep-state all --retry-failed ",
         ),
     ],
 )

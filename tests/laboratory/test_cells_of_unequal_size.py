@@ -8,6 +8,7 @@ import pytest
 
 from foretrain.laboratory.conduct import conduct
 from foretrain.laboratory.labelled import labelled
+from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
 from foretrain.study import Program, Training, declare, default, define, parameter
 
@@ -61,7 +62,7 @@ STUDY = define(
 
 def ran(folder, values):
     plan = make_plan(STUDY, {"observe_every": 10, **values}, seeds=2)
-    conduct(plan, folder, workers=0, quiet=True)
+    conduct(plan, Options(out=folder, workers=0, quiet=True))
     return labelled(folder, plan)
 
 

@@ -19,6 +19,7 @@ from foretrain.errors import ArgumentError, FolderError, StoreError, TooLarge
 from foretrain.laboratory import conduct
 from foretrain.laboratory.conduct import rebuild
 from foretrain.laboratory.stages import Stage
+from foretrain.plans.options import Options
 from foretrain.plans.plan import make_plan
 from foretrain.results.lock import LockedError, lock
 from foretrain.results.summary import read_summary
@@ -105,7 +106,7 @@ def test_who_is_interrupted_after_training_is_not_done(folder, monkeypatch):
         rebuild(folder)
     monkeypatch.setattr(conduct, "conclude", lambda *_, **__: "judged again")
     plan = make_plan("one-mode", {"steps": 40, "observe_every": 20}, seeds=2)
-    assert conduct.conduct(plan, folder, workers=1) == "judged again"
+    assert conduct.conduct(plan, Options(out=folder, workers=1)) == "judged again"
 
 
 def test_a_damaged_summary_is_written_anew_and_every_stage_of_it_is_told(folder, monkeypatch):

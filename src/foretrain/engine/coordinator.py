@@ -276,7 +276,7 @@ class Coordinator:
         worker.entered.update(message["entered"])
         worker.entered.difference_update(message["left"])
         worker.left.update(message["left"])
-        worker.work = {name: message[name] for name in ("steps", "done", "paid")}
+        worker.steps = message["steps"]
 
     def _on_durable(self, worker, message):
         for number, outcome, steps, note in message["runs"]:
@@ -360,9 +360,7 @@ class Coordinator:
     def progress(self, phase: str = "done") -> Progress:
         """How far the sweep is."""
         now = time.monotonic()
-        steps, done, paid = (
-            sum(worker.work[name] for worker in self.started) for name in ("steps", "done", "paid")
-        )
+        steps = sum(worker.steps for worker in self.started)
         remaining = None
         if steps and now - self._first_move > 1.0:
             ratio = self._actual_done / self._predicted_done if self._predicted_done else 1.0
@@ -383,6 +381,5 @@ class Coordinator:
             elapsed_s=now - self.began,
             remaining_s=remaining,
             bound=not self._actual_done,
-            occupancy=done / paid if paid else 1.0,
             trains=self.plan.study.trains,
         )

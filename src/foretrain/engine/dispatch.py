@@ -56,7 +56,7 @@ class Worker:
         entered: Numbers of runs that wait for or ride in a lane.
         left: Numbers of runs that are done and not yet durable.
         alone: Whether its only run is a suspect.
-        work: Steps, strides done and strides paid that it has reported.
+        steps: Steps that it has reported.
     """
 
     process: Any
@@ -68,7 +68,7 @@ class Worker:
     entered: set = field(default_factory=set)
     left: set = field(default_factory=set)
     alone: bool = False
-    work: dict = field(default_factory=lambda: {"steps": 0, "done": 0, "paid": 0})
+    steps: int = 0
 
     @property
     def held(self) -> int:

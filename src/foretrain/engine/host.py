@@ -33,7 +33,7 @@ class Host:
         failed: ``failed(identity, error)``: the record of a run that has raised.
 
     Attributes:
-        strides_done, strides_paid: Runs that were computed.
+        strides_done: Runs that were computed.
     """
 
     lanes = 1
@@ -41,7 +41,7 @@ class Host:
     def __init__(self, study: Study, failed: Callable[[str, BaseException], FinishedRun]):
         self._study, self._failed = study, failed
         self._queue: deque[Waiting] = deque()
-        self.strides_done = self.strides_paid = 0
+        self.strides_done = 0
 
     @property
     def waiting(self) -> int:
@@ -62,7 +62,7 @@ class Host:
         if not self._queue:
             return []
         run = self._queue.popleft()
-        self.strides_done = self.strides_paid = self.strides_done + 1
+        self.strides_done += 1
         try:
             arrays = computed(self._study, run.parameters, run.seed)
         except (Exception, SystemExit) as error:

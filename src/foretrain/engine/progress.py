@@ -28,7 +28,6 @@ class Progress:
         remaining_s: Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to
             within a factor of two, see `Forecast`.
         bound: Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
-        occupancy: Share of the lanes' work that moved a run.
         trains: Whether runs are trained; else they are computed on the host.
     """
 
@@ -45,7 +44,6 @@ class Progress:
     elapsed_s: float = 0.0
     remaining_s: float | None = None
     bound: bool = False
-    occupancy: float = 1.0
     trains: bool = True
 
 

@@ -78,7 +78,7 @@ class Session:
         self._reported = self._saved = time.monotonic()
         self._turn_s = 0.0
         self._entered, self._left = [], []
-        self._work = {"steps": 0, "done": 0, "paid": 0}
+        self._steps = 0  # of the groups before
 
     @property
     def busy(self) -> bool:
@@ -202,14 +202,12 @@ class Session:
         return None
 
     def _bring_down_lanes(self):
-        if self._lanes is not None:
-            for name, value in self._done_here().items():
-                self._work[name] += value
+        self._steps += self._steps_here()
 
-    def _done_here(self):
-        stride = self._program.observe_every if self._program else 1
-        done, paid = self._lanes.strides_done, self._lanes.strides_paid
-        return {"steps": done * stride, "done": done, "paid": paid}
+    def _steps_here(self):
+        if self._lanes is None:
+            return 0
+        return self._lanes.strides_done * (self._program.observe_every if self._program else 1)
 
     def _board(self):
         while self._queue and self._lanes.waiting < self._lanes.lanes:
@@ -315,17 +313,15 @@ class Session:
 
     def _report(self):
         self._reported = time.monotonic()
-        work = dict(self._work)
-        if self._lanes is not None:
-            work = {name: work[name] + value for name, value in self._done_here().items()}
-        self._say({"say": "moved", "entered": self._entered, "left": self._left, **work})
+        steps = self._steps + self._steps_here()
+        self._say({"say": "moved", "entered": self._entered, "left": self._left, "steps": steps})
         self._entered, self._left = [], []
 
 
 class _Nothing:
     """Lanes of a group whose program cannot be made or run: nothing ever rides."""
 
-    lanes, waiting, strides_done, strides_paid, busy = 3, 0, 0, 0, False
+    lanes, waiting, strides_done, busy = 3, 0, 0, False
 
     def advance(self):
         return []

@@ -26,13 +26,8 @@ class Execution:
         ran: Runs that were done now.
         outcomes: Name of an outcome to the number of runs of the shard that ended so, those found included.
         failures: (identity, reason) of the runs that failed, those found included.
-        lanes: Name of a static signature to the lanes each worker used for it.
-        groups: Number of static signatures that were run.
-        workers: Number of workers; 0 is the calling process.
         device: What was computed on; "" if nothing was run.
         wall_time_s: Seconds it took.
-        occupancy: Share of the lanes' work that moved a run.
-        steps: Steps done by all runs together.
         compiled: Programs that were compiled, none where all of them were in the cache of an earlier start.
         from_cache: Programs that were read from that cache.
     """
@@ -41,13 +36,8 @@ class Execution:
     ran: int
     outcomes: dict[str, int]
     failures: list[tuple[str, str]]
-    lanes: dict[str, int]
-    groups: int
-    workers: int
     device: str
     wall_time_s: float
-    occupancy: float
-    steps: int
     compiled: int
     from_cache: int
 
@@ -128,19 +118,13 @@ def execute(
     old = [
         (name, held.notes.get(name, "unknown reason")) for name in found if known[name] == FAILED
     ]
-    last = sweep.progress()
     return Execution(
         found=len(found),
         ran=sum(sweep.outcomes.values()),
         outcomes=dict(outcomes),
         failures=old + sweep.failures,
-        lanes={group.name: group.lanes for group in sweep.groups if group.lanes},
-        groups=len(sweep.groups),
-        workers=sweep.workers,
         device=sweep.device,
         wall_time_s=time.monotonic() - began,
-        occupancy=last.occupancy,
-        steps=last.steps,
         compiled=sweep.compiled,
         from_cache=sweep.from_cache,
     )

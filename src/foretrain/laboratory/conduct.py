@@ -4,6 +4,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from foretrain.laboratory.page import write_page
 from foretrain.laboratory.stages import on_cluster, stages, training
 from foretrain.plans.author import loaded
 from foretrain.plans.config import read_sweep
+from foretrain.plans.options import OF_GRID, Options, documented, only, split
 from foretrain.plans.plan import Plan, make_plan, plan_from_dict, refuse_other_runs, runs
 from foretrain.plans.study import Study
 from foretrain.results.journal import Scan, scan
@@ -38,48 +40,14 @@ from foretrain.words import count, say
 DATA_DIR = "FORETRAIN_DATA_DIR"
 
 
-def run(
-    study: str | Path | Study,
-    *,
-    preset: str = "quick",
-    seeds: int | None = None,
-    root_seed: int = 0,
-    yes: bool = False,
-    out: str | Path | None = None,
-    workers: int | None = None,
-    checkpoint_every: float = 60.0,
-    shard: str | tuple[int, int] | None = None,
-    scheduler: str | None = None,
-    keep_state: str = "no",
-    retry_failed: bool = False,
-    retrain: bool = False,
-    keep: bool = False,
-    data_dir: str | Path | None = None,
-    quiet: bool = False,
-    **parameters,
-) -> Result | None:
+@documented()
+def run(study: str | Path | Study, **parameters: Any) -> Result | None:
     """Run a study: train what is not yet trained, predict, judge its claims and write the page.
 
     Args:
         study: Name of a study (see ``foretrain list``), path of a file or folder of one's own, or a
             `foretrain.study.Study`.
-        preset: "quick", the study's defaults, or another of its presets.
-        seeds: Number of seeds.
-        root_seed: Root of all random streams.
-        yes: Start even if the grid has more than ten million runs.
-        out: Folder of the results; by default ``runs/<study>-<hash>``. A folder that holds part of the same
-            configuration is continued, a finished one only read.
-        workers: Number of processes, each pinned to one core; by default one per core. 0 runs in this process.
-        checkpoint_every: Seconds between checkpoints of runs in flight.
-        shard: "i/n" or (i, n): run only the i-th of n parts of the grid.
-        scheduler: Address of a dask scheduler whose workers run the grid and share the folder.
-        keep_state: Whether the whole state of every run (its parameters, and what the optimizer remembers) is stored as
-            well: "no", at the "end", or at "all" observations. Runs found in the folder stay as they are.
-        retry_failed: Train runs again that failed before, say for want of memory.
-        retrain: Train runs again that were made by other code than the present.
-        keep: Add to a folder whose runs were made by other code; the page says so.
-        data_dir: Where real data lie, for studies that read some; remembered in the folder.
-        quiet: Show no progress.
+        **options: Those of a run.
         **parameters: Parameters of the study; several values (a list, an array, a range) make an axis, None is the default.
 
     Returns:
@@ -89,38 +57,27 @@ def run(
         ArgumentError: a parameter breaks its rule.
         FolderError: the folder holds something else, is locked, cannot be written, or holds runs of other code.
     """
-    with data_from(data_dir, out):
-        plan = make_plan(
-            study, parameters, seeds=seeds, root_seed=root_seed, preset=preset, yes=yes
-        )
-    result = conduct(
-        plan,
-        out,
-        workers=workers,
-        checkpoint_every=checkpoint_every,
-        shard=shard,
-        scheduler=scheduler,
-        keep_state=keep_state,
-        retry_failed=retry_failed,
-        retrain=retrain,
-        keep=keep,
-        data_dir=data_dir,
-        quiet=quiet,
-    )
-    return _told(result)
+    options, values = split(parameters)
+    with data_from(options.data_dir, options.out):
+        plan = make_plan(study, values, **options.of_plan)
+    return _with_troubles(conduct(plan, options))
 
 
-def sweep(
-    config: str | Path, *, out: str | Path | None = None, yes: bool = False, **options: Any
-) -> Result | None:
-    """Run the grid that a TOML file describes, see `foretrain.plans.config.read_sweep`; `options` are those of `run`."""
-    with data_from(options.get("data_dir"), out):
-        plan, folder = read_sweep(config, yes)
-    return _told(conduct(plan, out or folder, **options))
+@documented(*OF_GRID)
+def sweep(config: str | Path, **options: Any) -> Result | None:
+    """Run the grid that a TOML file describes, and return its result as `run` does.
+
+    Args:
+        config: The file, see `foretrain.plans.config.read_sweep`.
+        **options: Those of a run.
+    """
+    chosen = only(options, OF_GRID)
+    with data_from(chosen.data_dir, chosen.out):
+        plan, folder = read_sweep(config, chosen.yes)
+    return _with_troubles(conduct(plan, replace(chosen, out=chosen.out or folder)))
 
 
-def _told(result: Result | None) -> Result | None:
-    """The result, once it is said what of it is not there."""
+def _with_troubles(result: Result | None) -> Result | None:
     if result is not None and result.path is not None:
         for line in troubles(result.path):
             say(line)
@@ -146,33 +103,22 @@ def folder_of(plan: Plan, out: str | Path | None) -> Path:
     return path_argument("out", out) if out else Path("runs") / f"{plan.study.name}-{plan.hash}"
 
 
-def conduct(
-    plan: Plan,
-    out: str | Path | None = None,
-    *,
-    workers: int | None = None,
-    checkpoint_every: float = 60.0,
-    shard: str | tuple[int, int] | None = None,
-    scheduler: str | None = None,
-    keep_state: str = "no",
-    retry_failed: bool = False,
-    retrain: bool = False,
-    keep: bool = False,
-    data_dir: str | Path | None = None,
-    quiet: bool = False,
-) -> Result | None:
+def conduct(plan: Plan, options: Options) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
     refuse_optimized_python()
-    part = _shard(shard)
-    check_options(workers=workers, checkpoint_every=checkpoint_every, keep_state=keep_state)
+    part, keep_state = _shard(options.shard), options.keep_state
+    check_options(
+        workers=options.workers, checkpoint_every=options.checkpoint_every, keep_state=keep_state
+    )
+    retrain, keep, data_dir, quiet = options.retrain, options.keep, options.data_dir, options.quiet
     if retrain and keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
-    folder = claim_folder(folder_of(plan, out))
+    folder = claim_folder(folder_of(plan, options.out))
     plan = home.joined(folder, plan)
     with data_from(data_dir, folder), stages(quiet=quiet) as tell:
         held = scan(folder)
         again, line = _other_code(folder, plan, held, retrain=retrain, keep=keep)
-        if retry_failed:
+        if options.retry_failed:
             again |= _failed(held)
         if not again and (found := _finished(folder, plan, held)):
             if (home.stored_plan(folder) or {}).get("where") != plan.study.where:
@@ -180,8 +126,8 @@ def conduct(
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
             return found
-        options: dict[str, Any] = {
-            "checkpoint_every": checkpoint_every,
+        how: dict[str, Any] = {
+            "checkpoint_every": options.checkpoint_every,
             "keep_state": keep_state,
             "again": frozenset(again),
         }
@@ -193,20 +139,20 @@ def conduct(
             if line:
                 home.note(folder, line)
 
-        if scheduler is not None:
+        if options.scheduler is not None:
             began = time.monotonic()
-            with connected(scheduler) as client:
+            with connected(options.scheduler) as client:
                 claimed()
-                shards = execute_on(client, plan, folder, tell=on_cluster(tell), **options)
+                shards = execute_on(client, plan, folder, tell=on_cluster(tell), **how)
             device = next((shard["device"] for shard in shards if shard["device"]), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
             execution = execute(
                 plan,
                 folder,
-                workers=workers,
+                workers=options.workers,
                 shard=part,
-                **options,
+                **how,
                 claimed=claimed,
                 progress=None if quiet else training(tell),
             )

@@ -14,6 +14,7 @@ from foretrain.laboratory.conduct import conduct
 from foretrain.laboratory.labelled import labelled
 from foretrain.plans.blocks import Run
 from foretrain.plans.define import define
+from foretrain.plans.options import documented, only
 from foretrain.plans.parameters import parameter
 from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
@@ -23,6 +24,7 @@ from foretrain.words import say
 _KINDS = (bool, int, float, str)
 
 
+@documented("preset", "seeds", "shard", "scheduler", "retrain", "keep")
 def train(
     program: Program,
     axes: dict[str, Any] | None = None,
@@ -31,12 +33,9 @@ def train(
     steps: int = 1000,
     observe_every: int = 10,
     precision: str = "float32",
-    root_seed: int = 0,
     inputs: Callable[[Any, Seed], dict[str, Any]] | None = None,
     name: str = "program",
-    out: str | Path | None = None,
-    workers: int | None = None,
-    quiet: bool = False,
+    **options: Any,
 ) -> xr.Dataset:
     """Train a program over a grid and return what it observed, labelled.
 
@@ -50,16 +49,14 @@ def train(
         steps: Steps of a run, at most.
         observe_every: Stride in steps of what is stored.
         precision: "float32" or "float64".
-        root_seed: Root of all random streams.
         inputs: ``inputs(p, seed)``: arrays that a run gets besides, `p` holding the numbers of `axes`.
         name: A name, part of the identity of every run.
-        out: Folder of the results, to be gone on with; by default ``runs/<name>-<hash>``. Runs in it of a program that does
-            something else, or holds other values, are trained again.
-        workers: Number of processes, one per core by default; 0 trains in this one.
-        quiet: Show no progress.
+        **options: Those of a run.
 
     Returns:
         A dataset with dims (axes, ``seed``, ``step``, ...), as `foretrain.Result.simulation`.
+
+    Runs in the folder that another program made, or other values, are trained again.
 
     Raises:
         ArgumentError: an axis is neither a number nor several, or has the name of an argument.
@@ -87,9 +84,14 @@ def train(
     parts: dict[str, Any] = {} if inputs is None else {"inputs": inputs}
     study = define(name, Parameters=Parameters, program=lambda p: whole, **parts)
     values = {**given, "steps": steps, "observe_every": observe_every, "precision": precision}
-    plan = make_plan(study, values, seeds=seeds, root_seed=root_seed)
     # Runs of another program of the same name and numbers are not this one's.
-    result = conduct(plan, out, workers=workers, retrain=True, quiet=quiet)
+    chosen = dataclasses.replace(
+        only(options, ("preset", "seeds", "shard", "scheduler", "retrain", "keep")),
+        seeds=seeds,
+        retrain=True,
+    )
+    plan = make_plan(study, values, **chosen.of_plan)
+    result = conduct(plan, chosen)
     assert result is not None, "a run without shards is concluded"
     assert result.path is not None, "what was run has a folder"
     _tell_failures(result.path)

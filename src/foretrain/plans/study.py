@@ -45,6 +45,7 @@ import numpy as np
 
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
+from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, types
 from foretrain.plans.place import place
 from foretrain.provenance.seal import makes, seal
@@ -56,12 +57,7 @@ ROLES = ("study", "training", "measurement", "chains", "theory", "claims", "figu
 Names = Mapping[str, Any]
 _GIVEN = ("root_seed", "seed", "max_steps")  # inputs of every run that no study makes
 # Parameters stand beside these on the command line, in Python and among the inputs of a run.
-_TAKEN = {*_GIVEN, "study", "preset", "config", "seeds", "out", "workers", "checkpoint_every"} | {
-    *("shard", "scheduler", "keep_state", "retry_failed", "retrain", "keep", "data_dir"),
-    *("yes", "quiet", "check", "help"),
-}
-
-
+_TAKEN = {*_GIVEN, *FIELDS, "study", "config", "check", "help"}
 _ON_HOST = (("measurement", "measure"), ("chains", "posterior"))
 
 

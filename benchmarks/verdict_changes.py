@@ -7,6 +7,7 @@ RENAMED: dict[str, str] = {
     "grokking-phases/better-than-kernel": "grokking-phases/better-than-others",
     "routing/half-times-whitened": "routing/half-times-digits",
     "routing/half-times-raw": "routing/half-times-digits",
+    "pathway-race/loser-handicapped-of-start": "pathway-race/loser",
     "free-directions/sparse": "free-directions/enough.corrected",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
@@ -23,6 +24,8 @@ DIFFERS: dict[str, str] = {
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
     "free-directions/enough": "judges the parameters left short of the rank, too",
     "free-directions/sparse": "stands as the corrected form of enough now; notes of both differ",
+    "pathway-race/ratio": "the larger deviation of modules with their own and with shared encoders, over what is allowed",
+    "pathway-race/loser": "the larger deviation of both losers, over what is allowed",
     "image-routing/connected": "judges the rise from K = 1, of which disconnected spoke, to K = 2",
 }
 # Claims of before that were merged into another or deleted, with the reason.
@@ -45,6 +48,11 @@ DROPPED: dict[str, str] = {
     "image-routing/truncation": "speaks of the images alone; no network could make it fail",
     "image-routing/waiting": "the slope of the times that as-one judges themselves, without a fit",
     "image-routing/disconnected": "connected judges the rise from K = 1 to K = 2",
+    "pathway-race/ratio-limit": "the same limit extrapolated, within an interval that was chosen; `ratio` judges it",
+    "pathway-race/ratio-shared-encoders": "`ratio` judges both networks",
+    "pathway-race/loser-mixed": "`loser` judges it within a tenth of what is allowed, as it knows the start",
+    "pathway-race/loser-handicapped": "`loser` judges it within a tenth of what is allowed, as it knows the start",
+    "pathway-race/loser-mixed-of-start": "`loser` judges both duels",
     "image-routing/authors-trained": "authors judges the larger of both deviations",
     "image-routing/authors-untrained": "authors judges the larger of both deviations",
     "translation/stuck-for-good": "cannot fail: the bound that ends the runs says it",

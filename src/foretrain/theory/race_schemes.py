@@ -115,22 +115,6 @@ def equal_scheme(start: float, factors: RaceFactors, optimum: float) -> Scheme:
     return decoupled_scheme((start, start), factors)
 
 
-def effective_start(
-    time: float, singular_values: float, input_variances: float, factors: RaceFactors
-) -> float:
-    """The equal start b = B1 = B2 of the reduction whose half-learning time is `time`; nan if there is none."""
-    top = (singular_values / input_variances / 2) ** (1 / 3)
-
-    def excess(log_start):
-        scheme = decoupled_scheme((math.exp(log_start), math.exp(log_start)), factors)
-        return half_time([scheme], singular_values, input_variances) - time
-
-    low, high = np.log(1e-9 * top), np.log(0.999 * top)
-    if not (np.isfinite(time) and excess(low) > 0 > excess(high)):
-        return np.nan
-    return math.exp(bracketed_root(excess, low, high, relative=1e-6))
-
-
 def loser_range(slower: float, shift: float, moved: float) -> tuple[float, float]:
     """Range of the fraction that the losing scheme learns, over its prediction; both schemes from wide random weights.
 

@@ -14,8 +14,19 @@ REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}
 CONDITIONAL_DEFAULTS = {("domains", m): {"paths": admissible_paths(m)} for m in range(1, 101)}
-_FINER = {"seeds": 10, "step_fraction": 0.01, "loss_tolerance": 1e-4}
-PRESETS = {"paper": {"domains": 10, "paths": admissible_paths(10), **_FINER}}
+PRESETS = {
+    "paper": {
+        "domains": 10,
+        "paths": admissible_paths(10),
+        "seeds": 10,
+        "step_fraction": 0.01,
+        "loss_tolerance": 1e-4,
+    }
+}
+DUELS = {
+    "mixed": "modules",
+    "handicapped": "full sharing",
+}  # network to the scheme that loses there
 
 
 @dataclass(frozen=True)
@@ -94,10 +105,6 @@ declare(
     foretold_half_time="Half-learning time of each mode that a run's own initial weights lead to.",
 )
 declare(
-    "point part mode",
-    foretold_strength="Strength of each mode that a run's own initial weights lead to, at the times of the race.",
-)
-declare(
     "duel moment part_of_two mode",
     foretold_duel_strength="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
 )
@@ -112,9 +119,6 @@ declare(
     half_learning_time="Time at which a mode is half learned from wide random weights, mean over routes.",
     measured_half_time="Half-learning time of each mode in a run.",
     equal_start_half_time="Half-learning time of the reduction if every strength starts at init_scale, whatever P.",
-)
-declare(
-    effective_overlap="Equal start of the reduction that has the same half-learning time of mode 1, over init_scale."
 )
 declare(
     "mode",
@@ -143,6 +147,11 @@ def handicap(p: Parameters) -> float:
     return 0.5 * p.paths**0.5 / p.domains
 
 
+def duel_scales(p: Parameters) -> dict[str, float]:
+    """Initial scale of the fully shared pathway over that of the modules, in either duel."""
+    return {"mixed": p.full_sharing_scale, "handicapped": handicap(p)}
+
+
 def variants(p: Parameters) -> dict[str, dict]:
     """Shared encoders; modules and full sharing in one network, on equal terms or not, and this from decoupled weights."""
     mixed = {"against_full_sharing": True, "seeds": 5}
@@ -159,7 +168,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 def labels(p: Parameters) -> dict:
     """Names of the parts, and of the networks in which both compete."""
     both = ("modules", "full sharing")
-    return {"part": both, "part_of_two": both, "duel": ("mixed", "handicapped")}
+    return {"part": both, "part_of_two": both, "duel": tuple(DUELS)}
 
 
 def time(p: Parameters, step: np.ndarray) -> np.ndarray:

@@ -18,10 +18,7 @@ DIFFERS: dict[str, str] = {
     "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
     "degeneracy-over-training/rectified-measured": "SciPy's Levenberg-Marquardt ends at other minima",
     "degeneracy-over-training/rectified-warm": "SciPy's Levenberg-Marquardt ends at other minima",
-    "degeneracy-over-training/rectified-not-loss": "SciPy's Levenberg-Marquardt ends at other minima",
     "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
-    "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
-    "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
     "free-directions/enough": "judges the parameters left short of the rank, too",
     "free-directions/sparse": "stands as the corrected form of enough now; notes of both differ",
     "pathway-race/ratio": "the larger deviation of modules with their own and with shared encoders, over what is allowed",
@@ -38,6 +35,16 @@ DROPPED: dict[str, str] = {
     "grokking-phases/seed-order": "tests a sign; better-than-others compares the same correlation",
     "grokking-phases/decoder-orders": "decoder-counts says it in steps",
     "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
+    "degeneracy-over-training/rank-falls": "judges blocks of neurons, too",
+    "degeneracy-over-training/winner": "judges the deviation of both networks",
+    "interaction-basis/identity": "judges edges, too",
+    "interaction-basis/fewer-directions": "judges the largest ratio of three networks",
+    "interaction-basis/fewer-edges": "judges the largest ratio of three networks",
+}
+# Claims of before that were merged into another or deleted, with the reason.
+DROPPED: dict[str, str] = {
+    "degeneracy-over-training/synchronised": "rank-falls says it at the moment of generalisation",
+    "degeneracy-over-training/synchronise": "rank-falls judges the larger of both changes",
     "degeneracy-over-training/lower-then": "lower-together says it at the end",
     "degeneracy-over-training/rectified-warm": "rectified-measured says it without the factor ln n",
     "degeneracy-over-training/linear-not-loss": "cannot fail: the training loss of wider linear models is always lower",
@@ -128,6 +135,20 @@ DROPPED: dict[str, str] = {
     "free-directions/transfer-size": "rise-power judges the paper's statement; tests of synchronization hold the size",
     "free-directions/off-data": "follows from forgotten",
     "free-directions/fitted": "checks that a network was trained, which its test does",
+    "degeneracy-over-training/fastest": "compares moments of one run, which the document does not",
+    "degeneracy-over-training/fastest.corrected": "chosen after a look; fastest is gone",
+    "degeneracy-over-training/similar-then": "no statement of the document; rank-falls judges what there is of structure",
+    "degeneracy-over-training/separate-winner": "winner judges the deviation of both networks",
+    "degeneracy-over-training/one-representation": "follows from the counts that winner judges",
+    "degeneracy-over-training/linear-measured": "linear-closed-form and rectified-measured say it of both families",
+    "degeneracy-over-training/rectified-not-loss": "no statement of the document; rectified-measured has the baseline",
+    "interaction-basis/diagonal-edges": "identity judges the larger of all gaps",
+    "interaction-basis/modular-directions": "fewer-directions judges the largest ratio of three networks",
+    "interaction-basis/modular-edges": "fewer-edges judges the largest ratio of three networks",
+    "interaction-basis/transformer-directions": "fewer-directions judges the largest ratio of three networks",
+    "interaction-basis/transformer-edges": "fewer-edges judges the largest ratio of three networks",
+    "interaction-basis/joined-blocks": "an edge is a mean square by definition, so that its power in a weight is two",
+    "interaction-basis/edges-within-frequencies": "frequencies-at-the-end and modules-are-frequencies say it of both ends",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

@@ -1,14 +1,17 @@
-"""Gradients, kernels and counts of the study's networks, each against another way of finding it."""
+"""Gradients, kernels and counts against another way of finding each; sentences on made-up grids."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_up import check, runs, verdicts
 
+from foretrain.claims.claim import FAILS
 from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.networks.modular_routing import Modules
 from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.degeneracy_over_training import (
     curvature,
@@ -18,12 +21,16 @@ from foretrain.studies.degeneracy_over_training import (
     study,
     theory,
 )
-from foretrain.studies.degeneracy_over_training import (
-    perceptron as groks,
-)
 from foretrain.tasks.masks import circulant
 from foretrain.vocabulary import lookup
 
+SYSTEMS = ("routing", "s-curve", "grokking", "selection")
+SEEDS = 16
+FULL, ONE = study.Parameters(), study.Parameters(system="s-curve")
+T = np.arange(study.MOMENTS)
+WHEN = 8 + np.arange(SEEDS)[:, None] % 5  # moment of generalisation
+WINNER = np.array([theory.winner_count(FULL), theory.winner_count(ONE), 0, 0])[:, None, None]
+NOISE = np.random.default_rng(0).standard_normal((SEEDS, 1))
 P = study.Parameters(domains=2, trained_outputs=1, hidden_width=4, updates=160, init_scale=0.5)
 
 
@@ -114,28 +121,13 @@ def test_effective_parameters_count_directions_above_the_scale():
 
 
 @pytest.mark.parametrize("system", ["routing", "s-curve", "grokking"])
-def test_what_is_measured_is_declared_and_falls_and_rises_as_it_should(system):
-    p = study.Parameters(
-        system=system,
-        domains=2,
-        trained_outputs=2,
-        updates=160,
-        samples=60,
-        bits=8,
-        neurons=6,
-        init_scale=0.4,
-    )
-    found = measurement.measure(p, Seed(0, 0))
-    for name, values in found.items():
+def test_what_is_measured_is_declared_and_data_are_learned(system):
+    p = replace(P, system=system, trained_outputs=2, samples=60, bits=8, neurons=6, init_scale=0.4)
+    measured = measurement.measure(p, Seed(0, 0))
+    for name, values in measured.items():
         assert values.shape[0] == study.MOMENTS, name
         assert values.ndim == len(lookup(name).dims or ()), name
-    assert found["fit_error"][-1] < found["fit_error"][0]
-
-
-def test_relevant_bits_explain_activity_that_depends_on_nothing_else():
-    relevant = np.random.default_rng(0).choice([-1.0, 1.0], (50, 2))
-    assert groks.explained(relevant @ np.ones((2, 3)), relevant) == pytest.approx(1)
-    assert groks.explained(np.random.default_rng(1).normal(size=(50, 3)), relevant) < 0.3
+    assert measured["fit_error"][-1] < measured["fit_error"][0]
 
 
 def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
@@ -153,11 +145,10 @@ def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
 
 
 def test_linear_models_are_least_squares_of_their_rank():
-    loss, parameters, closed, measured, heldout, warm = selection.linear_family(Seed(0, 0))
+    loss, parameters, closed, measured, heldout = selection.linear_family(Seed(0, 0))
     assert (np.diff(loss) < 0).all()
     assert (np.diff(closed)[selection.RANK :] <= np.diff(parameters)[selection.RANK :]).all()
     assert (closed <= parameters).all()
-    assert (warm < measured).all()
     assert (measured <= parameters).all()
     assert (heldout > 1).all()
 
@@ -165,3 +156,107 @@ def test_linear_models_are_least_squares_of_their_rank():
 def test_more_trained_outputs_than_domains_are_refused():
     with pytest.raises(ValueError, match="`trained_outputs` must be at most"):
         catalogue.load("degeneracy-over-training").check(replace(P, trained_outputs=3))
+
+
+def steps(at, wide=1.0):
+    """From 0 to 1 around a moment."""
+    return 1 / (1 + np.exp((at - T) / wide))
+
+
+def laid(rising, grokking):
+    """Of all systems, (system, seed, moment): linear ones rise by what wins, grokking is as given."""
+    linear = WINNER[:2] * rising * np.ones((2, SEEDS, study.MOMENTS))
+    return np.concatenate([linear, np.broadcast_to(grokking, (2, SEEDS, study.MOMENTS))])
+
+
+def three(values):
+    return np.repeat(values[..., None], 3, -1)
+
+
+def curves(count, effective, error, **more):
+    return {
+        "count": count,
+        "effective_parameters": three(effective),
+        "unseen_error": error,
+        "fit_error": (1 - steps(1, 0.1)) * np.ones(count.shape),
+    } | {name: np.broadcast_to(v, count.shape) for name, v in more.items()}
+
+
+def grid(
+    rising=1.0,
+    depth=100.0,
+    drawn=0.0,
+    rank=5.0,
+    fewer=10.0,
+    exact=0.0,
+    winner=0,
+    separate=0,
+    untrained=1.0,
+    tied=1.0,
+    taus=(-0.5, 0.3, 0.5, 0.6),
+    rectified=(0.0, 0.3, np.nan, 0.5),
+):
+    """Networks that do as corrected: grokking falls from generalisation on, and by most only later."""
+    fall = steps(WHEN, 4)
+    after = 200 + tied * 8 * WHEN - depth * steps(WHEN + 10, 4)
+    error = 1.2 - 1.2 * fall + 0.01 * np.exp(0.2 * WHEN)
+    linear_error = np.broadcast_to(1 - steps(WHEN, 1), (2, SEEDS, study.MOMENTS))
+    tau = np.stack([np.tile(one, (SEEDS, 1)) for one in (taus, rectified)], 1)
+    count = laid(steps(WHEN, 1), after)
+    count[:2, :, -1] = WINNER[:2, :, 0] + winner
+    simulation = curves(
+        count,
+        laid(rising * steps(WHEN, 1), after),
+        np.concatenate([linear_error, [error] * 2]),
+        activation_rank=24 - rank * steps(WHEN, 1),
+        blocks=24 - fewer * steps(WHEN, 1),
+    ) | {"rank_agreement": np.broadcast_to(tau + 0.01 * NOISE[..., None], (4, *tau.shape))}
+    flat = np.ones((1, SEEDS, study.MOMENTS))
+    apart = theory.winner_count(FULL, shared=False) * flat
+    laid_out = curves(
+        np.concatenate([apart + separate, *[200 * flat] * 3]),
+        np.concatenate([apart, *[(200 - drawn * fall)[None]] * 3]),
+        np.concatenate([untrained * flat, *[2 * flat] * 3]),
+        activation_rank=24,
+        blocks=24,
+    )
+    told = {
+        "effective_parameters": three(WINNER[:2] * steps(WHEN[:1], 1)).reshape(2, study.MOMENTS, 3)
+    }
+    told = {name: np.concatenate([values, values]) for name, values in told.items()}
+    exactly = {"effective_parameters": told["effective_parameters"][:, None] + exact}
+    names = {name: (name, values) for name, values in study.labels(FULL).items()}
+    moment = {name: names[name] for name in ("moment", "noise_scale")}
+    axis = {"system": SYSTEMS}
+
+    return Grid(
+        FULL,
+        axis,
+        SEEDS,
+        simulation=runs(axis, SEEDS, simulation, labels=names),
+        variants={
+            "rival": runs(axis, SEEDS, laid_out, labels=moment),
+            "decoupled": runs(axis, 1, exactly, labels=moment),
+        },
+        theory=runs(axis, 0, told, outcome=None, labels=moment),
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "falls": grid,
+        "falls.corrected": lambda: grid(rising=-1.0),
+        "not-by-decay": lambda: grid(drawn=300.0),
+        "rank-falls": lambda: grid(rank=0.0, fewer=-10.0),
+        "closed-form": lambda: grid(exact=1e-6),
+        "rise": lambda: grid(rising=1.5),
+        "winner": lambda: grid(separate=5),
+        "fewer-generalise": lambda: grid(untrained=0.0),
+        "lower-together": lambda: grid(tied=-1.0),
+        "foretell": lambda: grid(tied=-1.0),
+        "linear-closed-form": lambda: grid(taus=(-0.5, 0.3, 0.1, 0.6)),
+        "rectified-measured": lambda: grid(rectified=(0.0, 0.6, np.nan, 0.5)),
+    }
+    check("degeneracy-over-training", grid, spoilt)
+    (shared, *_) = verdicts("degeneracy-over-training", grid(winner=5), "winner")["winner"]
+    assert shared.verdict == FAILS

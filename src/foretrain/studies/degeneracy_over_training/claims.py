@@ -11,18 +11,16 @@ from .study import SOURCE, VARIANCE, domains
 from .theory import winner_count
 
 REACH = 2  # moments to either side, a twentieth of the run
-FITTED, RIGHT = (
-    0.1,
-    0.5,
-)  # errors over that of zero below which data are fitted, and a network generalises
+# Errors over that of zero below which data are fitted, and a network generalises.
+FITTED, RIGHT = 0.1, 0.5
 SIGN = "A sign that the seeds establish."
 WHOLE = "A whole number: what is learned and what is left of the start lie far apart on either side of eps."
 OURS = {"source": "docs/studies/degeneracy-over-training.md"}
-SAID = {"source": "Bushnaq et al. (2024), section 1: more degenerate, more general"}
+PAPER = {"source": "Bushnaq et al. (2024), section 1: more degenerate, more general"}
 
 
 def among(*systems):
-    """Condition that the system is one of these."""
+    """Return the condition that the system is one of these."""
     return lambda c: c.p.system in systems
 
 
@@ -30,88 +28,62 @@ ROUTING, GROKKING, LINEAR = among("routing"), among("grokking"), among("routing"
 
 
 def effective(runs):
-    """Effective parameters at the scale that is judged."""
+    """Return the effective parameters at the scale that is judged."""
     return runs.effective_parameters.isel(noise_scale=1)
 
 
 def last(values):
-    """Values at the last moment."""
+    """Return the values at the last moment."""
     return values.isel(moment=-1)
 
 
 def first(error, level):
-    """First moment at which an error is below a level, -1 for never."""
+    """Return the first moment at which an error is below a level, -1 for never."""
     reached = error < level
     return reached.argmax("moment").where(reached.any("moment"), -1)
 
 
 def generalised(c):
-    """Moment at which the network generalises, -1 for none with room on both sides."""
+    """Return the moment at which the network generalises, -1 for none with room on both sides."""
     at = first(c.unseen_error, RIGHT)
     return at.where((at >= REACH) & (at < c.unseen_error.sizes["moment"] - REACH), -1)
 
 
-def change(values):
-    """Change from REACH moments before every moment to as many after; nan near the ends."""
-    return values.shift(moment=-REACH) - values.shift(moment=REACH)
-
-
 def then(c, values):
-    """Change of a curve at the moment at which the study's own network generalises."""
+    """Return the change of a curve from REACH moments before the study's own network generalises to as many after."""
     at = generalised(c)
-    return change(values).isel(moment=at.clip(min=0)).where(at >= 0)
+    change = values.shift(moment=-REACH) - values.shift(moment=REACH)
+    return change.isel(moment=at.clip(min=0)).where(at >= 0)
 
 
-def falls(c):
-    """Change of the effective parameters at the moment of generalisation."""
-    return then(c, effective(c.simulation))
-
-
-def against_drawn(name):
-    """Quantity: change of a curve at that moment, less that of the network with nothing to find."""
-    return lambda c: then(c, c.simulation[name]) - then(c, c["rival"][name])
-
-
-def not_by_decay(c):
-    """Change of the effective parameters at that moment, less that of the network with nothing to find."""
-    return falls(c) - then(c, effective(c["rival"]))
-
-
-def faster(c):
-    """Change of the effective parameters at that moment, less its mean over all others once data are fitted."""
-    moved, at = change(effective(c.simulation)), generalised(c)
-    fitted = first(c.fit_error, FITTED)
-    place = moved["moment"].copy(data=np.arange(moved.sizes["moment"]))
-    others = (place >= fitted + REACH) & (abs(place - at) > REACH) & (fitted >= 0)
-    return falls(c) - moved.where(others).mean("moment")
-
-
-def later(c):
-    """Moment of the steepest fall of the effective parameters less that of generalisation."""
-    at = generalised(c)
-    return (change(effective(c.simulation)).argmin("moment") - at).where(at >= 0)
+def against_rival(c, read):
+    """Return the change of a curve at that moment, less that of the network with nothing to find."""
+    return then(c, read(c.simulation)) - then(c, read(c["rival"]))
 
 
 def over(c, values, *networks):
-    """Values of the seeds whose races are over in these networks, by default the study's own."""
+    """Return the values of the seeds whose races are over in these networks, by default the study's own."""
     for name in networks or ("",):
         values = values.where(last(c[name].fit_error) < FITTED / 10)
     return values
 
 
-def decoupled(c):
-    """Largest difference from the reduction over moments and scales, of the one run from decoupled weights."""
+def decoupled_gap(c):
+    """Return the largest difference from the reduction of the one run from decoupled weights."""
     gap = c["decoupled"].effective_parameters.isel(seed=0) - c.theory.effective_parameters
     return Exact(abs(gap).max(skipna=False), seeds=1)
 
 
 def rise_of_reduction(c):
-    """Rise of the effective parameters that the reduction predicts."""
+    """Return the rise of the effective parameters that the reduction predicts."""
     return float(effective(c.theory).isel(moment=[0, -1]).diff("moment")[0])
 
 
 def around_reduction(c):
-    """A hundredth, and what directions outside the reduction add: sigma B2 at most, squared, on each that is not learned."""
+    """Return the interval around that rise: a hundredth, and what directions outside the reduction add.
+
+    Each that is not learned adds sigma B2 at most, squared.
+    """
     (m, _), items = domains(c.p), items_task("unit")
     hidden = np.sqrt(m) * (items.optimum.max() / np.sqrt(m)) ** (1 / 3)
     left = m**2 * items.targets.shape[1] * items.inputs.shape[1] - winner_count(c.p)
@@ -121,17 +93,21 @@ def around_reduction(c):
 
 
 def shared_leads(c):
-    """The shared pathway's pole comes first: sigma_shared/M against sigma/(K M)."""
+    """Return True where the shared pathway's pole comes first: sigma_shared/M against sigma/(K M)."""
     return LINEAR(c) and (not ROUTING(c) or c.p.shared_scale * c.p.trained_outputs > 1)
 
 
-def both_races(c):
-    """The study's own network is won by the shared pathway, as its variant is by separate ones."""
-    return ROUTING(c) and shared_leads(c)
+def not_counted(c):
+    """Return the largest deviation of the counts in the end from those of the pathways that win."""
+    own = over(c, abs(last(c.simulation["count"]) - winner_count(c.p)))
+    if not ROUTING(c):
+        return own
+    expected = winner_count(c.p, shared=False)
+    return np.maximum(own, over(c, abs(last(c["rival"]["count"]) - expected), "rival"))
 
 
 def fewer_generalises(c):
-    """Of both races one generalises, and it has the smaller number of effective parameters; 1 or 0."""
+    """Return 1 where one of both races generalises and has fewer effective parameters, else 0."""
     own, rival = (last(c[name].unseen_error) for name in ("", "rival"))
     fewer = last(effective(c["rival"])) < last(effective(c.simulation))
     one = (np.minimum(own, rival) < RIGHT / 10) & (np.maximum(own, rival) > RIGHT)
@@ -139,27 +115,27 @@ def fewer_generalises(c):
 
 
 def correlated(x, y):
-    """Rank correlation over seeds, by the jackknife."""
+    """Return the rank correlation over seeds, by the jackknife."""
     return PerSeed(jackknifed(lambda a, b: float(rank_correlation(a, b)), x.values, y.values))
 
 
-def foretold(c):
-    """Correlation of the effective parameters when all seeds have fitted their data with the moment of generalisation."""
+def of_the_fitted(c):
+    """Return the correlation of the effective parameters once all seeds have fitted with the moment of generalisation."""
     fitted, at = int(first(c.fit_error, FITTED).max()), generalised(c)
     return correlated(effective(c.simulation).isel(moment=fitted), at.where(at >= 0, np.inf))
 
 
-def gain(family, criterion, other="parameters"):
-    """Quantity: how much better a criterion ranks widths than another."""
+def gain(family, criterion):
+    """Return the quantity "how much better a criterion ranks widths than the number of parameters"."""
 
     def difference(c):
         tau = c.rank_agreement.sel(family=family)
-        return tau.sel(criterion=criterion) - tau.sel(criterion=other)
+        return tau.sel(criterion=criterion) - tau.sel(criterion="parameters")
 
     return difference
 
 
-GROKS = {"inside": NEGATIVE, "why": SIGN, "where": GROKKING, **SAID}
+GROKS = {"inside": NEGATIVE, "why": SIGN, "where": GROKKING, **PAPER}
 RANKS = {
     "inside": POSITIVE,
     "where": among("selection"),
@@ -170,23 +146,17 @@ ACROSS = {
     "inside": POSITIVE,
     "where": GROKKING,
     "why": "A correlation over seeds whose interval, by the jackknife, leaves out zero.",
-    **SAID,
+    **PAPER,
 }
 _falls = claim(
     "falls",
     "The effective parameter count falls at the moment of generalisation.",
-    falls,
+    lambda c: then(c, effective(c.simulation)),
     inside=NEGATIVE,
     rank="headline",
     why=SIGN,
     where=among("routing", "s-curve", "grokking"),
-    **SAID,
-)
-_fastest = claim(
-    "fastest",
-    "The effective parameter count falls faster at the moment of generalisation than at other times once data are fitted.",
-    faster,
-    **GROKS,
+    **PAPER,
 )
 CLAIMS = [
     _falls,
@@ -197,45 +167,28 @@ CLAIMS = [
         where=LINEAR,
         **OURS,
     ),
-    _fastest,
-    _fastest.corrected(
-        "The effective parameter count falls fastest after the moment of generalisation.",
-        quantity=later,
-        inside=POSITIVE,
-        why=SIGN + " Put down after a first look at two seeds.",
-        note="Moment of the steepest fall less that of generalisation, in moments.",
-        **OURS,
-    ),
     claim(
         "not-by-decay",
         "The count falls because there is something to find: in networks that learn drawn answers by heart, with as much "
         "decay, it falls less at the same moment.",
-        not_by_decay,
+        lambda c: against_rival(c, effective),
         rank="headline",
         **GROKS,
     ),
     claim(
         "rank-falls",
-        "The rank of hidden activations falls at the moment of generalisation, more than with drawn answers.",
-        against_drawn("activation_rank"),
+        "The rank of hidden activations and the number of blocks of neurons with equal gates fall at the moment of "
+        "generalisation, more than with drawn answers.",
+        lambda c: np.maximum(
+            against_rival(c, lambda runs: runs.activation_rank),
+            against_rival(c, lambda runs: runs.blocks),
+        ),
         **GROKS,
-    ),
-    claim(
-        "synchronise",
-        "At the moment of generalisation blocks of neurons with equal gates become fewer, more than with drawn answers.",
-        against_drawn("blocks"),
-        **GROKS,
-    ),
-    claim(
-        "similar-then",
-        "Hidden activity comes to depend on the relevant bits at the moment of generalisation, more than with drawn answers.",
-        against_drawn("shared_similarity"),
-        **(GROKS | {"inside": POSITIVE} | OURS),
     ),
     claim(
         "closed-form",
         "In decoupled weights the effective parameters are those of the reduction, at every moment and scale.",
-        decoupled,
+        decoupled_gap,
         near=0,
         inside=(0, 1e-8),
         rank="control",
@@ -256,23 +209,13 @@ CLAIMS = [
     claim(
         "winner",
         "Where the shared pathway wins the race, r (H_0 + H_L) - r² directions count in the end: Aoyagi's coefficient at rank "
-        "r, doubled, less that of what is left.",
-        lambda c: over(c, last(c.simulation["count"])),
-        near=lambda c: winner_count(c.p),
-        inside=lambda c: (winner_count(c.p),) * 2,
+        "r, doubled, less that of what is left; where separate ones win, as many for each trained route.",
+        not_counted,
+        near=0,
+        inside=(0, 0),
         rank="headline",
         why=WHOLE,
         where=shared_leads,
-        **OURS,
-    ),
-    claim(
-        "separate-winner",
-        "Where separate pathways win the race, as many directions count for each trained route, whose sum is more.",
-        lambda c: over(c, last(c["rival"]["count"]), "rival"),
-        near=lambda c: winner_count(c.p, shared=False),
-        inside=lambda c: (winner_count(c.p, shared=False),) * 2,
-        why=WHOLE,
-        where=ROUTING,
         **OURS,
     ),
     claim(
@@ -284,30 +227,19 @@ CLAIMS = [
         statistic="fraction",
         rank="headline",
         why="A majority; half, if counts told nothing.",
-        where=lambda c: both_races(c) and np.greater(*domains(c.p)),
-        **OURS,
-    ),
-    claim(
-        "one-representation",
-        "Where the shared pathway wins, an item has one representation in all domains; where separate ones win, one in each.",
-        lambda c: last(c.shared_similarity) - last(c["rival"].shared_similarity),
-        near=1,
-        inside=(0.9, 1.05),
-        why="Mean cosine with the one less that with the other: 1 and 0 but for the start.",
-        where=both_races,
+        where=lambda c: ROUTING(c) and shared_leads(c) and np.greater(*domains(c.p)),
         **OURS,
     ),
     claim(
         "lower-together",
         "Across seeds lower learning coefficients go with lower test loss at the end of the run.",
         lambda c: correlated(last(effective(c.simulation)), last(c.unseen_error)),
-        rank="detail",
         **ACROSS,
     ),
     claim(
         "foretell",
         "Lower learning coefficients where data have just been fitted go with earlier generalisation.",
-        foretold,
+        of_the_fitted,
         **ACROSS,
     ),
     claim(
@@ -317,22 +249,10 @@ CLAIMS = [
         **RANKS,
     ),
     claim(
-        "linear-measured",
-        "Effective parameters at the scale of the noise rank widths of linear models better than the number of parameters.",
-        gain("linear", "measured"),
-        **RANKS,
-    ),
-    claim(
         "rectified-measured",
         "Effective parameters at the scale of the noise rank widths of rectified models better than the number of parameters.",
         gain("rectified", "measured"),
         rank="headline",
-        **RANKS,
-    ),
-    claim(
-        "rectified-not-loss",
-        "Effective parameters at the scale of the noise rank widths of rectified models better than the training loss alone.",
-        gain("rectified", "measured", "training loss"),
         **RANKS,
     ),
 ]

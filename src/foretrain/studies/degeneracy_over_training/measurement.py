@@ -38,7 +38,6 @@ def linear(p, seed):
                 "count": (curvatures >= p.scale).sum(),
                 "fit_error": (power * trained).sum() / trained.sum(),
                 "unseen_error": (power * asked).sum() / asked.sum(),
-                **activity(parts, p.scale),
             }
         )
     return {name: np.array([one[name] for one in found], float) for name in found[0]}
@@ -102,24 +101,3 @@ def kernel(parts):
             here = place[b, :, a].ravel()
             total[np.ix_(here, here)] += own + np.kron(np.eye(len(d)), he.T @ he)
     return total
-
-
-def activity(parts, scale):
-    """Rank of the first hidden layer over routes and items, and mean cosine of one item in two input domains."""
-    first = parts[0][0][0, 0]  # (i, h, d)
-    m, _, items = first.shape
-    products = np.einsum("ihd,khe->idke", first, first)
-    gram = np.einsum("idke,jl->jidlke", products, np.ones((m, m)))
-    if len(parts) > 1:
-        own = parts[1][0][:, :, 0]  # (j, i, h, d)
-        own = np.einsum("jihd,jihe->jide", own, own)
-        for j, i in np.ndindex(m, m):
-            gram[j, i, :, j, i] += own[j, i]
-    flat = gram.reshape(m * m * items, -1)
-    length = np.sqrt(np.diag(flat))
-    cosines = (flat / np.outer(length, length)).reshape(gram.shape)
-    pairs = [cosines[j, i, d, j, k, d] for j, i, k, d in np.ndindex(m, m, m, items) if i != k]
-    return {
-        "activation_rank": (np.linalg.eigvalsh(flat / len(flat)) >= scale).sum(),
-        "shared_similarity": np.mean(pairs) if pairs else np.nan,
-    }

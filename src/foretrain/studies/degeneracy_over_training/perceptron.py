@@ -36,7 +36,6 @@ def grokking(p, seed):
                 "fit_error": ((np.maximum(x @ first.T + shift, 0) @ last - y) ** 2).mean(),
                 "unseen_error": ((hidden @ last - truth) ** 2).mean(),
                 "activation_rank": rank(hidden.T @ hidden / FRESH, scale=p.scale),
-                "shared_similarity": explained(hidden, fresh[:, :2]),
                 "blocks": len(grouped(disagreement(network, fresh, 1), p.scale)),
             }
         )
@@ -49,12 +48,3 @@ def loss(weights, data):
 
     first, shift, last = weights
     return ((jax.nn.relu(data[0] @ first.T + shift) @ last - data[1]) ** 2).mean()
-
-
-def explained(activity, relevant):
-    """Share of the variance of hidden activity between examples that differ in the relevant bits."""
-    total, code = activity.var(0).sum(), relevant @ (1, 2)
-    groups = [activity[code == one] for one in np.unique(code)]
-    middle = activity.mean(0)
-    between = sum(len(one) * ((one.mean(0) - middle) ** 2).sum() for one in groups)
-    return between / len(activity) / total if total > 0 else 0.0

@@ -2,8 +2,7 @@
 
 A criterion is ``n L/sigma^2 + c ln n``, minus twice the log-likelihood and what is added to it: c is nothing, the number of
 parameters (BIC), or 2 lambda in its place: in closed form, or measured as ``sum h/(h + eps)`` at the fitted weights. There
-the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width; at the
-temperature of WBIC it is ln n times as much.
+the posterior is at beta = n/(2 sigma^2) of the mean squared error, hence eps = 2 sigma^2/n for a prior of unit width.
 """
 
 import numpy as np
@@ -36,10 +35,10 @@ def selection(p, seed):
     }
 
 
-def ranked(losses, parameters, closed, measured, heldout, warm):
+def ranked(losses, parameters, closed, measured, heldout):
     """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2."""
     price = np.log(EXAMPLES)
-    added = 0 * losses, parameters, closed, measured, warm
+    added = 0 * losses, parameters, closed, measured
     return [
         concordance(losses + price * one, heldout) if np.isfinite(one).all() else np.nan
         for one in added
@@ -47,9 +46,8 @@ def ranked(losses, parameters, closed, measured, heldout, warm):
 
 
 def effective_at(network, x, variance):
-    """Effective parameters at the scale of the noise, and at WBIC's temperature."""
-    eps = 2 * variance / EXAMPLES
-    return effective(of_network(network, x), (eps, eps * np.log(EXAMPLES)))
+    """Effective parameters at the scale of the noise."""
+    return effective(of_network(network, x), [2 * variance / EXAMPLES])[0]
 
 
 def linear_family(seed):
@@ -69,11 +67,11 @@ def linear_family(seed):
             for k, one in enumerate(np.linalg.svd(found))
         )
         network = perceptron([s[:, None] ** 0.5 * v, u * s**0.5], None, "identity")
-        measured, warm = effective_at(network, x, NOISE**2)
+        measured = effective_at(network, x, NOISE**2)
         closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
         loss = ((y - x @ found.T) ** 2).sum() / NOISE**2
         heldout = ((found - true) ** 2).sum() / NOISE**2 / SIDE + 1
-        rows.append((loss, 2 * SIDE * width, closed, measured, heldout, warm))
+        rows.append((loss, 2 * SIDE * width, closed, measured, heldout))
     return np.array(rows).T
 
 
@@ -90,11 +88,11 @@ def rectified_family(seed):
     for width in WIDTHS:
         weights = fitted(x[:EXAMPLES], y, width, generator(seed, f"fit {width}"), deviation**2)
         network = built(weights, width)
-        measured, warm = effective_at(network, x[:EXAMPLES], deviation**2)
+        measured = effective_at(network, x[:EXAMPLES], deviation**2)
         answers = answered(weights, width, x)
         loss = ((y - answers[:EXAMPLES]) ** 2).sum() / deviation**2
         heldout = ((truth - answers)[EXAMPLES:] ** 2).mean() / deviation**2 + 1
-        rows.append((loss, len(weights), np.nan, measured, heldout, warm))
+        rows.append((loss, len(weights), np.nan, measured, heldout))
     return np.array(rows).T
 
 

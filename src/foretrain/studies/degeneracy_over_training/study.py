@@ -16,7 +16,7 @@ MOMENTS = 41  # of training at which a network is looked at, the start among the
 VARIANCE = 0.25  # of every input of a linear network, four items one-hot
 FINER = (10.0, 1.0, 0.1)  # scales, over that of the parameter `scale`, at which it is judged
 FAMILIES = ("linear", "rectified")
-CRITERIA = ("training loss", "parameters", "closed form", "measured", "measured, warm")
+CRITERIA = ("training loss", "parameters", "closed form", "measured")
 declare(
     "moment noise_scale",
     effective_parameters="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or "
@@ -28,8 +28,6 @@ declare(
     fit_error="Squared error on training data, over that of zero.",
     unseen_error="The same on untrained routes, or on fresh examples; of one domain on all.",
     activation_rank="Of the first hidden layer, at the scale eps.",
-    shared_similarity="Mean cosine of an item's activity in two domains; of parity the share of its variance by the "
-    "relevant bits.",
     blocks="Blocks of hidden neurons with equal gates, within eps.",
 )
 declare(

@@ -18,6 +18,14 @@ WORDS: dict[str, str] = dict(
 STYLES: dict[str, Any] = {"local": (0, (2, 2))}  # both bases are nearly the same
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
 
+_MAP: dict[str, Any] = {
+    "aspect": "auto",
+    "origin": "lower",
+    "vmin": 0,
+    "vmax": 1,
+    "cmap": SEQUENTIAL,
+}
+
 
 def _curves(title, of=""):
     """Panels: loss against the directions, and against the edges, that are kept in each basis."""
@@ -49,13 +57,10 @@ def _curves(title, of=""):
 def draw_graphs(grid):
     """Interaction graphs of a classifier and of a transformer."""
     networks, words = _networks(grid)
-    shown = {
-        "digits": ("graph", "the digits classifier"),
-        "transformer": ("transformer", "the transformer"),
-    }
+    files = {"digits": "graph", "transformer": "transformer"}
     return {
-        file: _graph(networks[name], title + words)
-        for name, (file, title) in shown.items()
+        file: _graph(networks[name], f"the {name} network{words}")
+        for name, file in files.items()
         if name in networks
     }
 
@@ -100,9 +105,10 @@ def _frequencies(data, words):
         power = one.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
         picture = ax.imshow(
-            power[:many].T, aspect="auto", origin="lower", vmin=0, vmax=1, cmap=SEQUENTIAL,
+            power[:many].T,
             extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5),
-        )  # fmt: skip
+            **_MAP,
+        )
         when = "when fitted" if moment == "fitted" else "at the end"
         ax.set_title(f"{WORDS[basis].removeprefix('interaction ')}, {when}", loc="left")
         ticks = np.arange(1, power.shape[1] + 1)
@@ -143,18 +149,6 @@ FIGURES = {
         where=lambda c: c.p.task == "digits",
     ),
     "cut": figure(*_CUT, *_curves(""), where=lambda c: c.p.task in ("modular", "transformer")),
-    "graphs": drawn(
-        draw_graphs,
-        *("edge_strength", "module", "transformer/edge_strength", "transformer/module"),
-        *("transformer/module_agreement", "transformer/module_purity"),
-        *("transformer/same_frequency", "transformer/same_by_chance"),
-    ),
-    "frequencies": drawn(
-        draw_frequencies,
-        *(
-            "transformer/frequency_share",
-            "transformer/shuffled_share",
-            "transformer/input_spectrum",
-        ),
-    ),
+    "graphs": drawn(draw_graphs, "transformer/module_agreement", "transformer/module_purity"),
+    "frequencies": drawn(draw_frequencies),
 }

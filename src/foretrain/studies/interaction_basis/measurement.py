@@ -11,11 +11,11 @@ from foretrain.degeneracy.ablation import all_bases, direction_curve, edge_curve
 from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
-from foretrain.degeneracy.network import perceptron, with_params
+from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
 
 from . import transformer
-from .study import BASES, DRAWN, EDGES, JOINTS, KEPT, SAMPLES
+from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES
 
 CUTOFF = 1e-3  # of the importance of the first direction: edges below it join no modules
 SOME = 400  # images on which edges are cut
@@ -28,9 +28,6 @@ def measure(p, seed):
     return (kinds | {"linear": linear, "blocks": blocks})[p.task](p, seed)
 
 
-_CURVES = ("direction_loss", "edge_loss", "directions_needed", "edges_needed", "fitted_accuracy")
-
-
 def drawn(random, widths):
     """Weights (out, in) and biases, uniform within 1 / sqrt(fan in)."""
     weights = [random.uniform(-1, 1, (b, a)) / a**0.5 for a, b in pairwise(widths)]
@@ -38,19 +35,7 @@ def drawn(random, widths):
 
 
 def trained(random, weights, biases, x, labels, p):
-    """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision.
-
-    Args:
-        random: Of the minibatches.
-        weights: At the start, (out, in) of each layer.
-        biases: At the start, (out,) of each layer.
-        x: (example, input).
-        labels: (example,).
-        p: Parameters of the study.
-
-    Returns:
-        Weights and biases.
-    """
+    """Train a rectified perceptron by minibatch AdamW on the cross-entropy, in double precision; return weights and biases."""
     import jax
 
     count = min(p.batch, len(x))
@@ -131,10 +116,7 @@ def attentive(p, seed):
     found = cut(networks[-1], x, targets, p)
     random = generator(seed, "shuffles")
     found |= transformer.structure(networks, x, p, random)
-    strengths, modules, best = (
-        found[name] for name in ("edge_strength", "module", "direction_frequency")
-    )
-    found |= transformer.agreement(strengths, modules, best, random)
+    found |= transformer.agreement(found["module"], found["direction_frequency"], random)
     heldout = [right(one, x, targets)[~own].mean() if not own.all() else 1.0 for one in networks]
     return found | {"unseen_accuracy": np.array(heldout)}
 
@@ -148,21 +130,23 @@ def cut(network, x, targets, p):
     """Cut a network in every basis: losses, and the directions and edges that are needed."""
     centre = p.centring == "mean"
     some = x[:: max(1, len(x) // SOME)]
-    found: dict[str, Any] = {name: [] for name in _CURVES[:4]}
-    found["fitted_accuracy"] = right(network, x, targets).mean()
+    names = ("direction_loss", "edge_loss", "directions_needed", "edges_needed")
+    found: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
         nothing = direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
-        found["direction_loss"].append(directions)
-        found["edge_loss"].append(edges)
-        allowed = p.tolerance * nothing
-        found["directions_needed"].append(needed(KEPT, directions, allowed))
-        found["edges_needed"].append(needed(EDGES, edges, allowed))
+        limits = [
+            needed(counts, losses, p.tolerance * nothing)
+            for counts, losses in ((KEPT, directions), (EDGES, edges))
+        ]
+        for place, values in zip(names, (directions, edges, *limits), strict=True):
+            found[place].append(values)
         if name == "local" and p.task != "modular":
             found |= of_graph(graph)
-    return {name: np.asarray(values) for name, values in found.items()}
+    measured = {name: np.asarray(values) for name, values in found.items()}
+    return measured | {"fitted_accuracy": right(network, x, targets).mean()}
 
 
 def of_graph(graph):
@@ -224,32 +208,21 @@ def cross(network, x, widths, points):
 
 
 def blocks(p, seed):
-    """Networks of two blocks that share nothing, or one weight: on a product of two samples, and on independent samples."""
+    """Networks of two blocks that share nothing, on a product of two samples, and on independent samples."""
     random, data = generator(seed, "weights"), generator(seed, "data")
     widths = (3, 6, 5, 2)
-    worst, joined, sampled = 0.0, [], []
+    worst, sampled = 0.0, []
     for _ in range(PAIRS):
         network = side_by_side(drawn(random, widths), drawn(random, widths))
         left, right = data.standard_normal((2, 30, 3))
         product = np.concatenate([np.repeat(left, 30, 0), np.tile(right, (30, 1))], 1)
         worst = max(worst, cross(network, product, widths, p.points)[0])
-        joints = [cross(joint(network, w), product, widths, p.points)[0] for w in JOINTS]
-        joined.append(joints)
         x = data.standard_normal((max(SAMPLES), 6))
         sampled.append([cross(network, x[:n], widths, p.points)[1] for n in SAMPLES])
     return {
         "cross_on_product": np.sqrt(worst),
-        "cross_on_joined": np.median(joined, axis=0),
         "cross_on_samples": np.median(sampled, axis=0),
     }
-
-
-def joint(network, weight):
-    """Of two blocks, with a weight from the first one's first hidden unit to the second's last unit behind it."""
-    params = [dict(leaves) for leaves in network.params]
-    params[1]["weight"] = params[1]["weight"].copy()
-    params[1]["weight"][-1, 0] = weight
-    return with_params(network, params)
 
 
 def side_by_side(first, second):

@@ -15,7 +15,6 @@ BASES = ("global", "local", "pca", "svd", "neurons")
 KEPT = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 32, 40, 50, 65, 100, 130)
 EDGES = (5, 10, 20, 30, 45, 65, 100, 150, 225, 350, 500, 800, 1200, 1800, 2700, 4200, 8000)
 SAMPLES = (100, 200, 400, 800, 1600)
-JOINTS = (1e-6, 1e-5, 1e-4)  # weights that join two blocks, small beside gaps of importances
 DRAWN = 20  # directions of a layer of which edges are stored
 MOMENTS = ("fitted", "end")
 declare(
@@ -32,8 +31,6 @@ declare(
 )
 declare(
     fitted_accuracy="Share of its examples that the network answers right.",
-    same_frequency="Share of the edges' E between directions of one best frequency.",
-    same_by_chance="The same if frequencies of both ends were independent.",
     module_agreement="Adjusted Rand index of modules and best frequencies.",
     module_purity="Share of directions of their module's commonest frequency, 0 by chance and 1 at most.",
     identity_gap="Largest entry of layer map minus identity.",
@@ -62,10 +59,6 @@ declare(
     kind="int",
     module="Module of them, -1 for none.",
     direction_frequency="Best frequency of the most important directions of the local basis, -1 for none.",
-)
-declare(
-    "joint",
-    cross_on_joined="Largest E between blocks that one weight joins, over that of all: median of networks.",
 )
 declare(
     "sample_count",
@@ -114,12 +107,10 @@ def variants(p):
     """Beside the classifier: addition modulo p by two networks, a deep linear one, and two blocks that share nothing."""
     if p.task != "digits":
         return {}
-    modular = {"task": "modular", "updates": 5 * p.updates, "weight_decay": 0.3}
     attention = {"task": "transformer", "updates": 10 * p.updates, "weight_decay": 1.0}
-    attention |= {"modulus": min(p.modulus + 2, 31)}
     return {
-        "modular": modular,
-        "transformer": attention,
+        "modular": {"task": "modular", "updates": 5 * p.updates, "weight_decay": 0.3},
+        "transformer": attention | {"modulus": min(p.modulus + 2, 31)},
         "linear": {"task": "linear"},
         "blocks": {"task": "blocks"},
     }
@@ -132,7 +123,6 @@ def labels(p):
         "kept": np.array(KEPT),
         "kept_edges": np.array(EDGES),
         "sample_count": np.array(SAMPLES),
-        "joint": np.array(JOINTS),
         "moment": np.array(MOMENTS),
         "frequency": np.arange(1, p.modulus // 2 + 1),
     }

@@ -15,18 +15,6 @@ ACCURACY = 0.95  # on training samples, that counts as fitted
 SHUFFLES = 20
 
 
-def modular(p):
-    """Parameters of the transformer, all but those that its runs may differ by."""
-    return transformer.Modular(
-        symbols=p.modulus,
-        embedding_dim=p.embedding_dim,
-        hidden_width=p.hidden_width,
-        training_share=p.training_share,
-        snapshots=2,
-        circles=1,
-    )
-
-
 @lru_cache(maxsize=8)
 def _compiled(of):
     """From inputs to the first state, and from one state to that at the end, or when the training set is fitted."""
@@ -47,15 +35,13 @@ def trained(p, seed):
     """Networks at both moments, all pairs, their labels, and which of them were trained."""
     import jax
 
-    of = modular(p)
+    names = ("embedding_dim", "hidden_width", "training_share")
+    given = {name: getattr(p, name) for name in names}
+    of = transformer.Modular(symbols=p.modulus, snapshots=2, circles=1, **given)
     made = transformer.inputs(of, seed) | transformer.shared(of)
-    made |= {
-        "embedding_learning_rate": p.learning_rate,
-        "decoder_learning_rate": p.learning_rate,
-        "embedding_decay": p.weight_decay,
-        "decoder_decay": p.weight_decay,
-        "accuracy_threshold": ACCURACY,
-    }
+    for part in ("embedding", "decoder"):
+        made |= {f"{part}_learning_rate": p.learning_rate, f"{part}_decay": p.weight_decay}
+    made["accuracy_threshold"] = ACCURACY
     with jax.enable_x64(False):
         values: dict = {name: np.asarray(one, np.float32) for name, one in made.items()}
         values["max_steps"] = np.int32(p.updates)
@@ -63,12 +49,8 @@ def trained(p, seed):
         fitted = until(values, init(values), True)
         states = fitted, until(values, fitted, False)
     networks = [of_arrays(one.decoder._asdict() | {"embedding": one.embedding}) for one in states]
-    return (
-        networks,
-        pairs(p.modulus),
-        made["chosen"].argmax(-1).ravel(),
-        made["training"].ravel() > 0,
-    )
+    labels, training = made["chosen"].argmax(-1).ravel(), made["training"].ravel() > 0
+    return networks, pairs(p.modulus), labels, training
 
 
 def powers(values):
@@ -147,41 +129,29 @@ def structure(networks, x, p, random):
     }
 
 
-def agreement(strengths, modules, best, random):
-    """Of a graph: share of its edges' E between directions of one frequency, and how far modules are frequencies.
+def agreement(modules, best, random):
+    """Measure how far modules of a graph are frequencies.
 
     Args:
-        strengths: E^(1/2), (section, to, from).
         modules: (layer, direction), -1 for none.
         best: Frequencies, likewise.
         random: Generator, of permutations of the frequencies.
 
     Returns:
-        By name: the share; what it would be if a direction's frequency were independent of its edges; the adjusted Rand index
-        of modules and frequencies over directions that are in a module, 1 where they are the same, 0 by chance; and the
-        share of these that have their module's commonest frequency, less that by chance, over what it can be.
+        By name: the adjusted Rand index of modules and frequencies over directions that are in a module, 1 where they are
+        the same, 0 by chance; and the share of these that have their module's commonest frequency, less that by chance, over
+        what it can be.
     """
     from sklearn.metrics import adjusted_rand_score
 
-    edges = strengths**2
-    alike = best[1:, :, None] == best[:-1, None, :]
-    ends = [edges.sum(axis) / edges.sum() for axis in (2, 1)]
-    kinds = range(1, int(best.max()) + 1)
-    met = [
-        [(e * (b == v)).sum() for e, b in zip(ends, (best[1:], best[:-1]), strict=True)]
-        for v in kinds
-    ]
-    labels, found = modules[modules >= 0], best[modules >= 0]
+    labels, own = modules[modules >= 0], best[modules >= 0]
 
-    def purity(found):
-        return sum(np.bincount(found[labels == one]).max() for one in np.unique(labels)) / len(
-            found
-        )
+    def purity(own):
+        commonest = [np.bincount(own[labels == one]).max() for one in np.unique(labels)]
+        return sum(commonest) / len(own)
 
-    chance = np.mean([purity(random.permutation(found)) for _ in range(5 * SHUFFLES)])
+    chance = np.mean([purity(random.permutation(own)) for _ in range(5 * SHUFFLES)])
     return {
-        "same_frequency": (edges * alike).sum() / edges.sum(),
-        "same_by_chance": np.prod(met, axis=1).sum(),
-        "module_agreement": adjusted_rand_score(found, labels),
-        "module_purity": (purity(found) - chance) / (1 - chance) if chance < 1 else np.nan,
+        "module_agreement": adjusted_rand_score(own, labels),
+        "module_purity": (purity(own) - chance) / (1 - chance) if chance < 1 else np.nan,
     }

@@ -8,6 +8,9 @@ RENAMED: dict[str, str] = {
     "routing/half-times-whitened": "routing/half-times-digits",
     "routing/half-times-raw": "routing/half-times-digits",
     "pathway-race/loser-handicapped-of-start": "pathway-race/loser",
+    "context/weights-per-context-samples": "context/weights-samples",
+    "context/curve-per-context": "context/curves",
+    "context/curve-per-context-samples": "context/curves-samples",
     "free-directions/sparse": "free-directions/enough.corrected",
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
@@ -21,6 +24,12 @@ DIFFERS: dict[str, str] = {
     "free-directions/by-volume": "the library's sampler in place of Hamiltonian paths",
     "free-directions/enough": "judges the parameters left short of the rank, too",
     "free-directions/sparse": "stands as the corrected form of enough now; notes of both differ",
+    "class-collapse/flow": "judges the change of Z, too",
+    "class-collapse/frame": "judges the gap with repulsion over that without",
+    **{
+        f"context/{id}": "the larger deviation of both gatings, of a curve over what is allowed"
+        for id in ("weights-samples", "curves", "curves-samples")
+    },
     "pathway-race/ratio": "the larger deviation of modules with their own and with shared encoders, over what is allowed",
     "pathway-race/loser": "the larger deviation of both losers, over what is allowed",
     "image-routing/connected": "judges the rise from K = 1, of which disconnected spoke, to K = 2",
@@ -119,6 +128,11 @@ DROPPED: dict[str, str] = {
     "free-directions/better-than-share": "tests a sign",
     "free-directions/rise-size": "transfer-size says it without the cross terms, within 5% in place of a factor of 2",
     "trained-fraction/generalises-at-40%": "`threshold` says it, at every fraction",
+    "class-collapse/conserved": "`flow` judges it",
+    "class-collapse/no-frame": "`frame` judges the gap with repulsion over that without",
+    "context/weights-always-on-samples": "weights-samples judges both gatings",
+    "context/curve-always-on": "curves judges both gatings",
+    "context/curve-always-on-samples": "curves-samples judges both gatings",
     "context/loss-always-on": "follows from weights-always-on, which says it",
     "context/loss-per-context": "follows from weights-per-context, which says it",
     "xor/relu-start-derived": "compares by a fit the two curves that `relu-unfitted` compares directly",

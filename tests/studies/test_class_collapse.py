@@ -81,24 +81,6 @@ def test_a_small_run_follows_the_flow_and_its_classes_are_balanced(tmp_path):
     assert drawn["pixels"].shape == (30, 64)
 
 
-def test_mnist_is_read_from_files_and_balanced(tmp_path, monkeypatch):
-    """Two images of each class as files, with a pixel that tells them apart."""
-    labels = np.repeat(np.arange(10), 2).astype(np.uint8)
-    pixels = np.zeros((20, 28, 28), np.uint8)
-    pixels[:, 0, 0] = np.arange(20)
-    for name, array in (("images-idx3", pixels), ("labels-idx1", labels)):
-        head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-        for part in ("train", "t10k"):
-            (tmp_path / f"{part}-{name}-ubyte").write_bytes(head + array.tobytes())
-    monkeypatch.setenv("FORETRAIN_DATA_DIR", str(tmp_path))
-    drawn = study.inputs(study.Parameters(data="mnist", per_class=2), Seed(0, 0))["pixels"]
-    assert drawn.shape == (20, 784)
-    found = np.rint(255 * drawn[:, 0]).astype(int).reshape(10, 2)
-    np.testing.assert_array_equal(np.sort(found, axis=1), np.arange(20).reshape(10, 2))
-    with pytest.raises(ArgumentError, match="`per_class` must be at most 2 for `mnist`"):
-        study.inputs(study.Parameters(data="mnist", per_class=3), Seed(0, 0))
-
-
 def test_more_digits_than_there_are_are_refused_before_a_run():
     with pytest.raises(ArgumentError, match="`per_class` must be at most 174 for `digits`"):
         study.check(study.Parameters(per_class=500))

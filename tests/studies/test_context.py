@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import foretrain
 from foretrain.networks.gated import statistics_gradient
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
@@ -15,13 +14,6 @@ from foretrain.theory.reduction import find_reduction
 
 def parameters(**values):
     return make_plan("context", values).parameters
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    values = {"hidden_width": 32, "samples": 100, "learning_rate": 0.1, "steps": 1500}
-    out = tmp_path_factory.mktemp("runs") / "context"
-    return foretrain.run("context", seeds=3, workers=0, quiet=True, out=out, **values)
 
 
 @pytest.mark.parametrize("gating", ["per_context", "always_on"])
@@ -82,30 +74,3 @@ def test_candidate_gates_divide_the_examples_and_those_that_know_the_context_sol
         assert solves or loss > 0.01
         assert np.isfinite(time) or not solves
     assert list(GATINGS)[table["gating_time"].argmin()] == "context"
-
-
-def test_small_networks_bear_out_the_document(result):
-    claims = result.claims
-    for claim in claims:
-        if claim.id.startswith(("weights", "loss", "gates")):
-            assert claim.verdict == "holds", claim.id
-    for name in ("curve-per-context", "curve-always-on"):
-        assert claims[name].verdict == "holds"
-    residual = result.theory["reduction_residual"]
-    assert float(residual.sel(condition="per-context").max()) < 1e-12
-    assert float(residual.sel(condition="per-context-samples").min()) > 1e-4
-    for name in ("learning-curve", "relu-gates", "gatings"):
-        assert (result.path / "figures" / f"{name}.svg").exists()
-
-
-def test_one_run_serves_the_study_and_its_first_network(result):
-    own, first = result.simulation["loss"], result.tree["variants/per-context"]["loss"]
-    np.testing.assert_array_equal(own.values, first.values)
-
-
-@pytest.mark.slow
-def test_runs_that_diverge_are_a_result_and_bear_out_nothing(tmp_path):
-    values = {"hidden_width": 8, "samples": 20, "learning_rate": 300.0, "steps": 100}
-    found = foretrain.run("context", seeds=2, workers=0, quiet=True, out=tmp_path / "a", **values)
-    assert all(claim.verdict != "holds" for claim in found.claims)
-    assert (found.path / "report.html").exists()

@@ -9,30 +9,8 @@ from foretrain.study import claim
 from foretrain.training.pathways import FASTEST, lead
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), appendix A.2"
-WEIGHTS = {
-    "near": 0,
-    "inside": (0, 1e-3),
-    "source": PAPER,
-    "why": "The start's own parts that nothing drives, N_h sigma_0^2 (6e-5 at the default size), float32, and the last of an "
-    "exponential approach remain: a thousandth is what three digits show.",
-    "note": "Largest deviation of a total weight at the end.",
-    "at_end": True,
-}
-EULER = (
-    "Steps of a finite size are late by a fraction rate x step / 2 of the time, which makes a curve differ from that of the "
-    "flow by this fraction of the area above its end. Twice that, at the rate s of the network's correlation"
-)
-CURVE = {
-    "near": 0,
-    "source": "docs/theory/gated-networks.md",
-    "note": "Mean |difference of loss| over the run, over its start.",
-}
-SAMPLED = {
-    **CURVE,
-    "why": EULER
-    + "; and twice the square of the residual that the reduction leaves out: loss is quadratic in it. At most a "
-    "line's width in a figure, a hundredth of its height.",
-}
+# Correlation that drives a network: its rate of growth.
+RATES = {"per-context": 1 / 6, "always-on": np.sqrt(2) / 6}
 
 
 def off(c, network, target):
@@ -42,9 +20,11 @@ def off(c, network, target):
     return gaps.max(("pathway", "input"), skipna=False)
 
 
-def off_solution(c, network):
-    """Return the same from the network's least-squares weights."""
-    return off(c, network, c.theory.network_weights.sel(condition=network, drop=True))
+def off_samples(c):
+    """Return the largest deviation of both networks on samples from their least-squares weights."""
+    solution = c.theory.network_weights
+    names = ("per-context-samples", "always-on-samples")
+    return np.maximum(*(off(c, name, solution.sel(condition=name, drop=True)) for name in names))
 
 
 def constant(weights):
@@ -52,39 +32,61 @@ def constant(weights):
     return xr.DataArray(np.array(weights), dims=("pathway", "input"))
 
 
-def predicted_loss(c, network):
-    """Return the loss of a gated network by the reduction, shape (seed, step)."""
-    return c.theory.network_loss.sel(condition=network).transpose("seed", "step").values
+def euler(c, network, rate):
+    """Return how far a finite step moves a curve: twice the share rate x step / 2 of the area above its end."""
+    loss = c.theory.network_loss.sel(condition=network)
+    area = ((loss - loss.min("step")) / loss.isel(step=0)).mean()
+    return float(rate * c.p.learning_rate * area)
 
 
-def euler(c, network, rate) -> tuple[float, float]:
-    """Return the allowed deviation by the finite step, of a network whose correlation is `rate`."""
-    loss = predicted_loss(c, network)
-    area = ((loss - loss.min(1, keepdims=True)) / loss[:, :1]).mean()
-    return 0, float(rate * c.p.learning_rate * area)
+def curve(c, network, allowed):
+    """Return the deviation of a gated network's loss from the reduction's, over what is allowed, shape (seed,)."""
+    curves = c[network].loss, c.theory.network_loss.sel(condition=network)
+    return mean_deviation(*(loss.transpose("seed", "step").values for loss in curves)) / allowed
 
 
-def sampled(c, network, rate) -> tuple[float, float]:
-    """Return the allowed deviation on samples: of the finite step, and twice the square of the residual; at most .01."""
-    residual = c.theory.reduction_residual.sel(condition=network).values
-    return 0, min(0.01, euler(c, network, rate)[1] + 2 * float((residual**2).mean()))
+def curves(c):
+    """Return the larger deviation of both networks on exact moments."""
+    return np.maximum(*(curve(c, name, euler(c, name, rate)) for name, rate in RATES.items()))
 
 
-def curve(c, network):
-    """Return the deviation of a gated network's loss from the reduction's, shape (seed,)."""
-    measured = c[network].loss.transpose("seed", "step").values
-    return mean_deviation(measured, predicted_loss(c, network))
+def sampled_curves(c):
+    """Return the larger deviation of both networks on samples."""
+    gaps = []
+    for name, rate in RATES.items():
+        name = f"{name}-samples"
+        left_out = 2 * float((c.theory.reduction_residual.sel(condition=name) ** 2).mean())
+        gaps.append(curve(c, name, min(0.01, euler(c, name, rate) + left_out)))
+    return np.maximum(*gaps)
 
 
 def lead_of_context(c):
     """Return the agreement of the ReLU gates with one pathway per context, less that with the best other gating."""
     agreement = c.fits.gating_agreement
-    own = agreement.gating == "context"
-    return agreement.where(own, drop=True).squeeze("gating", drop=True) - agreement.where(
-        ~own, drop=True
-    ).max("gating", skipna=False)
+    others = agreement.where(agreement.gating != "context", drop=True)
+    return agreement.sel(gating="context") - others.max("gating", skipna=False)
 
 
+WEIGHTS = {
+    "near": 0,
+    "inside": (0, 1e-3),
+    "source": PAPER,
+    "why": "The start's own parts that nothing drives, N_h sigma_0^2 (6e-5 at the default size), float32, and the last of an "
+    "exponential approach remain: a thousandth is what three digits show.",
+    "note": "Largest deviation of a total weight at the end.",
+    "at_end": True,
+}
+CURVE = {
+    "near": 0,
+    "inside": (0, 1),
+    "source": "docs/theory/gated-networks.md",
+    "note": "Mean |difference of loss| over the run, over its start and over what is allowed; the larger of both networks.",
+}
+GATES = {"of": "relu", "rank": "headline"}
+STEPS = (
+    "Steps of a finite size are late by a fraction rate x step / 2 of the time, which makes a curve differ from the flow's by "
+    "this fraction of the area above its end; twice that is allowed"
+)
 CLAIMS = [
     claim(
         "weights-per-context",
@@ -101,12 +103,27 @@ CLAIMS = [
         **WEIGHTS,
     ),
     claim(
-        "curve-per-context",
-        "The general reduction predicts the loss of one pathway per context from the initial weights, with nothing fitted.",
-        lambda c: curve(c, "per-context"),
-        inside=lambda c: euler(c, "per-context", 1 / 6),
-        why=EULER + ", 1/6.",
+        "weights-samples",
+        "On finite samples every pathway converges to the least-squares solution of its own examples.",
+        off_samples,
+        **WEIGHTS,
+    ),
+    claim(
+        "curves",
+        "The general reduction predicts the loss of one pathway per context and of one that is always on from the initial "
+        "weights, with nothing fitted.",
+        curves,
+        why=STEPS + ".",
         rank="headline",
+        **CURVE,
+    ),
+    claim(
+        "curves-samples",
+        "The general reduction predicts both losses on samples, though their statistics do not commute.",
+        sampled_curves,
+        why=STEPS
+        + ", and twice the square of the residual that the reduction leaves out: loss is quadratic in it. At most a "
+        "line's width in a figure, a hundredth of its height.",
         **CURVE,
     ),
     claim(
@@ -114,54 +131,17 @@ CLAIMS = [
         "A ReLU network that receives the context and starts small comes to gate its units by context.",
         lead_of_context,
         inside=POSITIVE,
-        rank="headline",
         source=PAPER + ", after Flesch et al. (2022)",
         why=FASTEST["why"],
         note="Agreement of its gates with one pathway per context, less that with the next best of all gatings.",
-        of="relu",
         at_end=True,
+        **GATES,
     ),
     claim(
         "gates-fastest",
         "Among gatings that solve the task, training finds the one that is predicted to learn fastest.",
         lead,
-        of="relu",
-        rank="headline",
+        **GATES,
         **FASTEST,
-    ),
-    claim(
-        "weights-per-context-samples",
-        "On finite samples, the pathway of each context converges to the least-squares solution of its own examples.",
-        lambda c: off_solution(c, "per-context-samples"),
-        **WEIGHTS,
-    ),
-    claim(
-        "weights-always-on-samples",
-        "On finite samples, the pathway that is always on converges to the least-squares solution of its own examples.",
-        lambda c: off_solution(c, "always-on-samples"),
-        **WEIGHTS,
-    ),
-    claim(
-        "curve-always-on",
-        "The general reduction predicts the loss of the pathway that is always on, with nothing fitted.",
-        lambda c: curve(c, "always-on"),
-        inside=lambda c: euler(c, "always-on", np.sqrt(2) / 6),
-        why=EULER + ", root two / 6.",
-        **CURVE,
-    ),
-    claim(
-        "curve-per-context-samples",
-        "The general reduction predicts the loss of a pathway per context on samples, though their statistics do not commute.",
-        lambda c: curve(c, "per-context-samples"),
-        inside=lambda c: sampled(c, "per-context-samples", 1 / 6),
-        **SAMPLED,
-    ),
-    claim(
-        "curve-always-on-samples",
-        "The general reduction predicts the loss of the pathway that is always on on samples, though their statistics do not "
-        "commute.",
-        lambda c: curve(c, "always-on-samples"),
-        inside=lambda c: sampled(c, "always-on-samples", np.sqrt(2) / 6),
-        **SAMPLED,
     ),
 ]

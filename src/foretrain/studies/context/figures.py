@@ -5,13 +5,12 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
-from foretrain.figures.seed_curves import draw_seed_curves, learned_at
-from foretrain.figures.style import DIVERGING, PALETTE, panels, titled_panels
-from foretrain.quantities.curves import axis_label
-from foretrain.study import drawn
+from foretrain.figures.seed_curves import learned_at
+from foretrain.figures.style import DIVERGING, PALETTE, panels
+from foretrain.study import drawn, figure, panel
 from foretrain.training.pathways import SOLVED
 
-_GATINGS = {"always-on": "vermillion", "per-context": "blue"}
+NETWORKS = ("per-context", "always-on")
 
 
 def draw_candidates(grid):
@@ -28,21 +27,14 @@ def draw_candidates(grid):
 def draw_task(grid):
     """Draw the answers asked for and both gatings."""
     figure, axes = panels(1, 4, height=3.0)
-    grid = np.linspace(-1, 1, 65)
-    first, second = np.meshgrid(grid, grid)
+    first, second = np.meshgrid(*(np.linspace(-1, 1, 65),) * 2)
+    look = {"cmap": DIVERGING, "vmin": -1, "vmax": 1, "origin": "lower", "extent": (-1, 1, -1, 1)}
     for ax, target, name in ((axes[0], first, "x1"), (axes[1], second, "x2")):
-        look = {
-            "cmap": DIVERGING,
-            "vmin": -1,
-            "vmax": 1,
-            "origin": "lower",
-            "extent": (-1, 1, -1, 1),
-        }
         ax.imshow(target, interpolation="bilinear", **look)
         ax.set(xlabel="x1", xticks=(-1, 1), yticks=(-1, 1))
         ax.set_title(f"y = {name}", loc="left")
     axes[0].set_ylabel("x2")
-    one, other = (PALETTE[_GATINGS[name]] for name in ("always-on", "per-context"))
+    other, one = (PALETTE[name] for name in ("blue", "vermillion"))
     pathways = (
         [Pathway((0, 1), (0,), one, "always")],
         [Pathway((0, 1), (0,), other, f"context {number}") for number in (1, 2)],
@@ -58,43 +50,14 @@ def draw_task(grid):
     )
 
 
-def draw_losses(grid):
-    """Draw the loss of all four gated networks beside the reduction."""
-    cell, where = grid.first()
-    figure, axes = titled_panels(("exact moments", "samples"), 4, "Loss")
-    ends = []
-    for ax, ending in zip(axes, ("", "-samples"), strict=True):
-        for name, colour in _GATINGS.items():
-            loss = cell.variants[name + ending]["loss"]
-            predicted = cell.theory["network_loss"].sel(condition=name + ending)
-            draw_seed_curves(ax, loss, predicted, colour, name.replace("-", " "))
-            ends.append(learned_at(loss, 0.001))
-        ax.set_xlabel(axis_label(cell.theory["time"], "Time"), size=11.5)
-    for ax in axes:
-        ax.set(xlim=(0, 1.2 * max(ends) or None), ylim=(0, None))
-    return finished(
-        figure,
-        "One pathway, or one per context",
-        "Loss of linear networks from small random weights, every seed drawn. Dashed: the general reduction from the start "
-        "that the weights of three seeds have, from the lowest curve to the highest, nothing fitted. One pathway that is "
-        "always on learns the best linear answer and keeps half of the loss; one per context learns the task. a: inputs "
-        "with the exact moments of the uniform law. b: random samples, whose statistics do not commute exactly; every seed "
-        "has its own." + where,
-        3,
-    )
-
-
 def draw_gates(grid):
     """Draw the gates of all ReLU units."""
     cell, where = grid.first()
     relu = cell.variants["relu"]
     figure, ax = panels(height=5.2)
-    opened = relu["context_open"].transpose("seed", "unit", "context").values.reshape(-1, 2)
-    part = relu["unit_contribution"].transpose("seed", "unit").values.ravel()
-    kept = np.isfinite(opened).all(1) & np.isfinite(part)
-    area = 1200 * part[kept]
-    options = {"color": PALETTE["purple"], "alpha": 0.45, "linewidth": 0}
-    ax.scatter(*opened[kept].T, s=area, clip_on=False, **options)
+    opened = relu["context_open"].transpose("context", "seed", "unit").values.reshape(2, -1)
+    area = 1200 * relu["unit_contribution"].transpose("seed", "unit").values.ravel()
+    ax.scatter(*opened, s=area, clip_on=False, color=PALETTE["purple"], alpha=0.45, linewidth=0)
     for text, at, side in (
         ("first context only", (0.93, 0), "right"),
         ("second context only", (-0.02, 0.88), "left"),
@@ -112,8 +75,35 @@ def draw_gates(grid):
     )
 
 
+def losses(title, ending=""):
+    """Return the panel of the losses of both gatings beside the reduction."""
+    names = {name.replace("-", " "): name + ending for name in NETWORKS}
+    return panel(
+        {label: lambda c, name=name: c[name].loss for label, name in names.items()},
+        theory={
+            label: lambda c, name=name: c.theory.network_loss.sel(condition=name)
+            for label, name in names.items()
+        },
+        theory_label="reduction, start derived",
+        statistic="runs",
+        title=title,
+        label="Loss",
+        xlim=lambda c: (0, 1.2 * max(learned_at(c[name].loss, 0.001) for name in NETWORKS) or None),
+    )
+
+
 FIGURES = {
-    "learning-curve": drawn(draw_losses),
+    "learning-curve": figure(
+        "One pathway, or one per context",
+        "Loss of linear networks from small random weights, every seed drawn. Dashed: the general reduction from the start "
+        "that the weights of a seed have, mean over seeds, nothing fitted. One pathway that is always on learns the best "
+        "linear answer and keeps half of the loss; one per context learns the task. a: inputs with the exact moments of the "
+        "uniform law. b: random samples, whose statistics do not commute exactly; every seed has its own.",
+        losses("exact moments"),
+        losses("samples", "-samples"),
+        sharey=True,
+        height=4.2,
+    ),
     "task": drawn(draw_task),
     "relu-gates": drawn(draw_gates),
     "gatings": drawn(draw_candidates),

@@ -33,6 +33,7 @@ DIFFERS: dict[str, str] = {
     "pathway-race/ratio": "the larger deviation of modules with their own and with shared encoders, over what is allowed",
     "pathway-race/loser": "the larger deviation of both losers, over what is allowed",
     "image-routing/connected": "judges the rise from K = 1, of which disconnected spoke, to K = 2",
+    "routing/half-times": "takes the strength that a mode tends to from the run, in single precision",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
@@ -163,6 +164,21 @@ DROPPED: dict[str, str] = {
     "interaction-basis/transformer-edges": "fewer-edges judges the largest ratio of three networks",
     "interaction-basis/joined-blocks": "an edge is a mean square by definition, so that its power in a weight is two",
     "interaction-basis/edges-within-frequencies": "frequencies-at-the-end and modules-are-frequencies say it of both ends",
+    "routing/split-alike": "the end of the curve whose height and clock `split` judges",
+    "routing/split-first": "merged into `split`: a curve that was never high does not fall to its middle in time",
+    "routing/split-time": "merged into `split`, which takes the middle of the predicted fall",
+    "routing/ratio-limit": "merged into `limits`, which judges the largest of three gaps",
+    "routing/shared-limit": "merged into `limits`, which judges the largest of three gaps",
+    "routing/shared-xavier.corrected": "merged into `limits`, which judges the largest of three gaps",
+    "routing/ratio-always": "`conserved` and `own-start` say it at all times, `ratio.corrected` at the end",
+    "routing/end-point": "follows from `ratio.corrected` where the loss is zero",
+    "routing/half-times-digits": "`half-times` judges digits as well, by the mean over modes",
+    "routing/half-times-whitened": "`half-times` judges digits as well, by the mean over modes",
+    "routing/half-times-raw": "`half-times` judges digits as well, by the mean over modes",
+    "routing/zero-shot-needs-chains": "`zero-shot-stops-at-islands` is the same control, in one network with what it denies",
+    "routing/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
+    "initialization/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
+    "trained-fraction/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

@@ -161,7 +161,6 @@ def steep(values):
 
 NONE = {"race_deviation": np.zeros((3, SEEDS)), "lazy_deviation": np.zeros((3, SEEDS))}
 SPOILT = {
-    "same-mask": lambda: made(trained_pairs=lambda pairs: np.roll(pairs, 1, -1)),
     "trained-routes-alone": lambda: made(gradient_gap=lambda gap: gap + 0.05),
     "trained": lambda: made(converged_loss=everywhere(1.0)),
     "zero-shot": lambda: made(converged_untrained_error=at(0, 3.0)),
@@ -219,7 +218,7 @@ def test_a_tenth_off_in_time_is_noticed(factor):
 def test_equal_seeds_carry_no_verdict():
     same = lambda loss: np.repeat(loss[:, :1], SEEDS, 1)  # noqa: E731
     found = verdicts("initialization", made(loss=same, lazy_loss=same))
-    for id in set(SPOILT) - {"same-mask", "trained-routes-alone"}:
+    for id in set(SPOILT) - {"trained-routes-alone"}:
         assert HOLDS not in {claim.verdict for claim in found[id]}, id
 
 

@@ -18,7 +18,7 @@ def test_identity_of_a_run_does_not_depend_on_its_place_in_a_grid():
 def test_every_run_of_a_plan_is_distinct_and_variants_limit_their_seeds():
     plan = make(seeds=5)
     seeds = {name: plans.variant_seeds(plan, name) for name in plans.variants(plan)}
-    limits = {"": 5, "decoupled": 1, "flow": 2, "one-output": 5}
+    limits = {"": 5, "decoupled": 1, "flow": 2, "islands": 5}
     assert {name: seeds[name] for name in limits} == limits
     assert len({run.identity for run in plans.runs(plan)}) == sum(seeds.values())
 

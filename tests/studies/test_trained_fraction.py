@@ -130,8 +130,8 @@ def test_small_study_judges_every_mask_and_draws(tmp_path):
     assert claims["few-outputs[mask=circulant, trained_outputs=1]"].measured > 0.5
     for label in ("threshold.corrected[mask=biregular]", "connectivity-small-init[mask=biregular]"):
         assert np.isfinite(claims[label].measured)
-    for id in ("same-mask", "trained-routes-alone"):
-        assert {claim.verdict for claim in result.claims if claim.id == id} == {"holds"}
+    alone = [claim.verdict for claim in result.claims if claim.id == "trained-routes-alone"]
+    assert set(alone) == {"holds"}
     # M = 4: with K = 2 inputs 1 and 3, and 2 and 4, have no output in common.
     note = claims["shared-apart[mask=circulant, trained_outputs=2]"].note
     assert "over the 2 such pairs" in note

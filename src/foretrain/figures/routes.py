@@ -1,5 +1,6 @@
-"""Pictures of what a routing network does with every pair of an input and an output domain."""
+"""Pictures of a routing network's answers on every pair of an input and an output domain."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import SEQUENTIAL, panels
+from foretrain.figures.style import DIVERGING, SEQUENTIAL, panels
 
 
 def block_map(
@@ -34,32 +35,61 @@ def block_map(
         ax.axvline(edge * width - 0.5, color="white", linewidth=0.5)
     for row, column in np.argwhere(np.asarray([[0]] if framed is None else framed) > 0):
         corner = column * width - 0.5, row * height - 0.5
-        frame = Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.2)
-        ax.add_patch(frame)
+        ax.add_patch(Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.2))
     return image
 
 
-def output_map(ax: Any, run: Any, **look) -> AxesImage:
-    """Draw the outputs of one run on every route, rows output domains and their features, trained routes framed."""
+def block_maps(
+    axes: Any,
+    pictures: Mapping[str, np.ndarray],
+    domains: int,
+    words: tuple[str, str, str],
+    framed=None,
+    **look,
+) -> None:
+    """Draw a row of pictures of blocks with one bar of colours.
+
+    Args:
+        axes: Where to draw, one for each picture.
+        pictures: Title to values, as in `block_map`.
+        domains: Number along either side.
+        words: Label of the bar of colours, of the abscissas and of the ordinate.
+        framed: As in `block_map`, alike in all pictures.
+        **look: As in `block_map`; by default one scale, symmetric about 0 where a value is negative.
+    """
+    values = list(pictures.values())
+    top = max((np.nanmax(np.abs(one), initial=1e-12) for one in values), default=1.0)
+    low = -top if min(np.nanmin(one, initial=0) for one in values) < -0.05 * top else 0
+    if not {"vmax", "norm"} & set(look):
+        look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top}
+    for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
+        block_map(ax, picture, domains, framed, **look)
+        ax.set_title(title, loc="left")
+        ax.set_xlabel(words[1])
+    axes[0].set_ylabel(words[2])
+    axes[0].figure.colorbar(axes[0].images[0], ax=axes, label=words[0], shrink=0.8)
+
+
+def output_blocks(run: Any) -> np.ndarray:
+    """Return the outputs of one run as a picture of blocks, rows output domains and their features."""
     outputs = run["outputs"].transpose("output_domain", "feature", "input_domain", "item").values
-    domains, features = outputs.shape[:2]
-    values = outputs.reshape(domains * features, -1)
-    trained = run["trained_pairs"].transpose("output_domain", "input_domain").values
-    return block_map(ax, values, domains, trained, aspect="auto", **look)
+    return outputs.reshape(outputs.shape[0] * outputs.shape[1], -1)
+
+
+def trained_blocks(run: Any) -> np.ndarray:
+    """Return the trained routes of one run, shape (output_domain, input_domain)."""
+    return run["trained_pairs"].transpose("output_domain", "input_domain").values
 
 
 def draw_accuracy(runs: xr.Dataset, where: str) -> Drawing:
     """Draw the held-out accuracy of every route, mean over seeds; `where` ends the caption."""
     figure, ax = panels(height=5)
-    accuracy, trained = (
-        runs[name].transpose("seed", "output_domain", "input_domain").values
-        for name in ("heldout_accuracy", "trained_pairs")
-    )
+    accuracy = runs["heldout_accuracy"].transpose("seed", "output_domain", "input_domain").values
     domains = accuracy.shape[1]
-    framed = trained[0] if domains <= 40 else None  # more frames would hide what they frame
-    image = block_map(ax, accuracy.mean(0), domains, framed, vmin=0, vmax=1)
-    ax.set(xlabel="Input domain", ylabel="Output domain")
-    figure.colorbar(image, label="Held-out accuracy")
+    # More frames would hide the pictures below them.
+    framed = trained_blocks(runs.isel(seed=0)) if domains <= 40 else None
+    words = "Held-out accuracy", "Input domain", "Output domain"
+    block_maps([ax], {"": accuracy.mean(0)}, domains, words, framed, vmin=0, vmax=1)
     return finished(
         figure,
         "Accuracy on every route",

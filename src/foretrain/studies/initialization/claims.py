@@ -16,7 +16,7 @@ from foretrain.studies.initialization.wide_claims import (
 )
 from foretrain.studies.initialization.wide_claims import CLAIMS as WIDE_CLAIMS
 from foretrain.training.routing import ITEMS
-from foretrain.training.routing_claims import same_mask, trained_routes_alone
+from foretrain.training.routing_claims import trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.3, "
@@ -175,7 +175,6 @@ def between(cell):
 
 CLAIMS = [
     *WIDE_CLAIMS,
-    same_mask,
     trained_routes_alone,
     claim(
         "trained",

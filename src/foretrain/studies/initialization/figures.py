@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.routes import block_map, output_map
+from foretrain.figures.routes import block_map, output_blocks, trained_blocks
 from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import (
     DIVERGING,
@@ -160,7 +160,8 @@ def _representations(simulation, three, where):
         block_map(above, cosine, run.sizes["input_domain"], parted=True, **look)
         above.set_title(rf"$\sigma_0$ = {scale:g}", loc="left")
         look = {"cmap": DIVERGING, "vmin": -6, "vmax": 6, "interpolation": "nearest"}
-        output_map(below, run, **look)
+        domains = run.sizes["input_domain"]
+        block_map(below, output_blocks(run), domains, trained_blocks(run), aspect="auto", **look)
         below.set_xlabel("Input domain")
     axes[0, 0].set_ylabel("Input domain")
     axes[1, 0].set_ylabel("Output domain")

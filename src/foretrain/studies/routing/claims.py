@@ -4,104 +4,60 @@ import numpy as np
 
 from foretrain.quantities.allowed import around
 from foretrain.study import claim, half_time, larger_first
-from foretrain.training.routing_claims import CONTROLS
+from foretrain.training.routing_claims import trained_routes_alone
 
 from .readings import (
     below_root,
     compared,
     coupling_left,
-    decoupled_end,
     decoupled_gap,
-    excess,
-    excess_without_chains,
     half_time_ratios,
-    hidden_gap,
     island_agreement,
     items,
     layer_ratio,
-    missing_cosine,
-    missing_ratio,
+    limit_gap,
     own_start_explains,
-    power,
-    power_of_race,
     predicted,
+    predicted_between,
     predicted_cosine,
-    predicted_split,
     race_deviation,
     raced,
-    ratio_gap,
     same_item,
-    same_maps,
-    splits,
+    split_step,
+    zero_error,
 )
 from .study import SMALLER
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/theory/routing.md"
-CHAINS = "docs/theory/connectivity.md"
-EYE = "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show."
-RATIO = {"near": 1, "at_end": True}
 SHARED = {
+    "near": 1,
+    "inside": (0.95, np.inf),
+    "where": compared,
     "at_end": True,
+    "why": "Cosine .95 is an angle of 18 degrees, near what the paper's colour scale can show.",
     "note": "Mean cosine between first-hidden-layer activity for one item in different domains.",
 }
-LIMIT = {
-    "source": OURS,
-    "at_end": True,
-    "why": "The random start is one draw at both scales. Powers a quarter apart are told apart; what does not vanish has the "
-    "power 0.",
-    "note": f"Power of init_scale, from its value and a {SMALLER}th of it, same draws.",
-}
-SPLIT = {"source": OURS, "at_end": True, "where": lambda c: items(c) and c.p.domains > 1}
-DISAGREE = "Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
-
-
-def limit(id, words, missing):
-    """Return the claim that something vanishes with init_scale, with the power that the race has."""
-    return claim(
-        id,
-        words,
-        lambda c: power(missing, c, c.end, c["small-init"].end),
-        near=lambda c: power_of_race(c, missing),
-        inside=lambda c: around(power_of_race(c, missing), 0.25),
-        where=predicted,
-        **LIMIT,
-    )
-
 
 _ratio = claim(
     "ratio",
     "The hidden matrix lies on more trained paths and grows more: its singular values are sqrt(M) times those of encoders and "
     "decoders.",
     lambda c: (layer_ratio(c.end) / np.sqrt(c.p.domains)).mean("mode", skipna=False),
+    near=1,
     inside=(0.95, 1.05),
-    where=lambda c: items(c) and same_maps(c),
+    where=lambda c: items(c) and not c.p.disagreement,
     source=PAPER + "section 4, eqs. (49)-(51), Fig. 4f",
     why="The paper calls it a factor for long training; 5% is what its figure can show.",
     note="Mean over modes of the measured ratio over sqrt(M).",
-    **RATIO,
+    at_end=True,
 )
 _shared = claim(
     "shared",
     "Each item has one representation in all domains.",
     same_item,
-    near=1,
-    inside=(0.95, np.inf),
-    where=compared,
     rank="headline",
     source=PAPER + "section 4.1, Fig. 4g",
-    why=EYE,
-    **SHARED,
-)
-_xavier = claim(
-    "shared-xavier",
-    "Each item has one representation in all domains, from the Xavier start that the text names.",
-    lambda c: same_item(c["xavier"]),
-    near=1,
-    inside=(0.95, np.inf),
-    where=compared,
-    source=PAPER + "section 4.1, appendix",
-    why=EYE,
     **SHARED,
 )
 
@@ -109,10 +65,10 @@ CLAIMS = [
     claim(
         "zero-shot",
         "Untrained routes are as good as trained ones.",
-        excess,
+        lambda c: (c.end.untrained_error - c.end.loss) / zero_error(c),
         near=0,
         inside=(-0.01, 0.01),
-        where=lambda c: c.p.trained_outputs < c.p.domains and same_maps(c),
+        where=lambda c: c.p.trained_outputs < c.p.domains and not c.p.disagreement,
         rank="headline",
         source=PAPER + "section 4.1, Fig. 4h",
         why='"Perfectly": one percent of the error of answering zero cannot be seen in the paper\'s figure.',
@@ -145,29 +101,16 @@ CLAIMS = [
     claim(
         "half-times",
         "Each mode is half learned at the predicted time.",
-        lambda c: half_time_ratios(c).mean("mode", skipna=False),
+        lambda c: half_time_ratios(c).mean("mode", skipna=not items(c)),
         near=1,
-        inside=lambda c: around(1, 0.5 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: items(c) and same_maps(c) and raced(c),
+        inside=lambda c: around(1, (0.5 if items(c) else 2) / np.sqrt(c.p.hidden_width)),
+        where=lambda c: not c.p.disagreement and raced(c),
         rank="headline",
-        source=OURS,
-        why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of that; "
-        "over modes and seeds it averages out.",
-        note="Mean over modes of measured half-learning time over that of the closed form for wide random weights.",
-        at_end=True,
-    ),
-    claim(
-        "half-times-digits",
-        "On real digits, whitened or raw, the reduction predicts when each mode is half learned.",
-        lambda c: abs(half_time_ratios(c) - 1).mean("mode"),
-        near=0,
-        inside=lambda c: (-np.inf, 2 / np.sqrt(c.p.hidden_width)),
-        where=lambda c: not items(c) and raced(c),
-        rank="detail",
         source=PAPER + "section 3.1; " + OURS,
-        why="The overlap of a mode with the initial weights varies by 1/sqrt(N_h) from draw to draw, and its learning time "
-        "with it. Twice that for a pair of layers.",
-        note="Mean over learned modes of |measured / predicted - 1|, nothing fitted.",
+        why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of a mode by about half of that. "
+        "Domains of digits share their modes in part only: four times as much.",
+        note="Mean over modes (of digits: that are learned) of measured half-learning time over that of the closed form for "
+        "wide random weights.",
     ),
     _ratio,
     _ratio.corrected(
@@ -185,48 +128,27 @@ CLAIMS = [
         note="Mean over modes of the measured ratio over the predicted one.",
     ),
     claim(
-        "ratio-always",
-        "At all times encoders are as large as the race predicts at the same size of the hidden matrix.",
-        ratio_gap,
-        near=0,
-        inside=lambda c: (-np.inf, 2 / (c.p.domains * np.sqrt(c.p.hidden_width))),
-        where=predicted,
-        source=OURS,
-        why="Drawn vectors overlap by 1/sqrt(N_h) more or less, in one part of M of an encoder's squared length: half of it "
-        "in its length. Four times that: the largest of many steps.",
-        note="Largest relative deviation of the ratio at equal hidden singular value, over all steps, largest mode.",
-        at_end=True,
+        "shared-xavier",
+        "Each item has one representation in all domains, from the Xavier start that the text names.",
+        lambda c: same_item(c["xavier"]),
+        source=PAPER + "section 4.1, appendix",
+        **SHARED,
     ),
     claim(
-        "end-point",
-        "Hidden singular values end where the race from wide random weights ends.",
-        lambda c: hidden_gap(c.end, c.theory.end.singular_values.sel(layer="hidden")),
+        "limits",
+        "Only as init_scale goes to 0 do all domains share one representation, from either start, and is the ratio of layers "
+        "sqrt(M): what is missing falls as init_scale squared.",
+        limit_gap,
         near=0,
-        inside=lambda c: (-np.inf, float(hidden_gap(c.theory.end, decoupled_end(c)).max()) / 2),
+        inside=(0, 0.25),
         where=predicted,
+        corrects="shared-xavier",
         source=OURS,
-        why="Half of what separates the end from wide random weights from that of decoupled ones, B2 (B2^2 + C) = M S/D.",
-        note="Largest relative deviation over modes.",
+        why="The random start is one draw at both scales. Powers a quarter apart are told apart; what does not vanish has the "
+        "power 0.",
+        note=f"Largest distance of three powers of init_scale, from its value and a {SMALLER}th of it, from those of the "
+        "race; from a Xavier start, from 2.",
         at_end=True,
-    ),
-    limit(
-        "ratio-limit",
-        "As init_scale goes to 0, the ratio of layers tends to sqrt(M): what is missing falls as init_scale squared.",
-        missing_ratio,
-    ),
-    limit(
-        "shared-limit",
-        "As init_scale goes to 0, all domains share one representation: 1 - cosine falls as init_scale squared.",
-        missing_cosine,
-    ),
-    _xavier,
-    _xavier.corrected(
-        "From a Xavier start, all domains share one representation only as init_scale goes to 0: 1 - cosine falls as "
-        "init_scale squared.",
-        quantity=lambda c: power(missing_cosine, c, c["xavier"].end, c["xavier-small"].end),
-        near=2,
-        inside=(1.75, 2.25),
-        **LIMIT,
     ),
     claim(
         "larger-first",
@@ -268,29 +190,23 @@ CLAIMS = [
         at_end=True,
     ),
     claim(
-        "split-first",
-        "Routes that disagree share at first: until the second part of their map is learned, all domains are alike.",
-        lambda c: splits(c, 0),
-        near=lambda c: predicted_split(c)[0],
-        inside=lambda c: around(predicted_split(c)[0], 0.05),
-        why="A cosine within .05 of its prediction, as for routes that agree.",
-        note=DISAGREE + "Largest mean cosine of one item between the halves.",
-        **SPLIT,
-    ),
-    claim(
-        "split-time",
-        "Sharing splits when the second part of the map over domains is learned as if it were alone: later by the ratio of "
-        "the map's singular values.",
-        lambda c: splits(c, 2) / predicted_split(c)[2],
+        "split",
+        "Routes that disagree share at first; sharing splits when the second part of the map over domains is learned as if it "
+        "were alone, later by the ratio of the map's singular values.",
+        lambda c: (
+            split_step(c, c["disagreeing"].alike_between) / split_step(c, predicted_between(c))
+        ),
         near=1,
         inside=lambda c: around(1, 1 / np.sqrt(c.p.hidden_width)),
+        where=lambda c: items(c) and c.p.domains > 1,
+        source=OURS,
         why="Vectors of two layers overlap by 1/sqrt(N_h) more or less, which moves the time of one part by about half of "
         "that; the split is that of one part in one mode, hence twice that.",
-        note=DISAGREE
-        + "Measured over predicted time at which the cosine between the halves has lost half of its fall.",
-        **SPLIT,
+        note="Routes between two halves of the domains ask for 1/2, those within for 3/2 of the map; every route is trained. "
+        "Measured over predicted time at which the cosine between the halves falls to the middle of its predicted fall.",
+        at_end=True,
     ),
-    *CONTROLS,
+    trained_routes_alone,
     claim(
         "decoupled",
         "From decoupled weights, descent of the full network is Euler's method on the reduction, step by step.",
@@ -299,7 +215,7 @@ CLAIMS = [
         near=0,
         inside=lambda c: (0, 1e-12 if items(c) else 1e-8),
         where=lambda c: (
-            same_maps(c)
+            not c.p.disagreement
             and (items(c) or (c.p.scaling, c.p.transform) == ("whitened", "permutation"))
         ),
         source=PAPER + "eqs. (13)-(14), Fig. 4e",
@@ -321,29 +237,15 @@ CLAIMS = [
         note="Largest |Q(t) - Q(0)| over the squared norm of the hidden matrix, random starts, float64.",
     ),
     claim(
-        "zero-shot-needs-chains",
-        "With one trained output per input nothing joins the domains, and untrained routes are worse than no answer.",
-        lambda c: excess(c, "one-output"),
-        near=lambda c: excess_without_chains(c, "modes"),
-        inside=lambda c: (1 - 2 / c.p.domains, excess_without_chains(c, "modes") + 0.25),
-        where=lambda c: c.p.domains > 1 and same_maps(c),
-        rank="control",
-        source=CHAINS,
-        why="Without a chain of trained routes the answer of a route is unrelated to its target and adds its own power to the "
-        "error: 1 where the answer is small, 2 for the signs of small weights. Lucky signs are worth some routes of M.",
-        note="A network for which `zero-shot` must be false. Untrained error less trained one over that of answering zero.",
-        at_end=True,
-    ),
-    claim(
         "zero-shot-stops-at-islands",
         "Zero-shot ends where chains end: in two islands of domains, untrained routes within an island are right and those "
         "between islands wrong.",
         island_agreement,
         near=1,
         inside=(0.9, 1.0),
-        where=lambda c: c.p.domains > 1 and same_maps(c),
+        where=lambda c: c.p.domains > 1 and not c.p.disagreement,
         rank="control",
-        source=CHAINS,
+        source="docs/theory/connectivity.md",
         why="One route in ten may be slow or lucky; a network that is right, or wrong, on all of them has 1/2.",
         note="Mean of two fractions: of untrained routes with an error below a tenth of that of answering zero, those within "
         "an island; of the others, those between islands.",

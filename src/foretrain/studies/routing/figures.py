@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 
 from foretrain.figures import curves, finished
-from foretrain.figures.routes import block_map, draw_accuracy, output_map
+from foretrain.figures.routes import block_maps, draw_accuracy, output_blocks, trained_blocks
 from foretrain.figures.routing_task import task_drawing
 from foretrain.figures.seed_curves import learned_at
-from foretrain.figures.style import DIVERGING, SEQUENTIAL, panels
+from foretrain.figures.style import panels
 from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.training.routing import maps, mask
@@ -28,46 +28,41 @@ _HALVES = {"within": "domains of one half", "between": "domains of different hal
 def _while_learning(c):
     """Return the times from the start until the slowest run has learned."""
     loss, last = c.loss, float(c.time[-1])
-    return 0, min(
-        1.2 * learned_at(loss.assign_coords(time=("step", loss.time.values)), 1e-3), last
-    ) or last
+    slowest = learned_at(loss.assign_coords(time=("step", loss.time.values)), 1e-3)
+    return 0, min(1.2 * slowest, last) or last
 
 
 def _of_run(number, runs, c):
     """Return how far the layers of one run, or of the race from its start, are from those of wide random weights."""
-    run = slice(number, number + 1)
-    return runs(c).isel(seed=run) - c.theory.singular_values.isel(seed=run)
+    return (runs(c) - c.theory.singular_values).isel(seed=slice(number, number + 1))
 
 
 def _split_theory(name, c):
     """Return a curve of the theory at the observations of the network whose routes disagree."""
     clock = c["disagreeing"].loss
-    curve = (
-        c.theory[f"split_{name}"].rename(split_step="step").isel(step=slice(clock.sizes["step"]))
-    )
-    return curve.assign_coords(step=clock.step, time=clock.time)
+    curve = c.theory[f"split_{name}"].rename(split_step="step")
+    return curve[..., : clock.sizes["step"]].assign_coords(step=clock.step, time=clock.time)
+
+
+def _sharing(**options):
+    """Return the panel of how alike domains of a network are."""
+    quantities = {
+        words: lambda c, name=name: c.simulation[f"alike_{name}"] for name, words in _HALVES.items()
+    }
+    return panel(quantities, theory_label="closed form, wide random weights", **options)
 
 
 def draw_similarity(grid):
     """Draw the dot products of representations of all items in all domains, beside the closed form."""
     cell, where = grid.first()
-    measured = cell.simulation["similarity"].mean("seed").values
-    predicted = cell.by_seed("similarity").mean("seed").values
-    both = [(measured, "networks")]
-    if np.isfinite(predicted).all():
-        both.append((predicted, "closed form"))
-    figure, axes = panels(1, len(both), height=4.2, sharey=True, squeeze=False)
+    pictures = {"networks": cell.simulation["similarity"], "closed form": cell.theory["similarity"]}
+    means = {title: values.mean("seed").values for title, values in pictures.items()}
+    if not np.isfinite(means["closed form"]).all():
+        del means["closed form"]
+    figure, axes = panels(1, len(means), height=4.2, sharey=True, squeeze=False)
     domains = cell.parameters.domains
-    items = len(measured) // domains
-    top = np.nanmax(np.abs([values for values, _ in both]), initial=1e-12)
-    low = -top if np.nanmin(measured, initial=0) < -0.05 * top else 0
-    look = {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top, "parted": True}
-    for ax, (values, title) in zip(axes[0], both, strict=True):
-        block_map(ax, values, domains, **look)
-        ax.set_title(title, loc="left")
-        ax.set_xlabel(f"Input domain ({items} items each)")
-    axes[0, 0].set_ylabel("Input domain")
-    figure.colorbar(axes[0, 0].images[0], ax=axes, label="Dot product", shrink=0.8)
+    of = f"Input domain ({len(means['networks']) // domains} items each)"
+    block_maps(axes[0], means, domains, ("Dot product", of, "Input domain"), parted=True)
     return finished(
         figure,
         "Shared representation",
@@ -84,18 +79,10 @@ def draw_outputs(grid):
     p, run = cell.parameters, cell.simulation.isel(seed=0)
     _, wanted = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
     asked = np.kron(maps(p.domains, p.disagreement).T, wanted)
-    top = np.nanmax([float(np.abs(run["outputs"]).max()), asked.max()])
-    low = -top if float(run["outputs"].min()) < -0.05 * top else 0
-    look = {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top}
-    image = output_map(axes[0], run, **look)
-    trained = run["trained_pairs"].transpose("output_domain", "input_domain").values
-    block_map(axes[1], asked, p.domains, trained, aspect="auto", **look)
-    items, features = (run["outputs"].sizes[name] for name in ("item", "feature"))
-    for ax, title in zip(axes, ("network", "asked for"), strict=True):
-        ax.set_title(title, loc="left")
-        ax.set_xlabel(f"Input domain ({items} items each)")
-    axes[0].set_ylabel(f"Output domain ({features} features each)")
-    figure.colorbar(image, ax=axes, label="Output", shrink=0.8)
+    features, number = wanted.shape
+    of = f"Input domain ({number} items each)", f"Output domain ({features} features each)"
+    pictures = {"network": output_blocks(run), "asked for": asked}
+    block_maps(axes, pictures, p.domains, ("Output", *of), trained_blocks(run), aspect="auto")
     return finished(
         figure,
         "Output on every route",
@@ -124,6 +111,7 @@ def draw_axes(grid):
     return curves.draw(grid, _ERRORS) if grid.axes else {}
 
 
+LAYERS = {"across": "layer", "by": "mode"}
 FIGURES = {
     "axes": drawn(draw_axes),
     "learning-curve": figure(
@@ -151,10 +139,9 @@ FIGURES = {
         "domains), in a band of its 95% interval; dashed, the race from wide random weights in closed form, nothing fitted.",
         panel(
             lambda c: c.singular_values,
-            across="layer",
-            by="mode",
             theory_label="race from wide random weights",
             label="Singular value",
+            **LAYERS,
         ),
         sharey=True,
         legend=4,
@@ -167,11 +154,10 @@ FIGURES = {
         *(
             panel(
                 partial(_of_run, number, lambda c: c.singular_values),
-                across="layer",
-                by="mode",
                 theory=partial(_of_run, number, lambda c: c.theory.start_singular_values),
                 theory_label="race from the run's own start",
                 label="Deviation",
+                **LAYERS,
             )
             for number in range(_RUNS)
         ),
@@ -195,23 +181,11 @@ FIGURES = {
         "Mean cosine between the first-hidden-layer activity of one item in two domains, of the same half of the domains and "
         "of different halves. Left: all routes ask for the same. Right: routes between the halves ask for half of the map, "
         "routes within for one and a half times, all routes trained. Dashed: closed form, nothing fitted.",
-        panel(
-            {
-                words: lambda c, name=name: c.simulation[f"alike_{name}"]
-                for name, words in _HALVES.items()
-            },
-            title="Routes that agree",
-            theory_label="closed form, wide random weights",
-            label="Cosine across domains",
-        ),
-        panel(
-            {
-                words: lambda c, name=name: c["disagreeing"][f"alike_{name}"]
-                for name, words in _HALVES.items()
-            },
+        _sharing(title="Routes that agree", label="Cosine across domains"),
+        _sharing(
+            of="disagreeing",
             theory={words: partial(_split_theory, name) for name, words in _HALVES.items()},
             title="Routes that disagree",
-            theory_label="closed form, wide random weights",
         ),
         where=lambda c: items(c) and c.p.domains > 1,
         sharey=True,

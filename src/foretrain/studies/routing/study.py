@@ -71,6 +71,7 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
     observe_every: int = default(20)
 
 
+_ALIKE = "Mean cosine of first-hidden-layer activity for one item in two domains"
 declare(
     "step",
     heldout_error="Mean over trained routes and held-out samples of 1/2 |error|^2.",
@@ -79,10 +80,8 @@ declare(
     "trained routes; modes of equal singular value count as one block.",
     conserved_drift="Change of Q at both hidden layers since the start, over the squared norm of the hidden matrix.",
     reduction_loss="Training loss of the reduction from decoupled weights of the same scale.",
-    alike_within="Mean cosine of first-hidden-layer activity for one item in two domains of the same half; 0 without a "
-    "pair.",
-    alike_between="Mean cosine of first-hidden-layer activity for one item in two domains of different halves; 0 without a "
-    "pair.",
+    alike_within=f"{_ALIKE} of the same half; 0 without a pair.",
+    alike_between=f"{_ALIKE} of different halves; 0 without a pair.",
 )
 declare(
     "step layer mode",
@@ -134,18 +133,11 @@ def _digits(domains, transform, scaling, heldout_fraction, seed):
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Return the eight networks trained beside the one asked for (four for digits), with the parameters that differ from its.
+    """Return the networks trained beside the one asked for, by the parameters that differ; seeds have the same numbers.
 
-    ``decoupled``: `init_law` decoupled, float64, 1 seed: the network that is the reduction.
-    ``flow``: `dynamics` flow, float64, half of the steps, 2 seeds: conservation laws.
-    ``one-output``: one trained output per input, circulant mask, 5 seeds: no chains of routes.
-    ``islands``: mask in two islands, at most M/2 trained outputs, 5 seeds: chains end at islands.
-    ``small-init``: a quarter of `init_scale`, four times the steps, 3 seeds: limits of small weights.
-    ``xavier``: `init_law` xavier, 5 seeds: the start that the paper's text names.
-    ``xavier-small``: both of these, 3 seeds.
-    ``disagreeing``: `disagreement` 0.5, every route trained, twice the steps, orthogonal start, 5 seeds: sharing splits.
-
-    Seeds have the same numbers everywhere. For digits there are the first four.
+    ``decoupled``: the network that is the reduction. ``flow``: conservation laws. ``islands``: chains of routes end.
+    ``small-init``: limits of small weights. ``xavier``, ``xavier-small``: the start that the paper's text names.
+    ``disagreeing``: sharing splits. For digits there are the first three.
     """
     half, longer = max(1, p.steps // 2), SMALLER * p.steps  # a flow's step costs seven gradients
     apart = max(1, min(p.trained_outputs, p.domains // 2))
@@ -158,7 +150,6 @@ def variants(p: Parameters) -> dict[str, dict]:
     networks: dict[str, dict] = {
         "decoupled": {"init_law": "decoupled", "precision": "float64", "seeds": 1},
         "flow": {"dynamics": "flow", "precision": "float64", "steps": half, "seeds": 2},
-        "one-output": {**trained(1), "mask": "circulant"},
         "islands": {**trained(apart), "mask": "islands"},
     }
     if p.data == "hierarchy":

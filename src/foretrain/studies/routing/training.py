@@ -1,4 +1,4 @@
-"""The training of study ``routing``: random or decoupled start, descent or flow from statistics, and what is observed."""
+"""The training of study ``routing``: random or decoupled start, and descent or flow from statistics."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .study import INIT_LAWS, Parameters, task
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program: data, trained pairs and the step in the paper's time."""
+    """Return data, trained pairs, start and the step in the paper's time of one run."""
     data = task(p, seed)
     return {
         **{f"task_{name}": value for name, value in data._asdict().items()},
@@ -26,7 +26,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def start(p: Parameters, seed: Seed) -> Weights:
-    """The orthogonal start of one run, drawn here so that theory knows it; zeros for other laws."""
+    """Return the orthogonal start of one run, drawn here so that theory knows it; zeros for other laws."""
     data = task(p, seed)
     ends = data.inputs.shape[1], data.output_modes.shape[0]
     if p.init_law != "orthogonal":
@@ -37,7 +37,7 @@ def start(p: Parameters, seed: Seed) -> Weights:
 
 
 def program(p: Parameters) -> Program:
-    """The program of one static signature; see `foretrain.dynamics.program.Program`."""
+    """Return the program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax
     import jax.numpy as jnp
 
@@ -65,12 +65,9 @@ def program(p: Parameters) -> Program:
         ]
         choice = jnp.argmax(inputs["law"])
         weights = jax.tree.map(lambda *each: jnp.stack(each)[choice], given, *drawn, decoupled)
-        slope = jax.grad(trained_error)(weights, inputs)
-        gap = gradient_gap(velocity(weights, inputs), jax.tree.map(jnp.negative, slope))
-        return weights, network.conserved(weights), gap
-
-    def trained_error(weights, inputs):
-        return network.mean_over(inputs["trained_pairs"], errors(weights, inputs))
+        loss = lambda w: network.mean_over(inputs["trained_pairs"], errors(w, inputs))  # noqa: E731
+        slope = jax.tree.map(jnp.negative, jax.grad(loss)(weights))
+        return weights, network.conserved(weights), gradient_gap(velocity(weights, inputs), slope)
 
     def velocity(weights, inputs):
         task = _unpack(inputs)

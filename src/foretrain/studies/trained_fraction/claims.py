@@ -11,7 +11,7 @@ from foretrain.study import claim
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.theory.race_parts import parts_of_mask, parts_similarity
 from foretrain.training.routing import ITEMS, items_task
-from foretrain.training.routing_claims import CONTROLS, PAIR, masks_again
+from foretrain.training.routing_claims import PAIR, masks_again, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 from .study import SMALLER
@@ -280,5 +280,5 @@ CLAIMS = [
         among="seeds in which an output is never trained",
         **ALONG,
     ),
-    *CONTROLS,
+    trained_routes_alone,
 ]

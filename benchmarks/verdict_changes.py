@@ -140,7 +140,6 @@ DROPPED: dict[str, str] = {
     "routing/more-paths-faster": "a weaker form of `ratio`, whose words now say it",
     "routing/orthogonal-start": "checks the code that draws the start, which its own tests do",
     "routing/shared-structure": "another entry of the same matrix as `shared.corrected`, at a fifth of its precision",
-    "routing/split-alike": "the end of the curve whose height and clock `split-first` and `split-time` judge",
     "free-directions/needed": "enough judges the parameters left short of the rank, too",
     "free-directions/counted-is-free": "accounted and accounted.corrected fail on a direction too many, too",
     "free-directions/old-gates": "checks the code that sparsifies, which its own tests do",

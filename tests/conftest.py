@@ -4,6 +4,7 @@ XLA on the CPU can deadlock when two batched LAPACK calls run at once on two cor
 """
 
 import atexit
+import collections
 import ctypes
 import gc
 import os
@@ -169,20 +170,31 @@ def programs_are_dropped_after_each_file():
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
+# How often a figure was looked at in this process, by study and name.
+LOOKS = collections.Counter()
+
+
 @pytest.fixture(autouse=True)
-def every_figure_of_a_study_can_be_read(monkeypatch):
-    """Look at every figure that a study draws in a test: nothing clipped, no text on another, no legend on a curve."""
+def every_figure_of_a_study_can_be_read(monkeypatch, request):
+    """Look at the figures that a study draws in a test: nothing clipped, no text on another, no legend on a curve.
+
+    Layout takes most of the time of a drawing, so that the fast suite looks twice at each figure.
+    """
     from legible import troubles
 
     from foretrain.figures import drawings as pictures
     from foretrain.figures.style import style
 
     found, drawn = [], pictures._drawn
+    most = 2 if request.config.getoption("markexpr") == "not slow" else float("inf")
 
     def looked_at(study, grid):
         drawings = drawn(study, grid)
         for name, drawing in drawings.items() if isinstance(drawings, dict) else ():
+            if LOOKS[study.name, name] >= most:
+                continue
             if hasattr(drawing, "figure") and hasattr(drawing.figure, "draw_without_rendering"):
+                LOOKS[study.name, name] += 1
                 with style():
                     found.extend(f"{study.name}, {name}: {one}" for one in troubles(drawing.figure))
                 # It is laid out, and is saved as it was seen.

@@ -81,6 +81,20 @@ DROPPED: dict[str, str] = {
     "optimizers/similar-speeds": "can never hold at its seeds; similar-times measures the same statement",
     "cross-entropy/decay-balances": "cannot fail: at a stationary point both terms cancel",
     "s-curves/cross-entropy-full-rank-curve": "cannot fail",
+    "s-curves/rank-one-reduction": "flow-loss judges rank one too; rank-one judges the reduction itself",
+    "s-curves/mode-order-by-strength": "mode-order judges the order that is predicted",
+    "s-curves/typical-times": "a law of averages that fails at rank ten; mode-order and flow-loss predict each run",
+    "s-curves/cross-entropy-rank-10.corrected": "complement of cross-entropy-rank-10",
+    "s-curves/cross-entropy-no-decay": "cross-entropy/decay-absent says it of all of training",
+    "s-curves/cross-entropy-no-decay.corrected": "cross-entropy/decay-absent.corrected says it of all of training",
+    "s-curves/softmax-alone": "cannot hold along a convex flow; cross-entropy/softmax-alone has the probability",
+    **{
+        f"s-curves/large-logits-{id}": "of a network beside it; the study cross-entropy judges large logits"
+        for id in (
+            *("two-plateaus", "two-plateaus.corrected", "full-rank"),
+            *("rank-10", "rank-10.corrected"),
+        )
+    },
     "s-curves/low-rank-plateau.corrected": "complement of low-rank-plateau",
     "s-curves/large-logits-full-rank.corrected": "complement of large-logits-full-rank",
     "s-curves/rank-2-like-1.corrected": "complement of rank-2-like-1",

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory.factorization import decayed_loss, direct_loss
+from foretrain.theory.factorization import decayed_loss
 
 RANDOM = np.random.default_rng(0)
 TARGET, START = RANDOM.standard_normal((2, 4, 4))
@@ -32,19 +32,3 @@ def test_the_end_under_decay_is_a_point_of_rest():
     error = x @ y.T - TARGET
     np.testing.assert_allclose(2 * error @ y + decay * x, 0, atol=1e-13)
     assert (error**2).sum() == pytest.approx(decayed_loss(TARGET, 2, decay))
-
-
-def test_logits_trained_directly_fall_convexly_to_the_target():
-    losses = direct_loss(START, 300, TARGET)
-    weights = [np.exp(values) / np.exp(values).sum() for values in (TARGET, START)]
-    assert losses[0] == pytest.approx((weights[0] * np.log(weights[0] / weights[1])).sum())
-    assert (np.diff(losses) < 0).all()
-    assert np.diff(losses, 2).min() > -1e-12
-    assert losses[-1] < 0.05 * losses[0]
-    np.testing.assert_array_equal(direct_loss(START, 300, TARGET, every=7), losses[::7])
-
-
-def test_a_constant_on_all_logits_changes_nothing():
-    np.testing.assert_allclose(direct_loss(TARGET + 3, 5, TARGET), 0, atol=1e-15)
-    losses = direct_loss(START + 5, 20, TARGET - 2)
-    np.testing.assert_allclose(losses, direct_loss(START, 20, TARGET), rtol=1e-10)

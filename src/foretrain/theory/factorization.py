@@ -1,8 +1,6 @@
-"""A low-rank matrix learned by two factors: where decay ends it, and its logits learned directly."""
+"""A low-rank matrix learned by two factors: where decay ends it."""
 
 import numpy as np
-
-from foretrain.theory.integration import iterate
 
 
 def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> float:
@@ -20,30 +18,3 @@ def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> fl
     left = strengths.copy()
     left[:components] = np.minimum(strengths[:components], weight_decay / 2)
     return float(np.sum(left**2))
-
-
-def direct_loss(start: np.ndarray, steps: int, target: np.ndarray, *, every: int = 1) -> np.ndarray:
-    """Divergence of softmax Z from softmax C while Z itself descends.
-
-    The step is a quarter of the reciprocal of the largest probability of target and start, below which descent of this
-    convex loss behaves as its flow does: the Hessian diag(Q) - Q Q^T has no eigenvalue above max Q.
-
-    Args:
-        start: Logits Z at the start.
-        steps: Number of steps.
-        target: Logits C, of any shape.
-        every: Stride of what is returned, shape (stored step,).
-    """
-    goal = _softmax(target)
-    rate = 0.25 / max(goal.max(), _softmax(start).max())
-
-    def step(logits):
-        return logits - rate * (_softmax(logits) - goal)
-
-    path = iterate(step, start, steps, every)
-    return np.array([np.sum(goal * np.log(goal / _softmax(logits))) for logits in path])
-
-
-def _softmax(logits):
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()

@@ -21,7 +21,6 @@ See docs/theory/s-curves.md.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
 from foretrain.theory.integration import crossing_times
 
@@ -126,45 +125,6 @@ def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndar
         singular_values: What the modes end at, > 0, shape (mode,).
     """
     return crossing_times(step, strengths, singular_values / 2)
-
-
-def typical_half_steps(
-    singular_values,
-    dimension: int,
-    components: int,
-    init_scale: float,
-    learning_rate: float,
-    weight_decay: float = 0.0,
-) -> np.ndarray:
-    r"""Step at which each mode typically has half of its strength, from the law of the start alone, shape (mode,).
-
-    Few components (k << n) with independent entries of variance sigma^2/n leave every mode to itself: what all of them hold
-    outside of the target falls as 1/D, D = 1 + 4 sigma^2 T, T = (1 - e^{-2 \lambda t})/(2 \lambda), and a mode of strength s
-    starts at sigma^2 chi^2_k/(2 n) and is half learned when
-
-    $$ (4 s - 2 \lambda) t - \log D = \log \frac{(2 s - \lambda) n}{\sigma^2 m_k}, $$
-
-    m_k the median of chi^2_k. Modes that decay does not let grow never are: inf.
-
-    Args:
-        singular_values: s, shape (mode,).
-        dimension: n.
-        components: k.
-        init_scale: sigma.
-        learning_rate: eta, the step of descent.
-        weight_decay: lambda.
-    """
-    singular_values = np.asarray(singular_values, float)
-    growth, variance = 4 * singular_values - 2 * weight_decay, init_scale**2
-    grows = growth > 1e-9
-    growth = np.where(grows, growth, 1.0)
-    needed = np.log(growth / 2 * dimension / (variance * chi2.median(components)))
-    time = np.maximum(needed, 0) / growth
-    for _ in range(60):  # contracts: the logarithm grows slower than time
-        decayed = -np.expm1(-2 * weight_decay * time) / (2 * weight_decay) if weight_decay else time
-        time = np.maximum(needed + np.log1p(4 * variance * decayed), 0) / growth
-    slower = np.log1p(learning_rate * growth / 2) / (learning_rate * growth / 2)
-    return np.where(grows, time / (learning_rate * slower), np.inf)
 
 
 def _riccati(x, y, rates, decays, length):

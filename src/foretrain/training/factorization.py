@@ -27,11 +27,6 @@ declare(
     final_alignment="Alignment with the best target at the end.",
 )
 declare("component", kind="int", first_target="Target first aligned with, -1 if with none.")
-declare(
-    start_decay="Length of the decay part of the gradient that trains, at the start, over that of the squared error "
-    "(centred and divided by 2 n^2 for cross-entropy).",
-    final_decay="The same at the end.",
-)
 
 
 @dataclass(frozen=True)
@@ -216,7 +211,6 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
 
     def finish(inputs, state):
         factors, _, counter, _ = state
-        start, goal = network.Factors(inputs["start_left"], inputs["start_right"]), goal_of(inputs)
         alignments = aligned(inputs, factors)
         counter = count(inputs, counter, alignments)
         bumps = bump_counter.bumps_at_end(counter, alignments, inputs["prominence"])
@@ -226,8 +220,6 @@ def learner(loss_function: str, optimizer: str, components: int, precision: str)
             "first_target_bumps": (bumps * first).sum(0).astype(precision),
             "final_alignment": alignments.max(0),
             "first_target": counter.first_target,
-            "start_decay": network.decay_ratio(loss_function, start, goal),
-            "final_decay": network.decay_ratio(loss_function, factors, goal),
         }
 
     return Program(init, step, observe, done, finish)

@@ -17,14 +17,11 @@ AXES = {
     "optimizer": ("sgd", "sgd_decay", "adam", "adamw"),
 }
 PRESETS = {"paper": {"seeds": 100}}
-LARGE_SCALE = 100.0  # entries of a unit component at n = 100 are then of order one
 MODES = 10  # of the target, largest first, that are followed
 
 declare(decayed_loss="Squared error at which descent with weight decay ends.")
 declare(
     "step",
-    direct_loss="Training loss where the logits themselves are trained, by descent.",
-    direct_loss_large="The same for a target whose logits are of order one.",
     flow_loss="Squared error over that of the zero matrix, predicted from the start.",
     inside="Squared length of both factors in the span of the target, over twice the sum of its singular values.",
     outside="The same outside of the span.",
@@ -35,11 +32,7 @@ declare(
     "step mode",
     mode_strengths="Strength of the first singular modes of the target in the learner, over its own.",
 )
-declare(
-    "mode",
-    flow_half_step="Step at which half of a mode is predicted.",
-    typical_half_step="The same from the law of the start alone.",
-)
+declare("mode", flow_half_step="Step at which half of a mode is predicted.")
 
 
 @dataclass(frozen=True)
@@ -86,9 +79,3 @@ def program(p: Parameters) -> Program:
         }
 
     return Program(base.init, base.step, observe, base.done, base.finish)
-
-
-def variants(p: Parameters) -> dict[str, dict]:
-    """Beside it: cross-entropy of logits of order one, at which it is more than a squared error."""
-    large = {"loss_function": "cross_entropy", "target_scale": LARGE_SCALE}
-    return {"large_logits": {**large, "steps": min(5 * p.steps, 10**9)}}

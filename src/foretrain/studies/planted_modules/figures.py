@@ -4,51 +4,29 @@ from foretrain.study import figure, panel
 
 from .claims import rectified
 
+_COST = {"x": "strength", "scale": "semilogx", "label": "Effective parameters"}
+_COST["theory_label"] = "its formula"
+_FOUND = {"x": "strength", "by": "mediators", "scale": "semilogx", "theory": False}
+_FOUND |= {"label": "Adjusted Rand index", "ylim": (-0.1, 1.05)}
 FIGURES = {
     "modules": figure(
         "Costs of interaction, and modules",
-        lambda c: (
-            f"Left: effective parameters that a constraint of strength w adds at the cutoff {c.p.cutoff:g}, by the secant of "
-            "volumes and by their derivative. Right: agreement of the modules found with those planted, by the normalised "
-            "cut, and by the plain cut for the first number of mediating variables."
-        ),
+        "Above: effective parameters that a constraint of strength w adds, by the secant of volumes and by their derivative. "
+        "Below: agreement of the modules found with those planted, by the normalised cut and by the plain cut.",
         panel(
             lambda c: c.secant_cost,
-            x="strength",
-            scale="semilogx",
             theory=lambda c: c.secant_law,
-            theory_label="its formula",
             title="Cost of a variable by the secant",
-            label="Effective parameters",
+            **_COST,
         ),
         panel(
             lambda c: c.derivative_cost,
-            x="strength",
-            scale="semilogx",
             theory=lambda c: c.derivative_law,
-            theory_label="its formula",
             title="Cost by the derivative",
-            label="Effective parameters",
+            **_COST,
         ),
-        panel(
-            lambda c: c.search_agreement,
-            x="strength",
-            by="mediators",
-            scale="semilogx",
-            theory=False,
-            title="Modules found",
-            label="Adjusted Rand index",
-        ),
-        panel(
-            lambda c: c.plain_agreement,
-            x="strength",
-            by="mediators",
-            scale="semilogx",
-            theory=False,
-            title="Modules by the plain cut",
-            ylim=(-0.1, 1.05),
-            label="Adjusted Rand index",
-        ),
+        panel(lambda c: c.search_agreement, title="Modules found", **_FOUND),
+        panel(lambda c: c.plain_agreement, title="Modules by the plain cut", **_FOUND),
         where=rectified,
         columns=2,
     ),

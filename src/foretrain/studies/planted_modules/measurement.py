@@ -66,7 +66,6 @@ def counts(network, apart, x, p):
         "apart_sum": rank(separate[:, :OUTPUTS, mine]) + rank(separate[:, OUTPUTS:, theirs]),
         "apart_together": rank(separate[:, :, own > 0]),
         "constrained": rank(both[:, :, mine]),
-        "unconstrained": rank(slopes[:, :OUTPUTS, mine]),
         "second": rank(slopes[:, OUTPUTS:, theirs]),
         "together": rank(slopes[:, :, own > 0]),
     }
@@ -74,12 +73,10 @@ def counts(network, apart, x, p):
 
 def costs(squares, strength, eps):
     """Volumes along the free scale e^s of a rectified unit, |s| <= 1, where w² mean (v - v*)² must stay below eps."""
-    effective = strength * np.sqrt(
-        np.maximum(squares[:2], 1e-12)
-    )  # w times the root mean square of v
+    one, other = strength * np.sqrt(np.maximum(squares[:2], 1e-12))  # w times the size of v
 
     def ends(weight, bound):
-        """Where w² q (e^s - 1)² < bound: an interval of s."""
+        """Return the interval of s where w² q (e^s - 1)² < bound."""
         reach = np.sqrt(bound) / weight
         low = np.log(1 - reach) if reach < 1 else -np.inf
         return np.clip([low, np.log1p(reach)], -1, 1)
@@ -87,7 +84,6 @@ def costs(squares, strength, eps):
     def volume(weight, bound=eps):
         return float(np.diff(ends(weight, bound))[0])
 
-    one, other = effective
     # Both at once: of each s of the first, as much of the second as the rest of eps allows.
     low, high = ends(one, eps)
     edges = np.linspace(low, high, 401)
@@ -116,11 +112,8 @@ def search(network, x, eps):
     for layer, f in zip(
         basis.layers, folded.layers(folded.steps(network, False), x, False), strict=True
     ):
-        f, half = f - layer.mean, f.shape[1] // 2
-        own, other = (
-            (f[:, part] @ layer.forward[:, part].T).var(0)
-            for part in (slice(half), slice(half, None))
-        )
+        halves = zip(*(np.split(one, 2, 1) for one in (f - layer.mean, layer.forward)), strict=True)
+        own, other = ((f @ forward.T).var(0) for f, forward in halves)
         planted.append(other > own)
     labels, weights = np.concatenate(planted).astype(int), affinity(graph.strengths, eps)
     found = {}

@@ -16,7 +16,6 @@ declare(
     apart_sum="Effective parameters of both modules, nothing between them.",
     apart_together="Of the network that they are, weights between them held.",
     constrained="Effective parameters of M1 that keep its mediators too.",
-    unconstrained="Effective parameters of M1 for its own outputs alone.",
     second="Effective parameters of M2.",
     together="Of the whole network, weights between the modules held.",
     secant_cost="Secant of volumes of a constraint: 2 ln(V/V0)/ln eps.",

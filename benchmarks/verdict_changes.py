@@ -34,6 +34,13 @@ DIFFERS: dict[str, str] = {
     "pathway-race/loser": "the larger deviation of both losers, over what is allowed",
     "image-routing/connected": "judges the rise from K = 1, of which disconnected spoke, to K = 2",
     "routing/half-times": "takes the strength that a mode tends to from the run, in single precision",
+    "degeneracy-over-training/rank-falls": "judges blocks of neurons, too",
+    "degeneracy-over-training/winner": "judges the deviation of both networks",
+    "interaction-basis/identity": "judges edges, too",
+    "interaction-basis/fewer-directions": "judges the largest ratio of three networks",
+    "interaction-basis/fewer-edges": "judges the largest ratio of three networks",
+    "modules/linear-sum": "judges the larger deviation of linear modules and of modules of tanh",
+    "modules/strengths-add": "judges the cost of one variable, too",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
@@ -44,15 +51,6 @@ DROPPED: dict[str, str] = {
     "grokking-phases/boundary-by-adam": "repeats boundary; adam-is-better compares Adam with the flow",
     "grokking-phases/seed-order": "tests a sign; better-than-others compares the same correlation",
     "grokking-phases/decoder-orders": "decoder-counts says it in steps",
-    "degeneracy-over-training/synchronised": "synchronise says it at the moment of generalisation",
-    "degeneracy-over-training/rank-falls": "judges blocks of neurons, too",
-    "degeneracy-over-training/winner": "judges the deviation of both networks",
-    "interaction-basis/identity": "judges edges, too",
-    "interaction-basis/fewer-directions": "judges the largest ratio of three networks",
-    "interaction-basis/fewer-edges": "judges the largest ratio of three networks",
-}
-# Claims of before that were merged into another or deleted, with the reason.
-DROPPED: dict[str, str] = {
     "degeneracy-over-training/synchronised": "rank-falls says it at the moment of generalisation",
     "degeneracy-over-training/synchronise": "rank-falls judges the larger of both changes",
     "degeneracy-over-training/lower-then": "lower-together says it at the end",
@@ -192,6 +190,9 @@ DROPPED: dict[str, str] = {
     "routing/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
     "initialization/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
     "trained-fraction/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
+    "modules/one-each": "interacting-modules/one-each judges it by sampling",
+    "modules/smooth-sum": "linear-sum judges the larger deviation of both",
+    "modules/secant-slope": "strengths-add judges the cost of one variable, too",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

@@ -185,18 +185,6 @@ def test_colour_images_from_files_are_rows_of_pixels(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("training", ["statistics", "minibatch"])
-def test_features_from_a_file_are_learned(tmp_path, training):
-    draw = np.random.default_rng(0)
-    np.savez(tmp_path / "x.npz", features=draw.normal(size=(30, 6)), labels=np.arange(30) % 10)
-    (run, *_) = ride(
-        data="features", features_file=str(tmp_path / "x.npz"), training=training, steps=20,
-        observe_every=10, duration=1.0, init_scale=1.0,
-    )  # fmt: skip
-    assert run.curves["loss"][-1] < run.curves["loss"][0]
-
-
-@pytest.mark.slow
 @pytest.mark.skipif("FORETRAIN_DATA_DIR" not in os.environ, reason="FORETRAIN_DATA_DIR is not set")
 def test_a_folder_remembers_where_its_images_lie(tmp_path, monkeypatch):
     folder = os.environ["FORETRAIN_DATA_DIR"]

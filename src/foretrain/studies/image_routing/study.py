@@ -6,73 +6,46 @@ import numpy as np
 
 from foretrain.study import TIME_UNIT, Run, argument_error, declare, default, parameter
 from foretrain.training.routing import Images, Routes, check_routes
+from foretrain.words import value_text
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Figs 7-10"
 COST = "3 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
-AXES = {"trained_outputs": (1, 2, 3, 4, 5, 7), "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0)}
 
+_K10 = (1, 2, 3, 4, 5, 7)
 _K40 = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 36, 40)
 _K100 = (1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100)
-_SCALES = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
-_MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases": True}
+AXES = {"trained_outputs": _K10, "init_scale": (0.01, 0.03, 0.1, 0.3, 1.0)}
+_MNIST = {"data": "mnist", "domains": 40, "hidden_width": 128}
 # Tables 1 and 2, squared error as in the text: the flow on images projected on what holds nine tenths of them.
-_TABLE_1 = {
-    "data": "mnist",
-    "domains": 40,
-    "hidden_width": 128,
-    "truncation": 0.1,
-    "solver_tolerance": 5e-3,
-    "steps": 6000,
-    "seeds": 10,
-}
+_FLOW = {**_MNIST, "truncation": 0.1, "solver_tolerance": 5e-3, "steps": 6000, "seeds": 10}
+_MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases": True}
 # What the authors ran: 1000 epochs of 7500 batches.
-_AUTHORS = {
-    **_MINIBATCH,
-    "data": "mnist",
-    "domains": 40,
-    "hidden_width": 128,
-    "init_law": "authors",
+_BATCHES = {
     "batch_size": 8,
     "learning_rate": 1e-4,
     "momentum": 0.9,
     "steps": 7_500_000,
-    "observe_every": 1500,
-    "evaluation_samples": 2000,
     "seeds": 10,
 }
+_STORED = {"init_law": "authors", "observe_every": 1500, "evaluation_samples": 2000}
+_AUTHORS = {**_MINIBATCH, **_MNIST, **_BATCHES, **_STORED}
 # The figures are a cross, of which a preset is one arm: K at one size of the start, or the size of the start at K = 10.
 _FRACTIONS = {"init_scale": 0.1, "trained_outputs": _K40}
-_GAINS = {"init_scale": _SCALES, "trained_outputs": 10}
-_HUNDRED = {"domains": 100}
+_GAINS = {"init_scale": (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), "trained_outputs": 10}
 _TURNED = {"transform": "rotation", "rotation_degrees": 270.0}  # by as much as the authors turned
-_TABLE_5 = {"data": "cifar10", "hidden_width": 1024, "truncation": 0.02}
-_SMALL = {
-    **_MINIBATCH,
-    "init_scale": 0.1,
-    "steps": 40_000,
-    "trained_outputs": (1, 2, 3, 4, 5, 7),
-    "seeds": 3,
-}
+_CIFAR = {"data": "cifar10", "hidden_width": 1024}
+_SMALL = {**_MINIBATCH, "init_scale": 0.1, "steps": 40_000, "trained_outputs": _K10, "seeds": 3}
 PRESETS = {
-    "paper": {**_TABLE_1, **_FRACTIONS},
-    "paper-gain": {**_TABLE_1, **_GAINS},
-    "paper-100": {**_TABLE_1, **_HUNDRED, **_FRACTIONS, "trained_outputs": _K100},
-    "paper-100-gain": {**_TABLE_1, **_HUNDRED, **_GAINS},
+    "paper": {**_FLOW, **_FRACTIONS},
+    "paper-gain": {**_FLOW, **_GAINS},
+    "paper-100": {**_FLOW, "domains": 100, "init_scale": 0.1, "trained_outputs": _K100},
+    "paper-100-gain": {**_FLOW, "domains": 100, **_GAINS},
     # Table 4, with the 40 domains and the 180 degrees of the text.
-    "paper-rotated": {**_TABLE_1, "transform": "rotation", **_FRACTIONS},
-    "paper-rotated-gain": {**_TABLE_1, "transform": "rotation", **_GAINS},
-    "paper-cifar": {**_TABLE_1, **_TABLE_5, "transform": "rotation", **_FRACTIONS},
-    # The same size on synthetic images of its spectrum, for what a run costs.
-    "cifar-shape": {
-        **_TABLE_1,
-        **_TABLE_5,
-        "data": "natural",
-        "init_scale": 0.1,
-        "trained_outputs": 10,
-        "seeds": 1,
-    },
+    "paper-rotated": {**_FLOW, "transform": "rotation", **_FRACTIONS},
+    "paper-rotated-gain": {**_FLOW, "transform": "rotation", **_GAINS},
+    "paper-cifar": {**_FLOW, **_CIFAR, "truncation": 0.02, "transform": "rotation", **_FRACTIONS},
     # Fig. 9: leaky ReLUs have no statistics.
     "paper-leaky": {**_AUTHORS, **_FRACTIONS, "negative_slope": 0.01},
     "paper-leaky-rotated": {**_AUTHORS, **_TURNED, **_FRACTIONS, "negative_slope": 0.01},
@@ -81,19 +54,10 @@ PRESETS = {
     "authors-rotated": {**_AUTHORS, **_TURNED, **_FRACTIONS},
     "authors-rotated-gain": {**_AUTHORS, **_TURNED, **_GAINS},
     # Table 5: 1000 epochs of 6250 batches.
-    "authors-cifar": {
-        **_AUTHORS,
-        **_TURNED,
-        **_FRACTIONS,
-        "data": "cifar10",
-        "hidden_width": 1024,
-        "steps": 6_250_000,
-    },
+    "authors-cifar": {**_AUTHORS, **_TURNED, **_FRACTIONS, **_CIFAR, "steps": 6_250_000},
     # The question of Fig. 8 on all of MNIST by gradient flow: cost independent of the number of images.
     "mnist": {
-        "data": "mnist",
-        "domains": 40,
-        "hidden_width": 128,
+        **_MNIST,
         "trained_outputs": (1, 2, 4, 10, 16, 24),
         "init_scale": (0.01, 0.1, 1.0),
         "seeds": 2,
@@ -102,9 +66,8 @@ PRESETS = {
     "leaky": {**_SMALL, "negative_slope": (1.0, 0.01)},
     "leaky-rotated": {**_SMALL, "transform": "rotation", "negative_slope": 0.01},
 }
-CONDITIONAL_DEFAULTS = {
-    ("training", "minibatch"): {"steps": 40_000, "observe_every": 1000, "init_scale": 0.1},
-}
+_LONG = {"steps": 40_000, "observe_every": 1000, "init_scale": 0.1}
+CONDITIONAL_DEFAULTS = {("training", "minibatch"): _LONG}
 
 
 @dataclass(frozen=True)
@@ -113,9 +76,8 @@ class Parameters(Images, Routes, Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's 1,797 digits; synthetic colour images with the spectrum of photographs; or MNIST, CIFAR-10, or an "
-        "array of features from files",
-        choices=("digits", "natural", "mnist", "cifar10", "features"),
+        "scikit-learn's 1,797 digits; or MNIST, CIFAR-10, or an array of features from files",
+        choices=("digits", "mnist", "cifar10", "features"),
         static=True,
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
@@ -155,11 +117,7 @@ class Parameters(Images, Routes, Run):
     learning_rate: float = parameter(0.01, "minibatch: learning rate", above=0)
     momentum: float = parameter(0.9, "minibatch: momentum", minimum=0, maximum=0.999)
     batch_size: int = parameter(
-        8,
-        "minibatch: images a step, the same for all routes",
-        minimum=1,
-        maximum=10**6,
-        static=True,
+        8, "minibatch: images a step, of all routes", minimum=1, maximum=10**6, static=True
     )
     steps: int = default(3000)
     excess_tolerance: float = parameter(
@@ -231,25 +189,20 @@ declare(
 def check(p: Parameters) -> None:
     """Refuse combinations of parameters that make no network or no task."""
     check_routes(p)
-    linear = {
-        "loss_function": ("squared", "`squared`", f"`{p.loss_function}`"),
-        "negative_slope": (1, "1", f"{p.negative_slope:g}"),
-        "biases": (False, "false", "true"),
-    }
-    for name, (only, rule, got) in linear.items() if p.training == "statistics" else ():
-        if getattr(p, name) != only:
-            repair = "Try --training minibatch."
-            raise argument_error(name, f"be {rule} from statistics", f"is {got}", repair)
+    linear = {"loss_function": "squared", "negative_slope": 1.0, "biases": False}
+    for name, only in linear.items() if p.training == "statistics" else ():
+        if (got := getattr(p, name)) != only:
+            rule, repair = f"be `{value_text(only)}` from statistics", "Try --training minibatch."
+            raise argument_error(name, rule, f"is `{value_text(got)}`", repair)
     if p.training == "minibatch" and p.truncation:
         raise argument_error("truncation", "be 0 for minibatches", f"is {p.truncation:g}")
     for name, owner in (("features_file", "features"), ("resnet_weights", "cifar10")):
         if getattr(p, name) and p.data != owner:
             raise argument_error(name, f"go with data `{owner}`", f"data is `{p.data}`")
-    if p.data == "features":
-        if not p.features_file:
-            raise argument_error("features_file", "name a file for data `features`", "is not given")
-        if p.transform == "rotation":
-            raise argument_error("transform", "be `permutation` for features", "is `rotation`")
+    if p.data == "features" and not p.features_file:
+        raise argument_error("features_file", "name a file for data `features`", "is not given")
+    if p.data == "features" and p.transform == "rotation":
+        raise argument_error("transform", "be `permutation` for features", "is `rotation`")
 
 
 def estimate(p: Parameters) -> float:

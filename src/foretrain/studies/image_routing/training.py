@@ -43,17 +43,17 @@ def shared(p: Parameters) -> dict[str, np.ndarray]:
     data, found = domain_data(p)[0], kept(p)
     most = p.evaluation_samples
     arrays = {"heldout_labels": data.heldout_labels[:most].astype(np.int32)}
-    heldout = data.heldout_inputs[:, :most]
+    arrays["heldout_inputs"] = data.heldout_inputs[:, :most]
+    maps = {} if data.maps is None else {"maps": data.maps}
     if found is None:
-        arrays |= {"inputs": data.inputs, "labels": data.labels.astype(np.int32)}
-        if data.maps is not None:
-            arrays["maps"] = data.maps
-        return {**arrays, "heldout_inputs": heldout}
-    arrays |= {name: getattr(found, name) for name in ("scales", "targets", "residual")}
-    if data.maps is None:
-        return {**arrays, "heldout_inputs": heldout @ found.bases}
-    bases = found.bases.transpose(0, 2, 1).astype(np.float32)
-    return {**arrays, "heldout_inputs": heldout, "maps": bases @ data.maps}
+        return {**arrays, "inputs": data.inputs, "labels": data.labels.astype(np.int32), **maps}
+    if maps:
+        maps["maps"] = found.bases.transpose(0, 2, 1).astype(np.float32) @ data.maps
+    else:
+        arrays["heldout_inputs"] = arrays["heldout_inputs"] @ found.bases
+    return (
+        arrays | maps | {name: getattr(found, name) for name in ("scales", "targets", "residual")}
+    )
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
@@ -95,16 +95,13 @@ def _flow(p):
         return network.excess_errors(weights, inputs["scales"], inputs["targets"])
 
     def observe(inputs, state):
-        trained, weights = inputs["trained_pairs"], state.position
-        excess = excess_errors(weights, inputs)
+        trained, excess = inputs["trained_pairs"], excess_errors(state.position, inputs)
         loss = excess + jnp.broadcast_to(inputs["residual"], (p.domains,))[:, None]
         power = 0.5 * (inputs["targets"] ** 2).sum((1, 2)).mean()
         return {
-            "loss": mean_over(trained, loss),
-            "untrained_loss": mean_over(1 - trained, loss),
             "excess_loss": mean_over(trained, excess) / power,
             "flow_time": state.time,
-            **_accuracies(trained, _heldout(p, inputs, (weights, None), 1.0)),
+            **_observed(trained, loss, _heldout(p, inputs, (state.position, None), 1.0)),
         }
 
     def done(inputs, state, observed):
@@ -115,12 +112,11 @@ def _flow(p):
     def finish(inputs, state):
         start, trained = first(inputs), inputs["trained_pairs"]
         slope = jax.grad(lambda w: mean_over(trained, excess_errors(w, inputs)))(start)
+        moved = jax.tree.map(jnp.negative, velocity(start, inputs))
         return {
             "heldout_accuracy": _heldout(p, inputs, (state.position, None), 1.0),
             "trained_pairs": trained,
-            "gradient_gap": gradient_gap(
-                jax.tree.map(jnp.negative, velocity(start, inputs)), slope
-            ),
+            "gradient_gap": gradient_gap(moved, slope),
             "imbalance_drift": drift(state.position, conserved(start)),
         }
 
@@ -150,15 +146,9 @@ def _minibatch(p):
         return trained, jax.tree.map(jnp.zeros_like, trained), random, jnp.zeros((), jnp.int32)
 
     def slope(trained, inputs, chosen):
-        return jax.grad(network.minibatch_loss)(
-            trained,
-            inputs["inputs"][:, chosen],
-            inputs.get("maps"),
-            inputs["labels"][chosen],
-            inputs["trained_pairs"],
-            inputs["negative_slope"],
-            p.loss_function,
-        )
+        batch = inputs["inputs"][:, chosen], inputs.get("maps"), inputs["labels"][chosen]
+        units = inputs["negative_slope"], p.loss_function
+        return jax.grad(network.minibatch_loss)(trained, *batch, inputs["trained_pairs"], *units)
 
     def step(inputs, state):
         trained, speed, random, number = state
@@ -171,21 +161,14 @@ def _minibatch(p):
         return trained, speed, random, number + 1
 
     def losses(trained, inputs, some):
-        weights, biases = trained
-        images, labels = inputs["inputs"][:, some], inputs["labels"][some]
-        units = inputs["negative_slope"], p.loss_function
-        return network.evaluate(weights, biases, images, inputs.get("maps"), labels, *units)[0]
+        known = inputs["inputs"][:, some], inputs.get("maps"), inputs["labels"][some]
+        return network.evaluate(*trained, *known, inputs["negative_slope"], p.loss_function)[0]
 
     def observe(inputs, state):
-        trained, pairs = state[0], inputs["trained_pairs"]
-        loss = losses(trained, inputs, slice(p.evaluation_samples))
+        accuracy = _heldout(p, inputs, state[0], inputs["negative_slope"])
+        loss = losses(state[0], inputs, slice(p.evaluation_samples))
         rate = inputs["learning_rate"] / (1 - inputs["momentum"])
-        return {
-            "loss": mean_over(pairs, loss),
-            "untrained_loss": mean_over(1 - pairs, loss),
-            "flow_time": state[3] * rate,
-            **_accuracies(pairs, _heldout(p, inputs, trained, inputs["negative_slope"])),
-        }
+        return {"flow_time": state[3] * rate, **_observed(inputs["trained_pairs"], loss, accuracy)}
 
     def finish(inputs, state):
         start, pairs, some = first(inputs), inputs["trained_pairs"], slice(p.batch_size)
@@ -232,15 +215,17 @@ def _heldout(p, inputs, trained, slope):
     """Accuracy of every route on held-out images, shape (input_domain, output_domain)."""
     from foretrain.networks import image_routing as network
 
-    (weights, biases), maps, labels = trained, inputs.get("maps"), inputs["heldout_labels"]
-    units = slope, p.loss_function
-    return network.evaluate(weights, biases, inputs["heldout_inputs"], maps, labels, *units)[1]
+    held = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
+    return network.evaluate(*trained, *held, slope, p.loss_function)[1]
 
 
-def _accuracies(trained, accuracy):
+def _observed(trained, loss, accuracy):
+    """Means over trained and over untrained routes of what is known of each."""
     from foretrain.networks.routing import mean_over
 
     return {
+        "loss": mean_over(trained, loss),
+        "untrained_loss": mean_over(1 - trained, loss),
         "trained_accuracy": mean_over(trained, accuracy),
         "untrained_accuracy": mean_over(1 - trained, accuracy),
     }

@@ -9,11 +9,10 @@ from foretrain.quantities.measured import Exact
 from foretrain.study import claim
 from foretrain.training.routing import items_task
 
-from .study import DUELS, duel_scales, part_factors, variants
+from .study import DUELS, OURS, duel_scales, part_factors, variants
 from .theory import decoupled_run, loser_within, overlap, unshared
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), section 4.2, "
-OURS = "docs/studies/pathway-race.md"
 
 
 def half(times):

@@ -9,6 +9,7 @@ from foretrain.theory.race import RaceFactors, admissible_paths, race_factors
 from foretrain.training.routing import Items
 
 SOURCE = "Saxe, Sodhani & Lewallen (2022), Fig. 5a-b"
+OURS = "docs/studies/pathway-race.md"
 COST = "2 min"
 REFERENCES = ("saxe2022",)
 SEEDS = 5
@@ -77,36 +78,12 @@ class Parameters(Items, Training):
 
 
 declare("step", unit=TIME_UNIT, elapsed="Time of the flow, the paper's.")
+declare("point", unit=TIME_UNIT, race_time="Times at which the race is predicted.")
+declare("duel moment", unit=TIME_UNIT, duel_time="Times at which modules meet full sharing.")
 declare(
     "step part mode",
     source="Saxe, Sodhani & Lewallen (2022), Fig. 5b",
     part_strength="Strength u^T W v of each mode in the modules and in the fully shared pathway, mean over routes.",
-)
-declare("point", unit=TIME_UNIT, race_time="Times at which the race is predicted.")
-declare(
-    "point part mode",
-    source="docs/studies/pathway-race.md",
-    race_strength="Strength of each mode in the modules that the closed form predicts from wide random weights.",
-)
-declare(
-    "duel moment",
-    unit=TIME_UNIT,
-    duel_time="Times at which modules and full sharing are predicted to compete.",
-)
-declare(
-    "duel moment part_of_two mode",
-    source="docs/studies/pathway-race.md",
-    duel_strength="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
-)
-declare(
-    "mode",
-    unit=TIME_UNIT,
-    source="docs/studies/pathway-race.md",
-    foretold_half_time="Half-learning time of each mode that a run's own initial weights lead to.",
-)
-declare(
-    "duel moment part_of_two mode",
-    foretold_duel_strength="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
 )
 declare(
     "part mode",
@@ -114,10 +91,23 @@ declare(
     weight_ratio="B2/B1 of each mode where the run ended, from the lengths of its encoder and decoder vectors.",
 )
 declare(
+    "point part mode",
+    source=OURS,
+    race_strength="Strength of each mode in the modules that the closed form predicts from wide random weights.",
+)
+declare(
+    "duel moment part_of_two mode",
+    source=OURS,
+    duel_strength="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
+    foretold_duel_strength="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
+)
+declare(
     "mode",
     unit=TIME_UNIT,
+    source=OURS,
     half_learning_time="Time at which a mode is half learned from wide random weights, mean over routes.",
     measured_half_time="Half-learning time of each mode in a run.",
+    foretold_half_time="Half-learning time of each mode that a run's own initial weights lead to.",
     equal_start_half_time="Half-learning time of the reduction if every strength starts at init_scale, whatever P.",
 )
 declare(
@@ -129,8 +119,7 @@ declare(
 
 def check(p: Parameters) -> None:
     """Refuse modules that do not fit the domains."""
-    admissible = admissible_paths(p.domains)
-    if p.paths not in admissible:
+    if p.paths not in (admissible := admissible_paths(p.domains)):
         listed = ", ".join(map(str, admissible))
         rule = f"be the square of a divisor of `domains` = {p.domains} ({listed})"
         raise argument_error("paths", rule, f"is {p.paths}")

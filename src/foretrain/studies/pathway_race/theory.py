@@ -8,7 +8,7 @@ import numpy as np
 from foretrain.quantities.learning_time import half_times_of_runs
 from foretrain.study import Grid, Seed
 from foretrain.theory.race import descent, race_factors
-from foretrain.theory.race_planes import Planes, Strengths, flow, planes
+from foretrain.theory.race_planes import Strengths, flow, planes
 from foretrain.theory.race_schemes import (
     equal_scheme,
     final_gains,
@@ -64,26 +64,19 @@ def _race_times(race, modes) -> np.ndarray:
     return np.linspace(0, 1.6 * half_time(race, *modes).max(), POINTS)
 
 
-def start(p: Parameters, seed: Seed) -> list[Planes]:
-    """What the domains of every module have in common at the start of one run, for each of its parts."""
-    fed = inputs(p, seed)
-    found = []
+def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
+    """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
+    fed, data, starts = inputs(p, seed), items_task(p.level_weights), []
     for number in range(len(part_scales(p))):
-        encoders, hidden, decoders = (
-            fed[f"part{number}_{name}"] for name in ("encoders", "hidden", "decoders")
-        )
+        layers = (fed[f"part{number}_{name}"] for name in ("encoders", "hidden", "decoders"))
+        encoders, hidden, decoders = layers
+        # What the domains of every module have in common.
         first = (encoders @ fed["input_modes"]).mean(2)
         last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
         width, modes = first.shape[2:]
-        flat = (part.reshape(-1, width, modes) for part in (first, last))
-        found.append(planes(next(flat), hidden.reshape(-1, width, width), next(flat)))
-    return found
-
-
-def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
-    """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
-    data = items_task(p.level_weights)
-    return flow(start(p, seed), times, data.singular_values, data.variances, part_factors(p))
+        first, last = (part.reshape(-1, width, modes) for part in (first, last))
+        starts.append(planes(first, hidden.reshape(-1, width, width), last))
+    return flow(starts, times, data.singular_values, data.variances, part_factors(p))
 
 
 def overlap(p: Parameters, paths: int) -> float:

@@ -2,6 +2,7 @@
 
 # Claims of before to those of now, both as "study/id", the study as it was named before.
 RENAMED: dict[str, str] = {
+    "modular-transformer/decay-in-the-wide-toy": "modular-transformer/decay-and-dimension",
     "free-directions/accounted-deep": "free-directions/accounted",
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
     "grokking-phases/better-than-kernel": "grokking-phases/better-than-others",
@@ -15,6 +16,7 @@ RENAMED: dict[str, str] = {
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
+    "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
     "grokking-phases/better-than-kernel": "merged with better-than-rate, -norm and -rqi: judged by the best predictor",
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",
@@ -44,6 +46,12 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "modular-transformer/entropy-peaks.corrected": "complement of entropy-peaks",
+    "modular-transformer/entropy-falls": "a consequence of where the entropy peaks",
+    "modular-transformer/structure-of-this-start": "structure-at-the-start says it beside random axes",
+    "modular-transformer/embeddings-may-decay": "never holds at its seeds; a control of a choice in the paper's code",
+    "modular-transformer/decay-in-the-toy": "merged into decay-and-dimension, judged seed by seed",
+    "modular-transformer/decay-in-few-dimensions": "merged into decay-and-dimension, judged seed by seed",
     **{
         f"grokking-phases/better-than-{name}": "merged into better-than-others, judged by the best predictor"
         for name in ("rate", "norm", "rqi")

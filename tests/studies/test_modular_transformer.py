@@ -1,42 +1,171 @@
+"""Claims on runs that no network made, circles that grow out of noise, and runs as they are stored and drawn."""
+
 from dataclasses import replace
 
 import numpy as np
-import pytest
+from made_up import check, runs, verdicts
 
 import foretrain
-from foretrain.plans import catalogue, plan
+from foretrain.plans import plan
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.modular_transformer import figures, study
+from foretrain.studies.modular_transformer import study
 from foretrain.training import transformer
 
-TINY = {
-    "symbols": 5,
-    "embedding_dim": 6,
-    "hidden_width": 8,
-    "decoder_learning_rate": [0.01, 0.02],
-    "decoder_decay": [0.0, 1.0],
-    "accuracy_threshold": 0.2,
-    "delay": 1,
-    "steps": 60,
-    "observe_every": 20,
-    "snapshots": 6,
-    "circles": 2,
-    "compared": False,
-}
+P = study.Parameters()
+AXES = {"decoder_learning_rate": (0.001, 0.003, 0.01), "decoder_decay": (0.0, 0.3, 1.0, 3.0)}
+LEAD, SEEDS = (3, 4), 8
+STEPS = np.arange(0, P.steps + 1, P.observe_every)
+TIMES = transformer.snapshot_steps(P).astype(float)
+FIT, GENERALISED, END = 50.0, 1800.0, 3600.0
+TIMES[TIMES > END] = np.nan
+LAST = int(np.isfinite(TIMES).sum()) - 1
+TIMES[LAST] = END
+RANKS = transformer.ranks(P)
+COMPREHENSION, GROKKING, MEMORIZATION = 0.0, 1.0, 2.0
+PRODUCT = np.outer(*map(np.array, AXES.values()))
+PRODUCT[PRODUCT == 0] = np.nan
+HELPED = np.array([np.nan, GENERALISED, GENERALISED, GENERALISED])
+EQUAL = np.array([1000.0, 900.0, 900.0, 900.0])
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    out = tmp_path_factory.mktemp("modular") / "a"
-    return foretrain.run("modular-transformer", **TINY, seeds=2, out=out, quiet=True, workers=0)
+def grown(circle=1.0, early=0.0, start_circle=0.0):
+    """Embeddings of every seed at every snapshot, (seed, snapshot, symbol, coordinate).
+
+    Args:
+        circle: Size of one frequency at the end.
+        early: Size of one frequency when the training set is fitted.
+        start_circle: Size of one frequency at the start, on the axes of the end.
+    """
+    random = np.random.default_rng(0)
+    start = random.standard_normal((SEEDS, P.symbols, P.embedding_dim))
+    angle = 2 * np.pi * 3 * np.arange(P.symbols) / P.symbols
+    polygon = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    plane = np.linalg.qr(random.standard_normal((SEEDS, P.embedding_dim, 2)))[0].swapaxes(1, 2)
+    outside = np.eye(P.embedding_dim) - plane.swapaxes(1, 2) @ plane
+    fresh = random.standard_normal((SEEDS, P.symbols, 2))
+    start = start @ outside + (fresh + start_circle * polygon) @ plane
+    late = (TIMES >= GENERALISED)[:, None, None]
+    noise = random.standard_normal((SEEDS, 1, P.symbols, P.embedding_dim))
+    size = 20.0 * np.where(late, circle, early)
+    moved = size * (polygon @ plane)[:, None] + 15.0 * (1 - circle) * noise * late
+    every = start[:, None] + np.where((TIMES > 0)[:, None, None], moved, 0)
+    return np.where(np.isfinite(TIMES)[:, None, None], every, np.nan)
 
 
-def test_a_run_is_stored_with_its_snapshots_and_judged(result):
+GROWN = grown()
+
+
+def grid(
+    embedding=GROWN,
+    peak=GENERALISED,
+    final=0.9,
+    enough=4,
+    row=(GROKKING, GROKKING, GROKKING, MEMORIZATION),
+    steps=HELPED,
+    dropout=COMPREHENSION,
+    toy=EQUAL,
+    wide=HELPED,
+    narrow=EQUAL,
+    delay=P.delay,
+):
+    """Runs that grok, sooner with decay, in a map in which grokking borders memorisation; no other but wide ones gain."""
+    rising = 12 + np.minimum(STEPS / peak, 1)
+    falling = np.where(STEPS > peak, np.linspace(0, 9, len(STEPS)), 0)
+    accuracy = np.empty((len(TIMES), 3, len(RANKS)))
+    accuracy[:, 0], accuracy[:, 1], accuracy[:, 2] = final, 0.5, 0.1
+    accuracy[LAST, 0] = np.where(RANKS >= enough, 0.95, 0.3)
+    labels = {name: (name, values) for name, values in transformer.labels(P).items()}
+
+    def laid(steps, **more):
+        loss = (1 + 0.01 * np.arange(SEEDS)[:, None]) / (1 + STEPS)
+        steps = np.broadcast_to(steps, LEAD)[..., None]
+        variables = {"validation_step": steps, "train_step": FIT, "loss": loss, **more}
+        return runs(AXES, SEEDS, variables, step=STEPS, labels=labels)
+
+    main = laid(
+        steps,
+        phase=np.broadcast_to(row, LEAD)[..., None],
+        effective_dimension=np.where(STEPS <= END, rising - falling, np.nan),
+        train_accuracy=np.where(STEPS >= FIT, 1.0, 0.5),
+        validation_accuracy=np.where(STEPS >= GENERALISED, 1.0, 0.1),
+        snapshot_step=TIMES,
+        snapshot_embedding=embedding,
+        projected_accuracy=accuracy,
+    )
+    variants = {
+        "dropout": laid(HELPED, phase=np.full((*LEAD, 1), dropout)),
+        **{"toy": laid(toy), "wide_toy": laid(wide), "narrow": laid(narrow)},
+    }
+    return Grid(replace(P, delay=delay), AXES, SEEDS, simulation=main, variants=variants)
+
+
+def test_every_sentence_can_hold_and_fail():
+    good = {
+        "structure-at-the-start": lambda: grid(embedding=grown(start_circle=6.0)),
+        "forgetting": lambda: grid(steps=5 / PRODUCT),
+        "borders": lambda: grid(delay=100),
+    }
+    both = (COMPREHENSION, GROKKING, COMPREHENSION, GROKKING)
+    spoilt = {
+        "circle-at-the-end": lambda: grid(embedding=grown(circle=0.0)),
+        "circle-at-the-end.corrected": lambda: grid(embedding=grown(circle=0.0)),
+        "nothing-when-fitted": lambda: grid(embedding=grown(early=1.0)),
+        "entropy-peaks": lambda: grid(peak=600),
+        "structure-at-the-start": grid,
+        "final-axes-are-better": lambda: grid(final=0.3),
+        "few-axes": lambda: grid(enough=100),
+        "forgetting": lambda: grid(steps=0.3 / PRODUCT**0.5),
+        "borders": lambda: grid(row=both, delay=100),
+        "dropout-removes-delay": lambda: grid(dropout=GROKKING),
+        "decay-helps": lambda: grid(steps=EQUAL),
+        "decay-and-dimension": lambda: grid(narrow=HELPED),
+    }
+    check("modular-transformer", {id: good.get(id, grid) for id in spoilt}, spoilt)
+    for changed in ({"toy": HELPED}, {"wide": EQUAL}):
+        (claim,) = verdicts(
+            "modular-transformer", grid(**changed), "decay-and-dimension"
+        ).popitem()[1]
+        assert claim.verdict == "fails"
+
+
+def test_comparisons_are_made_at_their_rate_and_maps_that_the_limit_of_delay_draws_are_not_judged():
+    for id in ("dropout-removes-delay", "decay-and-dimension"):
+        claims = verdicts("modular-transformer", grid(), id)[id]
+        assert {claim.cell["decoder_learning_rate"] for claim in claims} == {P.compared_rate}
+    assert not verdicts("modular-transformer", grid(), "borders")
+
+
+def test_cells_in_which_a_run_generalised_at_once_or_never_do_not_count():
+    id = "circle-at-the-end"
+    assert [claim.seeds for claim in verdicts("modular-transformer", grid(), id)[id]] == [SEEDS]
+    (claim,) = verdicts("modular-transformer", grid(steps=np.full(4, FIT / 2)), id)[id]
+    assert claim.verdict == "inconclusive"
+
+
+def test_a_run_is_stored_with_its_snapshots_judged_and_drawn(tmp_path):
+    result = foretrain.run(
+        "modular-transformer",
+        symbols=5,
+        embedding_dim=6,
+        hidden_width=8,
+        decoder_learning_rate=[0.01, 0.02],
+        decoder_decay=[0.0, 1.0],
+        accuracy_threshold=0.2,
+        delay=1,
+        steps=60,
+        observe_every=20,
+        snapshots=6,
+        circles=2,
+        compared=False,
+        seeds=2,
+        out=tmp_path / "a",
+        quiet=True,
+        workers=0,
+    )
     data = result.simulation
-    assert set(data["outcome"].values.ravel()) <= {1, 4}
-    found = data["projected_accuracy"].transpose("seed", ..., "snapshot", "axes_of", "rank")
-    assert found.shape == (2, 2, 2, 6, 3, 2)
+    accuracy = data["projected_accuracy"].transpose("seed", ..., "snapshot", "axes_of", "rank")
+    assert accuracy.shape == (2, 2, 2, 6, 3, 2)
     assert list(data["rank"].values) == [2, 4]
     start = data["snapshot_embedding"].isel(snapshot=0)
     # One seed has one start, whatever the rates.
@@ -46,37 +175,16 @@ def test_a_run_is_stored_with_its_snapshots_and_judged(result):
     assert {"learning-curve", "circles", "projections", "phases"} <= figures
 
 
-def test_presets_have_the_sizes_that_the_page_states():
-    found = catalogue.load("modular-transformer")
-    assert set(found.presets) == {"quick", "grok", "paper"}
+def test_presets_and_variants_are_possible_and_of_the_sizes_that_the_page_states():
     paper = plan.make_plan("modular-transformer", {}, preset="paper")
-    p = paper.parameters
-    assert (p.symbols, p.embedding_dim, p.hidden_width, p.layers) == (53, 256, 256, 2)
-    assert len(list(plan.runs(paper))) == 6 * (3 * 5 + 3 * 5 + 2)
-    grok = plan.make_plan("modular-transformer", {}, preset="grok")
-    assert len(list(plan.runs(grok))) == 6
-
-
-def test_variants_are_trained_at_their_rate_and_are_possible():
+    assert len(list(plan.runs(paper))) == 6 * (3 * 5 + 3 * 5 + 1)
     p = study.Parameters(decoder_learning_rate=0.003, decoder_decay=1.0)
-    found = study.variants(p)
     along = {"narrow", "toy", "wide_toy"}
-    assert set(found) == along | {"dropout", "decaying"}
+    assert set(study.variants(p)) == along | {"dropout"}
     assert set(study.variants(replace(p, decoder_decay=0.5))) == along
-    for changed in found.values():
+    for changed in study.variants(p).values():
         other = replace(p, **{name: value for name, value in changed.items() if name != "seeds"})
         study.check(other)
         transformer.inputs(other, Seed(0, 0))
     for other in ({"decoder_learning_rate": 0.001}, {"compared": False}, {"dropout": 0.1}):
         assert study.variants(replace(p, **other)) == {}
-
-
-def test_figures_of_runs_that_never_generalise_are_drawn(result):
-    cell = next(Grid(study.Parameters(), seeds=2, simulation=_first(result)).cells())
-    never = cell.simulation.assign(validation_step=cell.simulation["validation_step"] * np.nan)
-    drawn = figures.draw(Grid(study.Parameters(), seeds=2, simulation=never))
-    assert set(drawn) == {"learning-curve", "circles", "projections"}
-
-
-def _first(result):
-    return result.simulation.isel(decoder_learning_rate=0, decoder_decay=0)

@@ -1,36 +1,23 @@
 """A transformer learns addition modulo p: it memorises first, and generalises when its embeddings form circles."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from foretrain.study import default, parameter
-from foretrain.training import transformer
-from foretrain.training.transformer import Modular
+from foretrain.training.transformer import (  # noqa: F401
+    Modular,
+    check,
+    inputs,
+    labels,
+    program,
+    shared,
+)
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, section 4.2 and appendix K"
 COST = "4 min"
 REFERENCES = ("liu2022",)
 SEEDS = 10
-AXES = {
-    "decoder_learning_rate": (0.003, 0.01),
-    "decoder_decay": (1.0, 0.0, 0.5, 2.0),
-}
-CODE_DECAY = 0.01  # of embeddings, in the paper's code
-_PAPER = {
-    "seeds": 6,
-    "symbols": 53,
-    "embedding_dim": 256,
-    "hidden_width": 256,
-    "layers": 2,
-    "embedding_learning_rate": 0.001,
-    "steps": 100_000,
-    "observe_every": 500,
-    "snapshots": 30,
-    "decoder_learning_rate": (0.001, 0.0003, 0.003),
-    "compared_rate": 0.001,
-    "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
-}
-PRESETS: dict[str, dict[str, Any]] = {
+AXES = {"decoder_learning_rate": (0.003, 0.01), "decoder_decay": (1.0, 0.0, 0.5, 2.0)}
+PRESETS = {
     "quick": {},
     "grok": {
         "seeds": 6,
@@ -44,10 +31,21 @@ PRESETS: dict[str, dict[str, Any]] = {
         "observe_every": 100,
         "snapshots": 26,
     },
-    "paper": _PAPER,
+    "paper": {
+        "seeds": 6,
+        "symbols": 53,
+        "embedding_dim": 256,
+        "hidden_width": 256,
+        "layers": 2,
+        "embedding_learning_rate": 0.001,
+        "steps": 100_000,
+        "observe_every": 500,
+        "snapshots": 30,
+        "decoder_learning_rate": (0.001, 0.0003, 0.003),
+        "compared_rate": 0.001,
+        "decoder_decay": (1.0, 0.0, 0.3, 3.0, 10.0),
+    },
 }
-labels, check = transformer.labels, transformer.check
-program, inputs, shared = transformer.program, transformer.inputs, transformer.shared
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,7 @@ class Parameters(Modular):
     compared_rate: float = parameter(
         0.003, "rate of the decoder at which they are", above=0, sweepable=False
     )
-    compared_decay: float = parameter(
-        1.0, "decay at which dropout and decay of embeddings are", minimum=0, sweepable=False
-    )
+    compared_decay: float = parameter(1.0, "decay at which dropout is", minimum=0, sweepable=False)
     compared_dropout: float = parameter(
         0.3, "share that is dropped there", minimum=0, maximum=0.95, sweepable=False
     )
@@ -76,18 +72,15 @@ class Parameters(Modular):
 
 
 def variants(p):
-    """Few dimensions, the toy model with one and with many; in one cell of the map dropout and embeddings that decay."""
+    """Few dimensions, the toy model with one and with many; in one cell of the map dropout."""
     plain = p.architecture == "transformer" and not p.dropout
     if not (p.compared and plain and p.decoder_learning_rate == p.compared_rate):
         return {}
     toy = {"architecture": "toy", "operation": "addition", "symbols": 10, "init_scale": 0.3}
-    found: dict[str, dict[str, Any]] = {
+    dropout = {"dropout": {"dropout": p.compared_dropout}}
+    return {
         "narrow": {"embedding_dim": p.compared_dim, "seeds": 6},
         "toy": toy | {"embedding_dim": 1},
         "wide_toy": toy | {"seeds": 6},
+        **(dropout if p.decoder_decay == p.compared_decay else {}),
     }
-    if p.decoder_decay == p.compared_decay:
-        found["dropout"] = {"dropout": p.compared_dropout}
-        if p.embedding_decay == 0:
-            found["decaying"] = {"embedding_decay": CODE_DECAY}
-    return found

@@ -44,7 +44,7 @@ def phase_map(side: int, workers: int, **values) -> dict:
     Further parameters of the study, a smaller budget say, are `values`.
     """
     import foretrain
-    from foretrain.training.embedding import PHASES
+    from foretrain.training.phases import PHASES
 
     rates = [float(rate) for rate in RATES[np.linspace(0, 12, side).round().astype(int)]]
     with tempfile.TemporaryDirectory() as folder:

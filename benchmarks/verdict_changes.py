@@ -2,6 +2,8 @@
 
 # Claims of before to those of now, both as "study/id", the study as it was named before.
 RENAMED: dict[str, str] = {
+    "parallelograms/ideal-rqi": "parallelograms/ideal",
+    "parallelograms/ideal-rqi.corrected": "parallelograms/ideal.corrected",
     "modular-transformer/decay-in-the-wide-toy": "modular-transformer/decay-and-dimension",
     "free-directions/accounted-deep": "free-directions/accounted",
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
@@ -16,6 +18,8 @@ RENAMED: dict[str, str] = {
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
+    "parallelograms/ideal-rqi": "merged with ideal-accuracy: the larger excess is judged",
+    "parallelograms/ideal-rqi.corrected": "merged with ideal-accuracy.corrected: the larger excess is judged",
     "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
     "grokking-phases/better-than-kernel": "merged with better-than-rate, -norm and -rqi: judged by the best predictor",
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
@@ -46,6 +50,16 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "permutation-group/grows": "tests a sign; sooner has the trend with the samples",
+    "permutation-group/after-decoder": "never holds at its seeds; lower-bound says how accuracy goes",
+    "parallelograms/ideal-accuracy": "merged into ideal, which judges the larger excess",
+    "parallelograms/ideal-accuracy.corrected": "merged into ideal.corrected, which judges the larger excess",
+    "parallelograms/grows": "tests a sign",
+    "parallelograms/after-decoder": "never holds at its seeds; too-restrictive says what the paper does",
+    "critical-fraction/never-below": "parallelograms/ideal says it of every run",
+    "critical-fraction/trend": "tests a sign; theory-steps compares the steps themselves",
+    "critical-fraction/better": "the difference of ranking.corrected and ranking",
+    "critical-fraction/before-fit": "explains learned-from, which is judged itself",
     "modular-transformer/entropy-peaks.corrected": "complement of entropy-peaks",
     "modular-transformer/entropy-falls": "a consequence of where the entropy peaks",
     "modular-transformer/structure-of-this-start": "structure-at-the-start says it beside random axes",

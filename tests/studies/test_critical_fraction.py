@@ -1,49 +1,123 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from made_up import check, runs
 
 import foretrain
 from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.critical_fraction import study, theory
+from foretrain.studies.critical_fraction import claims, study, theory
 from foretrain.theory import parallelograms
-from foretrain.training.embedding import operation
 
-SMALL = {"symbols": 4, "training_size": (6, 8, 9), "hidden_width": 16, "steps": 1500}
-
-
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    out = tmp_path_factory.mktemp("critical") / "a"
-    rates = {"embedding_learning_rate": 3e-3, "decoder_learning_rate": 1e-3}
-    options = {"observe_every": 50, "seeds": 12, "quiet": True, "workers": 0}
-    return foretrain.run("critical-fraction", **SMALL, **rates, **options, out=out), out
+SEEDS, SIZES = 16, (10, 16, 20, 24, 30, 40, 50)
+AXES = {"training_size": SIZES}
+SIZE = np.array(SIZES, float)[:, None]
+RANDOM = np.random.default_rng(0)
+EASE = np.exp(0.3 * RANDOM.standard_normal(SEEDS))  # of a seed, at all sizes
+NOISE = np.exp(0.01 * RANDOM.standard_normal((len(SIZES), SEEDS)))
 
 
-def test_every_sentence_is_judged_and_every_figure_drawn(result):
-    found, out = result
+def line(direction):
+    """Embeddings on a line at the second of two steps, direction of shape (seed,)."""
+    place = direction[:, None, None, None] * np.arange(10.0)[:, None] * np.array([[[0.0]], [[1.0]]])
+    return np.broadcast_to(place, (len(SIZES), SEEDS, 2, 10, 1))
+
+
+def grid(enough=22, network=1.0, ranks=EASE, slower=1.0, rate_ranks=EASE, flow=1.0, **changed):
+    """Networks that learn in the steps that theory says, from so many samples on.
+
+    Args:
+        enough: Samples from which on networks learn.
+        network: Factor of their steps.
+        ranks: Factor of the steps of each seed.
+        slower: Factor of the steps of 1 / lambda_3.
+        rate_ranks: Factor of the steps of 1 / lambda_3 of each seed.
+        flow: Direction of the flow, relative to that of the networks.
+        **changed: Parameters, and other variables of the networks.
+    """
+    unique = (SIZE > 22) & np.ones(SEEDS, bool)
+    typical = 600 * (SIZE / 40) ** -2.0
+    direction = RANDOM.choice([-1.0, 1.0], SEEDS)
+    p = study.Parameters(symbols=changed.pop("symbols", 10))
+    variables = {
+        "rqi_step": np.where(SIZE > enough, network * typical * ranks * NOISE, np.nan),
+        "lambda_3": np.where(unique, 1e3 / typical, 0),
+        "ideal_rqi": np.where(unique, 1.0, 0.5),
+        "embedding": line(direction),
+        **changed,
+    }
+    predicted = {
+        "theory_step": np.where(unique, slower * typical * rate_ranks, np.inf),
+        "adam_step": typical * EASE,
+        "flow_embedding": line(flow * direction),
+        "unique_probability": unique.astype(float),
+    }
+    step = np.array([0, 100])
+    return Grid(
+        p,
+        AXES,
+        SEEDS,
+        simulation=runs(AXES, SEEDS, variables, step=step),
+        theory=runs(AXES, SEEDS, predicted, step=step, outcome=None),
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    falling = np.where(SIZE > 22, 1 / SIZE, 0) * np.ones(SEEDS)
+    check(
+        "critical-fraction",
+        grid,
+        {
+            "half-unique": lambda: grid(symbols=6),
+            "learned-from": lambda: grid(enough=35),
+            "always-above": lambda: grid(enough=35),
+            "rate-grows": lambda: grid(lambda_3=falling),
+            "theory-steps": lambda: grid(slower=0.3),
+            "theory-steps.corrected": lambda: grid(network=3.0),
+            "ranking": lambda: grid(rate_ranks=1 / EASE),
+            "ranking.corrected": lambda: grid(ranks=1 / EASE),
+            "direction": lambda: grid(flow=-1.0),
+        },
+    )
+
+
+def test_seeds_that_were_looked_at_are_those_of_one_root_only():
+    made = grid()
+    assert np.arange(SEEDS)[claims.held_out(made)].tolist() == list(range(6, 16))
+    assert np.arange(SEEDS)[claims.held_out(replace(made, root_seed=1))].size == SEEDS
+
+
+def test_theory_says_never_where_the_training_set_leaves_freedom_and_flows_from_the_start(tmp_path):
+    result = foretrain.run(
+        "critical-fraction",
+        symbols=4,
+        training_size=(6, 8, 9),
+        hidden_width=16,
+        steps=600,
+        embedding_learning_rate=3e-3,
+        decoder_learning_rate=3e-3,
+        observe_every=50,
+        seeds=12,
+        quiet=True,
+        workers=0,
+        out=tmp_path / "a",
+    )
     ids = {said.id for said in catalogue.load("critical-fraction").sentences}
-    assert {claim.id for claim in found.claims} == ids
+    assert {claim.id for claim in result.claims} == ids
     for name in ("steps", "predictions", "paths"):
-        assert (out / "figures" / f"{name}.svg").exists()
-    # Exact facts hold at any size.
-    verdicts = {claim.id: claim.verdict for claim in found.claims}
-    assert verdicts["rate-grows"] == "holds"
-
-
-def test_theory_says_never_where_the_training_set_leaves_freedom(result):
-    found = result[0]
-    free = (found.simulation["lambda_3"] == 0).values
+        assert (tmp_path / "a" / "figures" / f"{name}.svg").exists()
+    (exact,) = (claim for claim in result.claims if claim.id == "rate-grows")
+    assert exact.verdict == "holds"
+    free = (result.simulation["lambda_3"] == 0).values
     assert free.any()
     assert not free.all()
     for name in ("theory_step", "flow_step"):
-        np.testing.assert_array_equal(np.isinf(found.theory[name].values), free)
-    assert (found.theory["unique_probability"].diff("training_size") > 0).all()
-
-
-def test_flow_starts_from_the_normalised_start_of_the_network(result):
-    found = result[0]
-    start = found.simulation["embedding"].isel(step=0).transpose(..., "symbol", "coordinate")
-    flow = found.theory["flow_embedding"].isel(step=0).transpose(*start.dims)
+        np.testing.assert_array_equal(np.isinf(result.theory[name].values), free)
+    assert (result.theory["unique_probability"].diff("training_size") > 0).all()
+    start = result.simulation["embedding"].isel(step=0).transpose(..., "symbol", "coordinate")
+    flow = result.theory["flow_embedding"].isel(step=0).transpose(*start.dims)
     np.testing.assert_allclose(flow, parallelograms.normalised(start.values), atol=1e-5)
 
 
@@ -52,10 +126,12 @@ def test_half_of_the_sets_are_unique_between_22_and_23_of_55_samples():
     assert (sizes <= 22).mean() < 0.5 < (sizes <= 23).mean()
 
 
-def test_nothing_is_predicted_of_matrices_or_embeddings_that_do_not_move():
-    step = np.arange(2)
-    fixed = study.Parameters(embedding_learning_rate=0.0)
-    assert theory.predict(fixed, step, Seed(0, 0)) == {}
-    matrices = study.Parameters(symbols=6, operation="symmetric", training_size=24, embedding_dim=3)
-    assert not operation(matrices).commutative
-    assert theory.predict(matrices, step, Seed(0, 0)) == {}
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"embedding_learning_rate": 0.0},
+        {"symbols": 6, "operation": "symmetric", "training_size": 24, "embedding_dim": 3},
+    ],
+)
+def test_nothing_is_predicted_of_embeddings_that_do_not_move_or_of_matrices(changed):
+    assert theory.predict(study.Parameters(**changed), np.arange(2), Seed(0, 0)) == {}

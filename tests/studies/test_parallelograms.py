@@ -2,52 +2,132 @@ import json
 
 import numpy as np
 import pytest
+from made_up import check, runs
 
 import foretrain
 from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
 from foretrain.quantities.trajectory import at_end
 from foretrain.streams import Seed
 from foretrain.studies.parallelograms import claims, study
 from foretrain.theory import parallelograms
 from foretrain.training.embedding import operation
 
-SMALL = {"symbols": 5, "training_size": (8, 13, 14), "hidden_width": 12, "steps": 300}
+SEEDS, SIZES = 10, (10, 20, 30, 40, 50)
+AXES = {"training_size": SIZES}
+STEP = np.array([0, 5000])
+SHARE = np.array(SIZES)[:, None] / 55
+FEW = SHARE <= 20 / 55
+NEARLY = ([0, 1, 2.1, 3],)  # two of three parallelograms within the tolerance
+RANDOM = np.random.default_rng(0)
+LINE, OTHERS = np.arange(4.0), ([0, 1, 2, 7.0], [0, 1, 5, 6], [0, 3, 4, 5], [0, 1, 7, 20])
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    out = tmp_path_factory.mktemp("parallelograms") / "a"
-    options = {"observe_every": 100, "seeds": 2, "quiet": True, "workers": 0}
-    return foretrain.run("parallelograms", **SMALL, **options, out=out), out
-
-
-@pytest.mark.slow
-def test_stored_measures_are_those_of_the_theory_and_the_ideal_is_of_the_training_set(result):
-    data, task = at_end(result[0].simulation), operation(study.Parameters(symbols=5))
-    for size in (8, 14):
-        for number in (0, 1):
-            run = data.sel(training_size=size, seed=number)
-            p = study.Parameters(symbols=5, training_size=size)
-            training = study.inputs(p, Seed(0, number))["training"] > 0
-            held = parallelograms.parallelograms_of(run["embedding"].values.astype(float), task)
-            assert run["rqi"] == pytest.approx(held.mean())
-            predicted = parallelograms.predicted_accuracy(task, training, held)
-            assert run["predicted_accuracy"] == pytest.approx(predicted)
-            ideal = parallelograms.ideal(task, training)
-            assert run["ideal_rqi"] == pytest.approx(ideal.mean())
-
-
-@pytest.mark.slow
-def test_all_variants_are_trained_judged_and_drawn(result):
-    found, out = result
-    assert {claim.id for claim in found.claims} == {
-        said.id for said in catalogue.load("parallelograms").sentences
+def network(rqi, predicted, real, ideal=1.0, ideal_rqi=1.0):
+    """Runs whose accuracy over all samples is `real`, training samples all being right; arrays (size, seed)."""
+    ends = np.broadcast_arrays(rqi, predicted, (real - SHARE) / (1 - SHARE), np.ones_like(real))
+    names = ("rqi", "predicted_accuracy", "validation_accuracy", "train_accuracy")
+    curves = {
+        name: values[..., None] * np.array([0.0, 1.0])
+        for name, values in zip(names, ends, strict=True)
     }
-    assert not json.loads((out / "summary.json").read_text())["problems"]
-    for name in ("accuracy", "lattice", "predictors", "plane"):
-        assert (out / "figures" / f"{name}.svg").exists()
-    assert found.variant("circle").sizes["symbol"] == 11
-    assert found.variant("slow").sizes["symbol"] == 4
+    finals = {"ideal_accuracy": ideal, "ideal_rqi": ideal_rqi}
+    return runs(AXES, real.shape[1], curves | finals, step=STEP)
+
+
+def points(places, seeds):
+    """Symbols at these places, one list for each seed in turn, (symbol, coordinate) each."""
+    chosen = np.array([places[k % len(places)] for k in range(seeds)])[None, :, None]
+    data = np.broadcast_to(chosen, (len(SIZES), seeds, 2, *chosen.shape[3:]))
+    labels = {"symbol": ("symbol", np.arange(data.shape[3]))}
+    loss = RANDOM.uniform(size=(len(SIZES), seeds, 2))
+    variables = {"embedding": data, "loss": loss, "validation_accuracy": np.zeros(2)}
+    return runs(AXES, seeds, variables, step=STEP, labels=labels)
+
+
+def grid(
+    predicted=None,
+    above=0.0,
+    above_rqi=0.0,
+    slow=(LINE, LINE, OTHERS[0]),
+    fast=OTHERS,
+    plane=0.2,
+    frequencies=(2,),
+):
+    """Networks that do as the sentences say, their accuracy or RQI above the ideal at some sizes."""
+    rqi = SHARE + 0.01 * RANDOM.uniform(-1, 1, (len(SIZES), SEEDS))
+    real = SHARE + (1 - SHARE) * np.clip(rqi, 0, 1)
+    flat = real[:, :5]
+    angle = 2j * np.pi * np.arange(11) / 11
+    circle = sum(np.exp(nu * angle) for nu in frequencies)
+    return Grid(
+        study.Parameters(),
+        AXES,
+        SEEDS,
+        simulation=network(
+            rqi,
+            real if predicted is None else predicted,
+            real,
+            ideal=real - above,
+            ideal_rqi=rqi - above_rqi,
+        ),
+        variants={
+            "slow": points([np.reshape(place, (4, 1)) for place in slow], SEEDS),
+            "fast": points([np.reshape(place, (4, 1)) for place in fast], SEEDS),
+            "plane": network(flat, flat - plane * RANDOM.uniform(0.5, 1.5, flat.shape), flat),
+            "circle": points([np.stack([circle.real, circle.imag], axis=-1)], 5),
+        },
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "predicted-accuracy": lambda: grid(SHARE * np.ones(SEEDS)),
+        "ideal": lambda: grid(above=np.where(FEW, 0.02, 0.0)),
+        "ideal.corrected": lambda: grid(above=0.02),
+        "on-lattice": lambda: grid(slow=NEARLY, fast=NEARLY),
+        "whole-lattice": lambda: grid(slow=(LINE,), fast=(LINE,)),
+        "slow-is-better": lambda: grid(slow=(OTHERS[3], OTHERS[3], OTHERS[0])),
+        "too-restrictive": lambda: grid(plane=-0.1),
+        "circle": lambda: grid(frequencies=(1, 2, 3)),
+    }
+    check("parallelograms", grid, spoilt)
+    more = {
+        "ideal": lambda: grid(above_rqi=np.where(FEW, 0.02, 0.0)),
+        "ideal.corrected": lambda: grid(above_rqi=0.02),
+    }
+    check("parallelograms", grid, spoilt | more)
+
+
+@pytest.mark.slow
+def test_a_run_with_all_variants_has_the_measures_of_the_theory_and_all_claims_and_figures(
+    tmp_path,
+):
+    result = foretrain.run(
+        "parallelograms",
+        symbols=5,
+        training_size=(8, 13, 14),
+        hidden_width=12,
+        steps=300,
+        observe_every=100,
+        seeds=2,
+        quiet=True,
+        workers=0,
+        out=tmp_path / "a",
+    )
+    ids = {said.id for said in catalogue.load("parallelograms").sentences}
+    assert {claim.id for claim in result.claims} == ids
+    assert not json.loads((tmp_path / "a" / "summary.json").read_text())["problems"]
+    for name in ("accuracy", "predictions", "lattice", "predictors", "plane", "areas"):
+        assert (tmp_path / "a" / "figures" / f"{name}.svg").exists()
+    p = study.Parameters(symbols=5, training_size=8)
+    task, run = operation(p), at_end(result.simulation).sel(training_size=8, seed=1)
+    training = study.inputs(p, Seed(0, 1))["training"] > 0
+    closed = parallelograms.parallelograms_of(run["embedding"].values.astype(float), task)
+    assert run["rqi"] == pytest.approx(closed.mean())
+    predicted = parallelograms.predicted_accuracy(task, training, closed)
+    assert run["predicted_accuracy"] == pytest.approx(predicted)
+    assert run["ideal_rqi"] == pytest.approx(parallelograms.ideal(task, training).mean())
 
 
 def test_other_operations_have_no_variants():

@@ -14,7 +14,7 @@ from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.tasks import image_files
 from foretrain.training import image_perceptron as trained
-from foretrain.training.embedding import PHASES
+from foretrain.training.phases import PHASES
 
 SEED = Seed(0, 1)
 SMALL = trained.ImagePerceptron(

@@ -7,15 +7,14 @@ import numpy as np
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
-from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
+from foretrain.training.phases import PHASES, TwoRates, phase, two_rates
 from foretrain.vocabulary import declare
 
-PHASES = ("comprehension", "grokking", "memorization", "confusion")
 DELAY = 1000  # steps from training to validation from which on it is grokking
 WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
 VECTOR = 16  # samples; products of whole vectors are the fast ones
@@ -59,7 +58,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Toy(Run):
+class Toy(TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
     symbols: int = parameter(10, "p, number of symbols", minimum=2, maximum=1000, static=True)
@@ -95,20 +94,9 @@ class Toy(Run):
     target_dim: int = parameter(
         30, "regression: dimension of the targets", minimum=1, maximum=10**4, static=True
     )
-    embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
-    decoder_learning_rate: float = parameter(1e-4, "rate of the decoder, AdamW", minimum=0)
-    embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
-    decoder_decay: float = parameter(
-        0.0, "decoupled weight decay of the decoder, biases included", minimum=0
-    )
+    decoder_learning_rate: float = default(1e-4, "rate of the decoder, AdamW")
     batch_size: int = parameter(
         0, "training samples of a step, drawn anew without repetition; 0 is all", static=True
-    )
-    accuracy_threshold: float = parameter(
-        0.9,
-        "accuracy, on training and on validation samples, that counts as reached",
-        above=0,
-        maximum=1,
     )
     rqi_threshold: float = parameter(
         0.95, "RQI above which the representation is learned", minimum=0, maximum=1 - 1e-6
@@ -284,8 +272,7 @@ def program(p: Toy) -> Program:
         return State(
             embedding,
             decoder,
-            descent.start("adamw", embedding),
-            descent.start("adamw", decoder),
+            *(descent.start("adamw", part) for part in (embedding, decoder)),
             taken=jnp.zeros((), jnp.int32),
             first=jnp.full(3, -1, jnp.int32),
             batches=batches,
@@ -312,7 +299,6 @@ def program(p: Toy) -> Program:
         inputs = {**inputs, "part": batch(inputs, state)}
         if alone and most:
             inputs = training_first(inputs)
-        weights = state.embedding, state.decoder
         entries, pull = jax.vjp(lambda embedding: joined(embedding, inputs), state.embedding)
         first, second, outputs = network.layers(state.decoder, entries)
         back = jax.grad(loss)(outputs, inputs, inputs["part"])
@@ -334,15 +320,8 @@ def program(p: Toy) -> Program:
         now = reached(levels(which, outputs, inputs), inputs)
         reached_at = jnp.where((state.first < 0) & now, state.taken, state.first)
 
-        def moved(name, part, memory, slope):
-            rate, decay = inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"]
-            return descent.step("adamw", part, slope, memory, rate, decay)
-
-        memories = state.embedding_memory, state.decoder_memory
-        embedding, memory = moved("embedding", weights[0], memories[0], slope[0])
-        decoder, decoder_memory = moved("decoder", weights[1], memories[1], slope[1])
         taken = state.taken + 1
-        return State(embedding, decoder, memory, decoder_memory, taken, reached_at, state.batches)
+        return State(*two_rates(inputs, state, slope), taken, reached_at, state.batches)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
@@ -392,17 +371,14 @@ def program(p: Toy) -> Program:
         now = reached(look(inputs, state)[3], inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
         train, validation, _ = first
-        late = validation - train >= DELAY
-        learned = jnp.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
-        failed = jnp.where(train < 0, PHASES.index("confusion"), PHASES.index("memorization"))
-        phase = jnp.where((train >= 0) & (validation >= 0), learned, failed)
+        code = phase(train >= 0, validation >= 0, validation - train >= DELAY, jnp.where)
         steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
         known = ("ideal_accuracy", "ideal_rqi", "lambda_3")
         answers = {"answer": mapped(inputs, state)} if p.answer_grid else {}
         return {
             **answers,
             **dict(zip(_FIRST, steps, strict=True)),
-            "phase": phase.astype(jnp.int32),
+            "phase": code.astype(jnp.int32),
             **{name: inputs[name] for name in known},
         }
 

@@ -15,7 +15,7 @@ from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator, key
 from foretrain.tasks import image_files
 from foretrain.tasks.images import LabelledImages, flatten
-from foretrain.training.embedding import PHASES
+from foretrain.training import phases
 
 CURVES = ("train_accuracy", "validation_accuracy")
 _HELD_OUT = 0.25  # of data that come without a split
@@ -163,21 +163,13 @@ def program(p: ImagePerceptron) -> Program:
             images, labels = images[chosen], labels[chosen]
         slope = jax.grad(lambda w: loss(w, images, labels)[0])(state.weights)
         decay = inputs["weight_decay"]
-        body, memory = descent.step(
-            "adamw",
-            tuple(state.weights[:4]),
-            tuple(slope[:4]),
-            state.memory,
-            inputs["learning_rate"],
-            decay,
+        (body, last), (slope, last_slope) = (
+            (w[:4], w[4:]) for w in map(tuple, (state.weights, slope))
         )
+        rate, last_rate = inputs["learning_rate"], inputs["last_learning_rate"]
+        body, memory = descent.step("adamw", body, slope, state.memory, rate, decay)
         last, last_memory = descent.step(
-            "adamw",
-            tuple(state.weights[4:]),
-            tuple(slope[4:]),
-            state.last_memory,
-            inputs["last_learning_rate"],
-            decay,
+            "adamw", last, last_slope, state.last_memory, last_rate, decay
         )
         return State(Decoder(*body, *last), memory, last_memory, state.taken + 1, state.batches)
 
@@ -195,7 +187,7 @@ def program(p: ImagePerceptron) -> Program:
 
 
 def first_steps(data, p: ImagePerceptron) -> tuple[np.ndarray, np.ndarray]:
-    """First stored steps at which runs have fitted and generalised, infinity for never.
+    """Return the first stored steps at which runs have fitted and generalised, infinity for never.
 
     Args:
         data: Runs with both accuracies along ``step``.
@@ -204,19 +196,17 @@ def first_steps(data, p: ImagePerceptron) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Two arrays with the dims of the runs but ``step``.
     """
-    found = []
+    first = []
     for name, level in zip(CURVES, (p.train_threshold, p.validation_threshold), strict=True):
         curve = data[name].transpose(..., "step")
         # Accuracies are shares in single precision.
         there = curve.values >= np.float32(level)
         steps = curve["step"].values.astype(float)
-        found.append(np.where(there.any(-1), steps[there.argmax(-1)], np.inf))
-    return found[0], found[1]
+        first.append(np.where(there.any(-1), steps[there.argmax(-1)], np.inf))
+    return first[0], first[1]
 
 
 def phase(fitted: np.ndarray, generalised: np.ndarray, delay: int) -> np.ndarray:
-    """Number of the phase among `PHASES` of runs with these first steps, infinity for never."""
-    never, late = np.isinf(generalised), generalised >= fitted + delay
-    learned = np.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
-    found = np.where(never, PHASES.index("memorization"), learned)
-    return np.where(np.isinf(fitted), PHASES.index("confusion"), found)
+    """Return the place of the phase in `phases.PHASES` of runs with these first steps, infinity for never."""
+    late = generalised >= fitted + delay
+    return phases.phase(np.isfinite(fitted), np.isfinite(generalised), late)

@@ -10,14 +10,12 @@ from foretrain.errors import argument_error
 from foretrain.networks.drawn import check_drawn
 from foretrain.networks.embedding import draw_decoder
 from foretrain.networks.transformer import draw
-from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import default, parameter
 from foretrain.streams import Seed, generator, key
-from foretrain.training.embedding import PHASES
+from foretrain.training.phases import TwoRates, phase, two_rates
 from foretrain.vocabulary import declare
 
 AXES_OF = ("final", "current", "random")  # of the embeddings at the end, at the snapshot, of none
-_PROJECTED = ("snapshot", "axes_of", "rank")
 
 declare(
     "step",
@@ -34,7 +32,7 @@ declare(
 
 
 @dataclass(frozen=True)
-class Modular(Run):
+class Modular(TwoRates):
     """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
 
     symbols: int = parameter(17, "p, number of symbols", minimum=2, maximum=1000, static=True)
@@ -68,18 +66,8 @@ class Modular(Run):
     init_scale: float = parameter(
         1.0, "standard deviation of the initial embeddings", minimum=0, maximum=1e6
     )
-    embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
-    decoder_learning_rate: float = parameter(1e-3, "rate of all else, AdamW", minimum=0)
-    embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
-    decoder_decay: float = parameter(0.0, "decoupled weight decay of all else", minimum=0)
     dropout: float = parameter(
         0.0, "share dropped in every layer", minimum=0, maximum=0.95, static=True
-    )
-    accuracy_threshold: float = parameter(
-        0.9,
-        "accuracy, on training and on validation samples, that counts as reached",
-        above=0,
-        maximum=1,
     )
     delay: int = parameter(
         1000, "steps from training to validation from which on it is grokking", minimum=0
@@ -180,7 +168,7 @@ class State(NamedTuple):
     decoder_memory: Any
     taken: Any
     first: Any
-    held: Any
+    kept: Any
 
 
 def program(p: Modular) -> Program:
@@ -204,48 +192,40 @@ def program(p: Modular) -> Program:
 
     def loss(weights, inputs, random=None):
         """Mean cross-entropy over training samples, and the answers to all."""
-        found = answers(weights[0], weights[1], random)
-        each = jax.nn.logsumexp(found, axis=-1) - (found * inputs["chosen"]).sum(-1)
-        return (each * inputs["training"]).sum() / inputs["training"].sum(), found
+        outputs = answers(*weights, random)
+        each = jax.nn.logsumexp(outputs, axis=-1) - (outputs * inputs["chosen"]).sum(-1)
+        return (each * inputs["training"]).sum() / inputs["training"].sum(), outputs
 
-    def accuracies(found, inputs):
+    def accuracies(outputs, inputs):
         """In training and validation; a tie is no right answer, and where nothing is to be validated it is 1."""
-        own = (found * inputs["chosen"]).sum(-1)
-        others = jnp.where(inputs["chosen"] > 0, -jnp.inf, found).max(-1)
-        right = (own > others).astype(found.dtype)
+        own = (outputs * inputs["chosen"]).sum(-1)
+        others = jnp.where(inputs["chosen"] > 0, -jnp.inf, outputs).max(-1)
+        right = (own > others).astype(outputs.dtype)
         train, rest = inputs["training"], inputs["samples"] - inputs["training"]
         validation = (right * rest).sum() / jnp.maximum(rest.sum(), 1)
         validation = jnp.where(rest.sum() > 0, validation, 1)
         return jnp.stack([(right * train).sum() / train.sum(), validation])
 
-    def marked(state, found, inputs):
+    def marked(state, outputs, inputs):
         """First steps at the thresholds, this one included."""
-        now = accuracies(found, inputs) >= inputs["accuracy_threshold"]
+        now = accuracies(outputs, inputs) >= inputs["accuracy_threshold"]
         return jnp.where((state.first < 0) & now, state.taken, state.first)
 
     def snapshot(state):
         return jnp.minimum(jnp.searchsorted(jnp.asarray(times), state.taken), p.snapshots - 1)
 
-    def hold(state):
+    def keep(state):
         """Keep these weights in the first snapshot whose step is not over, until it is."""
         weights = state.embedding, state.decoder
         place = snapshot(state)
-        return jax.tree.map(lambda every, one: every.at[place].set(one), state.held, weights)
+        return jax.tree.map(lambda every, now: every.at[place].set(now), state.kept, weights)
 
     def init(inputs):
         weights = inputs["embedding"], kind(*(inputs[name] for name in kind._fields))
         memories = [descent.start("adamw", part) for part in weights]
-        held = jax.tree.map(lambda one: jnp.zeros((p.snapshots, *one.shape), one.dtype), weights)
-        state = State(
-            weights[0],
-            weights[1],
-            memories[0],
-            memories[1],
-            jnp.int32(0),
-            jnp.full(2, -1, jnp.int32),
-            held,
-        )
-        return state._replace(held=hold(state))
+        kept = jax.tree.map(lambda part: jnp.zeros((p.snapshots, *part.shape), part.dtype), weights)
+        state = State(*weights, *memories, jnp.int32(0), jnp.full(2, -1, jnp.int32), kept)
+        return state._replace(kept=keep(state))
 
     def step(inputs, state):
         weights = state.embedding, state.decoder
@@ -254,26 +234,14 @@ def program(p: Modular) -> Program:
             random = jax.random.fold_in(
                 key(inputs["root_seed"], inputs["seed"], "dropout"), state.taken
             )
-        (_, found), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
-        if p.dropout:
-            found = answers(*weights)
-        first = marked(state, found, inputs)
-        embedding, embedding_memory = descent.step(
-            "adamw", state.embedding, slope[0], state.embedding_memory,
-            inputs["embedding_learning_rate"], inputs["embedding_decay"],
-        )  # fmt: skip
-        decoder, decoder_memory = descent.step(
-            "adamw", state.decoder, slope[1], state.decoder_memory,
-            inputs["decoder_learning_rate"], inputs["decoder_decay"],
-        )  # fmt: skip
-        moved = State(
-            embedding, decoder, embedding_memory, decoder_memory, state.taken + 1, first, state.held
-        )
-        return moved._replace(held=hold(moved))
+        (_, outputs), slope = jax.value_and_grad(loss, has_aux=True)(weights, inputs, random)
+        first = marked(state, answers(*weights) if p.dropout else outputs, inputs)
+        moved = State(*two_rates(inputs, state, slope), state.taken + 1, first, state.kept)
+        return moved._replace(kept=keep(moved))
 
     def observe(inputs, state):
-        value, found = loss((state.embedding, state.decoder), inputs)
-        train, validation = accuracies(found, inputs)
+        value, outputs = loss((state.embedding, state.decoder), inputs)
+        train, validation = accuracies(outputs, inputs)
         centred = state.embedding - state.embedding.mean(0)
         gram = centred @ centred.T if p.symbols <= p.embedding_dim else centred.T @ centred
         shares = jnp.maximum(jnp.linalg.eigvalsh(gram), 0)
@@ -286,8 +254,7 @@ def program(p: Modular) -> Program:
         }
 
     def done(inputs, state, observed):
-        generalised = state.first[1]
-        end = (1 + inputs["further"]) * generalised
+        end = (1 + inputs["further"]) * state.first[1]
         ended = (inputs["further"] >= 0) & (state.first >= 0).all() & (state.taken >= end)
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
@@ -312,13 +279,10 @@ def program(p: Modular) -> Program:
         return jax.lax.map(one, pairs).reshape(len(AXES_OF), len(numbers))
 
     def finish(inputs, state):
-        found = answers(state.embedding, state.decoder)
-        first = marked(state, found, inputs)
-        train, validation = first
+        outputs = answers(state.embedding, state.decoder)
+        train, validation = marked(state, outputs, inputs)
         late = validation - train >= inputs["delay"]
-        learned = jnp.where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
-        failed = jnp.where(train < 0, PHASES.index("confusion"), PHASES.index("memorization"))
-        phase = jnp.where((train >= 0) & (validation >= 0), learned, failed)
+        code = phase(train >= 0, validation >= 0, late, jnp.where)
         final = principal(state.embedding)
         normal = jax.random.normal(
             key(inputs["root_seed"], inputs["seed"], "axes"), final.T.shape, final.dtype
@@ -329,7 +293,7 @@ def program(p: Modular) -> Program:
             bases = jnp.stack([final, principal(weights[0]), random])
             return projected(inputs, weights, bases)
 
-        accuracy = jax.lax.map(at, state.held)
+        accuracy = jax.lax.map(at, state.kept)
         number, place = jnp.arange(p.snapshots), snapshot(state)
         reached = number <= place
         step = jnp.where(number < place, times, state.taken).astype(accuracy.dtype)
@@ -337,9 +301,9 @@ def program(p: Modular) -> Program:
         return {
             "train_step": jnp.where(train < 0, nan, train.astype(nan.dtype)),
             "validation_step": jnp.where(validation < 0, nan, validation.astype(nan.dtype)),
-            "phase": phase.astype(jnp.int32),
+            "phase": code.astype(jnp.int32),
             "snapshot_step": jnp.where(reached, step, nan),
-            "snapshot_embedding": jnp.where(reached[:, None, None], state.held[0], nan),
+            "snapshot_embedding": jnp.where(reached[:, None, None], state.kept[0], nan),
             "projected_accuracy": jnp.where(reached[:, None, None], accuracy, nan),
         }
 

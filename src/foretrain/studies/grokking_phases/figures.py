@@ -8,7 +8,7 @@ from foretrain.figures import finished
 from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
-from foretrain.training.embedding import PHASES
+from foretrain.training.phases import PHASES
 
 from .reading import CAUSES, RATES, causes, generalised, head_start, learners
 

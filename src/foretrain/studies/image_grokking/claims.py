@@ -7,8 +7,8 @@ from foretrain.quantities.allowed import MOST
 from foretrain.quantities.measured import PerSeed
 from foretrain.quantities.power_law import power
 from foretrain.theory.lazy_perceptron import shrinking
-from foretrain.training.embedding import PHASES
 from foretrain.training.image_perceptron import first_steps, phase
+from foretrain.training.phases import PHASES
 
 from .study import SIZES, STARTS, compared
 

@@ -9,8 +9,8 @@ from foretrain.figures import Drawing, finished
 from foretrain.figures.style import INK, PALETTE, panels, simulation_line, titled_panels
 from foretrain.plans.grid import Grid
 from foretrain.study import drawn
-from foretrain.training.embedding import PHASES
 from foretrain.training.image_perceptron import first_steps
+from foretrain.training.phases import PHASES
 
 from .claims import MAP, generalised, phases
 from .study import SIZES, compared

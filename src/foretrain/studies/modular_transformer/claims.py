@@ -9,7 +9,7 @@ from foretrain.quantities.allowed import MOST
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.quantities.power_law import power
 from foretrain.study import NotApplicable, claim
-from foretrain.training.embedding import PHASES
+from foretrain.training.phases import PHASES
 from foretrain.training.transformer import axes
 
 PAPER = "Liu et al. (2022), "

@@ -8,7 +8,7 @@ from foretrain.figures.style import PALETTE, legend_below, panels
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.study import drawn, figure, panel
-from foretrain.training.embedding import PHASES
+from foretrain.training.phases import PHASES
 
 from .claims import MAP, embedding
 

@@ -1,230 +1,150 @@
-"""What is claimed of parallelograms and accuracy; for the definitions see ``docs/theory/grokking.md``."""
-
-from typing import Any
+"""Claims on parallelograms and accuracy; for the definitions see ``docs/theory/grokking.md``."""
 
 import numpy as np
 
-from foretrain.claims.sentence import claim
 from foretrain.quantities.allowed import MOST, POSITIVE
-from foretrain.quantities.measured import Exact, PerSeed
-from foretrain.quantities.trajectory import at_end
+from foretrain.study import Exact, NotApplicable, PerSeed, claim
 from foretrain.theory import parallelograms
 from foretrain.training.embedding import operation
-from foretrain.training.embedding_claims import (
-    SLACK,
-    better_with_size,
-    by_size,
-    ends,
-    swept_sizes,
-    told_by_decoder,
-)
+from foretrain.training.embedding_claims import SLACK, accuracy, fractions
 
 PAPER = "Liu et al. (2022), "
 OURS = "docs/studies/parallelograms.md"
-LUCKY = 20 / 55  # share of samples up to which luck beats the ideal model, as others have seen
-ALONG: dict[str, Any] = {"along": "training_size"}
+ALONG = {"along": "training_size"}
+LATTICE = {"source": PAPER + "appendix E, Figs 11, 12", **ALONG}
+BETTER = {"inside": POSITIVE, "why": "A difference that the seeds establish.", **ALONG}
 
 
-def predicted_accuracy(cell):
-    end = ends(cell.simulation, cell.parameters)
-    return by_size(abs(end["predicted_accuracy"] - end["accuracy"])).mean(0)
+def accuracy_gap(c, network=""):
+    """Return the accuracy of a network less that which its parallelograms predict."""
+    return accuracy(c, network) - c[network].end.predicted_accuracy
 
 
-def above_ideal(cell, name, above=0.0):
-    """By how much the best run beats the ideal model, of all with more than this share of samples; None if there are none."""
-    end = ends(cell.simulation, cell.parameters)
-    few = np.array(cell.values("training_size")) <= above * len(operation(cell.parameters).samples)
-    if few.all():
-        return None
-    gap = by_size(end[name] - end[f"ideal_{name}"])[~few]
-    worst = np.array(cell.values("training_size"))[~few][gap.max(1).argmax()]
-    lucky = int((gap > SLACK).any(1).sum())
-    note = f"Largest excess, at {worst} samples; {int((gap > SLACK).sum())} of {gap.size} runs, at {lucky} sizes."
-    return Exact(max(float(gap.max()), 0), note)
+def above_ideal(c, above=0.0):
+    """Return by how much the best run beats the ideal model, in accuracy or RQI, with more than this fraction of samples."""
+    gaps = accuracy(c) - c.ideal_accuracy, c.end.rqi - c.ideal_rqi
+    kept = [gap.where(fractions(c) > above, drop=True) for gap in gaps]
+    if not kept[0].size:
+        raise NotApplicable("no training set is so large")
+    worst = [max(float(gap.max(skipna=False)), 0) for gap in kept]
+    lucky = [int((gap > SLACK).sum()) for gap in kept]
+    note = f"In accuracy {worst[0]:.3f}, {lucky[0]} runs; in RQI {worst[1]:.3f}, {lucky[1]} runs; of {kept[0].size}."
+    return Exact(np.max(worst), note)
 
 
-BOUND: dict[str, Any] = {
-    "near": 0,
-    "inside": (0, SLACK),
-    "why": "A bound; rounding of shares.",
-    **ALONG,
-}
+def four(c, network):
+    """Return the parallelograms that four numbers have at the end, bool (seed, 3), and their operation."""
+    task = operation(type(c.p)(symbols=4, training_size=10))
+    place = c[network].end.embedding.isel(training_size=0).transpose("seed", "symbol", "coordinate")
+    tolerance = c.p.parallelogram_tolerance
+    return parallelograms.parallelograms_of(place.values[:, :4], task, tolerance), task
 
 
-grows = better_with_size(PAPER + "Fig. 3b")
+def on_lattice(c):
+    slow, fast = (
+        (parallelograms.implied(task, present) == present).all(1)
+        for present, task in (four(c, "slow"), four(c, "fast"))
+    )
+    return slow & fast
 
 
-def four(cell, name):
-    """Which parallelograms of four numbers are there at the end, bool (seed, 3); None where they were not trained."""
-    if name not in cell.variants:
-        return None
-    task = operation(type(cell.parameters)(symbols=4, training_size=10))
-    p, data = cell.parameters, at_end(cell.variants[name])["embedding"]
-    data = data.isel(training_size=0).transpose("seed", "symbol", "coordinate")
-    return parallelograms.parallelograms_of(
-        data.values[:, :4], task, p.parallelogram_tolerance
-    ), task
-
-
-LATTICE: dict[str, Any] = {**ALONG, "source": PAPER + "appendix E, Figs 11, 12"}
-
-
-def on_lattice(cell):
-    if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
-        return None
-    closed = [(parallelograms.implied(task, held) == held).all(1) for held, task in found]
-    return np.logical_and.reduce(closed)
-
-
-def whole_lattice(cell):
-    if not (found := [both for name in ("slow", "fast") if (both := four(cell, name))]):
-        return None
-    kinds = {tuple(row) for held, task in found for row in parallelograms.implied(task, held)}
-    return Exact(5 - len(kinds), f"Representations not found, by {len(found[0][0])} seeds of each.")
-
-
-def slow_is_better(cell):
-    slow, fast = four(cell, "slow"), four(cell, "fast")
-    return slow[0].mean(1) - fast[0].mean(1) if slow and fast else None
-
-
-def too_restrictive(cell):
-    if "plane" not in cell.variants:
-        return None
-    end = ends(cell.variants["plane"], cell.parameters)
-    return by_size(end["accuracy"] - end["predicted_accuracy"]).mean(0)
-
-
-def after_decoder(cell):
-    if "plane" not in cell.variants or swept_sizes(cell) is None:
-        return None
-    return told_by_decoder(ends(cell.variants["plane"], cell.parameters))
+def missing_on_lattice(c):
+    pairs = four(c, "slow"), four(c, "fast")
+    kinds = {tuple(row) for present, task in pairs for row in parallelograms.implied(task, present)}
+    return Exact(5 - len(kinds))
 
 
 def shares(embedding) -> np.ndarray:
-    """Share of the variance of points in the plane, (..., symbol, 2), in frequency nu and -nu, nu = 1, 2, ...; (..., nu)."""
+    """Return the share of the variance of points in the plane in frequency nu and -nu, nu = 1, 2, ...
+
+    Args:
+        embedding: Shape (..., symbol, 2).
+
+    Returns:
+        Shape (..., nu).
+    """
     spectrum = np.abs(np.fft.fft(embedding[..., 0] + 1j * embedding[..., 1])) ** 2
     half = np.arange(1, spectrum.shape[-1] // 2 + 1)
     both = spectrum[..., half] + np.where(2 * half == spectrum.shape[-1], 0, spectrum[..., -half])
     return both / spectrum[..., 1:].sum(-1, keepdims=True)
 
 
-def circles(cell):
-    """Runs of addition modulo p in the plane at their end, the same for every training size; None without any."""
-    if "circle" not in cell.variants:
-        return None
-    return at_end(cell.variants["circle"].isel(training_size=0))
+def circle(c):
+    end = c["circle"].end[["embedding", "validation_accuracy"]].isel(training_size=0)
+    right = int((end.validation_accuracy >= c.p.accuracy_threshold).sum())
+    place = end.embedding.transpose("seed", "symbol", "coordinate").values
+    return PerSeed(shares(place).max(1), f"{right} of {len(place)} runs generalise.")
 
 
-def circle(cell):
-    if (end := circles(cell)) is None:
-        return None
-    place = end["embedding"].transpose("seed", "symbol", "coordinate").values
-    right = int((end["validation_accuracy"].values >= cell.parameters.accuracy_threshold).sum())
-    note = f"Largest share of variance in one frequency; {right} of {len(place)} runs generalise."
-    return PerSeed(shares(place).max(1), note)
-
-
+_ideal = claim(
+    "ideal",
+    "No network is more accurate, or has more parallelograms, than the ideal model.",
+    above_ideal,
+    source=PAPER + "appendix E, eqs. (16), (17)",
+    near=0,
+    inside=(0, SLACK),
+    why="A bound; rounding of shares.",
+    note="Largest excess.",
+    rank="headline",
+    **ALONG,
+)
 CLAIMS = [
-    grows,
     claim(
         "predicted-accuracy",
         "The accuracy that a representation predicts is the accuracy of the network.",
-        predicted_accuracy,
+        lambda c: abs(accuracy_gap(c)).mean("training_size"),
         source=PAPER + "section 3.1, Fig. 3c",
         near=0,
-        inside=lambda cell: (0, 1 / operation(cell.parameters).outcomes),
+        inside=lambda c: (0, 1 / operation(c.p).outcomes),
         why="Samples that no parallelogram reaches are answered by chance: at most one in as many as there are labels is "
         "right.",
         note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
+        rank="headline",
         **ALONG,
-        rank="headline",
     ),
-    claim(
-        "ideal-accuracy",
-        "No network is more accurate than the ideal model.",
-        lambda c: above_ideal(c, "accuracy"),
-        source=PAPER + "appendix E, eq. (17)",
-        **BOUND,
-        rank="headline",
-    ),
-    claim(
-        "ideal-rqi",
-        "No network has more parallelograms than the ideal model.",
-        lambda c: above_ideal(c, "rqi"),
-        source=PAPER + "appendix E, eq. (16)",
-        **BOUND,
-        rank="headline",
-    ),
-    claim(
-        "ideal-accuracy.corrected",
-        "With more than 20 of 55 samples no network is more accurate than the ideal model.",
-        lambda c: above_ideal(c, "accuracy", LUCKY),
+    _ideal,
+    _ideal.corrected(
+        "With more than 20 of 55 samples no network is more accurate, or has more parallelograms, than the ideal model.",
+        quantity=lambda c: above_ideal(c, 20 / 55),
+        near=0,
         source=OURS,
-        corrects="ideal-accuracy",
-        **BOUND,
-    ),
-    claim(
-        "ideal-rqi.corrected",
-        "With more than 20 of 55 samples no network has more parallelograms than the ideal model.",
-        lambda c: above_ideal(c, "rqi", LUCKY),
-        source=OURS,
-        corrects="ideal-rqi",
-        **BOUND,
     ),
     claim(
         "on-lattice",
         "A representation has all parallelograms that follow from those it has: it lies on the lattice.",
         on_lattice,
-        of=("slow", "fast"),
         near=1,
         inside=MOST,
         why="In most pairs of a slow and a fast run: two within delta imply a third only within twice that.",
-        **LATTICE,
         rank="control",
+        **LATTICE,
     ),
     claim(
         "whole-lattice",
         "With every sample trained, networks still end in all five representations of four numbers.",
-        whole_lattice,
-        of=("slow", "fast"),
+        missing_on_lattice,
         near=0,
         inside=(0, 0),
         why="A count.",
+        note="Representations not found.",
         **LATTICE,
     ),
     claim(
         "slow-is-better",
         "A slow decoder makes better representations than a fast one.",
-        slow_is_better,
-        of=("slow", "fast"),
-        inside=POSITIVE,
-        why="A difference that the seeds establish.",
+        lambda c: four(c, "slow")[0].mean(1) - four(c, "fast")[0].mean(1),
         note="RQI of four numbers with all ten samples, slow minus ten times as fast, same start.",
-        **LATTICE,
+        source=LATTICE["source"],
         rank="headline",
+        **BETTER,
     ),
     claim(
         "too-restrictive",
         "In the plane the accuracy of networks is above what their parallelograms predict.",
-        too_restrictive,
+        lambda c: accuracy_gap(c, "plane").mean("training_size"),
         source=PAPER + "appendix D",
-        of="plane",
-        inside=POSITIVE,
-        why="A difference that the seeds establish.",
         note="Mean over training sizes of real - predicted accuracy.",
-        **ALONG,
-    ),
-    claim(
-        "after-decoder",
-        "In the plane validation accuracy goes with the parallelograms after the decoder rather than with those "
-        "before it.",
-        after_decoder,
-        source=PAPER + "appendix D; " + OURS,
-        of="plane",
-        inside=POSITIVE,
-        why="A difference that the seeds establish.",
-        **ALONG,
+        **BETTER,
     ),
     claim(
         "circle",
@@ -234,8 +154,8 @@ CLAIMS = [
         near=1,
         inside=(0.8, 1),
         why="Eleven random points in the plane have so much of their variance in one frequency once in 10,000 times.",
-        of="circle",
-        **ALONG,
+        note="Largest share of variance in one frequency.",
         rank="headline",
+        **ALONG,
     ),
 ]

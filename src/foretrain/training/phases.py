@@ -1,0 +1,67 @@
+"""Four phases of learning, told by the first steps at which training and validation accuracy are reached."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretrain.plans.blocks import Run
+from foretrain.plans.parameters import parameter
+
+PHASES = ("comprehension", "grokking", "memorization", "confusion")
+
+
+@dataclass(frozen=True)
+class TwoRates(Run):
+    """Rates and decays of embeddings and of all else, under AdamW, and the accuracy that counts as reached."""
+
+    embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
+    decoder_learning_rate: float = parameter(1e-3, "rate of all else, AdamW", minimum=0)
+    embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
+    decoder_decay: float = parameter(
+        0.0, "decoupled weight decay of all else, biases included", minimum=0
+    )
+    accuracy_threshold: float = parameter(
+        0.9,
+        "accuracy, on training and on validation samples, that counts as reached",
+        above=0,
+        maximum=1,
+    )
+
+
+def phase(fits, generalises, late, where=np.where):
+    """Return the place of the phase in `PHASES`, of the shape of the arguments.
+
+    Args:
+        fits: Runs that reach the training accuracy, bool.
+        generalises: Runs that reach the validation accuracy, bool.
+        late: Runs of which the steps from the first to the second count as grokking, bool.
+        where: ``jax.numpy.where`` in a program.
+    """
+    learned = where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
+    failed = where(fits, PHASES.index("memorization"), PHASES.index("confusion"))
+    return where(fits & generalises, learned, failed)
+
+
+def two_rates(inputs, state, slopes):
+    """Return embedding, decoder and both memories after a step of AdamW on each with its own rate and decay.
+
+    Args:
+        inputs: Those of a run, with the parameters of `TwoRates`.
+        state: Has embedding, decoder and their memories, as `foretrain.dynamics.descent.start` gives them.
+        slopes: Gradient by the embedding and by the decoder.
+    """
+    from foretrain.dynamics import descent
+
+    moved = [
+        descent.step(
+            "adamw",
+            getattr(state, name),
+            slope,
+            getattr(state, f"{name}_memory"),
+            inputs[f"{name}_learning_rate"],
+            inputs[f"{name}_decay"],
+        )
+        for name, slope in zip(("embedding", "decoder"), slopes, strict=True)
+    ]
+    weights, memories = zip(*moved, strict=True)
+    return *weights, *memories

@@ -18,6 +18,7 @@ RENAMED: dict[str, str] = {
 }
 # Claims that differ on purpose, with the reason; "study/*" stands for all of a study, in `DROPPED` too.
 DIFFERS: dict[str, str] = {
+    "image-grokking/larger-start": "merged with usual-start: a seed must do both",
     "parallelograms/ideal-rqi": "merged with ideal-accuracy: the larger excess is judged",
     "parallelograms/ideal-rqi.corrected": "merged with ideal-accuracy.corrected: the larger excess is judged",
     "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
@@ -50,6 +51,8 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "image-grokking/memorises": "a consequence of forgotten.corrected",
+    "image-grokking/usual-start": "merged into larger-start, judged seed by seed",
     "permutation-group/grows": "tests a sign; sooner has the trend with the samples",
     "permutation-group/after-decoder": "never holds at its seeds; lower-bound says how accuracy goes",
     "parallelograms/ideal-accuracy": "merged into ideal, which judges the larger excess",

@@ -1,15 +1,32 @@
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
+from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.plans.grid import Grid
+from foretrain.plans.plan import make_plan
 from foretrain.results.summary import read_summary
 from foretrain.streams import Seed
 from foretrain.studies.image_grokking import study
+from foretrain.theory.lazy_perceptron import shrinking
 from foretrain.training.image_perceptron import first_steps
 
-SEED = Seed(0, 0)
+SEEDS = 6
+P = study.Parameters()
+AXES = {"weight_decay": (0.1, 0.0, 0.04, 0.05, 10.0), "last_learning_rate": (0.003, 0.0003)}
+STEP = np.arange(0, P.steps + 1, P.observe_every)
+SHAPE = (5, 2, SEEDS)
+DECAY, RATE = (np.array(values)[:, None] for values in AXES.values())
+PER_STEP = shrinking(P.learning_rate, RATE.T, DECAY)[..., None] * np.ones(SHAPE)
+with np.errstate(divide="ignore"):
+    LAWS = {
+        "forgetting_step": np.log(P.init_scale) / PER_STEP,
+        # The kernel generalises at alpha = 4, give or take.
+        "lazy_step": np.log(P.init_scale / (4.0 + 0.05 * np.arange(SEEDS))) / PER_STEP,
+    }
 SMALL = {
     "training_size": 20,
     "validation_size": 50,
@@ -19,15 +36,103 @@ SMALL = {
 }
 
 
+def curves(fitted, generalised):
+    """Accuracies that reach their thresholds at these steps, (..., seed)."""
+    return {
+        "train_accuracy": np.where(STEP >= np.asarray(fitted)[..., None], 1.0, 0.5),
+        "validation_accuracy": np.where(STEP >= np.asarray(generalised)[..., None], 0.7, 0.1),
+        "loss": np.ones(len(STEP)) + np.arange(SEEDS)[:, None],
+    }
+
+
+def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, law="lazy_step", **spoilt):
+    """Runs that do as the kernel's law says.
+
+    Args:
+        late: Factor on every step of generalisation.
+        power: Power of the decay, a second factor.
+        fit: Step at which runs fit.
+        confused: Step at which runs of the largest decay fit and generalise.
+        law: Name of the law that gives the steps.
+        **spoilt: Name of a variant to its steps of generalisation.
+    """
+    decay = DECAY[..., None]
+    steps = LAWS[law] * late * np.where(decay > 0, decay / 0.1, 1.0) ** power
+    steps = np.where(decay == 10, confused, np.where(decay == 0, np.inf, steps))
+    fitted = np.where(decay == 10, confused, fit) * np.ones(SHAPE)
+    fitted[3, 1] = steps[3, 1]  # a cell of comprehension
+    near = steps[0, 0]
+    beside = {
+        "usual": np.full(SEEDS, 40.0),
+        "smaller": np.full(SEEDS, 300.0),
+        "larger": near + np.log(4 / 3) / PER_STEP[0, 0],
+        "fewer": 2 * near,
+        "more": 0.5 * near,
+    } | spoilt
+    variants = {
+        name: runs(AXES, SEEDS, curves(np.full(SEEDS, 40.0), when), step=STEP)
+        for name, when in beside.items()
+    }
+    return Grid(
+        P,
+        AXES,
+        SEEDS,
+        simulation=runs(AXES, SEEDS, curves(fitted, steps), step=STEP),
+        variants=variants,
+        theory=runs(AXES, SEEDS, LAWS, outcome=None),
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "four-phases": lambda: grid(confused=300.0),
+        "larger-start": lambda: grid(larger=np.full(SEEDS, 400.0)),
+        "logarithm": lambda: grid(larger=np.full(SEEDS, 5900.0)),
+        "more-images": lambda: grid(more=np.full(SEEDS, 5900.0)),
+        "forgotten": grid,
+        "forgotten.corrected": lambda: grid(late=2.2),
+        "inverse-decay": lambda: grid(power=0.5),
+        "inverse-decay.corrected": lambda: grid(power=0.5),
+    }
+    good = dict.fromkeys(spoilt, grid) | {
+        # Where fits take no time, what is so of the step is so of the delay.
+        "inverse-decay.corrected": lambda: grid(fit=1.0),
+        "forgotten": lambda: grid(law="forgetting_step"),
+    }
+    check("image-grokking", good, spoilt)
+    delayed = grid(usual=np.full(SEEDS, 560.0), smaller=np.full(SEEDS, 580.0))
+    assert [one.verdict for one in verdicts("image-grokking", delayed)["larger-start"]] == ["fails"]
+
+
+def test_never_is_later_than_every_step():
+    claims = verdicts("image-grokking", grid(larger=np.full(SEEDS, np.inf)))
+    assert [claim.verdict for claim in claims["larger-start"]] == ["holds"]
+    assert [claim.verdict for claim in claims["logarithm"]] == ["fails"]
+    claims = verdicts("image-grokking", grid(more=np.full(SEEDS, np.inf)))
+    assert [claim.verdict for claim in claims["more-images"]] == ["fails"]
+
+
+@pytest.mark.parametrize("preset", study.PRESETS)
+def test_other_networks_are_trained_in_one_cell_of_every_preset(preset):
+    plan = make_plan("image-grokking", {}, preset=preset)
+    cells = [
+        dataclasses.replace(plan.parameters, **dict(zip(plan.axes, values, strict=True)))
+        for values in itertools.product(*plan.axes.values())
+    ]
+    (beside,) = filter(None, map(study.variants, cells))
+    assert set(beside) == {"usual", "smaller", "larger", "fewer", "more"}
+    assert beside["larger"]["init_scale"] == pytest.approx(4 / 3 * plan.parameters.init_scale)
+
+
 def test_what_is_forgotten_is_the_scale_of_the_start():
     p = study.Parameters(**SMALL, last_learning_rate=0.02, init_scale=5.0)
-    step = study.predict(p, np.arange(1), SEED)["forgetting_step"]
+    step = study.predict(p, np.arange(1), Seed(0, 0))["forgetting_step"]
     body, last = (1 - rate * p.weight_decay for rate in (p.learning_rate, p.last_learning_rate))
     assert 5.0**3 * (body**2 * last) ** step == pytest.approx(1, rel=1e-9)
     even = dataclasses.replace(p, last_learning_rate=p.learning_rate)
-    step = study.predict(even, np.arange(1), SEED)["forgetting_step"]
+    step = study.predict(even, np.arange(1), Seed(0, 0))["forgetting_step"]
     assert step == pytest.approx(np.log(5) / (0.003 * 0.1), rel=1e-3)
-    never = study.predict(dataclasses.replace(p, weight_decay=0.0), np.arange(1), SEED)
+    never = study.predict(dataclasses.replace(p, weight_decay=0.0), np.arange(1), Seed(0, 0))
     assert never["forgetting_step"] == np.inf
 
 
@@ -53,7 +158,7 @@ def test_a_small_map_is_trained_judged_and_drawn(tmp_path):
         workers=1,
     )
     assert not read_summary(result.path).problems
-    assert {"four-phases", "larger-start", "memorises"} <= {claim.id for claim in result.claims}
+    assert {"four-phases", "larger-start", "more-images"} <= {claim.id for claim in result.claims}
     drawn = {path.stem for path in (result.path / "figures").iterdir()}
     assert {"phases", "delay"} <= drawn
     usual = result.variant("usual").sel(weight_decay=0.1, last_learning_rate=0.003)

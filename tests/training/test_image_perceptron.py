@@ -114,7 +114,7 @@ def test_first_steps_and_phases():
     np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])
     names = [PHASES[n] for n in trained.phase(fitted, generalised, p.delay)]
     assert names == ["grokking", "comprehension", "memorization", "confusion"]
-    assert PHASES[int(trained.phase(np.array(np.inf), np.array(5.0), 20))] == "confusion"
+    assert PHASES[int(trained.phase(fitted[3], generalised[0], 20))] == "confusion"
 
 
 @pytest.mark.parametrize(

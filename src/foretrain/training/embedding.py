@@ -12,7 +12,7 @@ from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
-from foretrain.training.phases import PHASES, TwoRates, phase, two_rates
+from foretrain.training.phases import TwoRates, phase, two_rates
 from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
@@ -23,8 +23,6 @@ _FIRST = ("train_step", "validation_step", "rqi_step")
 
 declare(
     "step",
-    train_accuracy="Share of training samples answered right.",
-    validation_accuracy="Share of the other samples answered right; 1 where there are none.",
     rqi="Share of all parallelograms that the embeddings have; 1 where there are none.",
     decoder_rqi="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
     "outputs is below delta^2 of the outputs' variance.",
@@ -37,12 +35,9 @@ declare(
 )
 declare(
     unit="step",
-    train_step="First step with the accuracy wanted in training.",
-    validation_step="First step with the accuracy wanted in validation.",
     rqi_step="First step with the RQI wanted.",
     adam_step="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
 )
-declare(kind="int", phase=f"0 to 3: {', '.join(PHASES)}.")
 declare(
     "column row",
     kind="int",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import xarray as xr
 
 from foretrain.dynamics.program import CONVERGED, RUNNING, Program
 from foretrain.errors import argument_error
@@ -186,7 +187,7 @@ def program(p: ImagePerceptron) -> Program:
     return Program(init, step, observe, done)
 
 
-def first_steps(data, p: ImagePerceptron) -> tuple[np.ndarray, np.ndarray]:
+def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the first stored steps at which runs have fitted and generalised, infinity for never.
 
     Args:
@@ -196,17 +197,14 @@ def first_steps(data, p: ImagePerceptron) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         Two arrays with the dims of the runs but ``step``.
     """
-    first = []
-    for name, level in zip(CURVES, (p.train_threshold, p.validation_threshold), strict=True):
-        curve = data[name].transpose(..., "step")
-        # Accuracies are shares in single precision.
-        there = curve.values >= np.float32(level)
-        steps = curve["step"].values.astype(float)
-        first.append(np.where(there.any(-1), steps[there.argmax(-1)], np.inf))
-    return first[0], first[1]
+    levels = p.train_threshold, p.validation_threshold
+    # Accuracies are shares in single precision.
+    there = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))
+    fitted, generalised = (data["step"].where(now, np.inf).min("step") for now in there)
+    return fitted, generalised
 
 
-def phase(fitted: np.ndarray, generalised: np.ndarray, delay: int) -> np.ndarray:
+def phase(fitted: xr.DataArray, generalised: xr.DataArray, delay: int) -> xr.DataArray:
     """Return the place of the phase in `phases.PHASES` of runs with these first steps, infinity for never."""
     late = generalised >= fitted + delay
-    return phases.phase(np.isfinite(fitted), np.isfinite(generalised), late)
+    return phases.phase(np.isfinite(fitted), np.isfinite(generalised), late, xr.where)

@@ -6,8 +6,21 @@ import numpy as np
 
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import parameter
+from foretrain.vocabulary import declare
 
 PHASES = ("comprehension", "grokking", "memorization", "confusion")
+
+declare(
+    "step",
+    train_accuracy="Share of training samples answered right.",
+    validation_accuracy="Share of the other samples answered right; 1 where there are none.",
+)
+declare(
+    unit="step",
+    train_step="First step with the accuracy wanted in training.",
+    validation_step="First step with the accuracy wanted in validation.",
+)
+declare(kind="int", phase=f"0 to 3: {', '.join(PHASES)}.")
 
 
 @dataclass(frozen=True)

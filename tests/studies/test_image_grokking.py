@@ -19,8 +19,10 @@ P = study.Parameters()
 AXES = {"weight_decay": (0.1, 0.0, 0.04, 0.05, 10.0), "last_learning_rate": (0.003, 0.0003)}
 STEP = np.arange(0, P.steps + 1, P.observe_every)
 SHAPE = (5, 2, SEEDS)
-DECAY, RATE = (np.array(values)[:, None] for values in AXES.values())
-PER_STEP = shrinking(P.learning_rate, RATE.T, DECAY)[..., None] * np.ones(SHAPE)
+DECAY = np.array(AXES["weight_decay"])[:, None, None]
+PER_STEP = np.ones(SHAPE)
+for (row, decay), (column, rate) in itertools.product(*map(enumerate, AXES.values())):
+    PER_STEP[row, column] = shrinking(P.learning_rate, rate, decay)
 with np.errstate(divide="ignore"):
     LAWS = {
         "forgetting_step": np.log(P.init_scale) / PER_STEP,
@@ -56,10 +58,9 @@ def grid(late=1.0, power=0.0, fit=300.0, confused=np.inf, law="lazy_step", **spo
         law: Name of the law that gives the steps.
         **spoilt: Name of a variant to its steps of generalisation.
     """
-    decay = DECAY[..., None]
-    steps = LAWS[law] * late * np.where(decay > 0, decay / 0.1, 1.0) ** power
-    steps = np.where(decay == 10, confused, np.where(decay == 0, np.inf, steps))
-    fitted = np.where(decay == 10, confused, fit) * np.ones(SHAPE)
+    steps = LAWS[law] * late * np.where(DECAY > 0, DECAY / 0.1, 1.0) ** power
+    steps = np.where(DECAY == 10, confused, np.where(DECAY == 0, np.inf, steps))
+    fitted = np.where(DECAY == 10, confused, fit) * np.ones(SHAPE)
     fitted[3, 1] = steps[3, 1]  # a cell of comprehension
     near = steps[0, 0]
     beside = {

@@ -104,6 +104,14 @@ DROPPED: dict[str, str] = {
     "optimizers/similar-speeds": "can never hold at its seeds; similar-times measures the same statement",
     "cross-entropy/decay-balances": "cannot fail: at a stationary point both terms cancel",
     "s-curves/cross-entropy-full-rank-curve": "cannot fail",
+    **{
+        f"circulant/{id}": "masked-rank-one judges it, of the same model"
+        for id in ("zero-loss-generalises", "stuck-training", "agreeing-signs")
+    },
+    "circulant/shared-scale": "misalignment compares the same weights with the linearised flow",
+    "circulant/not-always": "only-wide judges the same fraction",
+    "circulant/only-wide.corrected": "signs-decide says it run by run; its seeds do not settle it",
+    "circulant/aligned-generalises": "cannot fail: aligned weights have one sign",
     "s-curves/rank-one-reduction": "flow-loss judges rank one too; rank-one judges the reduction itself",
     "s-curves/mode-order-by-strength": "mode-order judges the order that is predicted",
     "s-curves/typical-times": "a law of averages that fails at rank ten; mode-order and flow-loss predict each run",

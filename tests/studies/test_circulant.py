@@ -2,19 +2,17 @@ import made_up
 import numpy as np
 import pytest
 
-import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.circulant import study
-from foretrain.studies.circulant.theory import fit, predict, unit_flow
+from foretrain.studies.circulant.theory import fit, predict
 from foretrain.tasks import masks
 from foretrain.theory.masked_rank_one import alignment_exponent, flow, misalignment
 from foretrain.theory.masked_rank_one_end import component_signs
 from foretrain.theory.masked_rank_one_escape import (
     blow_up_time,
     early_flow,
-    rescaled,
     weights_when,
 )
 from foretrain.theory.random_matrix import circulant_singular_values
@@ -47,20 +45,6 @@ def test_the_linearised_flow_is_followed_to_the_level_asked_for(seed):
         drawn = sample(seed)
         kept = 1e-6 * (drawn.left @ drawn.left - drawn.scale**2)
         assert left @ left - scale**2 == pytest.approx(kept, abs=1e-12 * (left @ left))
-
-
-def test_a_start_beyond_the_level_is_returned():
-    seed = next(s for s in range(60) if _product(s) > 0)
-    _, flow = early(seed, 0.5)
-    left, _, scale = weights_when(flow, 1e-9)
-    drawn = sample(seed)
-    np.testing.assert_allclose(left, 0.5 * drawn.left, rtol=1e-12)
-    assert scale == pytest.approx(0.5 * drawn.scale)
-
-
-def _product(seed):
-    drawn = sample(seed)
-    return drawn.scale * drawn.left @ drawn.trained_pairs @ drawn.right
 
 
 @pytest.mark.parametrize("width", [2, 3, 5])
@@ -99,9 +83,6 @@ def test_a_run_on_the_linearised_flow_has_the_misalignment_that_is_foretold_at_i
     ran = made_up.runs({}, 3, place)
     told = fit(Grid(study.Parameters(width=7, init_scale=sigma), {}, 3, simulation=ran))
     np.testing.assert_allclose(told["predicted_misalignment"], [*known, np.nan], rtol=1e-9)
-    # Of s the sign is that of the run.
-    scales = place["stage_scale"][:2, DEPARTURE]
-    np.testing.assert_allclose(told["predicted_scale"], [*scales, np.nan], rtol=1e-6)
 
 
 def test_prediction_of_agreeing_signs_is_that_of_the_weights():
@@ -114,14 +95,6 @@ def test_prediction_of_agreeing_signs_is_that_of_the_weights():
         # A wide band at a small scale is aligned and agrees.
         wide = study.Parameters(width=9, init_scale=1e-6)
         assert all(predict(wide, np.arange(3), Seed(0, seed))["predicted_agreement"])
-
-
-def test_a_flow_from_a_start_rescaled_is_the_flow_rescaled():
-    trained, unit = unit_flow(10, 5, "band", Seed(0, 3))
-    mask, small = early(3, 1e-3)
-    np.testing.assert_array_equal(trained, mask)
-    for name, value in vars(rescaled(unit, 1e-3)).items():
-        np.testing.assert_allclose(value, getattr(small, name), rtol=1e-12, atol=1e-18)
 
 
 def test_drawn_circulants_are_circulant_and_some_fall_into_components():
@@ -168,36 +141,6 @@ def test_opposite_offsets_pair_five_blocks_which_take_signs_of_their_own():
     assert (product < 0).any()
 
 
-@pytest.mark.slow
-def test_small_study_separates_stuck_runs_and_draws(tmp_path):
-    result = foretrain.run(
-        "circulant",
-        domains=6,
-        width=(2, 5),
-        init_scale=(1e-1, 1e-6, 1e-8),
-        seeds=6,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    claims = {claim.label: claim for claim in result.claims}
-    for id in (
-        "invariants",
-        "components-by-chance",
-        "aligned-generalises",
-        "zero-loss-generalises",
-        "stuck-training",
-        "agreeing-signs",
-        "misalignment[width=5]",
-        "alignment-exponent[width=5]",
-    ):
-        assert claims[id].verdict == "holds", claims[id]
-    for name in ("misalignment", "generalisation", "stuck", "alignment-and-generalisation"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
-
-
 def test_bad_arguments_are_refused():
     with pytest.raises(ArgumentError, match="`width` must be at most `domains` = 10, but is 11"):
         study.check(study.Parameters(width=11))
-    with pytest.raises(ArgumentError, match="`init_scale` must be between 1e-64"):
-        foretrain.run("circulant", init_scale=1e-100)

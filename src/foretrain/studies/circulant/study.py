@@ -50,9 +50,7 @@ class Parameters(flight.Domains):
 
 
 declare(
-    second_over_first="s_2/s_1 of the mask.",
     predicted_misalignment="Misalignment of the linearised flow at the S at which a run departs from zero.",
-    predicted_scale="s of the linearised flow at the S at which a run departs from zero.",
 )
 declare(
     "stage",

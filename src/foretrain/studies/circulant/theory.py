@@ -4,65 +4,63 @@ from functools import lru_cache
 
 import numpy as np
 
-from foretrain.study import Grid, Seed
 from foretrain.tasks import masks
-from foretrain.theory import masked_rank_one_escape as linearised
 from foretrain.theory.masked_rank_one import alignment_exponent, misalignment
-from foretrain.theory.masked_rank_one_escape import EarlyFlow, rescaled, signs_agree
+from foretrain.theory.masked_rank_one_escape import (
+    early_flow,
+    rescaled,
+    signs_agree,
+    weights_at,
+    weights_when,
+)
 from foretrain.theory.random_matrix import circulant_singular_values
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
-from .study import LIMIT, Parameters, sample
-
-PLACE = ("stage_progress", "stage_scale")  # where a run is: S and s
+from .study import LIMIT, sample
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
+def predict(p, step, seed):
     """Exponent of the mask, and agreement of signs where the linearised flow reaches a stage."""
     _, unit = unit_flow(p.domains, p.width, p.offsets, seed)
-    values = unit.singular_values
-    if p.offsets == "band":
-        values = circulant_singular_values(p.domains, p.width)
+    band = p.offsets == "band"
+    values = circulant_singular_values(p.domains, p.width) if band else unit.singular_values
     early = rescaled(unit, p.init_scale)
-    reached = [linearised.weights_when(early, level) for level in STAGES]
-    found = {
+    known = {
         "alignment_exponent": alignment_exponent(values),
-        "second_over_first": values[1] / values[0],
-        "predicted_agreement": [signs_agree(weights) for weights in reached],
+        "predicted_agreement": [signs_agree(weights_when(early, level)) for level in STAGES],
     }
-    if p.offsets == "drawn":
-        return found
+    if not band:
+        return known
     shift = drawn_outcome(p.domains, 1, seed)["drawn_agreement"]
-    return {**found, **drawn_outcome(p.domains, p.width, seed), "shift_agreement": shift}
+    return {**known, **drawn_outcome(p.domains, p.width, seed), "shift_agreement": shift}
 
 
-def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Misalignment and s of the linearised flow where each run departs from zero, nan for those that do not."""
+def fit(cell):
+    """Misalignment of the linearised flow where each run departs from zero, nan for those that do not."""
     p, runs = cell.parameters, cell.simulation.isel(stage=DEPARTURE)
-    told = []
-    for seed, *place in zip(range(cell.seeds), *(runs[n].values for n in PLACE), strict=True):
-        trained, unit = unit_flow(p.domains, p.width, p.offsets, cell.seed(seed))
-        early = rescaled(unit, p.init_scale)
-        left, right, scale = linearised.weights_at(early, *map(float, place))
-        told.append((misalignment(left, right, trained), scale))
-    return dict(zip(("predicted_misalignment", "predicted_scale"), np.array(told).T, strict=True))
+    places = zip(runs["stage_progress"].values, runs["stage_scale"].values, strict=True)
+    gaps = []
+    for number, place in enumerate(places):
+        trained, unit = unit_flow(p.domains, p.width, p.offsets, cell.seed(number))
+        left, right, _ = weights_at(rescaled(unit, p.init_scale), *map(float, place))
+        gaps.append(misalignment(left, right, trained))
+    return {"predicted_misalignment": np.array(gaps)}
 
 
 @lru_cache(maxsize=100_000)
-def drawn_outcome(domains: int, width: int, seed: Seed) -> dict:
+def drawn_outcome(domains, width, seed):
     """Whether all signs agree on the drawn circulant in the limit of small weights, and its number of components."""
     trained, unit = unit_flow(domains, width, "drawn", seed)
     inputs, outputs = masks.components(trained)
+    at_escape = weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])
     return {
-        "drawn_agreement": signs_agree(
-            linearised.weights_when(rescaled(unit, LIMIT), STAGES[ESCAPE])
-        ),
+        "drawn_agreement": signs_agree(at_escape),
         "drawn_components": int(max(inputs.max(), outputs.max())) + 1,
     }
 
 
 @lru_cache(maxsize=100_000)
-def unit_flow(domains: int, width: int, offsets: str, seed: Seed) -> tuple[np.ndarray, EarlyFlow]:
+def unit_flow(domains, width, offsets, seed):
     """The mask of a seed, and the linearised flow from the start of unit scale."""
     trained, *start = sample(domains, width, offsets, seed)
-    return trained, linearised.early_flow(start, trained)
+    return trained, early_flow(start, trained)

@@ -1,25 +1,203 @@
+"""Both ends of initialisation: claims on made-up networks that follow one theory or the other, kernels and small runs."""
+
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
+from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
 from foretrain.errors import ArgumentError
-from foretrain.quantities.curve_deviation import falling
+from foretrain.figures.drawings import drawings
+from foretrain.plans import catalogue
+from foretrain.plans.grid import Grid
+from foretrain.quantities.curve_deviation import deviation_while_falling, falling
 from foretrain.streams import Seed
-from foretrain.studies.initialization import study
-from foretrain.studies.initialization import theory as theory_of
+from foretrain.studies.initialization import theory
+from foretrain.studies.initialization.study import Parameters, variants
+from foretrain.training.routing import LAYERS, mask
 from foretrain.training.routing_to_loss import inputs
+from foretrain.vocabulary import CONVERGED, DIVERGED, MISSING, RUNNING
 
 SMALL = {"domains": 3, "trained_outputs": 2, "hidden_width": 24}
+P = Parameters(**{**SMALL, "hidden_width": 16}, init_scale=0.1, steps=12000, observe_every=20)
+AXES = {"init_scale": (0.1, 0.5, 2.5)}
+SEEDS, STEP = 5, np.arange(0, 12001, 20)
+NEAR = np.arange(60)  # steps of the lazy network
+ONE_REPRESENTATION = np.kron(np.ones((3, 3)), np.eye(4))
+
+
+@cache
+def _predicted():
+    cells = [replace(P, init_scale=scale) for scale in AXES["init_scale"]]
+    predicted = [[theory.predict(p, STEP, Seed(0, n)) for n in range(SEEDS)] for p in cells]
+    return {
+        name: np.array([[one[name] for one in cell] for cell in predicted])
+        for name in predicted[0][0]
+    }
+
+
+@cache
+def _lazy(faster=1.0):
+    p = replace(P, **{k: v for k, v in variants(P)["lazy"].items() if k != "seeds"})
+    kernels = [theory.kernel_of_seed(p, Seed(0, number)) for number in range(SEEDS)]
+    falls = [np.log(kernel.errors(NEAR, p.rate, p.init_scale)[0]) for kernel in kernels]
+    loss = [np.exp(np.interp(NEAR / faster, NEAR, fall)) for fall in falls]
+    return np.array(loss), np.array([theory.lazy_limit(p, Seed(0, n)) for n in range(SEEDS)])
+
+
+def made(changes=None, outcome=CONVERGED, faster=1.0) -> Grid:
+    """Small networks that race, large ones that are linear, and one between.
+
+    `changes` are functions of an array, by variable, or by network and variable as in ``lazy/weight_change``.
+    """
+    predicted, hair = _predicted(), 1 + 1e-6 * np.arange(SEEDS)
+    pairs = np.array([mask(P, Seed(0, number)) for number in range(SEEDS)])
+    loss = np.stack(
+        [predicted["race_loss"][0], predicted["race_loss"][1], predicted["lazy_loss"][2]]
+    )
+    loss = np.where(np.isnan(loss), np.nanmin(loss, axis=-1, keepdims=True), loss)
+    loss = np.abs(loss) * hair[:, None]
+    untrained = np.stack([0 * hair + 1e-4, 0 * hair + 1.5, predicted["lazy_limit"][2]])
+    cosine = np.array([*predicted["race_cosine"][:2, 0], 0.1])[:, None, None, None]
+    dots = cosine * ONE_REPRESENTATION + (1 - cosine) * np.eye(12) * hair[:, None, None]
+    curves, limits = _lazy(faster)
+    networks = {
+        "": {
+            "loss": loss,
+            "untrained_error": loss * 0 + untrained[..., None],
+            "converged_loss": loss[..., -1] * 0 + 1e-8,
+            "converged_untrained_error": untrained,
+            "trained_pairs": pairs[None] + np.zeros((3, 1, 1, 1)),
+            "gradient_gap": 1e-6 * hair[None] + np.zeros((3, 1)),
+            "similarity": dots,
+            "outputs": np.ones((3, SEEDS, 3, 3, 7, 4)),
+            "weight_change": np.array([3.0, 1.0, 0.1])[:, None, None] * np.ones((3, SEEDS, 3)),
+        },
+        "lazy": {
+            "loss": np.broadcast_to(curves, (3, *curves.shape)),
+            "converged_untrained_error": np.broadcast_to(limits * hair, (3, SEEDS)),
+            "weight_change": 0.1 * hair[:, None] * np.ones((3, 1, 3)),
+        },
+    }
+    for name, change in (changes or {}).items():
+        network, _, variable = name.rpartition("/")
+        networks[network][variable] = change(np.array(networks[network][variable]))
+    rate = [replace(P, init_scale=scale).rate for scale in AXES["init_scale"]]
+    time = {"time": (("init_scale", "step"), np.outer(rate, STEP))}
+    layer = {"layer": ("layer", list(LAYERS))}
+    own = runs(AXES, SEEDS, networks[""], step=STEP, outcome=outcome, labels={**time, **layer})
+    lazy = runs(AXES, SEEDS, networks["lazy"], step=NEAR, labels=layer)
+    prediction = runs(AXES, SEEDS, predicted, step=STEP, outcome=None, labels=time)
+    return Grid(P, AXES, SEEDS, 0, own, {"lazy": lazy}, prediction)
+
+
+def times(factor):
+    return lambda values: values * factor
+
+
+def add(more):
+    return lambda values: values + more
+
+
+def at(place, value):
+    """The values at one scale replaced."""
+
+    def change(values):
+        values[place] = value * (1 + 1e-3 * np.arange(SEEDS))
+        return values
+
+    return change
+
+
+def stretched(place, factor):
+    """The curve at one scale later by a factor."""
+
+    def change(values):
+        values[place] = [np.interp(STEP / factor, STEP, curve) for curve in values[place]]
+        return values
+
+    return change
+
+
+SPOILT = {
+    "trained-routes-alone": {"gradient_gap": add(0.05)},
+    "trained": {"converged_loss": at(1, 1.0)},
+    "zero-shot": {"converged_untrained_error": at(0, 3.0)},
+    "shared": {"similarity": add(2 * np.eye(12))},
+    "zero-shot-limit": {"converged_untrained_error": at(0, 1e-3)},
+    "stage-like": {"loss": stretched(0, 2.0)},
+    "stage-times": {"loss": stretched(0, 1.2)},
+    "no-zero-shot": {"converged_untrained_error": at(2, 3.0)},
+    "distinct": {"similarity": add(ONE_REPRESENTATION)},
+    "connectivity-persists": {"weight_change": times(5)},
+    "exponential": {"loss": stretched(2, 3.0)},
+    "lazy": {"lazy/converged_untrained_error": times(1.2)},
+    "connectivity-persists.corrected": {"lazy/weight_change": times(4)},
+}
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {id: lambda changes=changes: made(changes) for id, changes in SPOILT.items()}
+    check("initialization", made, spoilt)
+
+
+@pytest.mark.parametrize("factor", [0.5, 0.8, 1.2, 2.0])
+def test_theories_at_another_pace_are_noticed(factor):
+    grid = made({"loss": stretched(0, factor)}, faster=factor)
+    claims = {id: verdicts("initialization", grid, id)[id][0] for id in ("stage-times", "lazy")}
+    assert {claim.verdict for claim in claims.values()} == {FAILS}
+
+
+def test_equal_seeds_carry_no_verdict():
+    same = lambda loss: np.repeat(loss[:, :1], SEEDS, 1)  # noqa: E731
+    claims = verdicts("initialization", made({"loss": same, "lazy/loss": same}))
+    for id in set(SPOILT) - {"trained-routes-alone"}:
+        assert HOLDS not in {claim.verdict for claim in claims[id]}, id
+
+
+def test_one_scale_is_judged_at_the_end_at_which_it_stands():
+    (cell, *_) = made().cells()
+    claims = verdicts("initialization", replace(cell, cell={}))
+    assert {"trained", "zero-shot", "shared", "stage-like", "stage-times"} <= set(claims)
+    assert not {"no-zero-shot", "distinct", "exponential", "zero-shot-limit"} & set(claims)
+
+
+@pytest.mark.parametrize("code", [RUNNING, DIVERGED, MISSING])
+@pytest.mark.parametrize("seeds", [1, SEEDS])
+def test_nothing_raises_where_runs_end_early(code, seeds):
+    lost = code != RUNNING
+
+    def gone(values):
+        values = np.array(values, float)
+        values[:, :seeds] = np.nan
+        return values
+
+    def short(values):
+        values[:, :seeds, 2:] = np.nan
+        return values
+
+    finals = ("converged_loss", "converged_untrained_error", "similarity", "outputs")
+    changes = dict.fromkeys((*finals, "weight_change"), gone) if lost else {}
+    outcome = np.where(np.arange(SEEDS) < seeds, code, CONVERGED) + np.zeros((3, 1), int)
+    grid = made({"loss": short, **changes}, outcome=outcome)
+    claims = verdicts("initialization", grid)
+    if lost:
+        assert claims["trained"][0].verdict == INCONCLUSIVE
+        assert HOLDS not in {claims[id][0].verdict for id in ("zero-shot", "stage-like")}
+    drawings(catalogue.load("initialization"), grid)
 
 
 def test_step_goes_with_the_inverse_cube_root_of_the_scale():
-    one, eight = (study.Parameters(init_scale=s).rate for s in (1.0, 8.0))
+    one, eight = (Parameters(init_scale=scale).rate for scale in (1.0, 8.0))
     assert one == 0.048
     assert eight == pytest.approx(0.024)
 
 
 def test_kernel_is_of_the_weights_that_the_run_starts_from():
-    parameters = study.Parameters(**SMALL, init_scale=0.7)
+    parameters = Parameters(**SMALL, init_scale=0.7)
     fed = inputs(parameters, Seed(0, 1))
     weights = (fed["start_encoders"], fed["start_hidden"], fed["start_decoders"])
     outputs = np.einsum(
@@ -27,73 +205,39 @@ def test_kernel_is_of_the_weights_that_the_run_starts_from():
     )
     error = 0.5 * ((fed["task_targets"] - outputs) ** 2).sum((2, 3))
     trained = fed["trained_pairs"] == 1
-    kernel = theory_of.kernel_of_seed(parameters, Seed(0, 1))
+    kernel = theory.kernel_of_seed(parameters, Seed(0, 1))
     loss, untrained = kernel.errors(np.array([0]), parameters.rate, 0.7)
     assert loss[0] == pytest.approx(error[trained].mean(), rel=1e-12)
     assert untrained[0] == pytest.approx(error[~trained].mean(), rel=1e-12)
 
 
 def test_one_kernel_serves_every_scale_and_step():
-    one = theory_of.kernel_of_seed(study.Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
-    other = study.Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
-    assert theory_of.kernel_of_seed(other, Seed(0, 1)) is one
-    assert theory_of.kernel_of_seed(other, Seed(0, 2)) is not one
+    one = theory.kernel_of_seed(Parameters(**SMALL, init_scale=0.7), Seed(0, 1))
+    other = Parameters(**SMALL, init_scale=2.0, learning_rate=0.01, steps=7)
+    assert theory.kernel_of_seed(other, Seed(0, 1)) is one
+    assert theory.kernel_of_seed(other, Seed(0, 2)) is not one
 
 
 def test_curve_is_compared_until_one_percent_is_left_for_good():
     loss = np.array([10.0, 5.0, 0.05, 3.0, 0.09, 0.01, 0.001])
     assert falling(loss).tolist() == loss[:5].tolist()
     assert falling(np.array([1.0, 1e-9, 1e-9])).size == 2
+    later = np.append(loss, [np.nan] * 3)
+    assert deviation_while_falling(later, np.append(loss + 1, [9] * 3)) == pytest.approx(0.1)
+    assert np.isnan(deviation_while_falling(np.array([1.0, np.inf]), np.ones(2)))
 
 
 @pytest.mark.slow
-def test_small_study_judges_both_ends_and_draws(tmp_path):
+def test_small_study_judges_both_ends(tmp_path):
+    options = {"seeds": 2, "steps": 3000, "loss_tolerance": 1e-4, "workers": 0, "quiet": True}
+    scales = (0.1, 0.5, 2.5)
     result = foretrain.run(
-        "initialization",
-        **SMALL,
-        init_scale=(0.1, 0.5, 2.5),
-        seeds=2,
-        steps=3000,
-        loss_tolerance=1e-4,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
+        "initialization", **SMALL, init_scale=scales, out=tmp_path / "run", **options
     )
-    claims = {claim.id: claim for claim in result.claims}
-    assert claims["trained"].verdict == "holds"
-    assert claims["trained-routes-alone"].verdict == "holds"
-    # The lazy network is wide and its weights are large: its end is that of the linearised one.
-    assert claims["lazy-untrained.corrected"].verdict == "holds"
-    rich, lazy = (result.fits[f"{n}_deviation"].mean("seed").values for n in ("race", "lazy"))
-    assert rich[0] < lazy[0]
-    assert lazy[2] < lazy[0]
+    claims = {claim.id: claim.verdict for claim in result.claims}
+    assert {claims[id] for id in ("trained", "trained-routes-alone", "lazy")} == {"holds"}
     error = result.simulation["converged_untrained_error"].mean("seed").values
     assert (np.diff(error) > 0).all()
-    for name in ("loss", "error-against-scale", "representations"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
-
-
-@pytest.mark.slow
-def test_one_scale_is_judged_too(tmp_path):
-    result = foretrain.run(
-        "initialization",
-        **SMALL,
-        init_scale=0.2,
-        seeds=2,
-        steps=1500,
-        loss_tolerance=1e-3,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    assert {claim.id for claim in result.claims if claim.note.find("width") < 0} == {
-        "trained-routes-alone",
-        "trained",
-        "zero-shot",
-        "shared",
-        "stage-like",
-        "stage-times",
-    }
 
 
 def test_refuses_a_kernel_that_would_take_hours():

@@ -93,6 +93,23 @@ def falling(loss: np.ndarray, to: float = 0.01) -> np.ndarray:
     return loss[: max(int(high[-1]) + 2, 2)]
 
 
+def deviation_while_falling(measured: np.ndarray, predicted: np.ndarray) -> float:
+    """Mean |difference| over the measured start, until the loss has fallen to 1% of it for good.
+
+    Args:
+        measured: A loss, shape (step,); nan after the run has ended.
+        predicted: Shape (step,), as long or longer.
+
+    Returns:
+        nan if the run diverged.
+    """
+    loss = measured[~np.isnan(measured)]
+    if loss.size < 2 or not np.isfinite(loss).all():
+        return np.nan
+    window = falling(loss)
+    return np.abs(predicted[: window.size] - window).mean() / window[0]
+
+
 def deviation_while_learning(measured: np.ndarray, predicted: np.ndarray) -> float:
     """Mean |difference| over the measured drop, until 99% of what is ever learned is learned.
 

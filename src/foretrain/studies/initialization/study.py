@@ -52,11 +52,7 @@ declare(
     race_cosine="Mean cosine of first-layer activity for one item in two domains at the end of the race from wide random "
     "weights, in closed form; nan for masks it does not speak of.",
 )
-declare(
-    race_deviation="Mean |loss - race_loss| while the loss falls to 1% of its start, over the start.",
-    lazy_limit="Error on untrained routes that the linearised network ends with.",
-    lazy_deviation="Mean |loss - linearised loss| while the loss falls to 1% of its start, over the start.",
-)
+declare(lazy_limit="Error on untrained routes that the linearised network ends with.")
 
 
 def check(p: Parameters) -> None:
@@ -75,7 +71,6 @@ def time(p: Parameters, step: np.ndarray) -> np.ndarray:
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Networks deep in the lazy end, of two widths: it takes width as well as scale to get there."""
+    """Return a network deep in the lazy end: it takes width as well as scale to get there."""
     lazy = {"init_scale": 5.0, "learning_rate": 0.02, "observe_every": 1, "seeds": 16}
-    widths = {"lazy": 4 * p.hidden_width, "lazy-narrower": 2 * p.hidden_width}
-    return {name: {**lazy, "hidden_width": width} for name, width in widths.items()}
+    return {"lazy": {**lazy, "hidden_width": 4 * p.hidden_width}}

@@ -1,4 +1,4 @@
-"""The two ends of initialisation: the race from wide random weights, and the network linearised at its start."""
+"""Predictions at both ends of initialisation: the race from wide random weights, and the network linearised at its start."""
 
 import math
 from functools import lru_cache
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from foretrain.quantities.curve_deviation import falling
 from foretrain.quantities.representation import cross_domain_similarity
-from foretrain.study import Grid, Seed
+from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular
 from foretrain.theory.race import routing_factors
 from foretrain.theory.race_parts import from_random, race_gains, similarity
@@ -22,12 +21,9 @@ from .study import Parameters
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
-    """Both theories at numbers of steps, as long as the race takes to learn all modes four times over; nan after that."""
-    data = items_task(p.level_weights)
-    factors, modes = (
-        routing_factors(p.domains),
-        zip(data.singular_values, data.variances, strict=True),
-    )
+    """Predict both losses, until the race has had time to learn all modes four times over; nan after that."""
+    data, factors = items_task(p.level_weights), routing_factors(p.domains)
+    modes = zip(data.singular_values, data.variances, strict=True)
     slowest = max(half_time([equal_scheme(p.init_scale, factors, s / d)], s, d) for s, d in modes)
     horizon = math.ceil(max(4 * slowest / p.rate, 400))
     shown = step[step <= horizon]
@@ -47,7 +43,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
 
 
 def race_cosine(p: Parameters, seed: Seed) -> float:
-    """Mean cosine of an item's representations across domains where the race ends; nan where no closed form speaks of it."""
+    """Return the mean cosine of an item's representations across domains where the race ends; nan for uneven masks."""
     pairs = mask(p, seed)
     if p.domains == 1 or not is_biregular(pairs):
         return np.nan
@@ -59,12 +55,12 @@ def race_cosine(p: Parameters, seed: Seed) -> float:
 
 
 def lazy_limit(p: Parameters, seed: Seed) -> float:
-    """Error on untrained routes with which the network linearised at its start ends."""
+    """Return the error on untrained routes with which the network linearised at its start ends."""
     return float(kernel_of_seed(p, seed).errors(np.array([np.inf]), p.rate, p.init_scale)[1][0])
 
 
 def race_loss(p: Parameters, step: np.ndarray) -> np.ndarray:
-    """Loss of the race from wide random weights, in closed form, at numbers of steps, shape (step,)."""
+    """Return the loss of the race from wide random weights, in closed form, at numbers of steps, shape (step,)."""
     return _race_loss(p.level_weights, p.domains, p.init_scale, p.rate, tuple(step))
 
 
@@ -77,7 +73,7 @@ def _race_loss(level_weights, domains, init_scale, rate, step):
 
 
 def kernel_of_seed(p: Parameters, seed: Seed) -> TangentKernel:
-    """The tangent kernel at a seed's draw of weights, scale 1; kept, since it serves every scale and step."""
+    """Return the tangent kernel at a seed's draw of weights, scale 1; kept, since it serves every scale and step."""
     return _kernel(tuple((name, getattr(p, name)) for name in _IN_KERNEL), seed)
 
 
@@ -89,19 +85,3 @@ def _kernel(used, seed):
     p = Parameters(**dict(used))
     data = items_task(p.level_weights)
     return tangent_kernel(*start(p, seed), data.inputs[0], data.targets[0], mask(p, seed))
-
-
-def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """How far each seed's loss is from the race and from the linearised network, shape (seed,); nan if it diverged."""
-    p, race, lazy = cell.parameters, [], []
-    for number in range(cell.seeds):
-        loss = cell.simulation["loss"].isel(seed=number).dropna("step").values
-        race.append(np.nan)
-        lazy.append(np.nan)
-        if loss.size > 1 and np.isfinite(loss).all():
-            window = falling(loss)
-            step = np.arange(window.size) * p.observe_every
-            linear, _ = kernel_of_seed(p, cell.seed(number)).errors(step, p.rate, p.init_scale)
-            lazy[-1] = np.abs(linear - window).mean() / window[0]
-            race[-1] = np.abs(race_loss(p, step) - window).mean() / window[0]
-    return {"race_deviation": np.array(race), "lazy_deviation": np.array(lazy)}

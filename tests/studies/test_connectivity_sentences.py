@@ -1,26 +1,24 @@
 """Every sentence on connectivity holds on a made-up grid and fails on another, and none raises whatever became of the runs."""
 
 import dataclasses
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 import pytest
 from made_up import ENDS, check, ended, runs, verdicts
 
 from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
-from foretrain.claims.judge import judge
 from foretrain.figures import save
 from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.connectivity import limits, study
+from foretrain.studies.connectivity import claims, study
 from foretrain.tasks.masks import components
 from foretrain.theory.connectivity import predicted_pair_error
-from foretrain.vocabulary import (
-    CONVERGED,
-    OUT_OF_STEPS,
-)
+from foretrain.training.translation_claims import within
+from foretrain.vocabulary import CONVERGED, OUT_OF_STEPS
 
 AXES = {"hidden_width": (4, 8), "init_scale": (0.3, 0.003), "trained_count": (10, 14, 18, 26)}
 SEEDS, L, D = 60, 6, 4
@@ -153,156 +151,88 @@ def where(value, error):
     return lambda values: np.where(expected() == value, error, values)
 
 
+def transposed(values):
+    return np.swapaxes(values, -1, -2)
+
+
 LAW, STAYS = AXES["init_scale"], (0.3, 0.3)
 FAST = (0.12, 0.0003)  # falls faster than the law of the scales that stand in the grid
-STUCK_SMALL = np.where(np.arange(2)[:, None, None] == 1, OUT_OF_STEPS, CONVERGED)
 SPOILT = {
-    "trained-pairs-alone": lambda: made(gradient_gap=lambda v: v + 0.03),
-    "precision": lambda: made(pair_error=where(0, 0.6)),
-    "recall": lambda: made(pair_error=lambda v: v * 0),
-    "across-never": lambda: made(pair_error=where(1, 1e-6)),
-    "better-than-occurrence": lambda: made(pair_error=where(1, 1e-6)),
-    "threshold": lambda: made(pair_error=where(0, 0.6)),
+    # The transposed mask is stored.
+    "trained-pairs-alone": lambda: made(trained_pairs=transposed),
+    # Theory of the transposed mask.
+    "precision": lambda: made(theory={"predicted_pair_error": transposed}),
+    # No pair is predicted to be joined.
+    "recall": lambda: made(theory={"predicted_pair_error": lambda v: v * 0 + 1}),
+    # The probability of a connected graph is off.
+    "threshold": lambda: made(theory={"connection_probability": lambda v: 0.8 * v}),
     "connected-iff-all": lambda: made(pair_error=lambda v: v * 0),
-    "stuck-falls": lambda: made(outcome=STUCK_SMALL),
-    "across": lambda: made(pair_error=where(1, 0.75)),
-    "across-spread": lambda: made(pair_error=where(1, 1.0)),
-    "across-reverse": lambda: made(theory={"across_scale": np.ones_like}),
+    # Errors across components are 15% off.
+    "across": lambda: made(pair_error=lambda v: np.where(expected() == 1, 1.15 * v, v)),
+    # The scale across components is the root of what it is.
+    "across-reverse": lambda: made(theory={"across_scale": np.sqrt}),
     "silent": lambda: made(pair_error=where(0.5, 0.6)),
     "square-exact": lambda: made(pair_error=where(0, 0.01)),
-    "stuck-rate": lambda: made(scales=STAYS),
-    "stuck-limit": lambda: made(scales=STAYS),
-    "missed-rate": lambda: made(scales=STAYS),
-    "missed-limit": lambda: made(scales=STAYS),
+    "rate": lambda: made(scales=STAYS),
+    "limit": lambda: made(scales=STAYS),
+    # Exponents in the reverse order.
     "stuck-told": lambda: made(scales=LAW, theory={"frame_exponent": np.negative}),
-    "rectangular": lambda: made(shapes=lambda v: v + 0.2),
-    "sparse": lambda: made(shapes=lambda v: v + 0.2),
+    "other-shapes": lambda: made(shapes=lambda v: v + 0.2),
 }
-SHARES = {
-    "stuck-rate": 0.9,
-    "stuck-limit": 0.02,
-}  # seeds tell a rate of many runs, and a limit of few
-BY_LAW = ("stuck-rate", "stuck-limit", "missed-rate", "missed-limit", "stuck-told")
 
 
 def test_every_sentence_can_hold_and_fail():
     ids = {said.id for said in catalogue.load("connectivity").sentences}
     good = dict.fromkeys(ids, lambda: made(spread=0.2))
-    good |= {id: partial(made, scales=LAW, share=SHARES.get(id, 0.15)) for id in BY_LAW}
-    good["missed-limit"] = partial(made, scales=FAST)
-    good |= dict.fromkeys(BESIDE, lambda: made(shapes=lambda v: v))
-    good["across-spread"] = lambda: made(pair_error=where(1, 1 + (-1.0) ** np.arange(L) / D))
+    good |= dict.fromkeys(("rate", "stuck-told"), lambda: made(scales=LAW, share=0.9))
+    good["limit"] = lambda: made(scales=FAST, share=0.02)
+    good["other-shapes"] = lambda: made(shapes=lambda v: v)
     check("connectivity", good, SPOILT)
 
 
-def worst(id, grid):
-    said = next(said for said in catalogue.load("connectivity").sentences if said.id == id)
-    claims = [judge(said, cell.along(*said.along)) for cell in grid.cells(keep=said.along)]
-    found = {claim.verdict for claim in claims if claim is not None}
-    return next(one for one in (FAILS, INCONCLUSIVE, HOLDS) if one in found)
+def verdict_at(width, id, **changes):
+    """Verdict at H = D or H = 2D, on a grid that follows the law but for some changes."""
+    found = verdicts("connectivity", made(**{"scales": LAW, "share": 0.9} | changes), id)[id]
+    return next(claim.verdict for claim in found if claim.cell["hidden_width"] == width)
 
 
-def transposed(values):
-    return np.swapaxes(values, -1, -2)
-
-
-def by_degrees(values):
-    pairs = drawn()[0]
-    product = pairs.sum(-1)[..., :, None] * pairs.sum(-2)[..., None, :]
-    return np.where(np.broadcast_to(product, values.shape) >= 2, 1e-6, 1.0)
-
-
-# What of the theory or the network is off, and which sentence notices.
-MUTATIONS = {
-    "theory of the transposed mask": (
-        "precision",
-        lambda: made(spread=0.2, theory={"predicted_pair_error": transposed}),
-    ),
-    "every pair is predicted to be joined": (
-        "precision",
-        lambda: made(spread=0.2, theory={"predicted_pair_error": lambda v: v * 0}),
-    ),
-    "no pair is predicted to be joined": (
-        "recall",
-        lambda: made(spread=0.2, theory={"predicted_pair_error": lambda v: v * 0 + 1}),
-    ),
-    "pairs generalise where both languages occur": (
-        "better-than-occurrence",
-        lambda: made(spread=0.2, pair_error=where(1, 1e-6)),
-    ),
-    "the probability of a connected graph is 10% off": (
-        "threshold",
-        lambda: made(spread=0.2, theory={"connection_probability": lambda v: 1.1 * v}),
-    ),
-    "errors across components are 15% off": (
-        "across",
-        lambda: made(spread=0.2, pair_error=lambda v: np.where(expected() == 1, 1.15 * v, v)),
-    ),
-    "the scale across components is the root of what it is": (
-        "across-reverse",
-        lambda: made(spread=0.2, theory={"across_scale": np.sqrt}),
-    ),
-    "the scale across components is 10% off": (
-        "across-reverse",
-        lambda: made(spread=0.2, theory={"across_scale": lambda v: np.where(v == 1, 1, 1.1 * v)}),
-    ),
-    "the transposed mask is stored": (
-        "trained-pairs-alone",
-        lambda: made(spread=0.2, trained_pairs=transposed),
-    ),
-}
-
-
-@pytest.mark.parametrize("what", MUTATIONS)
-def test_a_mutation_is_noticed(what):
-    id, spoilt = MUTATIONS[what]
-    assert worst(id, made(spread=0.2)) == HOLDS
-    assert worst(id, spoilt()) != HOLDS
-
-
-# What of the law is off, and which sentence notices.
-OFF_THE_LAW = {
-    "one exponent twice as large": ("stuck-rate", lambda v: 2 * v),
-    "the third singular value for the second": ("missed-rate", lambda v: v + 0.4),
-    "no exponent": ("missed-rate", lambda v: 0.05 * v),
-    "exponents of other masks": ("stuck-told", lambda v: np.roll(v, 7, -1)),
-}
-
-
-@pytest.mark.parametrize("what", OFF_THE_LAW)
-def test_another_law_is_noticed(what):
-    id, change = OFF_THE_LAW[what]
-    law = partial(made, scales=LAW, share=SHARES.get(id, 0.15))
-    assert worst(id, law()) == HOLDS
-    assert worst(id, law(theory={"frame_exponent": change})) != HOLDS
+# A law of other exponents, and where it must be noticed.
+@pytest.mark.parametrize(
+    ("width", "id", "change"),
+    [
+        (4, "rate", lambda v: 2 * v),
+        (8, "rate", lambda v: v + 0.4),
+        (8, "rate", lambda v: 0.05 * v),
+        (4, "stuck-told", lambda v: np.roll(v, 7, -1)),
+    ],
+)
+def test_another_law_is_noticed(width, id, change):
+    assert verdict_at(width, id) == HOLDS
+    assert verdict_at(width, id, theory={"frame_exponent": change}) != HOLDS
 
 
 def test_a_limit_is_told_between_two_lines():
     """Nothing is missed in the limit, though one line ends below zero; a share that stays, under what falls, is told."""
-    fast = made(scales=FAST)
-    assert worst("missed-limit", fast) == HOLDS
-    cell = next(cell.along("init_scale", "trained_count") for cell in wide(fast))
-    lower, upper = limits.limit(cell).values, limits.limit(cell).upto
-    assert abs(lower.mean()) < 1e-12 < upper.mean() < limits.NEAR
-    assert float(limits.limit(cell).note.split()[4]) < -0.005
+    assert verdict_at(8, "limit", scales=FAST) == HOLDS
+    bounds = claims.limit(wide(made(scales=FAST)))
+    assert abs(bounds.values.mean()) < 1e-12 < bounds.upto.mean() < 0.02
 
     every_tenth = np.arange(L * L).reshape(L, L) % 10 == 0
     stays = np.where(every_tenth & (expected() == 0), 0.6, 0)
-    grid = made(scales=LAW, pair_error=lambda v: np.maximum(v, stays))
-    assert worst("missed-limit", grid) == FAILS
+    assert verdict_at(8, "limit", pair_error=lambda v: np.maximum(v, stays)) == FAILS
 
 
 def wide(grid):
-    return (cell for cell in grid.cells(keep=limits.LIMIT) if cell.parameters.hidden_width == 2 * D)
+    cells = (Cell(cell.along(*claims.LIMIT)) for cell in grid.cells(keep=claims.LIMIT))
+    return next(cell for cell in cells if cell.p.hidden_width == 2 * D)
 
 
 def test_a_missing_mode_is_missed_whatever_generalises():
     """Of eight words one mode costs 1/16, less than the error of a pair that is said to generalise."""
-    cell = next(wide(made(pair_error=where(0, 1.01 / (4 * D)))))
-    counts = limits.missed(cell).sum()
-    assert counts["missed"] == counts["joined"] > 0
-    cell = next(wide(made(pair_error=where(0, 0.98 / (4 * D)))))
-    assert limits.missed(cell)["missed"].sum() == 0
+    for error, share in ((1.01, 1), (0.98, 0)):
+        cell = wide(made(pair_error=where(0, error / (4 * D))))
+        missed, joined = (pairs.sum() for pairs in (claims.missed(cell), within(cell)))
+        assert missed == share * joined
 
 
 def test_runs_cut_off_while_they_learn_refute_nothing():

@@ -2,10 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-import xarray as xr
 
-import foretrain
-from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.dynamics.program import CONVERGED, OUT_OF_STEPS, STALLED, completed
 from foretrain.engine.lanes import Lanes, Passenger
 from foretrain.errors import ArgumentError
@@ -13,11 +10,9 @@ from foretrain.networks import translation as network
 from foretrain.plans.grid import Grid
 from foretrain.plans.plan import make_plan
 from foretrain.plans.study import traced
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
 from foretrain.studies.translation import study
-from foretrain.studies.translation.claims import thresholds
-from foretrain.studies.translation.figures import _order
-from foretrain.tasks.masks import components
 from foretrain.training import translation as common
 from foretrain.training.translation import SETTLED, predicted
 from foretrain.training.translation_claims import rounding
@@ -27,6 +22,14 @@ SMALL = study.Parameters(languages=4, words=3, hidden_width=3, trained_fraction=
 
 def fed(parameters, seed):
     return {**traced(parameters), **study.inputs(parameters, Seed(0, seed))}
+
+
+def given_to(parameters):
+    """Inputs of one run outside of lanes."""
+    import jax.numpy as jnp
+
+    inputs = {name: jnp.asarray(value) for name, value in fed(parameters, 1).items()}
+    return inputs | {"root_seed": jnp.uint32(0), "seed": jnp.uint32(1)}
 
 
 def ride(parameters, seeds=3, masks=None):
@@ -43,11 +46,6 @@ def ride(parameters, seeds=3, masks=None):
     while lanes.busy:
         runs += lanes.advance()
     return sorted(runs, key=lambda run: run.identity)
-
-
-@pytest.fixture(scope="module")
-def small_runs():
-    return ride(SMALL, seeds=8)
 
 
 def test_masks_are_nested_and_start_with_the_diagonal():
@@ -67,17 +65,6 @@ def test_expected_errors_of_every_kind_of_pair():
     np.testing.assert_array_equal(found["predicted_pair_error"], expected)
     assert found["predicted_untrained_error"] == np.mean(np.array(expected)[trained == 0])
     assert found["component_count"] == 4
-
-
-def test_converged_runs_translate_untrained_pairs_within_components(small_runs):
-    converged = [run for run in small_runs if run.outcome == CONVERGED]
-    assert len(converged) >= 4
-    for run in converged:
-        source, output = components(run.finals["trained_pairs"])
-        together = source[:, None] == output[None]
-        # H = D: a theorem at zero loss. At 1e-6 a mean over 8 pairs leaves 1e-5 each, more over a path of pairs.
-        assert run.finals["pair_error"][together].max() < 1e-3
-        assert (run.finals["orientation"][run.finals["trained_pairs"] > 0] == 1).all()
 
 
 # Two groups of languages that are each trained fully, joined by one pair: frames of both form first and clash in half of
@@ -106,6 +93,8 @@ def test_stuck_runs_end_at_their_determinant_bound(clashing_runs):
         if frustrated:
             assert run.finals["converged_loss"] <= SETTLED * bound
             assert run.steps_taken < CLASHING.steps / 2
+        else:  # zero loss forces translation within components; at 1e-6 some is left, more over a path of pairs
+            assert run.finals["pair_error"].max() < 1e-2
 
 
 @pytest.mark.slow
@@ -123,42 +112,12 @@ def test_stuck_runs_would_never_have_escaped(clashing_runs, monkeypatch):
             np.testing.assert_array_equal(*ends)
 
 
-@pytest.mark.slow
-def test_the_same_runs_follow_tsitouras_in_double_precision(x64):
-    import jax
-    import jax.numpy as jnp
-
-    from foretrain.dynamics.flow import fixed_step
-    from foretrain.networks.translation import negative_gradient
-
-    parameters = dataclasses.replace(
-        SMALL, precision="float64", solver_tolerance=1e-5, init_scale=0.3
-    )
-    program = study.program(parameters)
-    inputs = {name: jnp.asarray(value) for name, value in fed(parameters, 1).items()}
-    inputs |= {"root_seed": jnp.uint32(0), "seed": jnp.uint32(1)}
-    state = program.init(inputs)
-    weights = state[0].position
-    step = jax.jit(program.step)
-    while state[0].time < 20:
-        state = step(inputs, state)
-    velocity = lambda w, inputs: negative_gradient(w, inputs["trained_pairs"])  # noqa: E731
-    size = state[0].time / 400
-    reference = jax.jit(
-        lambda w: jax.lax.fori_loop(0, 400, lambda _, x: fixed_step(velocity, x, inputs, size), w)
-    )(weights)
-    moved = max(float(jnp.abs(a - b).max()) for a, b in zip(reference, weights, strict=True))
-    assert moved > 0.1
-    for ours, theirs in zip(state[0].position, reference, strict=True):
-        # Tens of steps with a relative error of 1e-5 each.
-        np.testing.assert_allclose(ours, theirs, atol=1e-3)
-
-
-@pytest.mark.slow
 def test_positive_start_orientation_turns_every_factor(x64):
-    parameters = dataclasses.replace(SMALL, start_orientation="positive", precision="float64")
-    run = ride(dataclasses.replace(parameters, steps=20))[0]
-    assert (run.finals["initial_orientation"] == 1).all()
+    from jax import numpy as jnp
+
+    p = dataclasses.replace(SMALL, start_orientation="positive", precision="float64")
+    start = study.program(p).init(given_to(p))[0].position
+    assert all((jnp.linalg.det(factor) > 0).all() for factor in start)
 
 
 @pytest.mark.slow
@@ -179,20 +138,6 @@ def test_diagonal_loss_mask_learns_the_all_ones_matrix():
         np.testing.assert_allclose(run.finals["pair_error"], 1.5, rtol=0.05)
 
 
-def test_thresholds_are_where_the_error_stays_small():
-    error = xr.DataArray(
-        [[1, 0.1, 1, 0.1, 0.1], [0.1] * 5, [1.0] * 5, [1, np.nan, np.nan, 0.1, 0.1], [np.nan] * 5],
-        coords={"trained_fraction": [0.1, 0.2, 0.3, 0.4, 0.5]},
-        dims=("seed", "trained_fraction"),
-    )
-    np.testing.assert_array_equal(thresholds(error), [0.4, 0.1, 1, 0.4, np.nan])
-
-
-def test_rows_of_one_component_stand_side_by_side():
-    together = np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]]) == 1
-    assert _order(together) == [0, 2, 1]
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -210,34 +155,9 @@ def test_bad_input_is_refused(given, message):
         make_plan("translation", given)
 
 
-@pytest.mark.slow
-def test_end_to_end(tmp_path):
-    result = foretrain.run(
-        "translation",
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-        seeds=2,
-        languages=4,
-        words=2,
-        hidden_width=2,
-        init_scale=(0.1, 0.03),
-        trained_fraction=(0.3, 0.5, 0.7),
-        steps=400,
-    )
-    found = {claim.id: claim for claim in result.claims}
-    assert found["determinant-bound"].verdict != FAILS
-    assert found["conserved"].verdict == HOLDS
-    assert found["trained-pairs-alone"].verdict == HOLDS
-    assert found["diagonal-mask.corrected"].seeds >= 1
-    for name in ("untrained-error", "pairs", "stuck-loss", "diagonal-mask"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
-
-
 def seen(parameters, steps=0, change=None, monkeypatch=None):
     """What is stored of a run after some steps, of a network whose descent is changed."""
     import jax
-    import jax.numpy as jnp
 
     if change is not None:
         given = network.negative_gradient
@@ -245,8 +165,7 @@ def seen(parameters, steps=0, change=None, monkeypatch=None):
             network, "negative_gradient", lambda w, trained, *rest: change(given, w, trained, rest)
         )
     program = study.program(parameters)
-    inputs = {name: jnp.asarray(value) for name, value in fed(parameters, 1).items()}
-    inputs |= {"root_seed": jnp.uint32(0), "seed": jnp.uint32(1)}
+    inputs = given_to(parameters)
     state = program.init(inputs)
     step = jax.jit(program.step)
     for _ in range(steps):
@@ -257,8 +176,7 @@ def seen(parameters, steps=0, change=None, monkeypatch=None):
 @pytest.mark.parametrize("loss_mask", ["full", "diagonal_only"])
 def test_a_network_trained_on_other_pairs_is_noticed(loss_mask, x64, monkeypatch):
     p = dataclasses.replace(SMALL, precision="float64", loss_mask=loss_mask)
-    cell = Grid(p)
-    assert seen(p)["gradient_gap"] < rounding(cell)[1]
+    assert seen(p)["gradient_gap"] < rounding(Cell(Grid(p)))[1]
     transposed = lambda given, w, trained, rest: given(w, trained.T, *rest)  # noqa: E731
     assert seen(p, 0, transposed, monkeypatch)["gradient_gap"] > 0.1
     all_of_them = lambda given, w, trained, rest: given(w, trained * 0 + 1, *rest)  # noqa: E731

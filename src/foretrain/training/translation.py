@@ -33,18 +33,15 @@ declare(
     "input_domain output_domain",
     pair_diagonal_error="The part of a pair's error that lies on the diagonal of its block.",
     orientation="Sign of the determinant of every pair's map at the end.",
-    initial_orientation="Sign of the determinant of every pair's map at the start.",
 )
 declare(
     converged_loss="Training loss where the run ended.",
-    largest_weight="Largest absolute weight at the end.",
     final_drift="Change of Q at both hidden layers over the run, over the squared norm of the hidden matrix.",
 )
 declare(
     source="docs/studies/translation.md",
     lasting_bound="Loss below which the flow can never come again, told by signs of determinants at the end; 0 where none is.",
 )
-declare(unit=TIME_UNIT, final_time="Time where the run ended.")
 declare(
     "step",
     joined_error="Mean error of the untrained pairs within a component; zero if there are none.",
@@ -85,9 +82,11 @@ class Languages(Run):
         8, "D, number of words of each language", minimum=1, maximum=10**4, static=True
     )
     hidden_width: int = parameter(
-        8, "H, width of both hidden layers", minimum=1, maximum=10**5, static=True
+        8, "H, width of both hidden layers", symbol="H", minimum=1, maximum=10**5, static=True
     )
-    init_scale: float = parameter(0.03, "sigma, standard deviation of all initial weights", above=0)
+    init_scale: float = parameter(
+        0.03, "sigma, standard deviation of all initial weights", symbol="σ", above=0
+    )
     diagonal: bool = parameter(
         True, "whether every language is trained with itself, before any other pair"
     )
@@ -158,7 +157,7 @@ def program(
     def velocity(weights, inputs):
         return network.negative_gradient(weights, inputs["trained_pairs"], loss_mask)
 
-    def _with_positive_determinant(matrices):
+    def upright(matrices):
         sign = jnp.sign(jnp.linalg.det(matrices))[..., None]
         return matrices.at[..., 0, :].multiply(sign)
 
@@ -172,15 +171,12 @@ def program(
         size = (p.languages, p.words, p.hidden_width)
         weights = network.random_weights(random, *size, inputs["init_scale"], p.precision)
         if start_orientation == "positive":
-            weights = jax.tree.map(_with_positive_determinant, weights)
-        # Of the start is kept what is compared with the end; the maps rescaled, so that no determinant underflows.
-        unscaled = jax.tree.map(lambda w: w / inputs["init_scale"], weights)
+            weights = jax.tree.map(upright, weights)
         flow = chebyshev.start(velocity, weights, inputs)
-        signs = network.orientations(network.maps(unscaled))
         slope = jax.grad(lambda w: loss(network.maps(w), inputs["trained_pairs"]))(weights)
         gap = gradient_gap(flow.slope, jax.tree.map(jnp.negative, slope))
-        trained = inputs["trained_pairs"]
-        return flow, (routing.conserved(weights), signs, gap), -jnp.ones_like(flow.time * trained)
+        unlearned = -jnp.ones_like(flow.time * inputs["trained_pairs"])
+        return flow, (routing.conserved(weights), gap), unlearned
 
     def joined(trained):
         """1 for pairs within a component, 0 for others: those that some path of trained pairs joins."""
@@ -232,22 +228,19 @@ def program(
         }
 
     def finish(inputs, state):
-        flow, (conserved, signs, gap), since = state
-        last, every = flow.position, network.maps(flow.position)
-        trained, reached = inputs["trained_pairs"], loss(every, inputs["trained_pairs"])
+        flow, (conserved, gap), since = state
+        every, trained = network.maps(flow.position), inputs["trained_pairs"]
+        reached = loss(every, trained)
         return {
             "pair_error": network.pair_errors(every),
             "pair_diagonal_error": network.pair_diagonal_errors(every),
             "trained_pairs": trained,
             "orientation": network.orientations(every),
-            "initial_orientation": signs,
             "converged_loss": reached,
             "lasting_bound": bound(flow, trained, reached),
-            "final_time": flow.time,
             "learned_time": jnp.where(since < 0, jnp.nan, since),
             "misalignment": misalignment(every, trained),
-            "largest_weight": jnp.stack([jnp.abs(w).max() for w in last]).max(),
-            "final_drift": routing.drift(last, conserved),
+            "final_drift": routing.drift(flow.position, conserved),
             "gradient_gap": gap,
         }
 

@@ -1,247 +1,329 @@
-"""The conjecture of docs/theory/connectivity.md, judged."""
-
-from dataclasses import replace
+"""The conjecture of docs/theory/connectivity.md, its limit of small weights, and which runs get stuck, judged."""
 
 import numpy as np
 import xarray as xr
 
-from foretrain.quantities.allowed import POSITIVE
-from foretrain.studies.connectivity.counts import (
-    IF_AND_ONLY_IF,
-    LIMIT,
-    MASKS,
-    OURS,
-    at_smallest,
-    outcomes,
-)
-from foretrain.studies.connectivity.limits import CLAIMS as LIMITS
-from foretrain.studies.connectivity.study import is_square as is_square_mask
-from foretrain.studies.connectivity.study import mask
-from foretrain.study import Exact, PerSeed, claim
-from foretrain.training import translation_claims as common
+from foretrain.study import NotApplicable, PerSeed, claim
+from foretrain.theory.connectivity import predict_masks
 from foretrain.training.translation import GRAPH, PAIR
-from foretrain.training.translation_claims import CONVERGE, converged, is_square, stuck
+from foretrain.training.translation_claims import (
+    CONVERGE,
+    all_done,
+    converged,
+    is_square,
+    is_wide,
+    stuck,
+    trained_pairs_alone,
+    within,
+)
 
-# Of runs that converge: over all masks of a scale, or at the smallest one.
+from .study import is_square as is_square_mask
+from .study import mask, variants
 
-
-def share(cell, of: str, among: str) -> PerSeed:
-    """One count over another for every seed, summed over its masks."""
-    counts = outcomes(cell).sum(MASKS)
-    text = f"{float(stuck(cell.simulation).mean()):.1%} of the runs are stuck and left out."
-    return PerSeed((counts[of] / counts[among].where(counts[among] > 0)).values, text)
-
-
-trained_pairs_alone = common.trained_pairs_alone(mask, LIMIT)
-
-
-def baseline(cell) -> float:
-    """Fraction of the untrained pairs that lie across components, with both languages trained."""
-    apart = (cell.theory["predicted_pair_error"].isel(init_scale=0) == 1).sum(PAIR).sum(MASKS)
-    untrained = sum(cell.parameters.languages**2 - count for count in cell.values("trained_count"))
-    return float(apart.mean()) / max(untrained, 1)
+OURS = "docs/studies/connectivity.md"
+MASKS = ("trained_count",)
+LIMIT = ("init_scale", "trained_count")  # of small weights: the smallest scale is looked at
+DECADE = 9.99  # A rate is measured from the smallest scale to the first that is ten times as large.
 
 
-def better_than_occurrence(cell):
-    data, _, counts = at_smallest(cell)
-    # The two differ on pairs across components alone, where the graph is right unless they generalise.
-    gain = (counts["apart"] - 2 * counts["false"]).sum(MASKS)
-    untrained = (data["trained_pairs"] == 0).where(converged(data)).sum((*PAIR, *MASKS))
-    return (gain / untrained.where(untrained > 0)).values
+def came(c):
+    """Return which pairs are untrained and generalise."""
+    return (c.trained_pairs == 0) & (c.pair_error < c.p.generalises_below)
 
 
-def of_square_masks(cell) -> bool:
-    """Whether its masks have as many inputs as outputs, of which the probability of being connected is known."""
-    return is_square_mask(cell.parameters)
+def fraction(c, pairs, among):
+    """Return the fraction of some pairs among others, over the pairs of all masks with which a run converged."""
+    counts = [each.sum(PAIR).where(converged(c)) for each in (pairs & among, among)]
+    part, whole = (count.sum([dim for dim in MASKS if dim in count.dims]) for count in counts)
+    return part / whole.where(whole > 0)
 
 
-def threshold(cell):
-    _, theory, counts = at_smallest(cell)
-    return (counts["all_came"] - theory["connection_probability"]).mean(MASKS).values
+def precision(c):
+    return fraction(c, came(c), within(c))
 
 
-def connected_iff_all(cell):
-    _, theory, counts = at_smallest(cell)
-    agree = (counts["all_came"] == theory["connected"]).where(counts["all_came"].notnull())
-    return agree.mean(MASKS).values
+def recall(c):
+    return fraction(c, within(c), came(c))
 
 
-def stuck_falls(cell):
-    if len(cell.values("init_scale")) < 2:
-        return None
-    held = stuck(cell.simulation).mean(MASKS)
-    fall = held.isel(init_scale=-1) - held.isel(init_scale=0)
-    return fall.where(common.all_done(cell.simulation, LIMIT)).values
+def all_came(c):
+    """Return 1 for converged runs in which all untrained pairs generalise, 0 for others that converged."""
+    return (came(c) | (c.trained_pairs == 1)).all(PAIR).astype(float).where(converged(c))
 
 
-def errors_of(cell, predicted: float) -> xr.DataArray:
-    """Errors at the smallest scale of pairs for which that is predicted, nan elsewhere and in runs that did not converge."""
-    data, theory, _ = at_smallest(cell)
-    return data["pair_error"].where((theory["predicted_pair_error"] == predicted) & converged(data))
+def smallest(values):
+    return values.isel(init_scale=0)
 
 
-def across_spread(cell):
-    square = ((errors_of(cell, 1) - 1) * cell.parameters.words) ** 2
-    return square.mean((*MASKS, *PAIR)).values
+def connected_iff_all(c):
+    measured = smallest(all_came(c))
+    agree = measured == smallest(c.theory.connected)
+    return agree.astype(float).where(measured.notnull()).mean(MASKS)
 
 
-def across_reverse(cell):
-    data, theory, _ = at_smallest(cell)
-    rho = theory["across_scale"]
-    trace = (((1 + rho**2) / 2 - errors_of(cell, 1)) / rho).transpose(..., *PAIR)
-    pairs = data["trained_pairs"].transpose(*trace.dims)
+def errors_of(c, predicted):
+    """Return errors at the smallest scale of pairs for which an error is predicted, of converged runs; nan elsewhere."""
+    chosen = (c.theory.predicted_pair_error == predicted) & converged(c)
+    return smallest(c.pair_error.where(chosen))
+
+
+def across_reverse(c):
+    """Return the difference between tr O/D of every pair across components and that of its reverses."""
+    rho = smallest(c.theory.across_scale)
+    trace = (((1 + rho**2) / 2 - errors_of(c, 1)) / rho).transpose(..., *PAIR)
+    pairs = smallest(c.trained_pairs).transpose(*trace.dims)
     # The reverses of (i, j) are the pairs from inputs trained with j to outputs trained with i.
     of_input, of_output = (pairs / pairs.sum(dim) for dim in reversed(PAIR))
     back = of_input.values @ np.nan_to_num(trace.values).swapaxes(-1, -2) @ of_output.values
-    gap = np.abs(trace - back)
-    return Exact(float(gap.max()), f"{int(gap.notnull().sum())} pairs.")
+    gap = abs(trace - back)
+    return gap.values[gap.notnull().values]
 
+
+def stuck_told(c):
+    """Return how many converged runs of the same scale and number of pairs have a larger exponent than a stuck one."""
+    state, exponent = stuck(c), c.theory.frame_exponent
+    others, larger = state.rename(seed="other"), exponent.rename(seed="other")
+    met = (state == 1) & (others == 0)
+    ahead = (exponent < larger) + 0.5 * (exponent == larger)
+    count = met.sum("other")
+    return ((ahead * met).sum("other") / count.where(count > 0)).mean(LIMIT)
+
+
+def decade(c):
+    """Return the smallest scale, and the first that is ten times as large, or the largest."""
+    scales = c.values("init_scale")
+    if len(scales) < 2:
+        raise NotApplicable("`init_scale` has one value")
+    far = next((scale for scale in scales if scale >= DECADE * scales[0]), scales[-1])
+    return scales[0], far
+
+
+def law(c):
+    """Return the mean of sigma^(1 - s_2/s_1) over masks, at both scales of `decade`.
+
+    At H = D every mask counts as one run, at H = 2D with as many pairs as it joins and does not train.
+    """
+    exponent = smallest(c.theory.frame_exponent)
+    weight = xr.ones_like(exponent)
+    if not is_square(c):
+        joined = smallest(c.theory.predicted_pair_error) == 0
+        weight = joined.sum(PAIR) - c.axis("trained_count")
+    return [float((weight * sigma**exponent).sum() / weight.sum()) for sigma in decade(c)]
+
+
+def missed(c):
+    """Return which pairs within components lack half a mode or more.
+
+    A pair across a reflection lacks one mode or has it reversed, at an error of 1/(2 D) or more, whatever error a pair that
+    is said to generalise may have.
+    """
+    return within(c) & (c.pair_error > 0.25 / c.p.words)
+
+
+def shares(c):
+    """Return each seed's part in the share of stuck runs (H = D), or of joined pairs that are missed, at both scales.
+
+    The means over seeds are the shares; nan for seeds with a run that is not done.
+    """
+    if is_square(c):
+        share = stuck(c).mean(MASKS).where(all_done(c, LIMIT))
+    else:
+        count, joined = (
+            pairs.sum(PAIR).where(converged(c)).sum(MASKS) for pairs in (missed(c), within(c))
+        )
+        share = count / joined.mean("seed").where(joined.mean("seed") > 0)
+    return [share.sel(init_scale=scale) for scale in decade(c)]
+
+
+def rate(c):
+    """Return the slope of the logarithm of a share against that of sigma; a seed's value is its part in it, to first order."""
+    small, large = shares(c)
+    means = [share.mean("seed").where(share.mean("seed") > 0) for share in (small, large)]
+    parts = small / means[0] - large / means[1]
+    near, far = decade(c)
+    return (np.log(means[0] / means[1]) + parts) / np.log(near / far)
+
+
+def limit(c):
+    """Return a lower and an upper bound of a share in the limit of small weights, of each seed.
+
+    Straight lines through both scales. Any part that falls faster than the law makes the share convex in it, so that a line
+    in the law ends too low; no term of the law falls faster than sigma, nor does saturation, so that the share is concave in
+    sigma, where a line ends too high. Either is raised to zero if it ends below, which no share can.
+    """
+    small, large = shares(c)
+    near, far = decade(c)
+    lines = []
+    for ratio in (float(np.divide(*law(c))), near / far):
+        ends = (small - ratio * large) / (1 - ratio)
+        lines.append(ends + max(0.0, -float(ends.mean())))
+    return PerSeed(lines[0], upto=lines[1].values)
+
+
+def slope_of_law(c):
+    """Return the slope of the logarithm of the law between both scales."""
+    return float(np.log(np.divide(*law(c))) / np.log(np.divide(*decade(c))))
+
+
+def told_right(c):
+    """Return the fraction of untrained pairs of trained languages of which the graph is right, of a network on other masks."""
+    masks = c.trained_pairs.where(converged(c), 0).transpose(..., *PAIR)
+    flat = list(masks.values.reshape(-1, *masks.shape[-2:]))
+    expected = masks.copy(data=predict_masks(flat).pair_error.reshape(masks.shape))
+    asked = (masks == 0) & (expected != 0.5)
+    right = (c.pair_error < c.p.generalises_below) == (expected == 0)
+    return fraction(c, right, asked)
+
+
+def other_shapes(c):
+    """Return the smaller of these fractions, of sparse and of rectangular masks, where both are trained."""
+    names = [name for name in ("sparse", "rectangular") if name in c.variants]
+    if not names:
+        return None
+    return xr.concat([told_right(c.of(name)) for name in names], "shape").min("shape")
+
+
+ROW = {"source": GRAPH, "along": LIMIT, "among": CONVERGE}
+HEADLINE = {**ROW, "rank": "headline"}
+BY_SCALE = {
+    "source": OURS,
+    "along": LIMIT,
+    "among": "runs that are done",
+    "where": lambda c: is_square(c) or is_wide(c),
+}
+IF_AND_ONLY_IF = {
+    "near": 1,
+    "inside": (0.95, 1),
+    "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",
+}
 
 CLAIMS = [
-    trained_pairs_alone,
-    *LIMITS,
+    trained_pairs_alone(mask, LIMIT),
     claim(
         "precision",
         "Untrained pairs within a component generalise.",
-        lambda c: share(c, "hits", "predicted"),
-        along=MASKS,
-        source=GRAPH,
-        among=CONVERGE,
+        precision,
         note="Fraction of the pairs predicted to generalise that do.",
-        **IF_AND_ONLY_IF,
-        rank="headline",
+        **HEADLINE | IF_AND_ONLY_IF | {"along": MASKS},
     ),
     claim(
         "recall",
         "Only untrained pairs within a component generalise.",
-        lambda c: share(c, "hits", "came"),
-        along=MASKS,
-        source=GRAPH,
-        among=CONVERGE,
+        recall,
         note="Fraction of the pairs that generalise that were predicted to.",
-        **IF_AND_ONLY_IF,
-        rank="headline",
-    ),
-    claim(
-        "across-never",
-        "No pair across components generalises, though both of its languages are trained.",
-        lambda c: share(c, "false", "apart"),
-        along=MASKS,
-        source=GRAPH,
-        among=CONVERGE,
-        near=0,
-        inside=(0, 0.05),
-        why="One in twenty, as for pairs within components.",
-        note="Fraction of such pairs that generalise.",
-        rank="control",
-    ),
-    claim(
-        "better-than-occurrence",
-        "From small weights the graph predicts generalisation better than whether both languages occur in training.",
-        better_than_occurrence,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
-        near=baseline,
-        inside=POSITIVE,
-        why="More pairs are predicted right; predicted are those across components, with both languages trained.",
-        note="Fraction of all untrained pairs of which the graph is right and the occurrence wrong, less the reverse.",
+        **HEADLINE | IF_AND_ONLY_IF | {"along": MASKS},
     ),
     claim(
         "threshold",
         "The generalisation threshold is the connectivity threshold of the graph of trained pairs.",
-        threshold,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
+        lambda c: smallest(all_came(c) - c.theory.connection_probability).mean(MASKS),
         near=0,
         inside=(-0.05, 0.05),
         why="A twentieth in probability, about the standard error of one point of the curve with a hundred masks.",
         note="Fraction of runs in which all untrained pairs generalise minus the exact probability that the mask is "
         "connected, mean over numbers of pairs, smallest scale.",
-        where=of_square_masks,
-        rank="headline",
+        where=lambda c: is_square_mask(c.p),
+        **HEADLINE,
     ),
     claim(
         "connected-iff-all",
         "All untrained pairs of a run generalise if and only if its graph is connected.",
         connected_iff_all,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
         note="Fraction of runs for which the two agree, smallest scale.",
-        where=of_square_masks,
+        where=lambda c: is_square_mask(c.p),
+        **HEADLINE,
         **IF_AND_ONLY_IF,
-        rank="headline",
-    ),
-    claim(
-        "stuck-falls",
-        "At H = D fewer runs get stuck the smaller the initial weights.",
-        stuck_falls,
-        source=OURS,
-        along=LIMIT,
-        inside=POSITIVE,
-        why="A difference that the seeds establish.",
-        among="seeds whose runs all are done",
-        note="Fraction of stuck runs at the largest minus that at the smallest scale.",
-        where=is_square,
     ),
     claim(
         "across",
         "A pair across components computes a random orthogonal map, of error 1 on average.",
-        lambda c: errors_of(c, 1).mean((*MASKS, *PAIR)).values,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
+        lambda c: errors_of(c, 1).mean((*MASKS, *PAIR)),
         near=1,
         inside=(0.9, 1.1),
         why="The derivation needs components with as many inputs as outputs; elsewhere the map is scaled by rho, which "
         "adds (rho - 1)^2 / 2: a tenth for a third more or less.",
         note="Mean over pairs across components, smallest scale; languages that are never trained left out.",
-        rank="headline",
-    ),
-    claim(
-        "across-spread",
-        "The error of a pair across components has the standard deviation 1/D.",
-        across_spread,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
-        near=1,
-        inside=(0.64, 1.44),
-        why="A fifth to either side of the standard deviation: components of unequal numbers scale the map.",
-        note="Mean square distance from 1 over pairs across components, in units of 1/D^2, smallest scale.",
+        **HEADLINE,
     ),
     claim(
         "across-reverse",
         "At H = D a pair across components and its reverse compute one rotation O, scaled by rho and 1/rho.",
         across_reverse,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
+        exact=True,
         near=0,
-        inside=lambda cell: (0, 4 * cell.values("init_scale")[0]),
+        inside=lambda c: (0, 4 * c.values("init_scale")[0]),
         why="The start leaves a part of the order of its scale in every map.",
         note="Largest difference between tr O/D of a pair and of its reverses, each from its error (1 + rho^2)/2 - rho tr "
         "O/D.",
         where=is_square,
+        **ROW,
     ),
     claim(
         "silent",
         "A language that is never trained answers nothing, at an error of 1/2.",
-        lambda c: errors_of(c, 0.5).mean((*MASKS, *PAIR)).values,
-        along=LIMIT,
-        source=GRAPH,
-        among=CONVERGE,
+        lambda c: errors_of(c, 0.5).mean((*MASKS, *PAIR)),
         near=0.5,
         inside=(0.49, 0.51),
-        why="What the initial weights say is of the order of the scale; its cross term averages to zero.",
+        why="The answer of the initial weights is of the order of the scale; its cross term averages to zero.",
         note="Mean over pairs with a language that is never trained, smallest scale.",
         rank="control",
+        **ROW,
     ),
-    replace(
-        common.square_exact,
-        along=LIMIT,
-        statement="At H = D zero training loss forces generalisation within components, at any scale.",
+    claim(
+        "square-exact",
+        "At H = D zero training loss forces generalisation within components, at any scale.",
+        lambda c: c.pair_error.where(within(c) & converged(c)).max(),
+        exact=True,
+        near=0,
+        # Random masks are joined over paths of 10 pairs at most; n pairs of the loss l leave an error of n^2 |T| l.
+        inside=lambda c: (0, 100 * c.p.languages**2 * c.p.loss_tolerance),
+        why="A trained block is off by sqrt(2 D |T| loss), and a pair is joined over a path of at most 10 of them.",
+        where=is_square,
+        rank="control",
+        **ROW,
+    ),
+    claim(
+        "stuck-told",
+        "At H = D the trained pairs predict which runs get stuck: those whose second singular value is closer to the first.",
+        stuck_told,
+        inside=(0.6, 1),
+        why="By chance it is a half. A tenth more is asked for.",
+        note="Of the converged runs of the same scale and number of pairs, the fraction with a larger 1 - s_2/s_1 of the "
+        "trained pairs than a stuck run; mean over a seed's stuck runs.",
+        **BY_SCALE | {"among": "seeds with a stuck run", "where": is_square},
+    ),
+    claim(
+        "rate",
+        "Stuck runs at H = D, and missed pairs within components at H = 2D, become fewer as sigma^(1 - s_2/s_1) of the "
+        "trained pairs.",
+        rate,
+        near=slope_of_law,
+        inside=lambda c: (0.5 * slope_of_law(c), 1.5 * slope_of_law(c)),
+        why="The law holds to leading order, with a factor that the mask may change. A share that stays, of slope 0, and one "
+        "that falls with the scale itself, of slope 1, lie outside where the law's slope is below 2/3.",
+        note="Slope of log share against log sigma, from the smallest scale over a decade; predicted from the masks alone.",
+        rank="headline",
+        **BY_SCALE,
+    ),
+    claim(
+        "limit",
+        "No run gets stuck at H = D, and no pair within a component is missed at H = 2D, in the limit of small weights.",
+        limit,
+        near=0,
+        inside=(-np.inf, 0.02),
+        why="One in fifty, at the upper bound too. A share is not below zero.",
+        note="From the end of a straight line in the law's mean of sigma^(1 - s_2/s_1) to that of one in sigma, both from the "
+        "smallest scale over a decade, and zero where they end below it.",
+        **BY_SCALE,
+    ),
+    claim(
+        "other-shapes",
+        "The graph predicts which pairs generalise for sparse masks of many languages, and where three times as many "
+        "languages are read as are written.",
+        other_shapes,
+        note="Fraction of untrained pairs of trained languages of which it is right, from the scale to the power 3/2; the "
+        "smaller of both shapes.",
+        where=lambda c: bool(variants(c.p)),
+        **ROW | IF_AND_ONLY_IF | {"along": MASKS},
     ),
 ]

@@ -26,12 +26,6 @@ def test_effective_draws_of_an_autoregression(rho):
     assert found.rhat == pytest.approx(1, abs=2e-3)
 
 
-def test_errors_are_as_large_as_means_scatter():
-    found = [mean_of(autoregressive(4, 500, 0.8, seed)) for seed in range(100)]
-    spread = np.std([one.value for one in found])
-    assert spread == pytest.approx(np.mean([one.error for one in found]), rel=0.25)
-
-
 def test_chains_that_disagree_in_place_or_in_spread_are_told():
     draws = np.random.default_rng(0).standard_normal((4, 1000))
     assert rhat(draws) < 1.01

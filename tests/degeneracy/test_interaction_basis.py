@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from foretrain.degeneracy import folded
 from foretrain.degeneracy.interaction_basis import (
     interaction_basis,
-    layer_basis,
-    whitening,
 )
 from foretrain.degeneracy.moments import moments
 from foretrain.degeneracy.network import Section, network_of, perceptron
@@ -116,16 +114,6 @@ def test_c_has_its_pseudo_inverse_and_variance_is_importance(seed, activation):
                     assert np.abs(projector - np.eye(layer.size)).max() < 1e-8
 
 
-def test_the_pseudo_inverse_is_not_moore_penrose():
-    network, x = draw(3, (4, 3, 2), "relu", biases=False)
-    layer = interaction_basis(network, x, centre=True).layers[0]
-    assert layer.size < layer.forward.shape[1] or layer.size == 4
-    thin = layer_basis(*whitening(np.diag([3.0, 2.0, 1.0])), np.array([[1.0, 1.0, 0.2]]))
-    assert thin.size == 1
-    assert np.abs(thin.forward @ thin.backward - 1).max() < 1e-12
-    assert np.abs(thin.backward - np.linalg.pinv(thin.forward)).max() > 0.01
-
-
 def test_dependent_activations_and_those_without_effect_are_left_out():
     random = np.random.default_rng(0)
     weights = [random.standard_normal((6, 3)), random.standard_normal((2, 6))]
@@ -138,27 +126,6 @@ def test_dependent_activations_and_those_without_effect_are_left_out():
     rectified = perceptron([weights[0], wider, random.standard_normal((3, 7))], None, "relu")
     found = interaction_basis(rectified, x).layers
     assert found[1].size == 5  # not the constant, not the sixth; rectified, the fourth is no sum
-
-
-def test_lower_layers_do_not_see_a_rotation_of_the_outputs():
-    network, x = draw(1, (4, 5, 5, 3), "relu")
-    turn = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
-    last = {name: turn @ leaf for name, leaf in network.params[-1].items()}
-    other = dataclasses.replace(network, params=(*network.params[:-1], last))
-    for kind in KINDS:
-        mine, theirs = (interaction_basis(n, x, kind=kind).layers for n in (network, other))
-        for a, b in zip(mine[:-1], theirs[:-1], strict=True):
-            assert np.abs(np.abs(a.forward) - np.abs(b.forward)).max() < 1e-10
-            assert np.abs(a.importance - b.importance).max() < 1e-10 * a.importance[0]
-
-
-def test_global_and_local_agree_above_the_first_average_over_data():
-    network, x = draw(5, (4, 5, 5, 3), "relu")
-    wide, near = (interaction_basis(network, x, kind=kind).layers for kind in KINDS)
-    assert np.abs(wide[2].forward - near[2].forward).max() < 1e-10
-    # The last section is linear: one layer further down nothing was averaged yet either.
-    assert np.abs(wide[1].importance - near[1].importance).max() < 1e-12
-    assert np.abs(wide[0].importance - near[0].importance).max() > 1e-3
 
 
 def test_blocks_of_data_give_the_same_basis_as_all_at_once():

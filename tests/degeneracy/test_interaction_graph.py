@@ -75,15 +75,6 @@ def test_independent_blocks_have_no_edges_between_them_on_a_product_design(seed)
         )  # squared: 1e-8 in the unit of activations
 
 
-def test_on_sampled_data_the_edges_between_blocks_fall_as_one_over_n():
-    network = blocks_apart(5, (2, 4, 3), "gelu")
-    x = np.random.default_rng(0).standard_normal((20, 3200, 4))
-    found = [
-        np.mean([cross(network, part[:n], "global", (2, 4, 3)) for part in x]) for n in (200, 3200)
-    ]
-    assert 8 < found[0] / found[1] < 32
-
-
 def test_fast_edges_are_those_of_jacobians_and_of_their_definition():
     network, x = draw(2, (3, 5, 2), "tanh")
     hidden = dataclasses.replace(

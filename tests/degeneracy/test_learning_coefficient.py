@@ -1,7 +1,6 @@
 import dataclasses
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from foretrain.degeneracy.learning_coefficient import _extrapolated, learning_co
 from foretrain.degeneracy.posterior import behavioural, posterior
 from foretrain.errors import ArgumentError
 from foretrain.theory import landscapes
-from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
 
 CURVATURES = np.array([1.0, 0.3, 0.1, 0.0])
@@ -83,25 +81,6 @@ def test_sgld_on_a_quadratic_is_as_the_discrete_formula_says(quadratics):
     assert abs(raw.mean() - wrong) > 8 * raw.std(ddof=1) / np.sqrt(len(raw))
 
 
-def test_biases_of_step_and_localisation_can_cancel_and_look_right():
-    beta, pull = 30.0, 9.0
-    steps = np.linspace(0.001, 0.09, 200)
-    values = [discrete_quadratic(CURVATURES, beta, pull, step) for step in steps]
-    assert min(np.abs(np.array(values) - 1.5)) < 0.01
-    assert discrete_quadratic(CURVATURES, beta, pull, 4 / 39) == np.inf
-
-
-def test_what_steps_and_noise_of_blackjax_are():
-    """Its step_size is e/2: noise of variance 2 step_size, stable below 2/P."""
-    from blackjax.sgmcmc.diffusions import overdamped_langevin
-
-    step, zero = overdamped_langevin(), jnp.zeros(20_000)
-    moved = step(jax.random.key(0), zero, zero, 0.05)
-    assert float(jnp.var(moved)) == pytest.approx(0.1, rel=0.05)
-    moved = step(jax.random.key(0), zero + 1, zero - 1, 0.05, temperature=0.0)
-    np.testing.assert_allclose(moved, 0.95, rtol=1e-6)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["sghmc", "sgnht"])
 def test_samplers_with_momentum_on_a_quadratic(sampler):
@@ -118,18 +97,6 @@ def test_samplers_with_momentum_on_a_quadratic(sampler):
         said += 0.5 * 100 * h * spread * e / 2
     slack = 0.03 * said if sampler == "sgnht" else 0  # its thermostat is not in the formula
     assert abs(found.value[0, 0] - said) < 4 * found.error[0, 0] + slack
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["mala", "nuts"])
-def test_references_are_free_of_the_bias_of_the_step(sampler):
-    p = posterior(quadratic, jnp.zeros(4), ONE, beta=100.0)
-    draws = 4000 if sampler == "mala" else 500
-    found = learning_coefficient(
-        p, sampler=sampler, chains=16, draws=draws, share=0.3, richardson=False, controlled=False
-    )
-    assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, 0)) < 4 * found.error
-    assert abs(found.value[0, 0] - discrete_quadratic(CURVATURES, 100, 1, found.step[0, 0])) > 0.1
 
 
 def test_baoab_has_no_bias_on_a_quadratic_whatever_the_step():
@@ -210,18 +177,6 @@ def test_a_step_is_halved_where_it_matters():
     assert abs(gap) < 4 * found.error[0, 0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("widths", "value"), [((5, 3, 5), 6.5), ((5, 4, 5), 8), ((4, 3, 8), 6), ((3, 8, 4), 6)]
-)
-def test_reduced_rank_regression_is_within_ten_per_cent_of_its_closed_form(widths, value):
-    assert deep_linear(widths, 0).coefficient == value
-    p = posterior(linear, start(*widths), ONE, beta=1000.0)
-    found = learning_coefficient(p, chains=16, draws=4000)
-    assert found.value[0, 0] == pytest.approx(value, rel=0.1)
-    assert found.rhat[0, 0] < 1.05
-
-
 def circle(w, data):
     """Outputs (r cos a, r sin a), which are to be of length one: the training loss does not see a."""
     return data + (w[0] ** 2 - 1) ** 2
@@ -298,29 +253,6 @@ def test_minibatches_are_unbiased_about_the_loss_of_all_data(samples):
     found = learning_coefficient(p, chains=32, draws=2000, share=0.02, richardson=False)
     # Noise of minibatches adds to that of the diffusion; at a fiftieth of the bound by a few per cent.
     assert found.value[0, 0] == pytest.approx(2.5, abs=4 * found.error[0, 0] + 0.15)
-
-
-@pytest.mark.slow
-def test_the_preconditioner_leaves_the_density_and_mixes_faster():
-    h = np.geomspace(1e-4, 1, 8)
-    p = posterior(lambda w, data: data + 0.5 * (h * w**2).sum(), jnp.zeros(8), ONE, beta=1e5)
-    plain, scaled = (
-        learning_coefficient(
-            p,
-            sampler="sgld",
-            chains=16,
-            draws=4000,
-            pull=0.1,
-            share=0.05,
-            preconditioned=on,
-            richardson=False,
-        )
-        for on in (False, True)
-    )
-    said = discrete_quadratic(h, 1e5, 0.1, 0)
-    assert scaled.value[0, 0] == pytest.approx(said, abs=4 * scaled.error[0, 0] + 0.05 * said)
-    assert scaled.effective[0, 0] > 4 * plain.effective[0, 0]
-    assert any("R-hat" in doubt for doubt in plain.doubts()) or plain.effective[0, 0] < 1000
 
 
 def wall(w, data):

@@ -30,17 +30,6 @@ def test_numbers_are_normal_and_streams_independent():
     assert np.abs(gram).max() < 4.5 / np.sqrt(COUNT)
 
 
-def test_the_same_number_of_following_keys_is_independent():
-    """What a parameter sees along a chain: number 5 of one key after another."""
-    key = noise.keys(noise.words(3, 1))[0]
-    keys = jax.vmap(lambda number: jax.random.fold_in(key, number))(np.arange(20_000))
-    z = np.asarray(jax.vmap(lambda one: jax.random.normal(one, (6,)))(keys), float)
-    for column in z.T:
-        assert stats.kstest(column, "norm").pvalue > 1e-3
-        assert abs((column[1:] * column[:-1]).mean()) < 4.5 / np.sqrt(20_000)
-    assert np.abs(np.corrcoef(z.T) - np.eye(6)).max() < 4.5 / np.sqrt(20_000)
-
-
 def test_bits_are_even_and_all_kinds_of_numbers_come():
     key = noise.keys(noise.words(1, 1))[0]
     bits = np.asarray(jax.random.bits(key, (COUNT,), "uint32"))

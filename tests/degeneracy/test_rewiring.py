@@ -17,18 +17,6 @@ def test_rewired_graphs_have_the_same_values_and_degrees(rows, columns, density,
         np.testing.assert_array_equal((made > 0).sum(axis), (part > 0).sum(axis))
 
 
-def test_edges_forget_where_they_were():
-    """Wired at random, an edge between nodes of degrees r and c is there in a share r c / E of graphs."""
-    random = np.random.default_rng(0)
-    part = np.zeros(400)
-    part[random.permutation(400)[:60]] = 1
-    part = part.reshape(20, 20)
-    there = np.outer(part.sum(1), part.sum(0)) / 60
-    shares = [((rewired(part, random) > 0) & (part > 0)).sum() / 60 for _ in range(20)]
-    # The share of one graph has a deviation of about (.25 x .75 / 60)^(1/2) = .06, the mean of 20 one of .013.
-    assert abs(np.mean(shares) - (there**2).sum() / 60) < 0.05
-
-
 def test_planted_modules_are_beyond_chance_and_random_graphs_are_not():
     random = np.random.default_rng(1)
     whole = [random.uniform(0.5, 1, (12, 12)) * (random.random((12, 12)) < 0.4) for _ in range(2)]

@@ -39,11 +39,6 @@ def test_blocks_grow_only_while_every_pair_agrees():
     assert sync.grouped(np.zeros((1, 1))) == [(0,)]
 
 
-def test_a_block_frees_its_span_for_each_of_its_neurons():
-    assert sync.Block((0, 1, 2), 2).extra == 6
-    assert sync.Block((4,), 1).extra == 1
-
-
 def test_the_loss_rises_with_disagreement_and_not_without():
     """Neurons that share a sign but for a share of the data, mixed within the block: the loss follows the measure."""
     random = np.random.default_rng(0)

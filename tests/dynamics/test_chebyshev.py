@@ -110,22 +110,6 @@ def test_an_overflowing_step_is_refused_too():
     assert np.isfinite(later.position).all()
 
 
-def test_lanes_do_not_see_each_other():
-    curvatures = jnp.array([1.0, 30.0, 1000.0])
-    begin = jax.vmap(lambda k: start(decay, jnp.ones(2), k))(curvatures)
-    one = jax.jit(jax.vmap(lambda f, k: attempt(decay, f, k, 1e-3, 6)))
-    together = begin
-    for _ in range(50):
-        together = one(together, curvatures)
-    # In another company the middle lane does the same.
-    other = jnp.array([7.0, 30.0, 7.0])
-    apart = jax.vmap(lambda k: start(decay, jnp.ones(2), k))(other)
-    for _ in range(50):
-        apart = one(apart, other)
-    np.testing.assert_array_equal(together.position[1], apart.position[1])
-    assert float(together.time[0]) > float(together.time[2])
-
-
 def test_of_several_numbers_of_stages_the_fewest_that_are_stable_are_taken(x64):
     flow = start(decay, jnp.ones(1), 1.0)
     for length, few in ((reach(3) / 1.3, 3), (reach(3), 5), (reach(5), 8), (reach(8) / 1.2, 8)):

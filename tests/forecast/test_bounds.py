@@ -150,22 +150,6 @@ def test_data_whose_squares_leave_the_range_of_float64_are_refused(files, capsys
     assert ("must" in error) or ("No path carries a signal" in error and size < 1)
 
 
-def test_half_precision_and_flags_are_read(files):
-    for kind in (np.float16, bool, np.uint8):
-        arrays = {name: array.astype(kind) for name, array in ARRAYS.items()}
-        (files / "data.npz").write_bytes(stored(**arrays))
-        assert main(["predict", "graph.toml", "data.npz"]) == 0
-
-
-def test_extended_precision_is_read_or_refused(files, capsys):
-    huge = ARRAYS["x.x"].astype(np.longdouble) * np.longdouble(10) ** 400
-    (files / "data.npz").write_bytes(stored(**{**ARRAYS, "x.x": huge}))
-    one_line(capsys, "graph.toml", "data.npz")
-    usual = ARRAYS["x.x"].astype(np.longdouble)
-    (files / "data.npz").write_bytes(stored(**{**ARRAYS, "x.x": usual}))
-    assert main(["predict", "graph.toml", "data.npz"]) == 0
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -114,15 +114,6 @@ def test_random_weights_leave_the_saddle_at_which_the_reduction_ends():
     assert all(m.earliest <= m.half_learning_time <= m.latest for m in found.modes)
 
 
-@pytest.mark.slow
-def test_one_unit_comes_to_rest_where_the_bound_is_not_reached():
-    data = routes([[1, 0.1], [0.1, 1]], width=1, weights=[[2, 1], [1, 1]])
-    found = predict(data.graph, data, init_law="normal", init_scale=0.1, seeds=2)
-    assert not found.finished
-    assert found.final_loss == pytest.approx(found.reduced.final_loss, rel=1e-3)
-    assert "not every draw is down to the attainable loss, at least" in str(found)
-
-
 @pytest.mark.parametrize("law", ["normal", "orthogonal", "xavier_normal"])
 def test_what_grows_of_random_weights_has_the_strength_that_is_derived(law):
     data = teacher(3, 12, 50)

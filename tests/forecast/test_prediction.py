@@ -7,15 +7,12 @@ import pytest
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError
-from foretrain.forecast.files import read_candidates, read_times, write
+from foretrain.forecast.files import read_candidates, write
 from foretrain.forecast.predict import predict, rank
-from foretrain.networks.gated import statistics_gradient, statistics_loss
 from foretrain.tasks.gated_data import GatedData
-from foretrain.tasks.gatings import partitions, pathways_data
+from foretrain.tasks.gatings import pathways_data
 from foretrain.tasks.logic import contextual, pathways_graph, xor
-from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.deep_linear import mode_strength
-from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
 from foretrain.theory.reduction import ReductionError
 
 TOML = """
@@ -94,21 +91,6 @@ def test_exclusive_or_is_predicted_as_in_closed_form(init_scale):
     assert found.loss[-1] < 0.01 * found.initial_loss
 
 
-def test_the_expected_loss_is_that_of_the_decoupled_network_under_small_steps():
-    data = race()
-    found = of(data, init_scale=0.1, times=np.array([0.0, 1.0, 4.0]))
-    statistics = gather_statistics(data)
-    state = decoupled_start(0.1, found.reduction)
-    frames = hidden_frames(found.reduction, np.random.default_rng(0))
-    weights = decoupled_weights(state, frames, found.reduction)
-    steps = 2000
-    for _ in range(steps):
-        gradient = statistics_gradient(statistics, weights)
-        weights = {name: weights[name] - 4.0 / steps * gradient[name] for name in weights}
-    # Euler's scheme lags by half a step relative to the time of a rise, here by 0.1% of the loss.
-    assert found.loss[-1] == pytest.approx(statistics_loss(statistics, weights), rel=0.01)
-
-
 def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
     shares = {}
     for scale in (0.1, 1e-2, 1e-3):
@@ -121,20 +103,6 @@ def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
     assert 0.5 < shares[0.1] < shares[1e-2] < shares[1e-3]
     assert shared.outcome == "wins"
     assert own.outcome == "loses"
-
-
-def test_stronger_modes_are_expected_first():
-    modes = of(race()).modes
-    times = [mode.half_learning_time for mode in modes]
-    strengths = [mode.singular_value for mode in modes]
-    assert times == sorted(times)
-    assert strengths == sorted(strengths, reverse=True)
-
-
-def test_a_task_and_its_negation_are_equally_fast():
-    data = xor(2)
-    negated = pathways_data(data.inputs["x"], -data.targets["y"], np.eye(4), hidden_width=2)
-    assert of(negated).learning_time == pytest.approx(of(data).learning_time, rel=1e-9)
 
 
 def test_paths_that_disagree_in_sign_start_so_that_they_learn():
@@ -162,19 +130,6 @@ def test_gatings_are_ranked_by_the_time_to_a_common_loss():
     assert ranking.target_loss == pytest.approx(1 / 12, rel=1e-3)
     assert math.isinf(ranking.learning_times[1])
     assert ranking.learning_times[0] == pytest.approx(of(per_context).time_to(ranking.target_loss))
-
-
-def test_fewer_pathways_learn_exclusive_or_faster_where_they_can_learn_it():
-    x, y = xor(1).inputs["x"], xor(1).targets["y"]
-    made = {}
-    for groups in partitions(range(4)):
-        gates = np.array([[float(e in group) for e in range(4)] for group in groups])
-        made[str(groups)] = pathways_data(x, y, gates, hidden_width=2)
-    ranking = rank(candidates(**made), approximate=True)
-    finite = np.isfinite(ranking.learning_times)
-    assert finite.sum() == 7  # two pairs of neighbours, a pair and two singles, four singles
-    pathways = [one.label.count("(") - 1 for one in ranking.predictions]
-    assert pathways[:7] == [2, 2, 3, 3, 3, 3, 4]
 
 
 def test_samples_have_no_reduction_and_an_approximate_one_when_asked():
@@ -347,12 +302,6 @@ def test_bad_input_gets_one_line(files, capsys, arguments, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
-
-
-def test_times_and_until_are_read():
-    assert read_times(None, None) is None
-    np.testing.assert_array_equal(read_times(["0", "2.5"], None), [0, 2.5])
-    assert read_times(None, "4")[[0, -1]].tolist() == [0, 4]
 
 
 def test_a_folder_that_cannot_be_made_is_named(files):

@@ -164,15 +164,6 @@ def test_for_small_logits_cross_entropy_is_centred_squared_error_over_two_n_squa
     assert deviations[1] == pytest.approx(deviations[0] / 10, rel=0.2)
 
 
-def test_for_small_logits_cross_entropy_has_the_decay_term_of_squared_error(x64):
-    start, target = both(24, scale=1e-3, init_scale=np.sqrt(1e-3))
-    decay = factorization.cross_entropy_split(start, target).decay.left
-    own = np.asarray(start.left @ start.right.T)
-    expected = (own - own.mean()) @ np.asarray(start.right) / 12**2
-    # Relative to the largest entry: the next order is proportional to the logits, below 2e-3.
-    np.testing.assert_allclose(decay, expected, atol=2e-3 * np.abs(expected).max())
-
-
 @pytest.mark.parametrize("weight_decay", [0.0, 0.05])
 def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     start, target = both(30, dimension=100, rank=1, components=1)
@@ -182,20 +173,6 @@ def test_rank_one_descent_is_the_exact_discrete_reduction(x64, weight_decay):
     losses = jax.vmap(lambda factors: LOSS("mse", factors, target))(path)
     # Rounding over 60 steps past a saddle.
     np.testing.assert_allclose(losses, rank_one.loss(predicted)[1:], rtol=1e-10, atol=1e-12)
-
-
-def test_training_lives_in_single_precision_if_its_start_does():
-    start, target = setting(33)
-    start, target = to_jax(start, jnp.float32), to_jax(target, jnp.float32)
-    end, _ = train("adamw", "cross_entropy", start, target, 3, 0.01, 0.1)
-    assert {leaf.dtype.name for leaf in jax.tree.leaves(end)} == {"float32"}
-
-
-def test_descent_reaches_the_target(x64):
-    start, target = both(34, law="orthonormal", components=3)
-    end, _ = train("sgd", "mse", start, target, 2000, 0.05)
-    # Slowest mode e^(-4 x 100) from its growth on; the saddle costs a few units of time of 100.
-    assert LOSS("mse", end, target) < 1e-20
 
 
 def test_targets_have_unit_components_and_are_orthonormal_by_option():

@@ -3,16 +3,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
 from foretrain.graph import graph_from_dict
 from foretrain.networks.gated import (
-    conserved,
     example_loss,
     forward,
     initial_weights,
-    path_product,
     statistics_gradient,
     statistics_loss,
 )
@@ -51,35 +48,6 @@ def random_network(seed: int, samples: int = 9):
     return GatedData(graph, inputs, targets, gates), weights
 
 
-def skipping_network(samples: int = 40):
-    """Two inputs, two hidden layers, an edge that skips one of them, real gates on nodes and edges."""
-    graph = graph_from_dict(
-        {
-            "nodes": {"a": 2, "b": 3, "h": 4, "k": 3, "y": 2, "z": 2},
-            "edges": {
-                "ah": ["a", "h"],
-                "bh": ["b", "h"],
-                "hk": ["h", "k"],
-                "ky": ["k", "y"],
-                "hz": ["h", "z"],
-                "ak": ["a", "k"],
-            },
-        }
-    )
-    draw = np.random.default_rng(3)
-    data = GatedData(
-        graph,
-        {name: draw.standard_normal((samples, graph.width[name])) for name in graph.inputs},
-        {name: draw.standard_normal((samples, graph.width[name])) for name in graph.outputs},
-        {
-            "ah": draw.uniform(0, 1, samples),
-            "k": draw.uniform(0, 1, samples),
-            "hz": np.ones(samples),
-        },
-    )
-    return data, {name: draw.standard_normal(shape) / 2 for name, shape in graph.shape.items()}
-
-
 def data_loss(data, weights):
     return example_loss(data.graph, weights, data.inputs, data.targets, data.gates).mean()
 
@@ -112,44 +80,6 @@ def test_flow_leaves_the_balance_of_every_hidden_node_unchanged(seed):
         rate = sum(m + m.T for m in into) - sum(m + m.T for m in out)
         size = sum(np.linalg.norm(m) for m in (*into, *out))
         assert np.linalg.norm(rate) <= 1e-10 * size
-
-
-def balance_drift(data, weights, rate, steps):
-    statistics = gather_statistics(data)
-    start = conserved(data.graph, weights)
-    for _ in range(steps):
-        gradient = statistics_gradient(statistics, weights)
-        weights = {name: weights[name] - rate * gradient[name] for name in weights}
-    end = conserved(data.graph, weights)
-    return {name: np.linalg.norm(end[name] - start[name]) for name in start}
-
-
-def test_balance_holds_along_an_integrated_flow_and_drifts_with_the_step_of_descent():
-    data, weights = skipping_network()
-    graph, statistics = data.graph, gather_statistics(data)
-    edges = np.cumsum([0, *(np.prod(shape) for shape in graph.shape.values())])
-
-    def unflatten(flat):
-        items = enumerate(graph.shape.items())
-        return {name: flat[edges[k] : edges[k + 1]].reshape(shape) for k, (name, shape) in items}
-
-    def velocity(_, flat):
-        gradient = statistics_gradient(statistics, unflatten(flat))
-        return -np.concatenate([gradient[name].ravel() for name in graph.shape])
-
-    flat = np.concatenate([weights[name].ravel() for name in graph.shape])
-    solution = solve_ivp(velocity, (0, 2), flat, rtol=1e-11, atol=1e-13, method="DOP853")
-    start = conserved(graph, weights)
-    moved = np.abs(solution.y[:, -1] - flat).max()
-    assert moved > 0.05  # The weights learn: the test is not empty.
-    for state in solution.y.T:
-        for name, matrix in conserved(graph, unflatten(state)).items():
-            # The integrator's local tolerance, over some hundred steps.
-            np.testing.assert_allclose(matrix, start[name], atol=1e-8)
-    coarse, fine = (balance_drift(data, weights, 2 / steps, steps) for steps in (500, 1000))
-    for name in ("h", "k"):
-        # Drift is O(eta) with corrections of relative size eta = 0.004.
-        assert coarse[name] / fine[name] == pytest.approx(2, rel=0.05)
 
 
 def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
@@ -217,11 +147,3 @@ def test_bad_laws_scales_and_weights_are_refused():
         initial_weights(graph, generator, law="orthogonl", init_scale=1)
     with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
         initial_weights(graph, generator, law="normal", init_scale=0)
-
-
-def test_the_product_along_a_path_has_the_output_on_the_left():
-    data, weights = skipping_network()
-    statistics = gather_statistics(data)
-    path = max(statistics.paths, key=lambda path: len(path.edges))
-    expected = np.linalg.multi_dot([weights[edge] for edge in reversed(path.edges)])
-    np.testing.assert_allclose(path_product(path, weights), expected, rtol=1e-12)

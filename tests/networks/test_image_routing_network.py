@@ -61,56 +61,6 @@ def test_statistics_give_the_gradient_of_all_samples(shared):
 
 
 @pytest.mark.usefixtures("x64")
-def test_eigenbasis_gradient_is_that_of_the_routing_network_on_effective_samples():
-    images, labels = data(False)
-    _, scales, targets, _ = statistics(images, labels)
-    weights, samples = start(), jax.vmap(jnp.diag)(scales)
-    one = network.negative_gradient(weights, scales, targets, PAIRS)
-    other = routing.negative_gradient(weights, samples, targets, PAIRS)
-    for found, expected in zip(one, other, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-13)
-    errors = network.excess_errors(weights, scales, targets)
-    np.testing.assert_allclose(errors, routing.pair_errors(weights, samples, targets), rtol=1e-12)
-
-
-@pytest.mark.usefixtures("x64")
-def test_permuted_pixels_and_labels_are_absorbed_by_permuted_weights():
-    images, labels = data(True)
-    draw = np.random.default_rng(5)
-    pixels = np.stack([draw.permutation(INPUTS) for _ in range(DOMAINS)])
-    classes = np.stack([draw.permutation(CLASSES) for _ in range(DOMAINS)])
-    weights = start()
-    plain = jax.grad(
-        lambda w: network.minibatch_loss(
-            (w, None), images, None, labels, PAIRS, 0.2, "cross_entropy"
-        )
-    )(weights)
-    moved_images = np.stack([images[0][:, order] for order in pixels])
-    moved = weights._replace(
-        encoders=jnp.stack([weights.encoders[i][:, order] for i, order in enumerate(pixels)]),
-        decoders=jnp.stack([weights.decoders[j][order] for j, order in enumerate(classes)]),
-    )
-
-    def loss(w):  # label permutations differ by output domain: written out route by route
-        activity = network.hidden_activity(w, None, moved_images, None, 0.2)
-        total = 0.0
-        for j, order in enumerate(classes):
-            output = jnp.einsum("og,ing->ino", w.decoders[j], activity)
-            own = np.argsort(order)[labels]
-            total += (
-                PAIRS[:, j] * network.sample_losses(output, own, "cross_entropy").mean(-1)
-            ).sum()
-        return total / PAIRS.sum()
-
-    found = jax.grad(loss)(moved)
-    np.testing.assert_allclose(found.hidden, plain.hidden, atol=1e-14)
-    for i, order in enumerate(pixels):
-        np.testing.assert_allclose(found.encoders[i], plain.encoders[i][:, order], atol=1e-14)
-    for j, order in enumerate(classes):
-        np.testing.assert_allclose(found.decoders[j], plain.decoders[j][order], atol=1e-14)
-
-
-@pytest.mark.usefixtures("x64")
 def test_maps_act_alike_on_images_and_on_encoders():
     images, labels = data(True)
     maps = np.random.default_rng(3).normal(size=(DOMAINS, INPUTS, INPUTS))

@@ -1,7 +1,6 @@
 import numpy as np
 
-from foretrain.networks import gated, rectified
-from foretrain.tasks.logic import pathways_graph
+from foretrain.networks import rectified
 
 
 def test_a_rectified_network_is_a_gated_one_whose_gates_are_its_units_signs():
@@ -14,16 +13,3 @@ def test_a_rectified_network_is_a_gated_one_whose_gates_are_its_units_signs():
         np.testing.assert_allclose(
             weights["out1"][:, is_open] @ weights["in1"][is_open] @ sample, expected, rtol=1e-12
         )
-
-
-def test_where_all_units_are_open_it_is_linear():
-    generator = np.random.default_rng(1)
-    graph = pathways_graph(1, 4, input_width=3)
-    weights = {
-        "in1": np.abs(generator.standard_normal((4, 3))),
-        "out1": generator.standard_normal((1, 4)),
-    }
-    x = np.abs(generator.standard_normal((6, 3)))
-    np.testing.assert_allclose(
-        rectified.forward(weights, x), gated.forward(graph, weights, {"x": x}, {})["y"], rtol=1e-12
-    )

@@ -142,34 +142,6 @@ def test_descent_from_decoupled_weights_is_euler_of_the_reduction(domains, draw,
     np.testing.assert_allclose(hidden, np.sort(theory.hidden[-1])[::-1], rtol=1e-12)
 
 
-def test_permuting_pixels_and_labels_with_rotated_weights_gives_the_same_trajectory(x64):
-    weights, inputs, targets, _, _, _, pairs = random_problem(7, 3)
-    random = np.random.default_rng(0)
-    outputs = targets.shape[1]
-    pixels = np.stack([np.eye(5)[random.permutation(5)] for _ in range(3)])
-    labels = np.eye(outputs)[random.permutation(outputs)]
-
-    def turn(weights):
-        encoders = jnp.einsum("ihd,ied->ihe", weights.encoders, pixels)
-        return network.Weights(
-            encoders, weights.hidden, jnp.einsum("po,joh->jph", labels, weights.decoders)
-        )
-
-    def descend(weights, inputs, targets):
-        def step(weights, _):
-            slope = network.negative_gradient(weights, inputs, targets, pairs)
-            return jax.tree.map(lambda w, g: w + 0.05 * g, weights, slope), None
-
-        return jax.lax.scan(step, weights, None, length=200)[0]
-
-    descend = jax.jit(descend)
-    one = descend(weights, inputs, targets)
-    other = descend(turn(weights), pixels @ inputs, labels @ targets)
-    assert float(jnp.abs(one.hidden - weights.hidden).max()) > 0.01  # it has learned something
-    for got, want in zip(other, turn(one), strict=True):
-        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
-
-
 def test_both_ways_through_the_decoders_agree(x64):
     weights, inputs, targets, _, _, _, pairs = random_problem(2, 4)
     second = weights.hidden @ (weights.encoders @ inputs)

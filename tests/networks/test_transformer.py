@@ -56,33 +56,6 @@ def test_every_pair_is_answered_as_a_sequence_of_two_tokens(weights, embedding, 
     np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
 
 
-def test_relabelled_symbols_give_the_relabelled_answers(weights, embedding, x64):
-    order = np.random.default_rng(1).permutation(SYMBOLS)
-    found = transformer.logits(weights, embedding[order])
-    np.testing.assert_allclose(
-        found, transformer.logits(weights, embedding)[order][:, order], rtol=1e-11
-    )
-
-
-def test_the_order_of_tokens_matters_in_the_last_layer_only(weights, embedding, x64):
-    swapped = weights._replace(first=weights.second, second=weights.first)
-    answers = np.asarray(transformer.logits(weights, embedding))
-    np.testing.assert_allclose(
-        transformer.logits(swapped, embedding), answers.swapaxes(0, 1), rtol=1e-11
-    )
-    alike = weights._replace(second=weights.first)
-    symmetric = np.asarray(transformer.logits(alike, embedding))
-    np.testing.assert_allclose(symmetric, symmetric.swapaxes(0, 1), rtol=1e-11)
-    assert np.abs(answers - answers.swapaxes(0, 1)).max() > 0.1
-
-
-def test_the_mean_of_an_embedding_is_seen_by_no_layer_but_the_last(weights, embedding, x64):
-    """Normalisation takes off what all coordinates share, which so reaches the answers along the stream alone."""
-    lifted = np.asarray(transformer.logits(weights, embedding + 2.0))
-    told = 2.0 * (weights.first.sum(0) + weights.second.sum(0))
-    np.testing.assert_allclose(lifted, transformer.logits(weights, embedding) + told, rtol=1e-11)
-
-
 def test_the_start_has_the_law_of_pytorch():
     random = np.random.default_rng(0)
     drawn = transformer.draw(random, 64, 100, 3, 50)

@@ -12,7 +12,6 @@ from foretrain.networks.translation import (
     pair_errors,
     random_weights,
 )
-from foretrain.tasks.effective_samples import compress
 from foretrain.tasks.masks import nested
 
 LANGUAGES, WORDS, WIDTH = 4, 3, 5
@@ -69,41 +68,6 @@ def test_translation_is_routing_with_one_hot_items(network):
     )
 
 
-def test_gaussian_inputs_give_the_loss_of_one_hot_words(network):
-    # x ~ N(0, I/D) whose sample covariance is exactly I/D: the loss sees nothing else of the inputs.
-    weights, _ = network
-    random = np.random.default_rng(0)
-    draw = random.standard_normal((50, WORDS))
-    left, _, right = np.linalg.svd(draw, full_matrices=False)
-    gaussian = left @ right * np.sqrt(50 / WORDS)
-    samples = jnp.asarray(np.broadcast_to(gaussian, (LANGUAGES, 50, WORDS)))
-    # Targets are the inputs: under Assumption 2 a word has the same number in every language.
-    error = samples[:, None] - jnp.einsum("ijed,isd->ijse", maps(weights), samples)
-    per_pair = 0.5 * (error**2).sum(-1).mean(-1)
-    np.testing.assert_allclose(per_pair, pair_errors(maps(weights)), rtol=1e-12)
-    few = compress(gaussian, gaussian)
-    np.testing.assert_allclose(few.inputs @ few.inputs.T, np.eye(WORDS) / WORDS, atol=1e-12)
-    assert few.residual_power == pytest.approx(0, abs=1e-12)
-
-
-def test_permuted_words_are_absorbed_by_the_weights(network):
-    # Targets Pi_j Pi_i^T and weights A_i Pi_i^T, Pi_j C_j: every loss and every slope is the permuted one.
-    weights, _ = network
-    random = np.random.default_rng(1)
-    orders = np.array([random.permutation(WORDS) for _ in range(LANGUAGES)])
-    permuted = routing.Weights(
-        jnp.stack([a[:, order] for a, order in zip(weights.encoders, orders, strict=True)]),
-        weights.hidden,
-        jnp.stack([c[order] for c, order in zip(weights.decoders, orders, strict=True)]),
-    )
-    every = np.asarray(maps(permuted))
-    for i in range(LANGUAGES):
-        for j in range(LANGUAGES):
-            target = np.eye(WORDS)[orders[j]][:, orders[i]]
-            error = ((every[i, j] - target) ** 2).sum() / (2 * WORDS)
-            assert error == pytest.approx(float(pair_errors(maps(weights))[i, j]), rel=1e-12)
-
-
 def test_the_same_draw_is_rescaled_and_is_the_same_in_both_precisions(x64):
     small, large = (
         random_weights(jax.random.key(5), LANGUAGES, WORDS, WIDTH, scale, jnp.float32)
@@ -117,29 +81,6 @@ def test_the_same_draw_is_rescaled_and_is_the_same_in_both_precisions(x64):
     entries = np.concatenate([np.ravel(x) for x in large])
     # 145 normal entries: their standard deviation is 1 within four standard errors of 1/sqrt(2 n).
     assert entries.std() == pytest.approx(1, abs=4 / np.sqrt(2 * entries.size))
-
-
-def test_flow_conserves_what_routing_conserves(network):
-    weights, trained = network
-    slope = negative_gradient(weights, trained)
-    _, rates = jax.jvp(routing.conserved, (weights,), (slope,))
-    size = float(jnp.abs(slope.hidden @ weights.hidden.T).max())
-    for rate in rates:
-        np.testing.assert_allclose(rate, 0, atol=1e-12 * size)
-
-
-def test_a_map_of_negative_orientation_misses_at_least_one_mode(x64):
-    # |M - I| > 1 for det M < 0: on the straight way from I to M some matrix is singular, and all of these are at
-    # a distance of at least 1 from I.
-    draws = jax.random.normal(jax.random.key(2), (1, 4000, WORDS, WORDS)) * 0.7
-    draws = draws + jnp.eye(WORDS)
-    sign, error = orientations(draws), pair_errors(draws)
-    np.testing.assert_array_equal(sign, np.sign(np.linalg.det(np.asarray(draws))))
-    assert (sign < 0).sum() > 100
-    assert error[sign < 0].min() > 1 / (2 * WORDS)
-    flipped = jnp.diag(jnp.array([1.0, 1.0, -1e-9]))[None, None]
-    assert float(orientations(flipped)[0, 0]) == -1
-    assert float(pair_errors(flipped)[0, 0]) == pytest.approx(1 / (2 * WORDS), rel=1e-8)
 
 
 def test_orientation_of_square_factors_is_the_product_of_theirs(x64):

@@ -14,18 +14,6 @@ MADE = {
 }
 
 
-def orders(table):
-    """Of every element, sorted."""
-    one = int((table == np.arange(len(table))).all(1).argmax())
-    found = []
-    for element in range(len(table)):
-        power, order = element, 1
-        while power != one:
-            power, order = table[power, element], order + 1
-        found.append(order)
-    return sorted(found)
-
-
 def test_addition_has_no_modulus_and_unordered_samples():
     addition = groups.addition(10)
     assert addition.samples.shape == (55, 2)
@@ -50,27 +38,6 @@ def test_permutations_are_composed(degree):
     assert (matrices[:, None] @ matrices[None] == matrices[operation.table]).all()
     assert operation.commutative == (degree == 2)
     assert operation.symbols == [0, 0, 2, 6, 24][degree]
-
-
-def test_s3_has_36_ordered_samples_and_six_labels():
-    operation = groups.symmetric(3)
-    assert len(operation.samples) == 36
-    assert np.bincount(operation.labels).tolist() == [6] * 6
-
-
-def test_known_isomorphisms_by_orders_of_elements():
-    six = groups.product(groups.cyclic(2), groups.cyclic(3))
-    assert six.commutative
-    assert orders(six.table) == orders(groups.cyclic(6).table)
-    assert orders(groups.dihedral(3).table) == orders(groups.symmetric(3).table)
-    four = groups.product(groups.cyclic(2), groups.cyclic(2))
-    assert orders(four.table) != orders(groups.cyclic(4).table)
-
-
-def test_reflections_turn_rotations_round():
-    table, n = groups.dihedral(5).table, 5
-    for k in range(n):
-        assert table[table[n, k], n] == -k % n
 
 
 def test_a_commutative_group_can_have_ordered_samples():

@@ -23,12 +23,6 @@ def test_items_of_two_levels_are_those_of_the_paper():
     ]
 
 
-def test_singular_values_of_unit_weights_are_known():
-    singular, variances = hierarchical_modes(LEVEL_WEIGHTS["unit"])
-    np.testing.assert_allclose(singular * 4, np.sqrt([7, 3, 1, 1]), rtol=1e-14)
-    assert (variances == 0.25).all()
-
-
 def test_singular_values_of_the_figures_are_the_authors():
     singular, _ = hierarchical_modes()
     np.testing.assert_allclose(singular * 4, [13.6015, 6.4031, 3, 3], atol=5e-5)

@@ -1,5 +1,4 @@
 import gzip
-import os
 import struct
 
 import numpy as np
@@ -213,17 +212,3 @@ def test_features_may_be_of_any_real_type(tmp_path):
         assert data.train_images.dtype == (np.float32 if dtype == "f4" else np.float64)
         both = np.concatenate([data.train_images, data.heldout_images])
         assert sorted(both[:, 0]) == sorted(values[:, 0])
-
-
-@pytest.mark.skipif("FORETRAIN_DATA_DIR" not in os.environ, reason="FORETRAIN_DATA_DIR is not set")
-def test_real_mnist_has_its_known_counts():
-    try:
-        data = image_files.mnist(None, 0.2, RANDOM())
-    except ArgumentError as error:
-        pytest.skip(str(error))
-    labels = np.concatenate([data.train_labels, data.heldout_labels])
-    assert len(labels) in (10_000, 60_000, 70_000)
-    counts = {10_000: [980, 1135], 60_000: [5923, 6742], 70_000: [6903, 7877]}[len(labels)]
-    np.testing.assert_array_equal(np.bincount(labels)[:2], counts)
-    assert data.train_images.shape[1:] == (28, 28)
-    assert data.train_images.max() == 1

@@ -76,18 +76,6 @@ def test_whitened_digits_have_unit_variance_in_every_mode(transform):
     np.testing.assert_allclose(task.optimum, task.singular_values, rtol=1e-6)
 
 
-def test_permuted_domains_share_singular_values_and_permute_modes():
-    task = digits_task(3, "permutation", "raw", 0.2, np.random.default_rng(0))
-    for domain in range(3):
-        strengths = np.linalg.norm(task.targets[domain] @ task.inputs[domain].T, ord=2)
-        assert strengths == pytest.approx(task.singular_values[0], rel=1e-10)
-    np.testing.assert_allclose(
-        np.sort(np.abs(task.input_modes[1]), axis=0),
-        np.sort(np.abs(task.input_modes[0]), axis=0),
-        atol=1e-9,
-    )
-
-
 def test_synthetic_photographs_have_the_spectrum_of_photographs():
     data = images.natural(0.2, np.random.default_rng(0), count=300)
     assert data.train_images.shape == (240, 32, 32, 3)

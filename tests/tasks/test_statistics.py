@@ -70,18 +70,6 @@ def test_streaming_gives_what_memory_gives_however_the_data_are_split(batch_size
     np.testing.assert_array_equal(whole.active, streamed.active)
 
 
-def test_batches_are_taken_one_at_a_time():
-    alive = []
-
-    def batches():
-        for seed in range(5):
-            alive.append(seed)
-            assert len(alive) == seed + 1
-            yield GatedData(GRAPH, *arrays(7, seed))
-
-    assert gather_statistics(batches()).samples == 35
-
-
 def test_exclusive_gates_store_one_input_correlation_per_path():
     paths = 50
     nodes = {"x": 2, **{f"h{k}": 1 for k in range(paths)}, "y": 1}

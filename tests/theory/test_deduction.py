@@ -56,31 +56,3 @@ def test_three_products_are_needed_where_symbols_do_not_commute():
         new.any()
     )  # ab = cd and cd = ef give ab = ef, which no sample of another label gains from
     assert not other_label(S3, two, new).any()
-
-
-def test_three_products_deduce_a_fourth():
-    i, j, m, n = theory.parallelograms(S3)[0].T
-    number = {
-        frozenset([(a, b), (c, d)]): k
-        for k, (a, b, c, d) in enumerate(zip(i, j, m, n, strict=True))
-    }
-    table = S3.table
-    inverse = (table == 0).argmax(1)
-    assert (table[0] == np.arange(6)).all()
-    found = 0
-    for a, c, b, e, k in np.random.default_rng(0).integers(0, 6, (300, 5)):
-        quotient = table[inverse[c], a]  # left: c^-1 a
-        d, f, second = table[quotient, b], table[quotient, e], table[k, inverse[quotient]]
-        rows = [((a, b), (c, d)), ((a, e), (c, f)), ((k, e), (second, f)), ((k, b), (second, d))]
-        places = [number.get(frozenset(row)) for row in rows]
-        if None in places or len(set(places)) < 4 or len({table[row[0]] for row in rows}) < 4:
-            continue
-        chosen = np.zeros(90, bool)
-        chosen[places[:3]] = True
-        assert theory.implied(S3, chosen)[places[3]]
-        for left_out in range(3):
-            fewer = chosen.copy()
-            fewer[places[left_out]] = False
-            assert not theory.implied(S3, fewer)[places[3]]
-        found += 1
-    assert found > 30

@@ -52,15 +52,6 @@ def test_effective_loss_by_its_definition():
     assert shared == pytest.approx(energy / size / number)
 
 
-def test_effective_loss_does_not_change_with_scale_and_vanishes_on_a_line():
-    training, embedding = sets(30)[0], start()
-    whole = theory.effective_loss(embedding, TEN, training)
-    assert theory.effective_loss(-3 * embedding, TEN, training) == pytest.approx(whole)
-    assert theory.effective_loss(embedding + 1, TEN, training) < whole  # the origin counts in Z_0
-    line = np.arange(10.0)[:, None] + 2
-    assert theory.effective_loss(line, TEN, training) == pytest.approx(0, abs=1e-13)
-
-
 @pytest.mark.parametrize("normalised", [False, True])
 def test_exact_flow_is_the_gradient_flow(normalised):
     training, embedding = sets(25)[0], start()
@@ -69,65 +60,6 @@ def test_exact_flow_is_the_gradient_flow(normalised):
     assert np.abs(path[-1] - path[0]).max() > 0.1
     expected = integrated(training, embedding, times, normalised)
     np.testing.assert_allclose(path, expected, atol=2e-7)
-
-
-def test_z0_is_conserved_along_the_exact_flow_and_not_along_the_linear_one():
-    training, embedding, times = sets(25, 3), start(), np.linspace(0, 2, 9)
-    path = theory.exact_flow(embedding, times, TEN, training)
-    assert path.shape == (3, 9, 10, 2)
-    size = (embedding**2).sum()
-    np.testing.assert_allclose((path**2).sum((-2, -1)), size, rtol=1e-12)
-    numeric = integrated(training[0], embedding, times[:3])
-    np.testing.assert_allclose((numeric**2).sum((-2, -1)), size, rtol=1e-7)
-    linear = theory.linear_flow(embedding, times, TEN, training)
-    assert ((linear**2).sum((-2, -1))[:, -1] < 0.9 * size).all()
-
-
-def test_the_sum_of_embeddings_grows_with_the_loss():
-    training, embedding, times = sets(25)[0], start(), np.linspace(0, 0.4, 81)
-    size = (embedding**2).sum()
-    for path in (
-        theory.exact_flow(embedding, times, TEN, training),
-        integrated(training, embedding, times),
-    ):
-        total = path.sum(-2)
-        energy = np.array([loss_of_parts(training, place)[0] for place in path])
-        slope = (total[2:] - total[:-2]) / (times[2:] - times[:-2])[:, None]
-        expected = (2 * energy / size**2)[1:-1, None] * total[1:-1]
-        np.testing.assert_allclose(slope, expected, rtol=5e-3, atol=1e-3)
-        assert (np.abs(total[-1]) > 1.1 * np.abs(total[0])).all()  # not conserved
-
-
-def test_the_sum_of_centred_embeddings_is_conserved():
-    path = theory.exact_flow(start(centred=True), np.linspace(0, 2, 9), TEN, sets(25)[0])
-    np.testing.assert_allclose(path.sum(-2), 0, atol=1e-13)
-
-
-def test_the_sum_ends_where_the_null_space_lets_it():
-    training, embedding = sets(25)[0], start()
-    values, vectors = np.linalg.eigh(theory.energy_matrix(TEN, training))
-    rest = vectors[:, values < 1e-9].T @ embedding
-    end = theory.exact_flow(embedding, [1e5], TEN, training)[0]
-    expected = embedding.sum(0) * np.sqrt((embedding**2).sum() / (rest**2).sum())
-    np.testing.assert_allclose(end.sum(0), expected, rtol=1e-9)
-    assert end.var(0).sum() < embedding.var(0).sum()
-
-
-def test_exact_flow_starts_at_the_start_and_can_be_restarted():
-    training, embedding = sets(30)[0], start()
-    whole = theory.exact_flow(embedding, [0.0, 0.2, 0.5], TEN, training)
-    np.testing.assert_allclose(whole[0], embedding, atol=1e-14)
-    again = theory.exact_flow(whole[1], [0.3], TEN, training)
-    np.testing.assert_allclose(again[0], whole[2], atol=1e-12)
-
-
-def test_the_flow_ends_on_a_line_if_and_only_if_the_training_set_is_critical():
-    embedding = start(dimensions=1)
-    for training in sets(22, 40):
-        end = theory.exact_flow(embedding, [1e4], TEN, training)[0]
-        straight = np.abs(np.diff(end[:, 0], 2)).max() < 1e-8
-        assert straight == parallelograms.unique_linear(TEN, training)
-        assert theory.effective_loss(end, TEN, training) < 1e-12
 
 
 def test_hessian_is_the_second_derivative_at_fixed_z0():
@@ -178,14 +110,6 @@ def test_grokking_rate_with_all_samples():
     rate = theory.grokking_rate(TEN, np.ones(55, bool))
     assert rate == pytest.approx(2 * 30 / 9)
     assert theory.grokking_time(rate, 1e-3) == pytest.approx(150)
-
-
-def test_rates_grow_with_the_training_set():
-    order = np.random.default_rng(0).permutation(55)
-    nested = np.array([order < size for size in range(1, 56)])
-    rate = theory.grokking_rate(TEN, nested)
-    assert (np.diff(rate) > -1e-12).all()
-    assert rate[0] == 0 < rate[-1]
 
 
 def test_grokking_steps_at_the_authors_size():

@@ -66,15 +66,6 @@ def test_descent_rests_at_both_ends_and_a_stride_leaves_out_the_rest():
     np.testing.assert_allclose(descent(start, 0.1, 400)[-1], LEARNED, rtol=1e-6)
 
 
-def test_strengths_go_with_the_square_of_the_weights_whatever_the_order_of_units():
-    for weights, strengths in ((relu(), rectified_strengths), (gated(), gated_strengths)):
-        found = strengths(weights)
-        twice = {name: 2 * value for name, value in weights.items()}
-        np.testing.assert_allclose(strengths(twice), 4 * found, rtol=1e-12)
-        turned = {n: v[::-1] if n[:2] == "in" else v[:, ::-1] for n, v in weights.items()}
-        np.testing.assert_allclose(strengths(turned), found, rtol=1e-12)
-
-
 def test_a_pathway_that_only_decays_starts_at_nothing():
     weights = gated()
     along = Y[0] * X[0] / np.sqrt(2)

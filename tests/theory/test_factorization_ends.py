@@ -22,13 +22,3 @@ def test_without_decay_only_what_has_no_component_is_left():
         left = (strengths[components:] ** 2).sum()
         assert decayed_loss(TARGET, components, 0.0) == pytest.approx(left, abs=1e-28)
     assert decayed_loss(TARGET, 4, 1e9) == pytest.approx((TARGET**2).sum())
-
-
-def test_the_end_under_decay_is_a_point_of_rest():
-    left, strengths, right = np.linalg.svd(TARGET)
-    decay = float(strengths[1] + strengths[2])  # the smaller two are not learned
-    roots = np.sqrt(np.maximum(strengths - decay / 2, 0))
-    x, y = left * roots, right.T * roots
-    error = x @ y.T - TARGET
-    np.testing.assert_allclose(2 * error @ y + decay * x, 0, atol=1e-13)
-    assert (error**2).sum() == pytest.approx(decayed_loss(TARGET, 2, decay))

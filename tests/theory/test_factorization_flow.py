@@ -67,30 +67,11 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
     assert found.outside[-1] == pytest.approx(whole - inside, abs=0.01 * whole)
 
 
-def test_leaving_the_imbalance_out_is_what_errs_at_a_small_step():
-    target, start = drawn(5, 2)
-    losses, steps = trained(target, start, 0.004, 500)[0][::10], np.arange(0, 501, 10)
-    both = (
-        descent_curves(start, 0.004, steps, target, balanced=left).loss for left in (False, True)
-    )
-    with_it, without = (np.abs(one - losses).max() for one in both)
-    assert without > 3 * with_it
-
-
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
     found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
     expected = factorization.decayed_loss(target[0] @ target[1].T, 3, 0.4)
     assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
-
-
-def test_components_keep_their_names():
-    target, start = drawn(3, 3)
-    steps = np.arange(0, 200, 2)
-    plain = descent_curves(start, 0.05, steps, target, followed=3)
-    turned = descent_curves([one[:, ::-1] for one in start], 0.05, steps, target, followed=3)
-    np.testing.assert_allclose(plain.alignments, turned.alignments[:, :, ::-1], atol=1e-6)
-    np.testing.assert_allclose(plain.loss, turned.loss, atol=1e-9)
 
 
 def test_half_of_a_strength_is_reached_between_samples():

@@ -49,10 +49,6 @@ def test_adam_does_not_see_origin_and_its_steps_scale_with_start_over_rate():
     assert step(START, 2e-3) < 0.7 * once
 
 
-def test_the_first_step_of_a_path_that_never_gets_there_is_infinite():
-    assert np.isinf(grokking_time.first_step(np.tile(START, (3, 1, 1)), TEN, 0.95))
-
-
 @pytest.mark.parametrize(
     ("training", "start", "words"),
     [

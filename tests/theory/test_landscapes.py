@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import integrate, special
 
 from foretrain.theory import landscapes
@@ -91,19 +89,3 @@ def test_quadratic_below_the_fourth_power_of_c_and_quartic_above(c):
     assert one.by_volume(0.75 * c**4) == pytest.approx(0.375)
     assert one.by_temperature(1e9 / c**4) == pytest.approx(0.5, abs=1e-6)
     assert one.by_temperature(1e-9 / c**4) == pytest.approx(0.25, abs=1e-3)
-
-
-@given(st.integers(1, 4), st.integers(1, 4), st.floats(-8, -0.1))
-def test_volumes_of_products_by_their_definition(a, b, log):
-    """V(eps) over the box, by one integral over w2, differenced in ln eps."""
-    one, p, q = landscapes.product(a, b), 1 / (2 * a), 1 / (2 * b)
-
-    def share(eps):
-        # w1 < min(1, (eps / w2^(2b))^p); it is 1 for w2 below eps^q.
-        edge = eps**q
-        rest = integrate.quad(lambda y: (eps / y ** (2 * b)) ** p, edge, 1, limit=200)[0]
-        return edge + rest
-
-    eps, h = 10**log, 1e-4
-    slope = (np.log(share(eps * np.exp(h))) - np.log(share(eps * np.exp(-h)))) / (2 * h)
-    assert float(one.by_volume(eps)) == pytest.approx(slope, abs=2e-5)

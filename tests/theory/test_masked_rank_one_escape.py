@@ -61,15 +61,15 @@ def place_at(early, time):
     return place, (-1 if returning else 1) * math.sqrt(escape.squared_scale(early, place))
 
 
-SEEDS = range(16)
+SEEDS = range(8)
 TURNING = [seed for seed in SEEDS if math.isfinite(flow_of(*draw(seed)).turning_point)]
 
 
-def test_the_draws_below_hold_both_kinds_of_starts():
-    assert 2 <= len(TURNING) <= 8
-
-
-def assert_closed_forms_are_the_flow(trained, u, v, s):
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("shape", [(6, 6, 14), (3, 7, 9)])
+def test_closed_forms_are_the_linearised_flow(seed, shape):
+    trained, u, v, s = draw(seed, *shape)
+    s = 0.0 if seed == 3 else s
     early = escape.early_flow((u, v, s), trained)
     times = np.array([0.1, 0.4, 0.7, 0.9]) * escape.blow_up_time(early)
     for time, (left, right, scale, progress) in zip(
@@ -85,22 +85,6 @@ def assert_closed_forms_are_the_flow(trained, u, v, s):
         np.testing.assert_allclose(directions[1] * size, right, atol=1e-8 * largest)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_closed_forms_are_the_linearised_flow(seed):
-    assert_closed_forms_are_the_flow(*draw(seed))
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_closed_forms_hold_for_masks_that_are_not_square(seed):
-    assert_closed_forms_are_the_flow(*draw(seed, rows=3, columns=7, pairs=9))
-
-
-@pytest.mark.parametrize("seed", [3, 4, 5])
-def test_closed_forms_hold_from_a_scale_of_zero(seed):
-    trained, u, v, _ = draw(seed)
-    assert_closed_forms_are_the_flow(trained, u, v, 0.0)
-
-
 @pytest.mark.parametrize("seed", TURNING)
 def test_the_scale_changes_sign_at_the_turning_point(seed):
     trained, u, v, s = draw(seed)
@@ -113,63 +97,6 @@ def test_the_scale_changes_sign_at_the_turning_point(seed):
     around = integrate(trained, u, v, s, turned * np.array([0.999, 1.001]))
     assert early.sign * around[0][2] > 0 > early.sign * around[1][2]
     assert escape.time_at(early, 0.0, returning=True) == pytest.approx(2 * turned, rel=1e-12)
-
-
-def test_a_fifth_of_gaussian_starts_turns_and_half_first_oppose():
-    turned = opposed = 0
-    draws = 400
-    for seed in range(draws):
-        trained, u, v, s = draw(seed)
-        early = escape.early_flow((u, v, s), trained)
-        turned += math.isfinite(early.turning_point)
-        opposed += early.sign * (u @ trained @ v) < 0
-    # Four standard errors of a count; opposition is exactly one half by the symmetry u -> -u.
-    assert abs(opposed / draws - 0.5) < 0.1
-    assert abs(turned / draws - 0.2) < 0.08
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_time_runs_from_zero_to_the_blow_up(seed):
-    early = flow_of(*draw(seed))
-    assert escape.time_at(early, 0.0) == 0
-    end = escape.blow_up_time(early)
-    back = math.isfinite(early.turning_point)
-    places = (-1.0 if back else 1.0) * np.array([1.0, 3.0, 9.0, 30.0, 300.0])
-    times = [escape.time_at(early, place, returning=back) for place in places]
-    assert (np.diff(times) >= 0).all()
-    assert times[-1] == pytest.approx(end, rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_restarting_on_the_way_changes_nothing(seed):
-    trained, u, v, s = draw(seed)
-    early = escape.early_flow((u, v, s), trained)
-    end = escape.blow_up_time(early)
-    place, scale = place_at(early, 0.6 * end)
-    left, right, log_size = escape.early_weights(early, place)
-    size = math.exp(log_size)
-    again = escape.early_flow((left * size, right * size, early.sign * scale), trained)
-    assert escape.blow_up_time(again) == pytest.approx(0.4 * end, rel=1e-8)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_rescaling_a_start_rescales_time_exactly(seed):
-    trained, u, v, s = draw(seed)
-    unit = escape.early_flow((u, v, s), trained)
-    small = escape.early_flow((1e-6 * u, 1e-6 * v, 1e-6 * s), trained)
-    assert small.turning_point == pytest.approx(unit.turning_point, rel=1e-9)
-    assert escape.blow_up_time(small) == pytest.approx(1e6 * escape.blow_up_time(unit), rel=1e-9)
-
-
-def test_the_gauge_changes_signs_only():
-    trained, u, v, s = draw(7)
-    one = escape.early_flow((u, v, s), trained)
-    other = escape.early_flow((-u, v, -s), trained)
-    assert one.sign == -other.sign
-    assert escape.blow_up_time(one) == pytest.approx(escape.blow_up_time(other), rel=1e-12)
-    np.testing.assert_allclose(
-        escape.early_weights(one, 0.3)[0], -escape.early_weights(other, 0.3)[0], rtol=1e-12
-    )
 
 
 def test_one_mode_has_the_closed_form_of_a_growing_exponential():
@@ -214,13 +141,6 @@ def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
     assert log_size == pytest.approx(4e4)
     np.testing.assert_allclose(left / left[0], 1, rtol=1e-12)
     np.testing.assert_allclose(right / left[0], 1, rtol=1e-12)
-
-
-def test_squared_scale_is_exact_at_the_start_and_convex():
-    early = flow_of(*draw(2))
-    assert escape.squared_scale(early, 0.0) == early.start**2
-    values = np.array([escape.squared_scale(early, place) for place in np.linspace(-2, 2, 41)])
-    assert (np.diff(values, 2) > 0).all()
 
 
 def test_bad_arguments_are_refused():

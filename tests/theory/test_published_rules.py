@@ -91,15 +91,6 @@ def test_what_decay_leaves_of_the_loss_falls_as_the_second_mean_forgets():
     assert (without[5] < 1e-3 * losses[5]).all()
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
-def test_both_factors_are_trained_alike(optimizer):
-    target, start = drawn()
-    losses = factorization_losses(start, 0.01, target, optimizer, 0.2, **STORED)
-    exchanged = factorization_losses(start[::-1], 0.01, target[::-1], optimizer, 0.2, **STORED)
-    np.testing.assert_allclose(losses, exchanged, rtol=1e-12)
-    assert (losses[-1] < losses[0]).all()
-
-
 def test_it_ends_where_all_have_learned_or_none_is_finite():
     target, start = drawn()
     learned = {**STORED, "tolerance": 0.05, "steps": 3000}

@@ -23,22 +23,6 @@ def test_the_flow_conserves_its_invariant(start):
     assert np.ptp(outer[:, 0]) > 0.5
 
 
-def test_one_step_changes_the_invariant_by_the_square_of_its_size():
-    changes = []
-    for rate in (1e-2, 5e-3):
-        outer, hidden = race.descent((0.8, 1.1), rate, 1, SINGULAR, VARIANCE, FACTORS)
-        changes.append(np.diff(race.invariant((outer, hidden), FACTORS), axis=0))
-    np.testing.assert_allclose(changes[0] / changes[1], 4, rtol=1e-9)
-
-
-@pytest.mark.parametrize("start", STARTS)
-def test_restarting_the_flow_on_its_way_changes_nothing(start):
-    outer, hidden = race.flow(start, [7.0, 31.0], SINGULAR, VARIANCE, FACTORS)
-    again = race.flow((outer[0], hidden[0]), [24.0], SINGULAR, VARIANCE, FACTORS)
-    np.testing.assert_allclose(again[0][0], outer[1], rtol=1e-8)
-    np.testing.assert_allclose(again[1][0], hidden[1], rtol=1e-8)
-
-
 def test_the_end_point_solves_the_cubic():
     outer, hidden = race.flow((0.2, 0.2), [0.0, 400.0], SINGULAR, VARIANCE, FACTORS)
     conserved = race.invariant((0.2, 0.2), FACTORS)
@@ -46,14 +30,6 @@ def test_the_end_point_solves_the_cubic():
     np.testing.assert_allclose(end * (end**2 + conserved), 7 * SINGULAR / VARIANCE, rtol=1e-14)
     np.testing.assert_allclose(hidden[1], end, rtol=1e-9)
     np.testing.assert_allclose(hidden[1] * outer[1] ** 2, SINGULAR / VARIANCE, rtol=1e-9)
-
-
-def test_the_end_point_is_the_cube_root_only_without_an_invariant():
-    cube_root = np.cbrt(7 * 1.0)
-    assert race.hidden_weight_at(1.0, 0.0, FACTORS) == pytest.approx(cube_root, rel=1e-14)
-    ratio = race.hidden_weight_at(1.0, (7 - 1) * np.array([0.2, 0.66]) ** 2, FACTORS) / cube_root
-    # Two per cent off at sigma 0.2 and 23% at sigma 0.66, at unit S/D and M = 7.
-    np.testing.assert_allclose(1 - ratio, [0.02, 0.23], atol=0.005)
 
 
 def test_the_hidden_weight_of_a_very_negative_invariant_is_exact():
@@ -88,12 +64,6 @@ def test_euler_steps_converge_to_the_flow_at_first_order():
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     # The order differs from 1 by a term proportional to the step.
     np.testing.assert_allclose(orders, 1, atol=0.02)
-
-
-def test_all_routes_through_one_module_is_the_routing_network():
-    for shared_encoders in (False, True):
-        factors = race.race_factors(6, 36, shared_encoders=shared_encoders)
-        assert factors == race.routing_factors(6)
 
 
 def test_ratios_of_both_variants():

@@ -65,14 +65,6 @@ def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn(
     np.testing.assert_allclose(left, 6 * 0.04, rtol=0.2)
 
 
-def test_fewer_trained_routes_leave_more_to_single_domains():
-    cosine = [race(outputs=outputs).cosine[-1] for outputs in (7, 6, 5, 4, 3, 2)]
-    assert (np.diff(cosine, axis=0) < 0).all()
-    ratio = [race(outputs=k).hidden[-1] / race(outputs=k).outer[-1] for k in (7, 4, 2)]
-    assert (np.diff(ratio, axis=0) < 0).all()
-    assert (np.array(ratio) < np.sqrt(7)).all()
-
-
 def of_maps(maps, times=TIMES, scale=0.2):
     return parts_of_maps(scale, times, maps, S, D)
 
@@ -127,42 +119,12 @@ def test_dot_products_are_those_of_the_parts():
     np.testing.assert_allclose(found[:3, :3], modes * race().outer[-1] ** 2 @ modes.T, rtol=1e-6)
 
 
-def test_the_start_alone_is_a_time_like_any_other():
-    np.testing.assert_allclose(race(times=np.array([0.0, np.inf])).outer[0], 0.2, rtol=1e-9)
-
-
-def test_one_domain_has_nothing_to_compare():
-    assert (race(outputs=1, domains=1).cosine == 1).all()
-
-
 def test_refuses_masks_for_which_it_is_not_derived():
     pairs = random_rows(5, 2, np.random.default_rng(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must be biregular, but is not"):
         from_random(0.2, TIMES, pairs, S, D)
     with pytest.raises(ArgumentError, match="`init_scale`"):
         race(scale=-1.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("domains", "outputs"), [(7, 7), (7, 4), (9, 6)])
-def test_trained_networks_share_as_much_as_predicted(domains, outputs, tmp_path):
-    """Own training at three shapes: ratio of layers to half a percent, cosine to one."""
-    import foretrain
-
-    values = {"domains": domains, "trained_outputs": outputs, "steps": 3000}
-    result = foretrain.run(
-        "routing", **values, seeds=3, out=tmp_path / "run", workers=0, quiet=True
-    )
-    ends = [
-        data["singular_values"].isel(step=-1).mean("seed")
-        for data in (result.simulation, result.theory)
-    ]
-    measured, predicted = (end.sel(layer="hidden") / end.sel(layer="encoders") for end in ends)
-    np.testing.assert_allclose(measured.mean(), predicted.mean(), rtol=5e-3)
-    claims = {claim.id: claim for claim in result.claims}
-    assert claims["shared.corrected"].measured == pytest.approx(
-        claims["shared.corrected"].predicted, abs=1e-2
-    )
 
 
 @pytest.mark.parametrize("cosine", [1.0, np.array([0.9, 0.5, 0.2, 0.0])])

@@ -60,18 +60,6 @@ def test_vectors_that_overlap_with_nothing_follow_the_closed_form_alone_and_in_a
         )
 
 
-def test_a_start_a_tenth_larger_is_sooner_by_as_much():
-    random = np.random.default_rng(1)
-    first, last = (orthogonal(random, 40, 3) for _ in range(2))
-    hidden, at = orthogonal(random, 40, 40), []
-    for scale in (0.02, 0.022):
-        start = planes(scale * first[None], scale * hidden[None], scale * last[None])
-        times = np.linspace(0, 2.0 / scale, 500)
-        gain = flow([start], times, S, D, [race_factors(1, 1)]).gain[:, 0, 0]
-        at.append(np.interp(S[0] / D[0] / 2, gain, times))
-    assert at[0] / at[1] == pytest.approx(1.1, rel=0.01)
-
-
 def test_refuses_what_does_not_stay_on_planes_and_times_that_go_back():
     random = np.random.default_rng(2)
     first, last, hidden = (random.standard_normal((1, 30, n)) for n in (2, 2, 30))

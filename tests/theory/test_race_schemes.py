@@ -89,36 +89,6 @@ def test_random_growth_solves_its_riccati_equation_and_keeps_rank_one():
     assert RANDOM_POLE * np.tanh(RANDOM_POLE) == pytest.approx(1, rel=1e-14)
 
 
-@pytest.mark.slow
-def test_random_scheme_is_the_wide_limit_of_coherent_vectors():
-    # One mode of a module: mean encoder and decoder vectors a, b and a random hidden matrix, on the clock u.
-    width, scale, factors = 1200, 0.2, race_factors(12, 9)
-    generator = np.random.default_rng(0)
-    a, b = generator.standard_normal((2, width))
-    a, b = (v / np.linalg.norm(v) * scale / 9**0.25 for v in (a, b))
-    hidden = scale * np.linalg.qr(generator.standard_normal((width, width)))[0]
-    scheme = random_scheme(scale, factors)
-    steps, low_rank = 600, []
-    du = 0.9 * scheme.pole / steps
-    for _ in range(steps):
-        middle_a, middle_b = hidden @ a, hidden.T @ b
-        for left, right in low_rank:
-            middle_a, middle_b = middle_a + left * (right @ a), middle_b + right * (left @ b)
-        low_rank.append((du * factors.hidden * b, a))
-        a, b = a + du * factors.outer * middle_b, b + du * factors.outer * middle_a
-    middle = hidden @ a + sum(left * (right @ a) for left, right in low_rank)
-    # Overlaps of random directions are 1/sqrt(1200) = 3%; they move the pole by as much, and at nine tenths of it the
-    # gain by some ten times that.
-    assert b @ middle == pytest.approx(scheme.gain(0.9 * scheme.pole), rel=0.3)
-
-
-def test_from_small_random_weights_half_times_go_as_the_inverse_root_of_paths():
-    times = [half_time([random_scheme(1e-4, race_factors(12, p))], S, D) for p in (1, 4, 144)]
-    # The end of learning adds of order sigma, here 1e-4 over 1.2.
-    assert times[0] / times[1] == pytest.approx(2, rel=1e-3)
-    assert times[0] / times[2] == pytest.approx(12, rel=1e-3)
-
-
 def test_mixed_race_ends_where_its_flow_ends():
     factors = [race_factors(4, 1), race_factors(4, 4), race_factors(4, 16)]
     starts = [(0.9, 0.5), (0.4, 0.3), (0.1, 0.1)]
@@ -135,13 +105,6 @@ def test_mixed_race_ends_where_its_flow_ends():
     )
     # Euler is of first order: its extrapolation to step 0 is the flow.
     assert np.allclose(2 * fine - rough, predicted, rtol=1e-4, atol=1e-5)
-
-
-def test_equal_schemes_share_equally_and_order_does_not_matter():
-    one, other = (random_scheme(0.2, race_factors(12, p)) for p in (36, 144))
-    assert np.allclose(final_gains([other, other], S, D), S / D / 2)
-    forward, backward = final_gains([one, other], S, D), final_gains([other, one], S, D)
-    assert np.allclose(forward, backward[::-1], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

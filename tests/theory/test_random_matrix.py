@@ -15,16 +15,6 @@ def test_circulant_singular_values_are_those_of_the_mask(size):
         np.testing.assert_allclose(predicted, measured, atol=1e-14 * size)
 
 
-@pytest.mark.parametrize("width", range(1, 10))
-def test_second_circulant_value_is_the_first_harmonic_twice(width):
-    values = random_matrix.circulant_singular_values(10, width)
-    second = np.sin(np.pi * width / 10) / np.sin(np.pi / 10)
-    np.testing.assert_allclose(values[1:3], second, rtol=1e-14)
-    complement = random_matrix.circulant_singular_values(10, 10 - width)
-    np.testing.assert_allclose(values[1:], complement[1:], atol=1e-14)
-    np.testing.assert_allclose((values**2).sum(), 10 * width)
-
-
 def test_bulk_integrates_to_one_and_to_the_variance_of_the_entries():
     size, density = 50, 0.3
     edge = random_matrix.bernoulli_edge(size, density)
@@ -85,31 +75,6 @@ def test_the_second_value_of_many_masks_is_the_predicted_one(density):
     gap = (second.mean() - random_matrix.bernoulli_second_value(size, density)) / scatter
     assert abs(gap) < 0.22
     assert second.std() == pytest.approx(scatter, rel=0.2)
-
-
-def test_the_scatter_of_the_second_value_is_that_of_gaussian_noise():
-    random = np.random.default_rng(0)
-    tops = [np.linalg.svd(random.normal(size=(60, 60)), compute_uv=False)[0] for _ in range(400)]
-    # p(1 - p) is one quarter at most; Gaussian noise of variance one is twice that in size.
-    assert np.std(tops) == pytest.approx(
-        2 * random_matrix.bernoulli_second_scatter(60, 0.5), rel=0.15
-    )
-
-
-def test_edge_at_the_sizes_measured_before():
-    edges = [random_matrix.bernoulli_edge(size, 0.3) for size in (100, 200, 400, 800)]
-    np.testing.assert_allclose(edges, [9.17, 12.96, 18.33, 25.92], atol=5e-3)
-    measured = np.array([8.72, 12.78, 18.20, 25.73])
-    corrected = [random_matrix.bernoulli_second_value(size, 0.3) for size in (100, 200, 400, 800)]
-    # One draw each: the Tracy-Widom law has standard deviation 1.27 of its own unit; three of them.
-    units = 1.27 * np.sqrt(0.21) * 2 ** (-2 / 3) * np.array([100, 200, 400, 800]) ** (-1 / 6)
-    assert (np.abs(corrected - measured) < 3 * units).all()
-
-
-def test_limits_of_a_full_mask():
-    assert random_matrix.bernoulli_outlier(7, 1.0) == 7
-    assert random_matrix.bernoulli_edge(7, 1.0) == 0
-    assert random_matrix.circulant_singular_values(7, 7).tolist() == [7] + 6 * [0]
 
 
 def test_bad_arguments_are_refused():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.quantities.plateaus import plateau_length
 from foretrain.theory import rank_one
 from foretrain.theory.rank_one import RankOneState, loss, reduce
 from foretrain.theory.rank_one_plateau import (
@@ -35,14 +34,6 @@ def test_plateau_begins_and_ends_where_the_loss_says(weight_decay):
     assert (loss(rank_one.flow(start, grid, weight_decay)) > 0.9).all()
 
 
-def test_measured_plateau_of_a_loss_curve_is_that_of_the_reduction():
-    start = gaussian_start(np.random.default_rng(2), 100, 1.0)
-    times = np.linspace(0, 6, 3001)
-    measured = plateau_length(times, loss(rank_one.flow(start, times)), upper=1.1, lower=0.9)
-    # Linear interpolation on a grid of 2e-3: error of the order of its square.
-    assert measured == pytest.approx(plateau(start).length, abs=2e-5)
-
-
 @pytest.mark.parametrize("weight_decay", [0.0, 0.7])
 def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
     times = np.array([0.0, 0.3, 1.0, 2.0])
@@ -58,23 +49,6 @@ def test_early_solution_is_exact_to_first_order_in_the_overlaps(weight_decay):
     # The error relative to the overlaps is of second order: it falls 100-fold.
     assert errors[1] == pytest.approx(errors[0] / 100, rel=0.05)
     assert errors[0] < 1e-2
-
-
-def test_early_solution_with_unequal_parts_and_weight_decay_is_close():
-    start, times = RankOneState(1e-6, 2e-6, 1.2, 0.8), np.array([0.5, 1.0, 2.0])
-    exact = as_rows(rank_one.flow(start, times, 0.7))
-    early = as_rows(early_solution(start, times, 0.7))
-    # The next term of the Magnus series is 2 c (t - 2 T + t exp(-2 lambda t)) / (2 lambda), at most
-    # .45 here at t = 2; beside the exponent 2 t = 4 it turns the overlaps by 11%.
-    np.testing.assert_allclose(early[:2], exact[:2], rtol=0.15)
-    np.testing.assert_allclose(early[2:], exact[2:], rtol=1e-8)
-
-
-def test_early_solution_stays_finite_where_one_part_vanishes():
-    times = np.array([0.0, 1.0, 50.0])
-    early = as_rows(early_solution(RankOneState(1e-3, 1e-3, 0.0, 8.0), times))
-    assert np.isfinite(early).all()
-    np.testing.assert_allclose(early[2], 0.0)
 
 
 @pytest.mark.parametrize(

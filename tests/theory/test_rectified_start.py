@@ -43,32 +43,6 @@ def test_small_units_turn_to_the_example_and_grow_from_the_amplitude_derived():
     assert strong.mean() > 0.9
 
 
-def test_doubling_the_weights_doubles_the_amplitude_and_changes_no_fate():
-    weights, v = units(100)
-    example, amplitude = sort_rectified_units(weights, v)
-    again, doubled = sort_rectified_units(2 * weights, 2 * v)
-    np.testing.assert_array_equal(again, example)
-    np.testing.assert_allclose(doubled, 2 * amplitude, rtol=1e-12)
-
-
-def test_symmetries_of_the_task_carry_over_to_the_fates():
-    weights, v = units(100)
-    example, amplitude = sort_rectified_units(weights, v)
-    # Exchanging the inputs leaves the targets, flipping one of them flips the targets.
-    exchanged, same = sort_rectified_units(weights[:, ::-1], v)
-    np.testing.assert_array_equal(exchanged, example[:, ::-1])
-    np.testing.assert_allclose(same, amplitude, rtol=1e-12)
-    flipped, same = sort_rectified_units(weights * [-1, 1], -v)
-    np.testing.assert_array_equal(flipped, example * [-1, 1])
-    np.testing.assert_allclose(same, amplitude, rtol=1e-12)
-
-
-def test_a_unit_along_an_example_with_its_sign_stays_and_is_the_gated_pathway():
-    example, amplitude = sort_rectified_units(np.array([[1.0, -1.0]]), np.array([0.4]))
-    np.testing.assert_array_equal(example, [[1, -1]])  # its target is +1
-    np.testing.assert_allclose(amplitude, (np.sqrt(2) + 0.4) / 2, rtol=1e-12)
-
-
 def test_mean_over_starts_is_that_of_random_draws():
     weights, v = units(200_000, seed=1)
     squares = sort_rectified_units(weights, v)[1] ** 2 / 4

@@ -236,16 +236,6 @@ def test_routing_coefficients_are_counted_from_the_graph(domains, outputs_per_in
         np.testing.assert_allclose(rate, expected, rtol=1e-12)
 
 
-def test_the_shared_pathway_of_ten_domains_is_half_learned_at_its_known_time():
-    # All 100 routes through one hidden layer, mode 1, start 0.08: measured independently on eqs. (13)-(14).
-    reduction = find_reduction(gather_statistics(routing(10, 10, hierarchy())))
-    times = np.linspace(0, 20, 401)
-    half = half_learning_times(flow(0.08, times, reduction), times, reduction)
-    assert half.shape == (100, 4)
-    np.testing.assert_allclose(half[:, 0], 14.8, atol=0.05)
-    assert np.all(half[:, 0] < half[:, 1])
-
-
 def test_modes_without_target_have_no_half_learning_time_and_slow_ones_an_infinite_one():
     data = chain()
     y = data.targets["y"].copy()

@@ -73,19 +73,6 @@ def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, n
         assert low <= found <= high + 1 or (np.isinf(low) and np.isinf(found))
 
 
-def test_without_decay_the_null_space_never_forgets_and_with_more_samples_there_is_none():
-    few, many = (descent(*drawn(n), 0.0, 0.1) for n in (12, 30))
-    assert few.generalisation(0.5) == (np.inf, np.inf, np.inf)
-    assert np.isinf(few.first_steps((0.01, 0.5), 20_000)[1])
-    kept = (few.start - few.teacher)[few.null]
-    assert few.errors(np.array([10**6]))[1][0] == pytest.approx(kept @ kept, rel=1e-9)
-    assert many.forgetting(0.5) == 0
-    found = many.first_steps((0.01, 0.5), 20_000)[1]
-    # Then the slowest curvature, not the decay, sets the step: never later than if all error were there.
-    worst = ((many.start - many.teacher) ** 2).sum()
-    assert found <= np.log(worst / 0.5) / (-2 * np.log(many.factor.max())) + 1
-
-
 def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():
     data, targets, teacher, start = drawn(12)
     run = ridge.descent(start, 0.1, data, targets, teacher, 0.01)
@@ -97,14 +84,6 @@ def test_no_decay_helps_where_the_null_space_holds_too_much_of_the_teacher():
     assert np.isinf(away.forgetting(hidden * 0.999))
     assert np.isfinite(away.forgetting(hidden * 1.001))
     assert np.isinf(away.first_steps((0.01, hidden * 0.999), 50_000)[1])
-
-
-def test_the_step_is_inversely_proportional_to_the_decay_up_to_the_derived_euler_error():
-    given, rate = drawn(15, 20, init_scale=20.0), 0.05
-    decays = np.array([0.001, 0.002, 0.004])
-    steps = [descent(*given, decay, rate).forgetting(0.5) for decay in decays]
-    scaled = np.array(steps) * -np.log1p(-rate * decays)
-    np.testing.assert_allclose(scaled, scaled[0], rtol=1e-12)
 
 
 def test_the_typical_run_is_the_median_of_many():

@@ -2,7 +2,6 @@ import numpy as np
 
 from foretrain.graph import graph_from_dict
 from foretrain.tasks.gated_data import GatedData
-from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduced_dynamics import decoupled_start, flow, loss
 from foretrain.theory.reduction import find_reduction
@@ -63,8 +62,3 @@ def test_where_wishes_contradict_each_other_the_weakest_stays_unmet():
     unmet = path_signs(reduction) != np.sign(strengths)
     np.testing.assert_array_equal(unmet.sum(axis=0), [1, 1])
     np.testing.assert_array_equal(np.abs(strengths)[unmet], np.abs(strengths).min(axis=0))
-
-
-def test_positive_tasks_need_no_signs():
-    reduction = find_reduction(gather_statistics(xor(4)))
-    np.testing.assert_array_equal(start_signs(reduction), 1)

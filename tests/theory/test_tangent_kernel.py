@@ -64,28 +64,6 @@ def test_ends_at_zero_loss_and_begins_at_the_networks_own(x64):
     assert untrained[1] == pytest.approx(late[1][0], rel=1e-9)
 
 
-def test_first_step_of_the_network_is_that_of_the_linearised_one(x64):
-    import jax
-    import jax.numpy as jnp
-
-    def loss(parameters):
-        error = TARGETS - _outputs(parameters)
-        return 0.5 * (error**2 * PAIRS[:, :, None, None]).sum() / PAIRS.sum()
-
-    weights = tuple(jnp.asarray(w) for w in START)
-    kernel, gaps = tangent_kernel(*START, INPUTS, TARGETS, PAIRS), []
-    for rate in (1e-3, 5e-4):
-        moved = jax.tree.map(lambda w, g, r=rate: w - r * g, weights, jax.grad(loss)(weights))
-        gaps.append(float(loss(moved)) - kernel.errors(np.array([1]), rate, 1.0)[0][0])
-    # What the linearisation leaves out is of second order in the step.
-    assert gaps[0] / gaps[1] == pytest.approx(4, rel=0.02)
-
-
-def test_no_untrained_route_gives_zero_untrained_error():
-    kernel = tangent_kernel(*START, INPUTS, TARGETS, np.ones((3, 3)))
-    assert kernel.errors(np.array([0, 5]), 0.01, 1.0)[1].tolist() == [0, 0]
-
-
 def test_refuses_bad_arguments():
     with pytest.raises(ArgumentError, match="`trained_pairs` must train at least one pair"):
         tangent_kernel(*START, INPUTS, TARGETS, np.zeros((3, 3)))

@@ -26,16 +26,15 @@ def loss_of_parts(training, embedding):
     return (gap**2).sum(), (embedding**2).sum()
 
 
-def integrated(training, embedding, times, normalised=False):
+def integrated(training, embedding, times):
     """The flow by SciPy, its slope by complex steps of the loss as it is defined."""
     quadruples = parallelograms.parallelograms(TEN)[0][parallelograms.inside(TEN, training)]
     shape, directions = embedding.shape, 1e-30j * np.eye(embedding.size)
-    number = len(quadruples) if normalised else 1
 
     def slope(_, flat):
         place = flat + directions
         i, j, m, n = (place.reshape(-1, *shape)[:, k] for k in quadruples.T)
-        return -(((i + j - m - n) ** 2).sum((1, 2)) / (place**2).sum(1)).imag / number / 1e-30
+        return -(((i + j - m - n) ** 2).sum((1, 2)) / (place**2).sum(1)).imag / 1e-30
 
     solved = solve_ivp(
         slope, (0, times[-1]), embedding.ravel(), t_eval=times, rtol=1e-9, atol=1e-11
@@ -46,19 +45,15 @@ def integrated(training, embedding, times, normalised=False):
 def test_effective_loss_by_its_definition():
     training, embedding = sets(30)[0], start()
     energy, size = loss_of_parts(training, embedding)
-    number = parallelograms.inside(TEN, training).sum()
     assert theory.effective_loss(embedding, TEN, training) == pytest.approx(energy / size)
-    shared = theory.effective_loss(embedding, TEN, training, normalised=True)
-    assert shared == pytest.approx(energy / size / number)
 
 
-@pytest.mark.parametrize("normalised", [False, True])
-def test_exact_flow_is_the_gradient_flow(normalised):
+def test_exact_flow_is_the_gradient_flow():
     training, embedding = sets(25)[0], start()
-    times = np.linspace(0, 5.0 if normalised else 0.3, 6)
-    path = theory.exact_flow(embedding, times, TEN, training, normalised=normalised)
+    times = np.linspace(0, 0.3, 6)
+    path = theory.exact_flow(embedding, times, TEN, training)
     assert np.abs(path[-1] - path[0]).max() > 0.1
-    expected = integrated(training, embedding, times, normalised)
+    expected = integrated(training, embedding, times)
     np.testing.assert_allclose(path, expected, atol=2e-7)
 
 
@@ -117,8 +112,6 @@ def test_grokking_steps_at_the_authors_size():
     steps = theory.grokking_time(theory.grokking_rate(TEN, training), 1e-3)
     known = [244, 339, 539]  # from fewer draws: quantiles at 10,000 lie within 4% of these
     np.testing.assert_allclose(np.quantile(steps, [0.025, 0.5, 0.975]), known, rtol=0.04)
-    shared = theory.grokking_rate(TEN, training, normalised=True)
-    assert np.median(theory.grokking_time(shared, 1e-3)) == pytest.approx(15_700, rel=0.04)
 
 
 def test_symbols_of_a_group_have_one_zero_rate_only():

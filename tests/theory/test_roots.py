@@ -13,7 +13,3 @@ def test_a_root_is_found_to_the_last_digits_of_its_own_size():
             lambda x, root=root: math.log(x / root), root / 7, 5 * root, relative=0.1
         )
         assert found != coarse == pytest.approx(root, rel=0.3)
-
-
-def test_an_absolute_tolerance_is_kept_where_the_root_is_zero():
-    assert abs(bracketed_root(math.sin, -1.0, 2.0, absolute=1e-9)) < 1e-9

@@ -6,8 +6,7 @@ Modules:
 - Free directions: `free_directions`, `conditional`, `synchronization`, `transformer_freedom`.
 - Interaction basis and graph: `interaction_basis`, `interaction_graph`, `ablation`, `sparsify`, `modularity`, `rewiring`.
 - Learning coefficients by sampling: `learning_coefficient`, `coefficient`, `posterior`, `sampling`, `samplers`, `chains`,
-  `noise`, `curvature`, `susceptibility`.
-- The volume of low loss: `volume`.
+  `noise`, `curvature`.
 - Shared by others: `derivatives`, `folded`, `grams`, `moments`, `nonlinearities`.
 """
 

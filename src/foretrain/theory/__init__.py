@@ -22,7 +22,7 @@ Modules:
 - Two-layer linear networks and factorisations: `deep_linear`, `factorization`, `factorization_flow`, `first_target`,
   `rank_one`, `rank_one_plateau`, `softmax_curve`, `published_rules`.
 - The masked rank-one model: `masked_rank_one`, `masked_rank_one_end`, `masked_rank_one_escape`, `random_matrix`.
-- Grokking: `parallelograms`, `effective_loss`, `grokking_time`, `matrix_freedom`, `ridge`, `lazy_perceptron`.
+- Grokking: `parallelograms`, `effective_loss`, `grokking_time`, `ridge`, `lazy_perceptron`.
 - Learning coefficients that are known: `aoyagi`, `landscapes`, `reduced_rank`.
 - Shared by others: `integration`, `roots`.
 """

@@ -37,15 +37,13 @@ class MaskPrediction(NamedTuple):
 def predict_masks(
     masks: Sequence[np.ndarray], error_across: float = 1.0, error_idle: float | None = None
 ) -> MaskPrediction:
-    """Predict the errors of each of several masks.
+    """Errors of several masks T, all of one shape (input_domain, output_domain), such as one per seed.
 
-    Args:
-        masks: At least one T, all of one shape (input_domain, output_domain), such as one per seed.
-        error_across: As in `predicted_pair_error`.
-        error_idle: As in `predicted_pair_error`.
+    Numbers as in `predicted_pair_error`.
     """
     errors = [predicted_pair_error(mask, error_across, error_idle) for mask in masks]
-    means = [_untrained_mean(mask, error) for mask, error in zip(masks, errors, strict=True)]
+    free = [error[mask == 0] for mask, error in zip(masks, errors, strict=True)]
+    means = [float(error.mean()) if error.size else math.nan for error in free]
     counts = [1 + max(labels.max() for labels in components(mask)) for mask in masks]
     return MaskPrediction(np.array(errors), np.array(means), np.array(counts))
 
@@ -125,11 +123,6 @@ def joining_times(times: np.ndarray) -> np.ndarray:
 def _quickest(first, second):
     """Min over k of max(first_ik, second_kj): the matrix product in which a path takes as long as its slowest part."""
     return np.maximum(first[..., :, :, None], second[..., None, :, :]).min(-2)
-
-
-def _untrained_mean(trained_pairs, error):
-    untrained = trained_pairs == 0
-    return float(error[untrained].mean()) if untrained.any() else math.nan
 
 
 def error_across_components(
@@ -216,27 +209,12 @@ def isolation_estimate(domains: int, pairs: int, *, diagonal: bool) -> float:
     trained pair (with the diagonal: without a further one), whose number is Poisson
     (Erdos & Renyi 1959).
 
-    Args:
-        domains: M >= 1.
-        pairs: Trained pairs, the diagonal included.
-        diagonal: As in `connection_probability`.
-
-    Returns:
-        The estimate.
-
-    Raises:
-        ArgumentError: a number is out of range.
+    Arguments as in `connection_probability`, for any M.
     """
     domains, pairs = _sizes(domains, pairs, diagonal, None)
-    if diagonal:
-        free, chosen, nodes, own = (
-            domains * (domains - 1),
-            pairs - domains,
-            domains,
-            2 * (domains - 1),
-        )
-    else:
-        free, chosen, nodes, own = domains**2, pairs, 2 * domains, domains
+    chosen = pairs - domains if diagonal else pairs
+    free = domains * (domains - 1) if diagonal else domains**2
+    nodes, own = (domains, 2 * (domains - 1)) if diagonal else (2 * domains, domains)
     if domains == 1 or chosen > free - own:  # too many pairs to leave a domain without
         return 1.0
     log_absent = (

@@ -57,18 +57,10 @@ def mode_strength(
 def mode_time(
     start, strengths, singular_values, *, input_variances=1.0, time_constant: float = 1.0
 ) -> np.ndarray:
-    """Time at which each mode reaches a strength: the inverse of `mode_strength`.
+    """Time at which each mode reaches a strength, shape (mode,), in the unit of `time_constant`.
 
-    Args:
-        start: a_0, as in `mode_strength`, not equal to s/d.
-        strengths: a, shape (mode,) or a float, between `start` and s/d (either may be larger),
-            s/d excluded.
-        singular_values: s, shape (mode,), > 0.
-        input_variances: d > 0.
-        time_constant: tau > 0.
-
-    Returns:
-        Shape (mode,), float64, in the unit of `time_constant`.
+    The inverse of `mode_strength`, with its arguments; `strengths` a, shape (mode,) or a float, lie between `start` and s/d
+    (either may be larger), s/d excluded, and s > 0.
 
     Raises:
         ArgumentError: a strength is never reached.
@@ -92,14 +84,9 @@ def mode_time(
 
 
 def balanced_start(product) -> tuple[np.ndarray, np.ndarray]:
-    """Factors X, Y with X Y^T = `product` and X^T X = Y^T Y, of width min(n, m).
+    """Factors X, shape (n, r), and Y, shape (m, r), with X Y^T = `product` (n, m), X^T X = Y^T Y and r = min(n, m).
 
-    Args:
-        product: Shape (n, m).
-
-    Returns:
-        X, shape (n, min(n, m)), and Y, shape (m, min(n, m)); unique up to a common rotation of
-        their columns.
+    They are unique up to a common rotation of their columns.
     """
     left, values, right = np.linalg.svd(finite_array("product", product, ndim=2), False)
     root = np.sqrt(values)

@@ -4,9 +4,6 @@ l_eff = l_0 / Z_0, with l_0 the sum over the parallelograms P0(D) of a training 
 sum over symbols of |E_k|^2. At fixed Z_0 the flow is linear, dR/dt = -H R with H = 2 A^T A / Z_0, whose smallest eigenvalue
 that does not vanish for all samples (the third, for addition) is the grokking rate. With Z_0 free the flow has a closed
 form too. See docs/theory/grokking.md. Time is continuous: step k of descent with rate eta is t = eta k. All in float64.
-
-`normalised=True` divides l_0 by |P0(D)|, as is written in one place of the literature; the time scale shown there follows
-without, which is the default.
 """
 
 import numpy as np
@@ -18,48 +15,36 @@ from foretrain.theory.parallelograms import (
     checked_training,
     degrees_of_freedom,
     gram,
-    inside,
     least_degrees_of_freedom,
 )
 
 
-def energy_matrix(operation: Operation, training, *, normalised: bool = False) -> np.ndarray:
-    """A^T A, so that l_0 = sum over dimensions of R^T (A^T A) R; shape (..., symbol, symbol)."""
-    matrix = gram(operation, training)
-    if not normalised:
-        return matrix
-    number = inside(operation, training).sum(-1)
-    return matrix / np.maximum(number, 1)[..., None, None]
-
-
-def effective_loss(embedding, operation: Operation, training, *, normalised: bool = False):
+def effective_loss(embedding, operation: Operation, training):
     """l_0 / Z_0 of embeddings (..., symbol, dimension) as they are, shape (...,): neither centred nor scaled."""
-    loss, size = _parts(energy_matrix(operation, training, normalised=normalised), embedding)
+    loss, size = _parts(gram(operation, training), embedding)
     return loss / size
 
 
-def hessian(operation: Operation, training, squared_norm=None, *, normalised: bool = False):
+def hessian(operation: Operation, training, squared_norm=None):
     """H = 2 A^T A / Z_0 at fixed Z_0, shape (..., symbol, symbol).
 
     Args:
-        operation: What is learned.
+        operation: The operation that is learned.
         training: bool (..., sample).
         squared_norm: Z_0. None: p - 1, that of one dimension with unbiased variance 1; d such dimensions have d (p - 1).
-        normalised: Divide by |P0(D)|.
     """
     size = operation.symbols - 1 if squared_norm is None else squared_norm
-    size = real("squared_norm", size, above=0)
-    return 2 * energy_matrix(operation, training, normalised=normalised) / size
+    return 2 * gram(operation, training) / real("squared_norm", size, above=0)
 
 
-def grokking_rate(operation: Operation, training, squared_norm=None, *, normalised: bool = False):
+def grokking_rate(operation: Operation, training, squared_norm=None):
     """lambda_3, shape (...,): the slowest rate of the Hessian that all samples would make positive; exactly 0 where it is not.
 
     For addition the third smallest eigenvalue, for a group (whose embeddings then coincide) the second. nan where no sample
     ever acts, as for two numbers, so that there is no such rate. Arguments as in `hessian`.
     """
     training = checked_training(operation, training)
-    values = np.linalg.eigvalsh(hessian(operation, training, squared_norm, normalised=normalised))
+    values = np.linalg.eigvalsh(hessian(operation, training, squared_norm))
     least = least_degrees_of_freedom(operation)
     if least == operation.symbols:
         return np.full(training.shape[:-1], np.nan)
@@ -80,12 +65,12 @@ def grokking_time(grokking_rate, learning_rate: float = 1.0):
         return 1 / (grokking_rate * real("learning_rate", learning_rate, above=0))
 
 
-def linear_flow(start, times, operation: Operation, training, *, normalised: bool = False):
+def linear_flow(start, times, operation: Operation, training):
     """exp(-H t) R_0 with Z_0 fixed at that of the start, (..., time, symbol, dimension); arguments as in `exact_flow`."""
-    return _decayed(operation, training, start, times, normalised)[0]
+    return _decayed(operation, training, start, times)[0]
 
 
-def exact_flow(start, times, operation: Operation, training, *, normalised: bool = False):
+def exact_flow(start, times, operation: Operation, training):
     """Gradient flow of l_0 / Z_0, Z_0 moving: exp(-H t) R_0, rescaled to the Z_0 of the start, which is conserved.
 
     The sum C of all embeddings obeys dC/dt = (2 l_0 / Z_0^2) C: it is conserved only where it is zero, or at a minimum.
@@ -93,14 +78,13 @@ def exact_flow(start, times, operation: Operation, training, *, normalised: bool
     Args:
         start: R_0, (..., symbol, dimension), not all zero.
         times: (time,), continuous, not negative.
-        operation: What is learned.
+        operation: The operation that is learned.
         training: bool (..., sample).
-        normalised: Divide l_0 by |P0(D)|.
 
     Returns:
         (..., time, symbol, dimension).
     """
-    path, size = _decayed(operation, training, start, times, normalised)
+    path, size = _decayed(operation, training, start, times)
     return path * np.sqrt(size[..., None, None, None] / (path**2).sum((-2, -1), keepdims=True))
 
 
@@ -116,8 +100,8 @@ def _parts(matrix, embedding, name="embedding"):
     return (embedding * (matrix @ embedding)).sum((-2, -1)), size
 
 
-def _decayed(operation, training, start, times, normalised):
-    matrix = energy_matrix(operation, training, normalised=normalised)
+def _decayed(operation, training, start, times):
+    matrix = gram(operation, training)
     start, times = finite_array("start", start), checked_times(times, ordered=False)
     size = _parts(matrix, start, "start")[1]
     values, vectors = np.linalg.eigh(matrix)

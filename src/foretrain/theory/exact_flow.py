@@ -90,25 +90,37 @@ def outputs(statistics: Statistics) -> tuple[Output, ...]:
             none = np.zeros(0)
             ends.append(Output((), none, none, none, none, power / 2))
             continue
-        inputs = np.block([[_pair(statistics, j, p) for p in bundles] for j in bundles])
-        values, vectors = np.linalg.eigh(inputs)
-        kept = values > _ROUNDING * max(values[-1], 0.0)
-        root = vectors[:, kept] * np.sqrt(values[kept])
+        inputs, values, vectors = gated_inputs(statistics, bundles)
+        root = vectors * np.sqrt(values)
         together = np.concatenate([statistics.target_input[p] for p in bundles], axis=1)
-        wanted = together @ (vectors[:, kept] / np.sqrt(values[kept]))
+        wanted = together @ (vectors / np.sqrt(values))
         least = (power - np.sum(wanted**2)) / 2
-        widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
         least = float(least) if least > _ROUNDING * power else 0.0
-        ends.append(Output(tuple(bundles), np.cumsum(widths)[:-1], inputs, root, wanted, least))
+        edges = column_edges(statistics, bundles)
+        ends.append(Output(tuple(bundles), edges, inputs, root, wanted, least))
     return tuple(ends)
 
 
-def _pair(statistics: Statistics, j: int, p: int) -> np.ndarray:
-    correlation = statistics.input_pair(j, p)
-    if correlation is not None:
-        return correlation
-    width = statistics.graph.width
-    return np.zeros((width[statistics.bundles[j].source], width[statistics.bundles[p].source]))
+def gated_inputs(statistics: Statistics, bundles) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """G of the gated inputs of these bundles side by side, and its eigenvalues and eigenvectors above rounding."""
+    widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
+    pairs = [[statistics.input_pair(j, p) for p in bundles] for j in bundles]
+    blocks = [
+        [
+            np.zeros((wide, high)) if one is None else one
+            for high, one in zip(widths, row, strict=True)
+        ]
+        for wide, row in zip(widths, pairs, strict=True)
+    ]
+    inputs = np.block(blocks)
+    values, vectors = np.linalg.eigh(inputs)
+    kept = values > _ROUNDING * max(values[-1], 0.0)
+    return inputs, values[kept], vectors[:, kept]
+
+
+def column_edges(statistics: Statistics, bundles) -> np.ndarray:
+    """Columns at which the inputs of every bundle but the first begin, for `numpy.split`."""
+    return np.cumsum([statistics.graph.width[statistics.bundles[p].source] for p in bundles])[:-1]
 
 
 def maps(weights: Mapping, statistics: Statistics, ends: tuple[Output, ...]) -> dict:
@@ -182,7 +194,6 @@ def largest_curvature(weights: Mapping[str, np.ndarray], statistics: Statistics)
     names = list(weights)
     way = {name: generator.standard_normal(weights[name].shape) for name in names}
     size = max(float(np.abs(weights[name]).max(initial=0.0)) for name in names) or 1.0
-    value = 0.0
     for _ in range(60):
         length = math.sqrt(sum(float(np.sum(w**2)) for w in way.values()))
         if not length:
@@ -190,10 +201,8 @@ def largest_curvature(weights: Mapping[str, np.ndarray], statistics: Statistics)
         step = 1e-5 * size / length
         up = statistics_gradient(statistics, {n: weights[n] + step * way[n] for n in names})
         down = statistics_gradient(statistics, {n: weights[n] - step * way[n] for n in names})
-        value = length
         way = {n: (up[n] - down[n]) / (2e-5 * size) for n in names}
-    value = math.sqrt(sum(float(np.sum(w**2)) for w in way.values()))
-    return value
+    return math.sqrt(sum(float(np.sum(w**2)) for w in way.values()))
 
 
 def flow_until(

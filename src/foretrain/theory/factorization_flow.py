@@ -117,13 +117,7 @@ def descent_curves(
 
 
 def half_steps(step: np.ndarray, strengths: np.ndarray, singular_values: np.ndarray) -> np.ndarray:
-    """Step at which each mode first has half of its strength, shape (mode,); nan where it has not.
-
-    Args:
-        step: Shape (step,).
-        strengths: Shape (step, mode).
-        singular_values: What the modes end at, > 0, shape (mode,).
-    """
+    """First of the steps (step,) at which each strength, shape (step, mode), is half of its end > 0; nan where it is not."""
     return crossing_times(step, strengths, singular_values / 2)
 
 

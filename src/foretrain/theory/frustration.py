@@ -15,14 +15,6 @@ run never reaches a loss below F/(2 D |T|).
 
 The reverse is not claimed: signs may stay at higher losses too, and a factor all of whose pairs are negative (U = 0) may
 turn at no cost, which is how most starts lose their negative determinants.
-
-The singular values of a mask say whether small weights lead there. From small weights W_o W_h W_i departs as
-sum_k u_k v_k^T (x) O_k, with independent O_k and an amplitude of the k-th term that is of the order of
-sigma^(1 - s_k/s_1) of the first (docs/theory/masked-rank-one.md). The first term gives all domains of a component one
-frame; the second, which changes its sign over the thinnest cut, gives the two sides frames of their own. For a small
-amplitude r a random O_1 + r O_2 and O_1 - r O_2 differ in the sign of their determinants with a probability
-proportional to r: O_1^-1 O_2 needs a real eigenvalue beyond 1/r, and these have the density of Cauchy's law
-(docs/theory/connectivity.md).
 """
 
 from collections.abc import Callable

@@ -29,7 +29,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components, maximum_flow
 
 from foretrain.tasks.statistics import Statistics
-from foretrain.theory import reduced_dynamics
+from foretrain.theory import exact_flow, reduced_dynamics
 from foretrain.theory.reduction import Group, Reduction
 
 # Part of the largest singular value below which what is unlearned counts as learned: the integrator's rounding.
@@ -243,31 +243,12 @@ def _open_together(statistics: Statistics, group: Group) -> list[list[int]]:
 
 def _regression(statistics, bundles) -> tuple[dict[int, np.ndarray], np.ndarray]:
     """Least-squares maps of bundles with one target, the smallest ones, and Y G^(-1/2) whose squares are the gain."""
-    _, inverse = _inverse_root(statistics, bundles)
+    _, values, vectors = exact_flow.gated_inputs(statistics, bundles)
+    inverse = vectors / np.sqrt(values)
     scaled = np.concatenate([statistics.target_input[p] for p in bundles], axis=1) @ inverse
-    solution = np.split(scaled @ inverse.T, _edges(statistics, bundles), axis=1)
+    edges = exact_flow.column_edges(statistics, bundles)
+    solution = np.split(scaled @ inverse.T, edges, axis=1)
     return dict(zip(bundles, solution, strict=True)), scaled
-
-
-def _edges(statistics, bundles):
-    widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
-    return np.cumsum(widths)[:-1]
-
-
-def _inverse_root(statistics, bundles) -> tuple[np.ndarray, np.ndarray]:
-    """G of the gated inputs, and a matrix Q with Q Q^T its pseudoinverse."""
-    widths = [statistics.graph.width[statistics.bundles[p].source] for p in bundles]
-    blocks = [
-        [
-            np.zeros((widths[i], widths[k])) if (m := statistics.input_pair(j, p)) is None else m
-            for k, p in enumerate(bundles)
-        ]
-        for i, j in enumerate(bundles)
-    ]
-    correlation = np.block(blocks)
-    values, vectors = np.linalg.eigh(correlation)
-    kept = values > _ROUNDING * max(values[-1], 0.0)
-    return correlation, vectors[:, kept] / np.sqrt(values[kept])
 
 
 def _wide_enough(statistics: Statistics, group: Group, maps) -> bool:
@@ -348,9 +329,9 @@ def _stacked(statistics: Statistics, group: Group, by_target) -> np.ndarray | No
     rows, reference, inverse = [], None, None
     for bundles in by_target.values():
         bundles = sorted(bundles, key=lambda p: way[p])
-        correlation, root = _inverse_root(statistics, bundles)
+        correlation, values, vectors = exact_flow.gated_inputs(statistics, bundles)
         if reference is None:
-            reference, inverse = correlation, root
+            reference, inverse = correlation, vectors / np.sqrt(values)
         factor = np.trace(correlation) / np.trace(reference)
         if correlation.shape != reference.shape or not np.allclose(
             correlation, factor * reference, rtol=0, atol=1e-9 * np.abs(correlation).max()

@@ -10,8 +10,14 @@ import numpy as np
 from foretrain.errors import argument_error, finite_array, integer, real
 from foretrain.tasks.groups import Operation
 from foretrain.theory import published_rules
-from foretrain.theory.effective_loss import energy_matrix, hessian, linear_flow
-from foretrain.theory.parallelograms import checked_training, degrees_of_freedom, normalised, rqi
+from foretrain.theory.effective_loss import hessian, linear_flow
+from foretrain.theory.parallelograms import (
+    checked_training,
+    degrees_of_freedom,
+    gram,
+    normalised,
+    rqi,
+)
 
 _TIMES = 400  # at which a flow is looked at, between .01 and 20 of its slowest time
 
@@ -21,7 +27,7 @@ def flow_time(start, operation: Operation, training, threshold: float, tolerance
 
     Args:
         start: (symbol, dimension).
-        operation: What is learned.
+        operation: The operation that is learned.
         training: bool (sample,), one training set.
         threshold: Of the RQI.
         tolerance: delta of the parallelograms.
@@ -56,7 +62,7 @@ def adam_descent(
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps, place = integer("steps", steps, minimum=0), _checked(operation, training, start)
-    matrix = energy_matrix(operation, training)
+    matrix = gram(operation, training)
     path, memory = [place], (np.zeros_like(place), np.zeros_like(place))
     for count in range(1, steps + 1):
         centred = place - place.mean(0)

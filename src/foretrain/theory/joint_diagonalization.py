@@ -30,6 +30,7 @@ _EXACT = 1e-11
 _DRAWS = 6
 # The ascent ends when a sweep removes less than this part of the off-diagonal mass.
 _PROGRESS = 1e-4
+_SWEEPS = 200  # most of the ascent
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +49,13 @@ class Frames:
     residuals: tuple[float, ...]
 
 
-def joint_diagonalize(
-    widths: Mapping[str, int], families: Sequence[Sequence[Matrix]], *, polish: int = 200
-) -> Frames:
+def joint_diagonalize(widths: Mapping[str, int], families: Sequence[Sequence[Matrix]]) -> Frames:
     """Find the frames in which all matrices are as nearly diagonal as can be found.
 
     Args:
         widths: Space to its width.
         families: Sequences of (row space, column space, matrix of shape (row width, column width)). Families may have
             different units: each is scaled by its own Frobenius norm. A matrix within one space must be symmetric.
-        polish: Most sweeps of the ascent that is run where the residual is above rounding.
 
     Returns:
         The frames, complete: every column of every space has a mode. Components that no matrix connects share a mode
@@ -85,8 +83,8 @@ def joint_diagonalize(
         other = attempt()
         if math.hypot(*other[2]) < math.hypot(*residuals):
             columns, carried, residuals = other
-    if math.hypot(*residuals) > _EXACT and polish:
-        columns = _polish(columns, carried, flat, polish)
+    if math.hypot(*residuals) > _EXACT:
+        columns = _polish(columns, carried, flat)
         residuals = _residuals(columns, scaled)
     return Frames(_orient(columns, scaled[0]), carried, residuals)
 
@@ -138,9 +136,7 @@ def _carry_from_root(left, total, walks, place) -> list[dict[str, np.ndarray]]:
             if strength[mode] <= _REACHED or taken.shape[1] == taken.shape[0]:
                 break
             column = carried[:, mode] / strength[mode]
-            for _ in range(
-                2
-            ):  # Twice is enough: Gram-Schmidt with one repetition is orthogonal to rounding.
+            for _ in range(2):  # Gram-Schmidt with one repetition is orthogonal to rounding
                 column = column - taken @ (taken.T @ column)
             # A column mostly within those taken is noise of stronger ones, not a direction of its own.
             if np.linalg.norm(column) > 0.5:
@@ -219,7 +215,7 @@ def _residuals(columns, scaled) -> tuple[float, ...]:
     return tuple(residuals)
 
 
-def _polish(columns, carried, matrices, sweeps):
+def _polish(columns, carried, matrices):
     """Raise the diagonal mass, frame by frame, by polar ascent.
 
     The mass is a sum of squares d^2 with gradient sum of d C f in each column f; the frame nearest to the gradient
@@ -229,7 +225,7 @@ def _polish(columns, carried, matrices, sweeps):
     mass = _mass(columns, matrices)
     total = sum(float(np.sum(matrix**2)) for _, _, matrix in matrices)
     norms = {id(m): np.linalg.norm(m, 2) for row, column, m in matrices if row == column}
-    for _ in range(sweeps):
+    for _ in range(_SWEEPS):
         for name, frame in columns.items():
             has = carried[name]
             shift = 1e-3 * mass / max(1, len(matrices))

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from foretrain.errors import argument_error, integer, real
-from foretrain.tasks.groups import Operation, training_sets, training_size
+from foretrain.tasks.groups import Operation
 
 _ZERO = 1e-12  # of the trace: eigenvalues of an integer Gram matrix below it are rounding errors
 _BLOCK = 2_000_000  # numbers of a Gram matrix in memory at once
@@ -262,45 +262,20 @@ def critical_sizes(operation: Operation, draws: int, generator: np.random.Genera
 
 
 def unique_linear_probability(
-    operation: Operation,
-    draws: int,
-    generator: np.random.Generator,
-    *,
-    sizes=None,
-    independent: bool = False,
+    operation: Operation, draws: int, generator: np.random.Generator
 ) -> np.ndarray:
-    """Probability that a random training set determines the representation, shape (size,).
+    """Probability that a random training set determines the representation, at the sizes 1..|D0|, shape (size,).
 
-    Args:
-        operation: What is learned.
-        draws: Random training sets at each size.
-        generator: Source of the draws.
-        sizes: int (size,), each in 1..|D0|. None: all of them.
-        independent: Draw anew at each size. Else the sets of a draw are nested, which costs a tenth; the law at each size is
-            the same, but the estimates at different sizes vary together, and never fall.
-
-    Raises:
-        ArgumentError: a size outside 1..|D0|, or no draws.
+    The sets of each of the `draws`, at least 1, are nested: estimates at different sizes vary together, and never fall.
     """
-    count = len(operation.samples)
-    sizes = range(1, count + 1) if sizes is None else np.atleast_1d(sizes).tolist()
-    sizes = [training_size(operation, size) for size in sizes]
-    if not independent:
-        return (critical_sizes(operation, draws, generator) <= np.array(sizes)[:, None]).mean(1)
-    return np.array(
-        [
-            unique_linear(operation, training_sets(operation, size, draws, generator)).mean()
-            for size in sizes
-        ]
-    )
+    sizes = np.arange(1, len(operation.samples) + 1)
+    return (critical_sizes(operation, draws, generator) <= sizes[:, None]).mean(1)
 
 
 def checked_training(operation: Operation, training) -> np.ndarray:
     """Return training sets as bool (..., sample), or raise `ArgumentError` for a wrong shape, dtype or an empty set."""
-    array, count = np.asarray(training), len(operation.samples)
-    if array.dtype.kind != "b" or not array.ndim or array.shape[-1] != count:
-        got = f"has shape {array.shape} and dtype {array.dtype}"
-        raise argument_error("training", f"hold true or false for each of {count} samples", got)
+    count = len(operation.samples)
+    array = _flags("training", training, count, "samples")
     if not array.any(-1).all():
         raise argument_error(
             "training", f"hold 1 to {count} samples in each set", "holds none in one"
@@ -309,11 +284,14 @@ def checked_training(operation: Operation, training) -> np.ndarray:
 
 
 def _parallelogram_set(chosen, number):
-    array = np.asarray(chosen)
+    return _flags("parallelogram_set", chosen, number, "parallelograms")
+
+
+def _flags(name, flags, number, things):
+    array = np.asarray(flags)
     if array.dtype.kind != "b" or not array.ndim or array.shape[-1] != number:
         got = f"has shape {array.shape} and dtype {array.dtype}"
-        rule = f"hold true or false for each of {number} parallelograms"
-        raise argument_error("parallelogram_set", rule, got)
+        raise argument_error(name, f"hold true or false for each of {number} {things}", got)
     return array
 
 

@@ -17,6 +17,7 @@ from foretrain.errors import argument_error, finite_array
 from foretrain.theory.reduction import Reduction
 
 _SLIDING_RATE = np.sqrt(2) / 4
+_POINTS = 200_000
 
 
 def sort_rectified_units(
@@ -62,32 +63,29 @@ def sort_rectified_units(
     return example, amplitude
 
 
-def mean_rectified_start(points: int = 200_000) -> float:
+def mean_rectified_start() -> float:
     r"""Mean of a_0 / (N_h sigma_0^2) over starts whose weights are all drawn from N(0, sigma_0^2).
 
     A quarter of the N_h units goes to each example, so that it is a quarter of the mean of q^2 at unit variance; q^2 is
     homogeneous of degree two in the unit's three weights, so that this is 3/4 of its mean over the unit sphere.
-
-    Args:
-        points: Of a Fibonacci lattice on the sphere. The result converges about as 1/points.
     """
-    return float(0.75 * _squares_on_sphere(points).mean())
+    return float(0.75 * _squares_on_sphere().mean())
 
 
-def rectified_variance(points: int = 200_000) -> float:
+def rectified_variance() -> float:
     """Relative variance of a unit's q^2 over the same starts, 1.42.
 
     Over the sphere q^2 has the moments <f> and <f^2>; the squared length of three normal weights has 3 and 15.
     """
-    squares = _squares_on_sphere(points)
+    squares = _squares_on_sphere()
     return float(15 / 9 * np.mean(squares**2) / squares.mean() ** 2 - 1)
 
 
-@lru_cache(maxsize=4)
-def _squares_on_sphere(points):
-    """q^2 on a Fibonacci lattice of weights (w_1, w_2, v) of length one, shape (points,)."""
-    number = np.arange(points)
-    height = 1 - (2 * number + 1) / points
+@lru_cache(maxsize=1)
+def _squares_on_sphere():
+    """q^2 on a Fibonacci lattice of weights (w_1, w_2, v) of length one; errors of means go as the inverse of its points."""
+    number = np.arange(_POINTS)
+    height = 1 - (2 * number + 1) / _POINTS
     angle = np.pi * (1 + np.sqrt(5)) * number
     ring = np.sqrt(1 - height**2)
     plane = np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)

@@ -25,6 +25,8 @@ from foretrain.errors import (
 from foretrain.theory.integration import crossing_times, iterate
 from foretrain.theory.reduction import Reduction
 
+_TOLERANCE = 1e-10  # relative, of the integrator
+
 
 def decoupled_start(start: float | Mapping | np.ndarray, reduction: Reduction) -> np.ndarray:
     """Initial state B(0).
@@ -122,19 +124,14 @@ def loss(states: np.ndarray, reduction: Reduction) -> np.ndarray:
 
 
 def flow(
-    start: float | Mapping | np.ndarray,
-    times: np.ndarray,
-    reduction: Reduction,
-    *,
-    relative_tolerance: float = 1e-10,
+    start: float | Mapping | np.ndarray, times: np.ndarray, reduction: Reduction
 ) -> np.ndarray:
-    """Integrate the reduced gradient flow.
+    """Integrate the reduced gradient flow with LSODA, which is stiff where it must be.
 
     Args:
         start: State at time 0, or anything that `decoupled_start` makes one of.
         times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
         reduction: The reduced network.
-        relative_tolerance: Of the integrator (LSODA, which is stiff where it must be).
 
     Returns:
         States at the times, shape (time, edge, mode).
@@ -151,16 +148,12 @@ def flow(
     start = decoupled_start(start, reduction)
     if times[-1] == 0:
         return start[None]
-    solution = _solve(reduction, start, times[-1], relative_tolerance, t_eval=times)
+    solution = _solve(reduction, start, times[-1], t_eval=times)
     return _states(solution.y, times, start)
 
 
 def flow_until(
-    start: float | Mapping | np.ndarray,
-    until: float,
-    reduction: Reduction,
-    *,
-    relative_tolerance: float = 1e-10,
+    start: float | Mapping | np.ndarray, until: float, reduction: Reduction
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The reduced gradient flow up to a positive time, integrated once, to be looked at wherever it turns out to matter.
 
@@ -168,11 +161,11 @@ def flow_until(
         Times in [0, until], shape (time,), to states of shape (time, edge, mode), as `flow` gives them.
     """
     start = decoupled_start(start, reduction)
-    solution = _solve(reduction, start, until, relative_tolerance, dense_output=True)
+    solution = _solve(reduction, start, until, dense_output=True)
     return lambda times: _states(solution.sol(times), times, start)
 
 
-def _solve(reduction, start, until, relative_tolerance, **how):
+def _solve(reduction, start, until, **how):
     edges, modes = start.shape
 
     def derivative(_, flat):
@@ -183,8 +176,8 @@ def _solve(reduction, start, until, relative_tolerance, **how):
         (0.0, until),
         start.T.ravel(),
         method="LSODA",
-        rtol=relative_tolerance,
-        atol=relative_tolerance * 1e-3 * max(np.abs(start).max(), 1e-100),
+        rtol=_TOLERANCE,
+        atol=_TOLERANCE * 1e-3 * max(np.abs(start).max(), 1e-100),
         lband=edges - 1,
         uband=edges - 1,
         **how,

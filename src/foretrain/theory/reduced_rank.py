@@ -12,15 +12,16 @@ import numpy as np
 
 from foretrain.errors import argument_error, integer, real
 
+_POINTS = 4000  # of the quadrature in ln m
 
-def coefficient_at(widths, beta: float, pull: float = 1.0, points: int = 4000) -> float:
+
+def coefficient_at(widths, beta: float, pull: float = 1.0) -> float:
     """lambda_Z(beta) = beta E[|V U|^2] around U = V = 0.
 
     Args:
         widths: (a, h, b): inputs, hidden units, outputs.
         beta: Inverse temperature of |V U|^2, above 0.
         pull: gamma above 0; only beta/gamma^2 matters.
-        points: Of the quadrature in ln m.
 
     Returns:
         lambda_Z, to some 1e-6 for widths up to eight. For beta -> inf it tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
@@ -33,14 +34,14 @@ def coefficient_at(widths, beta: float, pull: float = 1.0, points: int = 4000) -
     a, h, b = (integer("widths", width, minimum=1) for width in widths)
     at = np.log(real("beta", beta, above=0) / real("pull", pull, above=0) ** 2)
     step = 1e-3
-    up, down = (_log_integral(a, h, b, np.exp(at + shift), points) for shift in (step, -step))
+    up, down = (_log_integral(a, h, b, np.exp(at + shift)) for shift in (step, -step))
     return float((down - up) / (2 * step))
 
 
-def _log_integral(a: int, h: int, b: int, beta: float, points: int) -> float:
+def _log_integral(a: int, h: int, b: int, beta: float) -> float:
     """Logarithm of Z up to a constant, gamma = 1."""
     size = min(a, h)
-    t = np.linspace(np.log(1e-10 / beta), np.log(2 * (a + h) + 200.0), points)
+    t = np.linspace(np.log(1e-10 / beta), np.log(2 * (a + h) + 200.0), _POINTS)
     m = np.exp(t)
     log = (abs(a - h) + 1) / 2 * t - m / 2 - b / 2 * np.log1p(2 * beta * m)
     columns = np.exp(log - log.max())[:, None] * m[:, None] ** np.arange(size) * (t[1] - t[0])

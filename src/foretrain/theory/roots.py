@@ -10,12 +10,7 @@ FINEST = 4 * np.finfo(np.float64).eps
 
 
 def bracketed_root(
-    function: Callable[[float], float],
-    low: float,
-    high: float,
-    *,
-    absolute: float = 1e-300,
-    relative: float = FINEST,
+    function: Callable[[float], float], low: float, high: float, *, relative: float = FINEST
 ) -> float:
     """The zero of a continuous function between two numbers at which it has opposite signs, by Brent's method.
 
@@ -23,8 +18,7 @@ def bracketed_root(
         function: Of one float.
         low: One end.
         high: The other end.
-        absolute: Tolerance of the zero; by default none beyond `relative`.
         relative: Tolerance relative to the zero, at least `FINEST`.
     """
-    root: Any = scipy.optimize.brentq(function, low, high, xtol=absolute, rtol=np.float64(relative))
+    root: Any = scipy.optimize.brentq(function, low, high, xtol=1e-300, rtol=np.float64(relative))
     return float(root)

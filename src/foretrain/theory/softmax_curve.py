@@ -9,6 +9,7 @@ p grows as an exponential at first, bends at p = 1/3 and is late as 1 - p ~ 1/t:
 """
 
 import numpy as np
+from scipy.special import softmax
 
 from foretrain.theory.integration import iterate
 
@@ -46,14 +47,9 @@ def descent(
     """
 
     def step(logits):
-        logits = logits - learning_rate * _softmax(logits)
+        logits = logits - learning_rate * softmax(logits)
         logits[right] += learning_rate
         return logits
 
     path = iterate(step, start.astype(float), steps, every)
-    return np.array([_softmax(logits)[right] for logits in path])
-
-
-def _softmax(logits):
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
+    return np.array([softmax(logits)[right] for logits in path])

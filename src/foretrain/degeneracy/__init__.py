@@ -1,5 +1,10 @@
 """How much of a network is free, and the basis in which the rest is visible: analyses of any network, in JAX and NumPy.
 
+The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `data`
+the same or a function that gives blocks of examples (`folded`), `budget` the bytes that a block may take, `basis` and
+`graph` those of the network, `posterior` with its `pull` gamma, `seed` of all draws; `tell` gets a line that says memory
+and work before anything long begins. An argument outside its range, or of another shape, raises `ArgumentError`.
+
 Modules:
 
 - A network, and all that is asked of it: `network`, `adapters`, `transformer`, `analysis`.

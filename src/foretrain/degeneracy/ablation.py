@@ -54,16 +54,7 @@ def all_bases(
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
 
     Args:
-        network: L sections.
-        data: As of `interaction_basis`.
         names: Some of `BASES`.
-        centre: As of `interaction_basis`.
-        threshold: Likewise.
-        few: Likewise.
-        budget: Likewise.
-
-    Raises:
-        ArgumentError: A name is not known, or as `interaction_basis`.
     """
     for name in names:
         one_of("names", name, BASES)
@@ -139,12 +130,8 @@ def direction_curve(
     """Behavioural loss against the number of directions kept, (count,).
 
     Args:
-        network: Of the basis.
-        data: (n, d_0), or a function that gives blocks.
-        basis: Of all layers.
         counts: Numbers of most important directions that are kept in each of the layers; more than there are is all.
         loss: "mse", the squared distance summed over outputs, or "kl" of the softmax; mean over examples.
-        budget: Bytes that a block of examples may take.
 
     Cost: for each count 4 n d² operations a layer.
     """
@@ -179,13 +166,7 @@ def edge_curve(
     Each direction of the next layer is computed from those directions alone to which it keeps an edge.
 
     Args:
-        network: Of the basis and the graph.
-        data: (n, d_0), or a function that gives blocks.
-        basis: Of all layers.
-        graph: Its edges.
         counts: Numbers of edges kept between two layers; more than there are is all.
-        loss: As of `direction_curve`.
-        budget: Bytes that a block of examples may take.
 
     Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
     """

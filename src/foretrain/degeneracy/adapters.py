@@ -187,10 +187,6 @@ def _by_number(name):
 def load(path: str | Path, activation: str = "relu") -> Network:
     """A network from a file of arrays: `.safetensors`, or `.npz` without pickled objects; see `of_arrays`.
 
-    Args:
-        path: The file.
-        activation: Between its layers.
-
     Raises:
         ArgumentError: The file is pickled, absent, damaged or of another kind.
     """

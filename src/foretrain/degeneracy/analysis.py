@@ -116,8 +116,6 @@ def analyze(
     """Analyse a network on data.
 
     Args:
-        network: L sections.
-        x: (n, d_0).
         eps: Noise scale of the behavioural loss; None takes a ten-thousandth of the variance of the outputs.
         source: Where it comes from.
         loss: "mse" or "kl", of the sampled coefficients.
@@ -125,8 +123,6 @@ def analyze(
         points: Of the integral of an edge.
         draws: Of each chain, as many again before them; 0 samples nothing.
         chains: At each inverse temperature.
-        seed: Of the chains.
-        tell: Called with a line before whatever takes long.
 
     Raises:
         ArgumentError: The data do not fit the network, or an argument is out of range.

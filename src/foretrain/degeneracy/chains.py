@@ -61,11 +61,7 @@ def _plain_rhat(draws: np.ndarray) -> float:
 
 
 def rhat(draws: np.ndarray) -> float:
-    """Rank-normalised split R-hat, the larger of that of draws and of their distances from the median.
-
-    Args:
-        draws: Finite, shape (chain, draw).
-    """
+    """Rank-normalised split R-hat, the larger of that of draws and of their distances from the median."""
 
     def normalised(values):
         ranks = stats.rankdata(values).reshape(values.shape)
@@ -79,9 +75,6 @@ def effective_size(draws: np.ndarray) -> float:
     """Effective number of draws for their mean, over all chains, halves counted as chains of their own.
 
     Autocorrelations are summed up to where Geyer's initial monotone sequence ends.
-
-    Args:
-        draws: Finite, shape (chain, draw).
 
     Returns:
         At most the number of draws times its decimal logarithm; the number of draws where they do not vary.

@@ -32,8 +32,6 @@ def feasible(network: Network, x: np.ndarray, at: int) -> bool:
     """True if `conditional_directions` can take this section: its nonlinearity is named, and the work bounded.
 
     Args:
-        network: Of any sections.
-        x: (example, d_0).
         at: Section l, with a weight, as the next one.
     """
     section, following = network.sections[at], network.sections[at + 1]
@@ -50,8 +48,6 @@ def conditional_directions(
     """Directions of sections l and l + 1 that no neuron of layer l + 2 notices where it matters.
 
     Args:
-        network: See `feasible`.
-        x: (example, d_0).
         at: Section l.
 
     Returns:

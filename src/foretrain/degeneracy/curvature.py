@@ -102,7 +102,6 @@ def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.
     """Largest eigenvalue of S H(w) S at every place, S a diagonal that is 0 where parameters do not move.
 
     Args:
-        posterior: Whose loss it is.
         places: w, flat, shape (k, d).
         scales: S, shape (k, d).
         products: Of Lanczos, at most `CAPACITY`.
@@ -130,8 +129,6 @@ def bound(posterior: Any, pull: float, chosen: Any = None) -> np.ndarray:
     singular w* the Hessian may vanish, and says nothing of what a chain will meet.
 
     Args:
-        posterior: The posterior.
-        pull: gamma.
         chosen: P_max at w*, shape (setting,), if it is known already.
 
     Returns:

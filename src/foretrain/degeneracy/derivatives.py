@@ -38,7 +38,6 @@ def batches(network: Network, x: np.ndarray, batch: int | None = None) -> Iterat
 
     Args:
         network: Whose sizes decide how many examples a part has where that is not said.
-        x: (example, d_0).
         batch: Examples in a part; None takes as many as 256 MiB hold the derivatives of.
     """
     x = examples(network, x)
@@ -50,15 +49,7 @@ def batches(network: Network, x: np.ndarray, batch: int | None = None) -> Iterat
 
 
 def passed(network: Network, x: np.ndarray) -> Pass:
-    """All derivatives of one batch.
-
-    Args:
-        network: With any sections.
-        x: (n, d_0), checked.
-
-    Returns:
-        Arrays of NumPy, float64.
-    """
+    """All derivatives of one batch."""
     return _by_hand(network, x) if is_perceptron(network) else _by_jax(network, x)
 
 

@@ -203,11 +203,7 @@ def first_block(network: Network, data: Data) -> np.ndarray:
 
 
 def block_size(bytes_each: float, budget: int = BUDGET) -> int:
-    """So many examples at a time that what each needs stays within the budget, at least one.
-
-    Raises:
-        ArgumentError: The budget is no positive number of bytes.
-    """
+    """So many examples at a time that what each needs stays within the budget, at least one."""
     if not budget > 0:
         raise argument_error("budget", "be a positive number of bytes", f"is {budget}")
     return max(1, int(budget / max(bytes_each, 1)))

@@ -121,7 +121,6 @@ def free_directions(
 
     Args:
         network: Sections that name a weight are counted.
-        x: (example, d_0).
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
         exact_rank: Whether to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.

@@ -47,8 +47,6 @@ def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
     """All Gram matrices in one pass over the data.
 
     Args:
-        network: Of any sections.
-        x: (example, d_0).
         batch: Examples at a time; None takes as many as 256 MiB hold. The results do not depend on it but for rounding.
 
     Cost is one Jacobian of the outputs by the activations for each example: outputs x parameters multiplications.
@@ -162,7 +160,6 @@ def jacobian_rank(network: Network, x: np.ndarray, threshold: float = 1e-8) -> i
 
     Args:
         network: Of some thousand parameters at most.
-        x: (example, d_0).
         threshold: Of singular values against the largest.
 
     Raises:

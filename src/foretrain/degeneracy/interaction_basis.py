@@ -125,9 +125,6 @@ def layer_basis(
         threshold: Directions of which the root of the importance is at most this share of the largest are left out.
         signs: Rows (any, k): each direction points so that the largest change of these along it is positive. By default
             its own largest entry is.
-
-    Raises:
-        ArgumentError: The scaling is not known.
     """
     one_of("scaling", scaling, SCALINGS)
     _, effect, directions = np.linalg.svd(jacobian_factor, full_matrices=False)
@@ -170,8 +167,6 @@ def memory(widths: list[int], outputs: int, kind: str = "global") -> int:
 
     Args:
         widths: Number of activations of each layer, with the constant.
-        outputs: Number of outputs.
-        kind: As of `interaction_basis`.
     """
     local = max(a * b for a, b in pairwise(widths))
     to_output = outputs * max(widths[:-1]) if kind == "global" else local
@@ -193,8 +188,6 @@ def interaction_basis(
     """The interaction basis of every layer of a network.
 
     Args:
-        network: L sections.
-        data: (n, d_0), or a function that gives blocks of examples, see `foretrain.degeneracy.folded.blocks`.
         kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the
             output back to the input.
         scaling: "importance" for C = D_M^{1/2} V ..., "inverse" for (D_M^{1/2})^+ as the document's section 6.1 has it.
@@ -204,8 +197,6 @@ def interaction_basis(
             share of the layer's largest.
         few: Whether to go on where examples are fewer than a layer's activations, so that the data and not the network
             say how many directions there are.
-        budget: Bytes that a block of examples may take; the rest is small.
-        tell: Called with a line that says memory and work, before it begins.
 
     Returns:
         Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all

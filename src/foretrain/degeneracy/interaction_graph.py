@@ -59,11 +59,7 @@ class InteractionGraph:
 
 
 def path_points(points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places in [0, 1] and weights: Gauss and Legendre's, exact for polynomials of degree 2n - 1; a = 1 for one point.
-
-    Raises:
-        ArgumentError: There is no such number of points.
-    """
+    """Places in [0, 1] and weights: Gauss and Legendre's, exact for polynomials of degree 2n - 1; a = 1 for one point."""
     if integer("points", points, minimum=1, maximum=1000) == 1:
         return np.ones(1), np.ones(1)
     places, weights = np.polynomial.legendre.leggauss(points)
@@ -82,12 +78,8 @@ def interaction_graph(
     """Edges between all neighbouring layers.
 
     Args:
-        network: L sections.
-        data: (n, d_0), or a function that gives blocks, see `foretrain.degeneracy.folded.blocks`.
         basis: Of the same network; any with a `LayerBasis` for each layer.
         points: Of the integral, see `path_points`.
-        budget: Bytes that a block of examples may take.
-        tell: Called with a line that says memory and work, before it begins.
 
     Raises:
         ArgumentError: The basis is of another network, or the data do not fit.

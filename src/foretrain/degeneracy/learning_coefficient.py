@@ -61,7 +61,6 @@ def learning_coefficient(
     """lambda_Z(beta) for every part and every beta of the posterior, all of them and all chains in one program.
 
     Args:
-        posterior: See `foretrain.degeneracy.posterior`.
         sampler: "sgld", "baoab", "sghmc", "sgnht"; "mala" or "nuts" on all data, as a reference. See
             `foretrain.degeneracy.samplers`. "baoab" by default on all data, whose bias is least; "sgld" with
             minibatches, whose noise heats it least.
@@ -85,7 +84,6 @@ def learning_coefficient(
             samplers that are exact gamma alone.
         controlled: Whether the control variate takes scatter out, of up to `CONTROLLED` parameters.
         halvings: How often a step may be halved; none without `richardson`, which is what tells.
-        seed: Of all draws.
         together: Lanes side by side; else one after the other, in less memory and for wide networks in less time.
 
     Returns:

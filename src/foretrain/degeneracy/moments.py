@@ -56,10 +56,7 @@ def moments(
     """Moments of every layer in one pass over the data.
 
     Args:
-        network: Of L sections.
-        data: (n, d_0), or a function that gives blocks, see `foretrain.degeneracy.folded.blocks`.
         centre: Whether moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
-        budget: Bytes that a block of examples may take.
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """

@@ -69,12 +69,7 @@ def register() -> None:
 
 @cache
 def dense(activation: str = "identity", bias: bool = True) -> Section:
-    """The section ``nonlinearity(W f + b)`` with leaves `weight` (out, in) and `bias` (out,).
-
-    Args:
-        activation: Name of the nonlinearity.
-        bias: Whether there is one.
-    """
+    """The section ``nonlinearity(W f + b)`` with leaves `weight` (out, in) and `bias` (out,)."""
     shape = nonlinearity(activation)
 
     def apply(params, f):
@@ -175,9 +170,6 @@ def examples(network: Network, x: Any, name: str = "x") -> np.ndarray:
     """The data, checked, (example, d_0): finite, at least one, as wide as the first section reads, where that is known.
 
     Integers become float64.
-
-    Raises:
-        ArgumentError: Otherwise.
     """
     x = finite_array(name, x, ndim=2)
     if not len(x):
@@ -206,8 +198,6 @@ def activations(network: Network, x: Any, params: Sequence[Params] | None = None
     """Of every layer, input and output among them: L + 1 arrays (example, d_l), of JAX.
 
     Args:
-        network: With L sections.
-        x: (example, d_0); may be traced.
         params: Others than the network's own.
     """
     import jax

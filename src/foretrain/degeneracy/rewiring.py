@@ -22,7 +22,6 @@ def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES)
 
     Args:
         part: (to, from), not negative; 0 where there is no edge.
-        random: What to draw from.
         moves: Of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`.
 
     Returns:
@@ -57,10 +56,6 @@ def chance(
 
     Args:
         edges: As of `foretrain.degeneracy.modularity.affinity`.
-        eps: Likewise. What is below it is no edge.
-        modules: As of `foretrain.degeneracy.modularity.partition`.
-        draws: Graphs.
-        seed: Of what is drawn.
 
     Returns:
         Shape (draws,). Cost: so many partitions.

@@ -81,7 +81,6 @@ def keys_of(seed: int, chains: int, settings: int, number: int = 0) -> np.ndarra
     """Words of a key for every lane, chains fastest: chain c of every setting has the same one, so that they are paired.
 
     Args:
-        seed: Of all lanes.
         chains: Of each setting.
         settings: How many.
         number: Another one for each call that goes on with the same lanes.
@@ -116,12 +115,8 @@ def advance(
     """So many draws of every lane, `steps` steps apart.
 
     Args:
-        posterior: What to draw from.
-        sampler: One of `SAMPLERS`.
-        lanes: Settings.
         states: From `start` or from here.
         keys: From `keys_of`, other ones for each call.
-        draws: How many.
         steps: Between draws.
         emit: ``emit(params, data)``: a pytree of arrays kept of every draw, all data whatever the minibatch; nothing by
             default. The same function object shares what was compiled.

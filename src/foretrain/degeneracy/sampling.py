@@ -58,7 +58,6 @@ def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray]:
 
     Raises:
         ForetrainError: `given` is something else.
-        ArgumentError: an argument of the sampler is out of range.
     """
     posterior, options = given if isinstance(given, tuple) else (given, {})
     if not isinstance(posterior, Posterior) or not isinstance(options, Mapping):

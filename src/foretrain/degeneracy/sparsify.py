@@ -246,7 +246,6 @@ def outputs(
     Args:
         sparse: Of `network`.
         network: As it was: its gates on each example are used.
-        x: (example, d_0).
         old_gates: Whether to use them, which is exact on the data, or each node's own nonlinearity instead.
     """
     layers, before = evaluated(network, examples(network, x))

@@ -43,9 +43,6 @@ def gates(section: Section, p: np.ndarray) -> np.ndarray:
     Args:
         section: As `has_gates` wants it.
         p: Preactivations, (n, d).
-
-    Returns:
-        (n, d), float64.
     """
     if section.gate is not None:
         return np.asarray(section.gate(p), float)
@@ -82,7 +79,6 @@ def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
 
     Args:
         network: Whose section `layer - 1` has gates.
-        x: (example, d_0).
         layer: From 1, of the neurons.
 
     It is exactly zero where gates agree on all data.
@@ -106,7 +102,6 @@ def constant_gates(
 
     Args:
         network: Whose section `layer - 1` has gates.
-        x: (example, d_0).
         layer: From 1, of the neurons.
         tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``, one or one for each neuron; candidates for c are the
             least and the largest gate of the first batch.
@@ -153,7 +148,6 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
 
     Args:
         network: Whose sections before and after `layer` are linear and named, with gates before it.
-        x: (example, d_0).
         layer: From 1 to L - 1.
         move: A, (d, d), with ``1 + A`` invertible; in a block of synchronised neurons the loss stays.
 

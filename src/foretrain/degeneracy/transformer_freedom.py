@@ -88,7 +88,6 @@ def transformer_freedom(network: Network, x: np.ndarray) -> TransformerFreedom:
     """Count what is free in a transformer of `foretrain.degeneracy.transformer`, by source.
 
     Args:
-        network: Of any number of layers.
         x: (example, 2 symbols).
 
     Raises:

@@ -32,8 +32,6 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
 
     Args:
         velocity: Function of (position, inputs); its result has the structure of `position`.
-        position: Pytree of floating arrays.
-        inputs: Passed on to `velocity`.
         clock: Time, and the step to try.
         relative: Tolerance relative to each entry.
         absolute: Tolerance for entries near zero; may be traced.

@@ -57,7 +57,6 @@ def start(velocity: Callable, position, inputs=None) -> Flow:
     Args:
         velocity: Minus the gradient of a loss; its result has the structure of `position`.
         position: Pytree of float arrays of one dtype, where the slope is not zero.
-        inputs: Passed on to `velocity`.
 
     Returns:
         The flow at time 0; the first step moves the position by a hundredth of its norm, and power iteration sets out
@@ -79,9 +78,7 @@ def attempt(
     The error estimate of every leaf, relative to the norm of that leaf, must not exceed `tolerance`.
 
     Args:
-        velocity: As in `start`.
         flow: Where to go on from.
-        inputs: Passed on to `velocity`.
         tolerance: Largest relative error of a step; may be traced.
         stages: Number of evaluations within a step, at least 2; or several, rising, of which the smallest is taken that is
             stable over the step, in a loop of as many turns (of lanes side by side the largest of all).

@@ -21,12 +21,7 @@ def optimizer(
 
     Args:
         name: ``sgd``, ``momentum`` (heavy ball), ``adam`` or ``adamw`` (both with 0.9, 0.999, 1e-8); static.
-        learning_rate: A number or a traced scalar.
-        weight_decay: A number or a traced scalar, not negative.
         momentum: Of ``momentum``; static.
-
-    Raises:
-        ArgumentError: there is no such optimiser.
     """
     one_of("optimizer", name, OPTIMIZERS)
     rate = optax.scale_by_learning_rate(learning_rate)
@@ -58,13 +53,8 @@ def step(
     """Weights and memory after one step.
 
     Args:
-        name: As in `optimizer`.
-        weights: Pytree of arrays.
         gradient: Gradient of the loss at `weights`, of their structure and dtypes.
         memory: What `start` or the step before gave.
-        learning_rate: A number or a traced scalar.
-        weight_decay: A number or a traced scalar.
-        momentum: As in `optimizer`.
     """
     rule = optimizer(name, learning_rate, weight_decay, momentum=momentum)
     change, memory = rule.update(gradient, memory, weights)

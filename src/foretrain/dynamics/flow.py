@@ -8,8 +8,6 @@ def fixed_step(velocity, position, inputs, step_size):
 
     Args:
         velocity: Function of (position, inputs); its result has the structure of `position`.
-        position: Pytree of arrays.
-        inputs: Passed on to `velocity`.
         step_size: Continuous time to go on by; may be traced.
 
     Returns:

@@ -1,1 +1,1 @@
-"""What a theory says of a network and data that the user brings."""
+"""Forecasts of theory for a network and data that the user brings."""

@@ -82,9 +82,6 @@ def _check_used(graph_path: Path | None, pairs: list[tuple[Path, Path]]) -> None
 def write(prediction: Prediction | Ranking, folder: str | PathLike) -> tuple[Path, ...]:
     """Write ``prediction.json``, the figure and ``prediction.html`` into a folder, which is made if need be.
 
-    Returns:
-        The files written.
-
     Raises:
         FolderError: the folder cannot be made or written.
     """

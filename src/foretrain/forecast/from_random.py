@@ -73,12 +73,10 @@ def expected_from_random(
 
     Args:
         reduced: Prediction of the reduction, from `growing_strengths`.
-        statistics: Of the training data.
         law: One of `INITIAL_LAWS`.
         scale: Its scale.
         draws: Their number.
         times: Where the loss is wanted; None for 201 times until the slowest draw has learned all but 1%.
-        tell: Is told the cost before the work.
 
     Raises:
         ArgumentError: one evaluation of the gradient takes more than 10^12 multiplications.

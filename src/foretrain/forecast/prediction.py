@@ -299,11 +299,7 @@ class Prediction:
         return told
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure.
-
-        Raises:
-            ArgumentError: `ax` is not made by ``subplots``.
-        """
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
         from foretrain.figures.style import drawn_at
         from foretrain.forecast.figure import draw
 
@@ -349,11 +345,7 @@ class Ranking:
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure.
-
-        Raises:
-            ArgumentError: `ax` is not made by ``subplots``.
-        """
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
         from foretrain.figures.style import drawn_at
         from foretrain.forecast.figure import draw
 

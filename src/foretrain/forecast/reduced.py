@@ -45,12 +45,9 @@ def reduced_prediction(
     """What the reduction expects from decoupled weights.
 
     Args:
-        label: Name of the candidate.
-        statistics: Of the training data.
         reduction: Of these statistics, exact or not.
         scale: What the user gave, for messages.
         strengths: Of every edge of the graph at time 0, positive, the same in all modes: shape (edge,).
-        times: As of `foretrain.forecast.predict.predict`.
 
     Raises:
         ArgumentError: float64 cannot follow so small or large a start, or such times.
@@ -237,7 +234,6 @@ def mode_rows(
     """What becomes of every driven mode, those learned first in front.
 
     Args:
-        reduction: The reduced network.
         halves: When half of a mode is learned, shape (path, mode), or (network, path, mode) for several networks.
         total: What is explained of S(p) at the end, shape (bundle, mode).
         carried: What the path itself explains of it, shape (path, mode).

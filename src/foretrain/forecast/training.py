@@ -37,10 +37,8 @@ def train_beside(
 
     Args:
         prediction: From random weights.
-        data: The examples.
         seeds: Number of networks.
         learning_rate: Of descent; by default 0.02 over the largest curvature, or what gets there in 100,000 steps.
-        tell: Is told the cost before the work.
 
     Raises:
         ArgumentError: the learning rate is 2 over the largest curvature or more.

@@ -113,7 +113,6 @@ def joined_sums(embedding, counts):
     """E_a + E_b of every sample, (sample, coordinate).
 
     Args:
-        embedding: (symbol, coordinate).
         counts: (sample, symbol): how often each symbol stands in each sample. As a product, its gradient needs no scatter.
     """
     return counts @ embedding

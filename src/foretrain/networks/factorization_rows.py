@@ -44,7 +44,6 @@ def prepare(kind: str, target: Factors, components: int) -> Goal:
     """The goal of a learner with that many components, in float64.
 
     Args:
-        kind: "mse" or "cross_entropy".
         target: NumPy factors, shape (n, target).
         components: k. Gram matrices serve the squared error while 8 (k + r) < 6 n, in units of 2 n
             k operations.

@@ -34,8 +34,6 @@ def draw_target(
     """Draw the target's factors A, B on the host.
 
     Args:
-        generator: NumPy generator, usually of the stream ``data``.
-        dimension: n.
         rank: r >= 1; at most n if orthonormal.
         law: "sphere": every a_i and b_i independent and uniform on the unit sphere; "orthonormal":
             the r columns of A, and of B, uniform among orthonormal ones.
@@ -73,8 +71,6 @@ def draw_start(
     pairs.
 
     Args:
-        generator: NumPy generator, usually of the stream ``weights``.
-        dimension: n.
         components: k >= 1.
         init_scale: Standard deviation times sqrt(n); > 0.
 
@@ -82,7 +78,6 @@ def draw_start(
         NumPy arrays of shape (n, k), float64.
 
     Raises:
-        ArgumentError: a size or `init_scale` is not positive.
         TooLarge: of `check_drawn`.
     """
     dimension = integer("dimension", dimension, minimum=1)

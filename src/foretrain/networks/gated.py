@@ -22,8 +22,6 @@ def forward(graph: Graph, weights, inputs, gates) -> dict:
     """Activity of every output node, eq. (1)'s h.
 
     Args:
-        graph: The network's graph.
-        weights: Edge name to array of shape (target width, source width).
         inputs: Input node to array of shape (..., width); the leading axes are examples, or absent.
         gates: Edge or node to array of shape (...); what is left out is open.
 
@@ -56,10 +54,6 @@ def statistics_loss(statistics: Statistics, weights):
     $$ L = \tfrac12 \sum_v \langle |y_v|^2 \rangle - \sum_p tr[W_p^T \Sigma^{yx}(p)]
            + \tfrac12 \sum_{j, p: t(j)=t(p)} tr[W_j \Sigma^x(j, p) W_p^T] $$
 
-    Args:
-        statistics: Of the data.
-        weights: Edge name to array of shape (target width, source width).
-
     Cost: independent of the number of examples.
     """
     totals = _bundle_products(statistics, weights)
@@ -77,10 +71,6 @@ def statistics_gradient(statistics: Statistics, weights) -> dict:
 
     $$ -\partial L / \partial W_e = \sum_{p \ni e} W_{\bar t(p,e)}^T E(p) W_{\bar s(p,e)}^T, \qquad
        E(p) = \Sigma^{yx}(p) - \sum_{j: t(j)=t(p)} W_j \Sigma^x(j, p) $$
-
-    Args:
-        statistics: Of the data.
-        weights: Edge name to array of shape (target width, source width).
 
     Returns:
         Edge name to array of the shape of its weights; zero where no trained path passes.
@@ -138,10 +128,6 @@ def conserved(graph: Graph, weights) -> dict:
     It holds because W_e -> A W_e, W_f -> W_f A^{-1} leaves the network's function unchanged for every invertible A.
     Descent with learning rate eta lets Q_v drift by O(eta) over a given time.
 
-    Args:
-        graph: The network's graph.
-        weights: Edge name to array of shape (target width, source width).
-
     Returns:
         Hidden node to symmetric array of shape (width, width).
     """
@@ -158,8 +144,6 @@ def initial_weights(
     """Draw the weights of every edge, in the order of the edges.
 
     Args:
-        graph: The network's graph.
-        generator: Source of randomness; usually `foretrain.streams.generator` of the stream ``weights``.
         law: ``normal``: independent entries N(0, init_scale^2). ``orthogonal``: all singular values equal init_scale.
             ``xavier_normal``: entries N(0, 2 init_scale^2 / (source + target width)). ``xavier_uniform``: uniform
             entries of the same variance.
@@ -170,7 +154,6 @@ def initial_weights(
         gives the same weights rescaled.
 
     Raises:
-        ArgumentError: an unknown law, or `init_scale` not positive.
         TooLarge: of `check_drawn`.
     """
     one_of("law", law, INITIAL_LAWS)

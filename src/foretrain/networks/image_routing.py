@@ -58,10 +58,6 @@ def negative_gradient(weights: Weights, scales, targets, trained_pairs) -> Weigh
         weights: The weights, encoders in the eigenbasis of their domain.
         scales: Shape (input_domain or 1, input).
         targets: Shape (input_domain or 1, class, input).
-        trained_pairs: Shape (input_domain, output_domain), 0/1 in the dtype of the weights.
-
-    Returns:
-        The negative gradient, shaped as the weights.
 
     Cost: about 2 M h^2 d + 2 M^2 h^2 multiply-adds for M domains, hidden width h and d inputs, whatever the number of images:
     less by a factor of about d / h + 2.5 than `foretrain.networks.routing.negative_gradient`, which takes any samples.
@@ -113,7 +109,6 @@ def hidden_activity(weights: Weights, biases: Biases | None, inputs, maps, negat
     """Activity of the second hidden layer, shape (input_domain, sample, hidden).
 
     Args:
-        weights: The weights.
         biases: Biases, or None for none.
         inputs: Shape (input_domain or 1, sample, input).
         maps: None, or what makes the inputs of each domain from the common ones: shape (input_domain, input, pixel).

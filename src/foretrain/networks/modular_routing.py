@@ -34,11 +34,7 @@ class Modules(NamedTuple):
 
 
 def groups(domains: int, paths: int) -> tuple[int, int]:
-    """Number of groups of domains and domains in each, for P routes per module.
-
-    Raises:
-        ArgumentError: P is not the square of a divisor of M.
-    """
+    """Number of groups of domains and domains in each, for P routes per module."""
     domains = integer("domains", domains, minimum=1)
     size = round(integer("paths", paths, minimum=1) ** 0.5)
     if size**2 != paths or domains % size:
@@ -89,11 +85,6 @@ def decoupled_modules(
     """A start on the decoupled submanifold (9) with all strengths 1, each module in frames of its own.
 
     Args:
-        generator: Draws the frames.
-        output_modes: U, shape (output, mode).
-        input_modes: V, shape (input, mode).
-        domains: M.
-        paths: P.
         hidden_width: Width of the hidden layers, at least the number of modes.
         shared_encoders: As in `random_modules`; modules then share the frame of what they share.
 
@@ -139,7 +130,6 @@ def strengths(each, output_modes, probe):
 
     Args:
         each: Outputs of every part, as `loss` gives them.
-        output_modes: U, shape (output, mode).
         probe: What makes V of the effective samples, shape (effective, mode).
     """
     return jnp.stack([jnp.einsum("jioe,om,em->jim", out, output_modes, probe) for out in each])

@@ -33,19 +33,9 @@ def random_weights(
     """Draw weights; the draw is the same for every `init_scale`, which only multiplies it.
 
     Args:
-        key: JAX random key.
-        domains: M, number of encoders and of decoders.
-        hidden_width: Width of both hidden layers.
-        input_size: Inputs per domain.
-        output_size: Outputs per domain.
-        init_scale: Scale of the weights; may be traced.
         law: "orthogonal": all singular values of each matrix are `init_scale` (the law of the paper's figures);
             "xavier": normal with variance init_scale^2 * 2 / (fan_in + fan_out); "gaussian": normal with standard
             deviation `init_scale`.
-        dtype: float32 or float64.
-
-    Returns:
-        The weights.
     """
     shapes = (
         (domains, hidden_width, input_size),
@@ -87,12 +77,7 @@ def decoupled_weights(
 
     Args:
         key: JAX random key, for the orthonormal columns of R1 and R2.
-        output_modes: U, shape (output, mode).
         input_modes: V, shape (input, mode); at most `hidden_width` modes.
-        domains: M.
-        hidden_width: Width of both hidden layers.
-        init_scale: Strength of every mode in every layer.
-        dtype: float32 or float64.
 
     Returns:
         The weights; every encoder is the same, and so is every decoder.
@@ -111,14 +96,9 @@ def negative_gradient(weights: Weights, inputs, targets, trained_pairs, maps=Non
     """-dL/dW of the loss in the paper's convention: the right side of the gradient flow.
 
     Args:
-        weights: The weights.
         inputs: X, shape (input_domain or 1, input, effective).
         targets: Y, shape (input_domain or 1, output, effective).
-        trained_pairs: T, shape (input_domain, output_domain), 0/1 in the dtype of the weights.
         maps: c, shape (input_domain, output_domain): by how much each route's targets are those of its input; None is 1.
-
-    Returns:
-        The negative gradient, shaped as the weights.
 
     Cost: with M domains, hidden width h, inputs d, outputs o and r effective samples, M h r (3 h + 2 d) multiply-adds for
     the shared part, and for the decoders' part the lesser of 3 M^2 o h r, if the error of every route is formed, and
@@ -209,8 +189,6 @@ def in_modes(weights: Weights, output_modes, input_modes) -> jax.Array:
     """The whole map u_m^T W v_n of every route, shape (input_domain, output_domain, mode, mode).
 
     Args:
-        weights: The weights.
-        output_modes: U, shape (output, mode).
         input_modes: V of every domain, shape (input_domain or 1, input, mode).
     """
     own = jnp.broadcast_to(input_modes, (weights.encoders.shape[0], *input_modes.shape[1:]))
@@ -265,10 +243,8 @@ def per_sample_loss(weights: Weights, inputs, targets, trained_pairs) -> jax.Arr
     """The loss in the paper's convention, route by route and sample by sample: the check of the route by statistics.
 
     Args:
-        weights: The weights.
         inputs: Shape (input_domain, sample, input), the raw data of each domain.
         targets: Shape (input_domain, sample, output).
-        trained_pairs: T, shape (input_domain, output_domain).
 
     Returns:
         Scalar, residual included.

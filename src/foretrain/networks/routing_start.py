@@ -63,13 +63,6 @@ def orthogonal_start(
 ) -> Weights:
     """Draw a start under the law of the paper's figures: all singular values of each matrix are 1.
 
-    Args:
-        generator: Source of randomness.
-        domains: M, number of encoders and of decoders.
-        hidden_width: Width of both hidden layers.
-        input_size: Inputs per domain.
-        output_size: Outputs per domain.
-
     Returns:
         Weights at scale 1, float64; times `init_scale` they are the start of a run. Cost: one QR per matrix.
     """

@@ -70,8 +70,6 @@ def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
     """What it answers to every ordered pair of symbols, (symbol, symbol, output).
 
     Args:
-        weights: Of the transformer.
-        embedding: (symbol, coordinate).
         dropout: Share of what is dropped: of attention, of what it gives, of hidden units, and of what they give.
         key: JAX key of what is dropped; with None, or a share of 0, nothing is.
 

@@ -50,14 +50,6 @@ def random_weights(
 def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") -> Weights:
     """-dL/dW: the right side of the gradient flow.
 
-    Args:
-        weights: The weights.
-        trained_pairs: T, shape (input_domain, output_domain), 0/1 in the dtype of the weights.
-        loss_mask: "full" or "diagonal_only".
-
-    Returns:
-        The negative gradient, shaped as the weights.
-
     Cost: 3 (L D)^2 h + 3 L D h^2 multiply-adds for hidden width h; with more than `FEW` words 7 L D h^2 + 2 L^2 h^2
     + 2 L^2 D h; with the diagonal alone 3 L^2 D h + 3 L D h^2.
     """

@@ -51,7 +51,6 @@ def digits_task(
     """Handwritten digits, in every domain permuted or rotated, with one-hot labels.
 
     Args:
-        domains: M.
         transform: "permutation": the pixels of each domain are shuffled; "rotation": domain i is turned by
             180 i/M degrees.
         scaling: "raw": pixels in [0, 1]; "whitened": each domain is whitened by the correlations of its training part.

@@ -35,16 +35,11 @@ def compress(
     The mean of 1/2 |y - W x|^2 over the data equals 1/2 |Y - W X|_F^2 + residual_power / 2 for every W.
 
     Args:
-        inputs: Shape (sample, input).
-        targets: Shape (sample, output).
         tolerance: Directions whose variance is below this fraction of the largest are left out: the data do not
             vary there.
 
     Returns:
         Effective samples in the eigenbasis of <x x^T>, largest variance first.
-
-    Raises:
-        ArgumentError: an entry is not finite, the numbers of samples differ, or there is none.
 
     Cost: O(sample * input^2) once; nothing after depends on the number of samples.
     """
@@ -84,7 +79,6 @@ def whiten(inputs: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
 
     Args:
         inputs: Shape (sample, input), of the training set alone.
-        tolerance: As in `compress`.
 
     Returns:
         W, shape (input, input); whitened inputs are ``inputs @ W``.

@@ -41,13 +41,9 @@ def pathways_data(
     """Data of parallel two-layer pathways from ``x`` to ``y`` with given gates.
 
     Args:
-        inputs: Shape (sample, input).
         targets: Shape (sample, 1).
         gates: Shape (pathway, sample), real; gate of the hidden node of each pathway.
         hidden_width: Width of every pathway; the reduction depends on it only where it is less than the modes.
-
-    Raises:
-        ArgumentError: a shape does not fit.
     """
     gates = finite_array("gates", gates, ndim=2)
     inputs = finite_array("inputs", inputs, ndim=2)
@@ -64,8 +60,6 @@ def least_loss(inputs: np.ndarray, targets: np.ndarray, gates: np.ndarray) -> fl
     """Lowest mean of 1/2 |y - h|^2 that parallel linear pathways with these gates can reach, by least squares.
 
     Args:
-        inputs: Shape (sample, input).
-        targets: Shape (sample, output).
         gates: Shape (pathway, sample), real; pathways may overlap.
     """
     gated = np.concatenate([gate[:, None] * inputs for gate in gates], axis=1)

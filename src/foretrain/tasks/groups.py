@@ -44,11 +44,7 @@ class Operation:
 
 
 def addition(symbols: int) -> Operation:
-    """Integers 0..p-1 added without a modulus: p(p+1)/2 unordered samples, labels 0..2p-2.
-
-    Raises:
-        ArgumentError: fewer than two symbols.
-    """
+    """Integers 0..p-1 added without a modulus: p(p+1)/2 unordered samples, labels 0..2p-2."""
     numbers = np.arange(integer("symbols", symbols, minimum=2))
     return _operation(numbers[:, None] + numbers, f"addition of 0..{symbols - 1}", False)
 
@@ -60,11 +56,7 @@ def cyclic(symbols: int, *, ordered: bool = False) -> Operation:
 
 
 def dihedral(sides: int) -> Operation:
-    """Symmetries of a polygon: rotations r^k are the symbols 0..n-1, reflections r^k s the symbols n..2n-1.
-
-    Raises:
-        ArgumentError: fewer than three sides.
-    """
+    """Symmetries of a polygon: rotations r^k are the symbols 0..n-1, reflections r^k s the symbols n..2n-1."""
     sides = integer("sides", sides, minimum=3)
     turn, flip = np.arange(2 * sides) % sides, np.arange(2 * sides) // sides
     turns = turn[:, None] + np.where(flip[:, None], -turn, turn)
@@ -73,11 +65,7 @@ def dihedral(sides: int) -> Operation:
 
 
 def symmetric(degree: int) -> Operation:
-    """Permutations of `degree` things, in lexicographic order; (a b)(x) = a(b(x)).
-
-    Raises:
-        ArgumentError: the degree is not in 2..5 (with 6 there are 1.9e8 parallelograms).
-    """
+    """Permutations of `degree` things, in lexicographic order; (a b)(x) = a(b(x))."""
     chosen = _permutations(degree)
     composed = chosen[:, chosen]  # [a, b, x] = a(b(x))
     places = degree ** np.arange(degree)
@@ -93,11 +81,7 @@ def permutation_matrices(degree: int) -> np.ndarray:
 
 
 def product(first: Operation, second: Operation) -> Operation:
-    """Direct product of two groups: symbol (a, b) is number a * `second.symbols` + b.
-
-    Raises:
-        ArgumentError: one of them is no group.
-    """
+    """Direct product of two groups: symbol (a, b) is number a * `second.symbols` + b."""
     one, two = check_group(first.table), check_group(second.table)
     n = len(two)
     table = (one[:, None, :, None] * n + two[None, :, None, :]).reshape(len(one) * n, -1)

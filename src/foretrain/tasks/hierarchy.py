@@ -29,9 +29,6 @@ def hierarchical_items(
         Inputs of shape (item, item), the identity, and outputs of shape (feature, item), both
         float64, one column per item. Features are ordered by level, root first; there are
         branching^depth items.
-
-    Raises:
-        ArgumentError: `weights` is empty or not finite, or `branching` is below 2.
     """
     branching = integer("branching", branching, minimum=2)
     weights = [real("weights", weight) for weight in weights]
@@ -54,15 +51,8 @@ def hierarchical_modes(
     tail_l = sum_{m >= l} n_m weight_m^2, <y x^T> has the singular value sqrt(tail_l) / items once
     for level 0 and branching^l - branching^(l-1) times for every deeper level l.
 
-    Args:
-        weights: As in `hierarchical_items`.
-        branching: As in `hierarchical_items`.
-
     Returns:
         S and D by mode, shape (mode,), float64; S does not increase with the mode, D is 1/items.
-
-    Raises:
-        ArgumentError: as `hierarchical_items`.
     """
     inputs, _ = hierarchical_items(weights, branching)
     items, depth = len(inputs), len(weights) - 1

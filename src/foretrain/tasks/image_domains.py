@@ -96,8 +96,6 @@ def rotated_features(data: LabelledImages, domains: int, degrees: float, feature
     """Domain i holds features of the images turned by ``degrees * i / domains``.
 
     Args:
-        data: Images.
-        domains: M.
         degrees: Angle of the whole range.
         features: Function from images (sample, height, width, colour) to features (sample, feature).
 
@@ -196,7 +194,6 @@ def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float
     """Loss and held-out accuracy of the least-squares map, mean over domains: where training with squared error ends.
 
     Args:
-        data: The images.
         found: Their `statistics`.
         samples: At most this many held-out images are classified.
     """

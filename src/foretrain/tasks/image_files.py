@@ -74,7 +74,6 @@ def mnist(
             environment variable ``FORETRAIN_DATA_DIR``.
         heldout_fraction: Fraction held out where only one of the two pairs (train, t10k) is there. With both, the train
             pair is trained on and the t10k pair held out.
-        generator: Draws the split of a single pair.
 
     Returns:
         Images of shape (sample, 28, 28), float32 in [0, 1].
@@ -108,7 +107,6 @@ def cifar10(
     Args:
         data_dir: As for `mnist`; folders ``cifar10`` and ``cifar-10-batches-bin`` are looked into.
         heldout_fraction: Fraction held out where the test batch, or every training batch, is absent.
-        generator: Draws that split.
 
     Returns:
         Images of shape (sample, 32, 32, 3), float32 in [0, 1], red, green, blue.
@@ -136,7 +134,6 @@ def features(
         path: An ``.npz`` with arrays ``features`` and ``labels``, and ``heldout_features`` and ``heldout_labels`` if the split
             is given; or an ``.npy`` with the features beside ``<name>-labels.npy``. Pickled objects are refused.
         heldout_fraction: Fraction held out where the file gives no split.
-        generator: Draws that split.
 
     Returns:
         Features in place of images, shape (sample, feature), float32 or float64.

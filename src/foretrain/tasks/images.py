@@ -82,10 +82,7 @@ def split(
     """Split images at random into a training and a held-out part.
 
     Args:
-        images: As `checked` takes them.
-        labels: As `checked` takes them.
         heldout_fraction: Fraction held out, 0 to 0.9; neither part may be empty unless it is 0.
-        generator: Draws the split.
 
     Raises:
         ArgumentError: as of `checked`, or there are too few images to hold some out.
@@ -125,8 +122,6 @@ def natural(
     photographs of that size.
 
     Args:
-        heldout_fraction: As of `split`.
-        generator: Draws the images, then the split.
         count: Number of images, at least 20.
 
     Cost: 2 ms an image, and 12 kB.

@@ -19,7 +19,6 @@ def pathways_graph(pathways: int, hidden_width: int, *, input_width: int = 2) ->
     Args:
         pathways: Number of pathways, at least 1. Pathway k has edges ``in<k>`` and ``out<k>`` and hidden node ``h<k>``,
             counted from 1.
-        hidden_width: Width of every hidden node.
         input_width: Width of ``x``; ``y`` has width 1.
     """
     integer("pathways", pathways, minimum=1)
@@ -58,7 +57,6 @@ def contextual(
     """Report the first input in context 1 and the second in context 2 (appendix A.2).
 
     Args:
-        hidden_width: Width of every pathway.
         gating: ``per_context``: two pathways, each open in one context. ``always_on``: one pathway, always open.
         samples: Number of inputs drawn uniformly from [-1, 1]^2, each shown in both contexts. None: the four points
             (+-1/sqrt 3, +-1/sqrt 3), whose second moments are exactly those of the uniform law, and a gated linear
@@ -67,9 +65,6 @@ def contextual(
 
     Returns:
         The examples, all of context 1 first: 2 * `samples`, or 8.
-
-    Raises:
-        ArgumentError: an unknown gating, fewer than one sample, or samples without a generator.
     """
     one_of("gating", gating, GATINGS)
     if samples is None:

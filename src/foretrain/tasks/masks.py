@@ -18,16 +18,6 @@ def circulant(domains: int, trained_outputs: int) -> np.ndarray:
 
     Input i is trained with outputs i, i + 1, ..., i + K - 1 modulo M. Biregular and connected for
     K >= 2; for K = 1 it is the identity.
-
-    Args:
-        domains: M >= 1, number of input domains and of output domains.
-        trained_outputs: K, 1 to M.
-
-    Returns:
-        T, shape (M, M), int8.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     offset = (np.arange(domains)[None, :] - np.arange(domains)[:, None]) % domains
@@ -43,9 +33,6 @@ def islands(domains: int, trained_outputs: int) -> np.ndarray:
 
     Returns:
         T, shape (M, M), int8; connected within the islands for K >= 2.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     trained, half = np.zeros((domains, domains), np.int8), (domains + 1) // 2
@@ -60,15 +47,10 @@ def random_rows(domains: int, trained_outputs: int, generator: np.random.Generat
     """Train every input with K outputs drawn without replacement; outputs get unequal numbers.
 
     Args:
-        domains: M >= 1.
-        trained_outputs: K, 1 to M.
         generator: Source of randomness. One seed gives nested masks as K grows.
 
     Returns:
         T, shape (M, M), int8, with rows that sum to K.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     ranks = generator.permuted(np.tile(np.arange(domains), (domains, 1)), axis=1)
@@ -86,16 +68,8 @@ def random_biregular(
     probability. 20 switches are proposed per trained (or, if fewer, untrained) pair; the law is
     therefore near, not exactly, uniform. For K = 1 it is exactly that of a uniform permutation.
 
-    Args:
-        domains: M >= 1.
-        trained_outputs: K, 1 to M.
-        generator: Source of randomness.
-
     Returns:
         T, shape (M, M), int8, with rows and columns that sum to K.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     if 2 * trained_outputs > domains:  # the sparser of a mask and its complement mixes faster
@@ -123,16 +97,12 @@ def nested(
     `diagonal`; without it all pairs take part in the order.
 
     Args:
-        domains: M >= 1.
         pairs: Number of trained pairs, 1 to M^2, at least M with the diagonal.
         generator: Source of randomness; the draw does not depend on `pairs`.
         diagonal: True if input i is always trained with output i.
 
     Returns:
         T, shape (M, M), int8, with `pairs` ones.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains = integer("domains", domains, minimum=1)
     pairs = integer("pairs", pairs, minimum=domains if diagonal else 1, maximum=domains**2)
@@ -152,16 +122,8 @@ def sparse(inputs: int, outputs: int, degree: float, generator: np.random.Genera
     logarithm of the number of domains on.
 
     Args:
-        inputs: Number of input domains, at least 1.
-        outputs: Number of output domains, at least 1.
         degree: Expected number of trained outputs of an input, above 0 and at most `outputs`.
         generator: Source of randomness. A mask that trains nothing is drawn again.
-
-    Returns:
-        T, shape (inputs, outputs), int8.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     inputs, outputs = integer("inputs", inputs, minimum=1), integer("outputs", outputs, minimum=1)
     degree = real("degree", degree, above=0, maximum=outputs)
@@ -179,9 +141,6 @@ def explicit(trained_pairs) -> np.ndarray:
 
     Returns:
         T, shape (M, M), int8, a copy.
-
-    Raises:
-        ArgumentError: the shape or an entry breaks the rule, or nothing is trained.
     """
     array = finite_array("trained_pairs", trained_pairs, ndim=2)
     if array.shape[0] != array.shape[1]:
@@ -219,9 +178,6 @@ def is_biregular(trained_pairs: np.ndarray) -> bool:
 def components(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Connected components of the bipartite graph of trained pairs.
 
-    Args:
-        trained_pairs: T, shape (input_domain, output_domain).
-
     Returns:
         Label of every input domain and label of every output domain, int64, numbered from 0 in the order
         of each component's first domain, inputs before outputs. A domain that is never trained is a
@@ -248,9 +204,6 @@ def is_connected(trained_pairs: np.ndarray) -> bool:
 
 def without_common_output(trained_pairs: np.ndarray) -> np.ndarray:
     """The pairs of input domains that are never trained with the same output.
-
-    Args:
-        trained_pairs: T, shape (input_domain, output_domain).
 
     Returns:
         Boolean, shape (input_domain, input_domain), true above the diagonal only: each pair once.

@@ -10,8 +10,13 @@ One rule of arguments and shapes holds in all modules:
   is read off it is given instead, as the docstring says.
 - `steps` is a number of steps, `step` an array of numbers of steps, `times` an array of continuous times, step x learning
   rate.
-- Names: `learning_rate`, `weight_decay`, `init_scale`, `singular_values` (S), `input_variances` (D), `trained_pairs` (T).
-  What belongs to modes is of shape (mode,), and a number where a function takes one mode.
+- Names, the same everywhere and explained here alone: `learning_rate` eta > 0, `weight_decay` lambda >= 0, `init_scale`
+  sigma > 0, `steps` >= 0, `every` the stride of what is stored, `times` from 0, not decreasing, `singular_values` S and
+  `input_variances` D of shape (mode,), a number where a function takes one mode, `trained_pairs` T of zeros and ones,
+  (input domain, output domain), `domains` M, `operation` and `training` (..., sample) of booleans, `statistics`,
+  `reduction` and `factors` of the network at hand.
+- The masked rank-one model starts from the triple u(0), v(0), s(0); the rank-one factorisation from four numbers.
+- An argument outside its range, or of another shape, raises `ArgumentError`.
 
 Modules:
 

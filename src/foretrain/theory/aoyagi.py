@@ -37,9 +37,6 @@ def deep_linear(widths, rank: int) -> Coefficient:
 
     Returns:
         lambda and m, for a loss that is quadratic in the map, inputs of full rank and no bias.
-
-    Raises:
-        ArgumentError: If there are fewer than two widths, one is below 1, or the rank does not fit through them.
     """
     widths = [integer("widths", width, minimum=1) for width in widths]
     if len(widths) < 2:

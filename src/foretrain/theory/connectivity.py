@@ -57,7 +57,6 @@ def predicted_pair_error(
     orthogonal matrix, whose mean is 1, and 1/2 where nothing is learned.
 
     Args:
-        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
         error_across: Error of a pair across components, as of `error_across_components`.
         error_idle: Error of a pair with a domain that is never trained: its small weights stay as they
             were, so that the answer is zero and the error <|y|^2>/2. By default half of `error_across`,
@@ -80,9 +79,6 @@ def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
     The scale symmetry of a component's encoders against its decoders is conserved, so that with a inputs and b outputs
     a e^2 = b d^2 of the lengths e and d of their modes; e d is the same in all components. A pair from an input of the first
     to an output of the second has the length e_1 d_2 / (e_1 d_1) = ((b_1 / a_1) (a_2 / b_2))^(1/4).
-
-    Args:
-        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
 
     Returns:
         rho, shape of T, float64: 1 within components, 1/rho for the reverse of a pair, and 1 where a domain is never trained.
@@ -147,16 +143,9 @@ def error_across_components(
 
     Args:
         singular_values: S of the un-gated statistics, shape (mode,), positive.
-        input_variances: D, shape (mode,), positive.
         output_power: <|y|^2>; the part that no mode carries adds half of itself. By default the
             modes carry all, sum S^2/D.
         mixing: "modes" or "all".
-
-    Returns:
-        The error, in the convention of the paper's loss.
-
-    Raises:
-        ArgumentError: `mixing` is unknown, or an entry is not positive.
     """
     one_of("mixing", mixing, ("modes", "all"))
     singular = finite_array("singular_values", singular_values, ndim=1).astype(float)
@@ -184,12 +173,6 @@ def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float
         domains: M, 1 to 16, or to 25 with the diagonal.
         pairs: Trained pairs, the diagonal included; all sets of that size are equally likely.
         diagonal: True if input i is always trained with output i.
-
-    Returns:
-        The probability, 0 to 1.
-
-    Raises:
-        ArgumentError: a number is out of range; beyond the largest M use `isolation_estimate`.
     """
     domains, pairs = _sizes(domains, pairs, diagonal, LARGEST_EXACT[bool(diagonal)])
     if diagonal:

@@ -37,9 +37,6 @@ def mode_strength(
 
     Returns:
         a, shape (time, mode), float64; tends to s/d.
-
-    Raises:
-        ArgumentError: an argument leaves its range or lengths differ.
     """
     times = checked_times(times, ordered=False)
     values = finite_array("singular_values", singular_values, ndim=1).astype(float)

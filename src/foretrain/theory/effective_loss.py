@@ -29,8 +29,6 @@ def hessian(operation: Operation, training, squared_norm=None):
     """H = 2 A^T A / Z_0 at fixed Z_0, shape (..., symbol, symbol).
 
     Args:
-        operation: The operation that is learned.
-        training: bool (..., sample).
         squared_norm: Z_0. None: p - 1, that of one dimension with unbiased variance 1; d such dimensions have d (p - 1).
     """
     size = operation.symbols - 1 if squared_norm is None else squared_norm
@@ -78,8 +76,6 @@ def exact_flow(start, times, operation: Operation, training):
     Args:
         start: R_0, (..., symbol, dimension), not all zero.
         times: (time,), continuous, not negative.
-        operation: The operation that is learned.
-        training: bool (..., sample).
 
     Returns:
         (..., time, symbol, dimension).

@@ -222,7 +222,6 @@ def flow_until(
     Args:
         start: Edge name to its matrix at time 0, shape (target width, source width).
         until: Time at which to stop, positive.
-        statistics: Of the training data.
         ends: From `outputs`, where it is at hand.
         frames: Number of a bundle to U and V, shape (width, mode) each, along which what is explained is looked at.
         enough: Loss at which to stop before.

@@ -51,9 +51,6 @@ def frame_exponent(trained_pairs: np.ndarray) -> float:
 
     The fraction of runs in which two groups of one component learn mirrored frames goes as sigma to this power.
 
-    Args:
-        trained_pairs: T, shape (input_domain, output_domain), zeros and ones.
-
     Returns:
         0 to 1: 1 where every component is of rank one, near 0 where a thin cut parts two groups of equal strength.
     """

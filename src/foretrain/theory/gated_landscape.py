@@ -55,7 +55,6 @@ def smallest_curvature(state: np.ndarray, reduction: Reduction) -> float:
 
     Args:
         state: Strengths, shape (edge, mode); a fixed point for the curvature to say what is stable.
-        reduction: The reduced network.
 
     Cost: for every pair of modes with one that is not learned, O(path * longest path^2 + edge^3) of the group.
     """
@@ -77,7 +76,6 @@ def leads_down_flat(state: np.ndarray, reduction: Reduction, tolerance: float) -
 
     Args:
         state: Strengths, shape (edge, mode).
-        reduction: The reduced network.
         tolerance: Unlearned part E(p) up to which a path counts as learned, in the unit of S(p).
     """
     error = np.abs(unlearned(state, reduction)).max(axis=1)
@@ -191,7 +189,6 @@ def attainable(statistics: Statistics, reduction: Reduction) -> Attainable:
     """The least loss that any weights of the network have, or a bound from below where banks are narrow.
 
     Args:
-        statistics: Of the training data.
         reduction: Of these statistics, exact or not; only its groups are used.
 
     Cost: O(N^3) for the summed width N of gated inputs that are open together at one output.

@@ -27,7 +27,6 @@ def flow_time(start, operation: Operation, training, threshold: float, tolerance
 
     Args:
         start: (symbol, dimension).
-        operation: The operation that is learned.
         training: bool (sample,), one training set.
         threshold: Of the RQI.
         tolerance: delta of the parallelograms.

@@ -23,8 +23,6 @@ def flow_at(velocity: Callable, state: np.ndarray, times: np.ndarray, **how) -> 
     """Integrate a flow from time 0 with `scipy.integrate.solve_ivp`.
 
     Args:
-        velocity: Derivative of a state, as a function of the state.
-        state: At time 0, shape (number,).
         times: Of `checked_times`; several may be equal.
         how: Options of `solve_ivp`.
 
@@ -46,9 +44,6 @@ def observed_flow(
     """Integrate a flow of many numbers, of which few are kept (Runge-Kutta of order 5, absolute tolerance 1e-8).
 
     Args:
-        velocity: Derivative of a state, as a function of the state.
-        state: At time 0, shape (number,).
-        times: Of `checked_times`.
         observe: Function of a state: what is kept of it.
         relative: Relative tolerance.
 

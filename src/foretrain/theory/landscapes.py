@@ -57,9 +57,6 @@ def power(k: int) -> Landscape:
     """w^(2k): lambda(eps) = 1/(2k) for eps < 1, and of the box lambda_Z = gamma(1 + s, beta) / gamma(s, beta), s = 1/(2k).
 
     There gamma is the lower incomplete gamma function; on the whole line lambda_Z is 1/(2k) at every beta.
-
-    Args:
-        k: At least 1.
     """
     exponent = 1 / (2 * k)
     return Landscape(
@@ -77,9 +74,6 @@ def crossover(c: float) -> Landscape:
 
     lambda(eps) = [1 + (1 + 4 eps/c^4)^(-1/2)]/4; on the whole line lambda_Z = -z [1 + K'(z)/K(z)], z = beta c^4/8, K the
     modified Bessel function of order 1/4.
-
-    Args:
-        c: Above 0.
     """
 
     def temperature(beta):
@@ -152,7 +146,6 @@ def product(a: int = 1, b: int = 1) -> Landscape:
     I(x) = int_0^x erf(u)/u du.
 
     Args:
-        a: At least 1.
         b: At least 1. The smaller of 1/(2a), 1/(2b) is the limit, with multiplicity 2 where they are equal.
     """
     p, q = 1 / (2 * a), 1 / (2 * b)
@@ -226,7 +219,6 @@ def temperature_from_volume(by_volume: Curve, beta: float, eps) -> float:
 
     Args:
         by_volume: lambda(eps).
-        beta: Inverse temperature.
         eps: Grid in equal steps of ln eps or not, ascending, wide enough: from far below lambda/beta to far above it. What is
             below its first point is taken as a power law, what is above its last as of no weight.
 

@@ -42,9 +42,6 @@ def misalignment_slope(singular_values, scales) -> float:
 
     Returns:
         The least-squares slope; nan for a single mode, which is aligned from the start.
-
-    Raises:
-        ArgumentError: no singular value is positive, or there are fewer than two scales.
     """
     values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
     if not values.size or values[0] <= 0:
@@ -104,15 +101,10 @@ def flow(start, times, trained_pairs) -> tuple[np.ndarray, np.ndarray, np.ndarra
     """The whole gradient flow, by a multistep method that copes with the stiffness of huge weights.
 
     Args:
-        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
         times: Not decreasing, from the start at time 0 on, shape (time,).
-        trained_pairs: T, shape (row, column).
 
     Returns:
         u, v and s, shapes (time, row), (time, column) and (time,); relative error about 1e-9.
-
-    Raises:
-        ArgumentError: `times` is negative or decreases, or as `early_flow`.
     """
     times = checked_times(times)
     trained, u, v, s = checked_start(start, trained_pairs)
@@ -126,16 +118,11 @@ def escape(
     """First time at which the whole flow has brought the loss below a fraction of |T|/2.
 
     Args:
-        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
-        trained_pairs: T, shape (row, column).
         fraction: Of the loss of zero weights, between 0 and 1, reachable by a rank-one fit.
 
     Returns:
         Time, u, v and s there; the time is nan (and the rest the last state) if it is not reached
         within three blow-up times and a thousand units more.
-
-    Raises:
-        ArgumentError: `fraction` is out of range, or as `early_flow`.
     """
     fraction = real("fraction", fraction, above=0, maximum=1)
     trained, u, v, s = checked_start(start, trained_pairs)

@@ -44,13 +44,6 @@ class End(NamedTuple):
 def end_of_training(start, trained_pairs) -> End:
     """Weights at which zero loss is reached from a start of any size, if it is reached.
 
-    Args:
-        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
-        trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-
-    Returns:
-        |u|, |v| and |s|.
-
     Raises:
         ArgumentError: as `foretrain.theory.masked_rank_one_escape.early_flow`, but for starts that oppose.
 
@@ -94,15 +87,8 @@ def component_signs(start, trained_pairs) -> tuple[np.ndarray, np.ndarray]:
     to infinity, and from half the difference if to minus infinity. Once other components are learned it still is linear
     in S, so that its sign stays. A pair across components has the sign of the product of both.
 
-    Args:
-        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
-        trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-
     Returns:
         +1 or -1 for every input and for every output domain, shapes (row,) and (column,); 0 for those never trained.
-
-    Raises:
-        ArgumentError: as `foretrain.theory.masked_rank_one_escape.early_flow`.
     """
     trained, u, v, s = checked_start(start, trained_pairs)
     early = early_flow((u, v, s), trained)

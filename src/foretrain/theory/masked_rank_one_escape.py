@@ -56,13 +56,6 @@ class EarlyFlow:
 def early_flow(start, trained_pairs) -> EarlyFlow:
     """Diagonalise the linearised flow from a start.
 
-    Args:
-        start: The triple u(0), v(0), s(0), shapes (row,), (column,) and ().
-        trained_pairs: T, shape (row, column), zeros and ones, not all zero.
-
-    Returns:
-        The flow, for the functions below.
-
     Raises:
         ArgumentError: shapes differ, an entry is not finite, T is zero, or u and v oppose each other
             exactly, so that all weights decay for ever.
@@ -96,7 +89,6 @@ def early_weights(early: EarlyFlow, progress: float) -> tuple[np.ndarray, np.nda
     """Directions of u and v at S, which stay finite where cosh and sinh overflow.
 
     Args:
-        early: The flow.
         progress: S, in the flow's gauge.
 
     Returns:
@@ -143,7 +135,6 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
     is past `level` already, the start is returned.
 
     Args:
-        early: The flow.
         level: The fraction, above 0.
 
     Raises:
@@ -186,15 +177,11 @@ def time_at(early: EarlyFlow, progress: float, *, returning: bool = False) -> fl
     """Time at which the linearised flow is at S, by quadrature of dS/s.
 
     Args:
-        early: The flow.
         progress: S in the flow's gauge; at least 0, or at most the turning point if `returning`.
         returning: True for the passage after the turning point.
 
     Returns:
         The time, inf where S is never reached; infinite S gives the `blow_up_time`.
-
-    Raises:
-        ArgumentError: `progress` lies outside its branch, or there is no turning point to return from.
     """
     turn = early.turning_point
     if not returning:

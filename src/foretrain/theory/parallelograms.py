@@ -77,7 +77,6 @@ def parallelograms_of(embedding, operation: Operation, tolerance: float = 0.1) -
 
     Args:
         embedding: (..., symbol, dimension).
-        operation: What is learned.
         tolerance: delta, 0.1 in the authors' code.
     """
     tolerance = real("tolerance", tolerance, above=0)
@@ -96,7 +95,6 @@ def parallelograms_of_matrices(
 
     Args:
         matrices: (..., symbol, d, d).
-        operation: What is learned.
         threshold: Of the mean square, 0.5 in the authors' code.
     """
     matrices = _numbers("matrices", matrices)
@@ -129,8 +127,6 @@ def predicted_accuracy(operation: Operation, training, parallelogram_set):
     """Fraction of all samples that are in D or share a parallelogram of the set with one that is, shape (...,).
 
     Args:
-        operation: What is learned.
-        training: bool (..., sample).
         parallelogram_set: bool (..., parallelogram): what a representation holds, or the ideal one.
     """
     training = checked_training(operation, training)

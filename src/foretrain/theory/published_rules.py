@@ -22,7 +22,6 @@ def step(
         slope: Gradient of the loss there, without decay.
         memory: Running means of the gradient and of its square, both of zeros before the first step.
         count: Number of the step, from 1.
-        learning_rate: eta.
         weight_decay: lambda, which pulls apart from the gradient's means.
     """
     if optimizer in ("sgd", "sgd_decay"):
@@ -53,12 +52,8 @@ def factorization_losses(
 
     Args:
         start: The x_j and y_j, shape (2, seed, k, n).
-        learning_rate: Learning rate.
         target: The a_i and b_i of every seed, shape (2, seed, r, n).
-        optimizer: As in `step`.
-        weight_decay: Lambda.
         steps: Largest number of steps.
-        every: Stride of what is stored.
         tolerance: It ends where all losses are at most this part of that of zero weights, or none is finite.
     """
     weights, losses = start, []

@@ -59,15 +59,8 @@ def race_factors(domains: int, paths: float, *, shared_encoders: bool = False) -
     used by all its modules: (1/M, P/M^2) and sqrt(P/M). Both agree with `routing_factors` at P = M^2.
 
     Args:
-        domains: M >= 1.
         paths: P, 1 to M^2. Networks exist for `admissible_paths` only; other values interpolate.
         shared_encoders: True for the second variant.
-
-    Returns:
-        The factors.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains = integer("domains", domains, minimum=1)
     paths = real("paths", paths, minimum=1, maximum=domains**2)
@@ -90,15 +83,8 @@ def authors_time_scale(domains: int, trained_outputs: int, features: int) -> flo
     over I items, the factors of eqs. (13-14) read 2K/(NI) and 2KM/(NI).
 
     Args:
-        domains: M >= 1.
         trained_outputs: K, 1 to M.
         features: N >= 1, length of an output.
-
-    Returns:
-        The number 2KM/N.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     domains = integer("domains", domains, minimum=1)
     trained_outputs = integer("trained_outputs", trained_outputs, minimum=1, maximum=domains)
@@ -117,13 +103,9 @@ def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
     Args:
         gain: G > 0. S/D gives the end point of learning, S/(2D) its half way.
         conserved: C, any sign.
-        factors: The factors.
 
     Returns:
         B2, float64, of the broadcast shape. Newton's method from above, which is monotone.
-
-    Raises:
-        ArgumentError: `gain` is not positive.
     """
     gain = finite_array("gain", gain).astype(np.float64)
     if not (gain > 0).all():
@@ -146,15 +128,9 @@ def flow(
     Args:
         start: The pair B1(0), B2(0), scalars or of shape (mode,).
         times: Not decreasing, from 0 on, paper time, shape (time,).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
-        factors: The factors.
 
     Returns:
         B1 and B2, shape (time, mode), with a relative error of about 1e-10.
-
-    Raises:
-        ArgumentError: `times` is negative or decreases, or an entry is not finite.
     """
     times = checked_times(times)
     singular, variance = _modes(singular_values, input_variances)
@@ -184,16 +160,10 @@ def descent(
     Args:
         start: The pair B1(0), B2(0), scalars or of shape (mode,); for several schemes what broadcasts to (scheme, mode).
         learning_rate: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
-        steps: Number of steps, at least 0.
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
         factors: The factors, or one for each of several schemes.
 
     Returns:
         B1 and B2, shape (steps + 1, mode) or (steps + 1, scheme, mode), the start included.
-
-    Raises:
-        ArgumentError: a number is out of range or not finite.
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)

@@ -67,11 +67,6 @@ def from_random(
         init_scale: sigma > 0, all singular values of every matrix at the start.
         times: From 0 on, not decreasing, paper time, shape (time,); the last may be inf, the end of training.
         trained_pairs: T, shape (input_domain, output_domain), biregular: K outputs per input, K inputs per output.
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
-
-    Raises:
-        ArgumentError: T is not biregular, or a number is out of range.
     """
     times = np.asarray(times, float)
     scale = real("init_scale", init_scale, above=0)
@@ -94,8 +89,6 @@ def parts_of_mask(gain, init_scale: float, trained_pairs) -> Parts:
 
     Args:
         gain: Strength of every mode on every route, as of `race_gains`, shape (time, mode).
-        init_scale: sigma > 0.
-        trained_pairs: T, biregular, shape (input_domain, output_domain).
     """
     pairs, scale = np.asarray(trained_pairs, float), init_scale
     tau = _tau(gain, scale, len(pairs))
@@ -112,11 +105,7 @@ def parts_of_maps(init_scale: float, times, maps, singular_values, input_varianc
     whose routes all have S c_q/M. Its first half-learning time is 1/c_q of that of equal maps, in the limit of small weights.
 
     Args:
-        init_scale: sigma > 0.
-        times: As of `from_random`.
         maps: c, shape (input_domain, output_domain).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
     """
     scale = real("init_scale", init_scale, above=0)
     vectors, strengths, _ = np.linalg.svd(finite_array("maps", maps, ndim=2).astype(float))
@@ -176,7 +165,6 @@ def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
         input_modes: V of every domain, shape (item, mode).
         power: B1^2, shape (mode,).
         cosine: Between the encoder vectors of two domains, shape (mode,) or a number.
-        domains: M.
 
     Returns:
         Shape (domains x item, domains x item), ordered by domain, then item.
@@ -203,8 +191,6 @@ def race_loss(gain, singular_values, input_variances, unexplained_power: float) 
 
     Args:
         gain: Shape (time, mode).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
         unexplained_power: <|y|^2> less what the modes explain.
     """
     s, d = np.asarray(singular_values), np.asarray(input_variances)

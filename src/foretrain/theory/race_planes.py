@@ -89,9 +89,6 @@ def planes(encoders, hidden, decoders) -> Planes:
         hidden: Hidden matrices, shape (module, hidden, hidden), each a multiple of an orthogonal one or diagonal on the
             planes, as decoupled starts are.
         decoders: Means of W3^T u, shape (module, hidden, mode).
-
-    Raises:
-        ArgumentError: a hidden matrix leads out of the planes.
     """
     first, matrix, last = (
         finite_array(name, values, ndim=3).astype(float)
@@ -115,7 +112,6 @@ def part_planes(encoders, hidden, decoders, trained_pairs) -> Planes:
         encoders: W1 v of every domain, shape (input_domain, hidden, mode).
         hidden: W2, a multiple of an orthogonal matrix, shape (hidden, hidden).
         decoders: W3^T u of every domain, shape (output_domain, hidden, mode).
-        trained_pairs: T, biregular, shape (input_domain, output_domain).
 
     Raises:
         ArgumentError: T is not biregular, or the hidden matrix leads out of the planes.
@@ -139,17 +135,11 @@ def flow(
 
     Args:
         start: One per scheme, at most one of several modules.
-        times: From 0 on, not decreasing, shape (time,).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
         factors: Fractions of the trained routes, one per scheme.
 
     Returns:
         Strengths, to about 1e-6 of the largest. Cost: some hundred steps of products of matrices of the size of the planes,
         for every module; below a second for 144 of them.
-
-    Raises:
-        ArgumentError: times decrease, or several schemes have several modules.
     """
     times = checked_times(times)
     if sum(len(scheme.hidden) > 1 for scheme in start) > 1:
@@ -184,18 +174,9 @@ def flow(
 def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
     """Follow the gradient flow of a routing network, all parts of its mask together.
 
-    Args:
-        start: Of `part_planes`.
-        times: From 0 on, not decreasing, shape (time,).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
-
     Returns:
         Layers, to about 1e-4 of the largest strength. Cost: some hundred steps of products of M matrices of the size of the
         planes, a tenth of a second for seven domains of four modes.
-
-    Raises:
-        ArgumentError: times decrease, or the start has no parts.
     """
     times = checked_times(times)
     if start.paces is None:

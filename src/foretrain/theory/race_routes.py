@@ -81,17 +81,11 @@ def descent(
     Args:
         start: Strength of every mode in every layer at step 0; an array makes as many reductions at once.
         learning_rate: Step, in the paper's time (loss = mean over items and trained routes of 1/2 |y - yhat|^2).
-        steps: Number of steps, at least 0.
         singular_values: S of <y x^T>, shape (mode,).
         input_variances: D, input variance of each mode, shape (mode,), positive.
-        trained_pairs: T, shape (input_domain, output_domain), 0/1.
-        every: Stride of the stored steps; step 0 is stored.
 
     Returns:
         Strengths at steps 0, every, 2 every, ... <= steps.
-
-    Raises:
-        ArgumentError: a number or array breaks its rule.
 
     Cost: O(steps * starts * kinds^2 * mode) in NumPy, one pass of Python per step; a biregular T has one kind of
     domain, others have M.

@@ -55,9 +55,6 @@ def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
     Args:
         start: The pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
         factors: Its fractions of the trained routes, such as `foretrain.theory.race.race_factors`.
-
-    Raises:
-        ArgumentError: B1(0) is zero, where nothing moves.
     """
     outer, hidden = (real(f"start[{place}]", value) for place, value in enumerate(start))
     if outer == 0:
@@ -93,9 +90,6 @@ def random_scheme(init_scale: float, factors: RaceFactors) -> Scheme:
     Args:
         init_scale: sigma > 0, all singular values of every matrix.
         factors: `foretrain.theory.race.race_factors` of its P, encoders not shared between modules.
-
-    Raises:
-        ArgumentError: sigma is not positive.
     """
     scale = real("init_scale", init_scale, above=0)
     speed = factors.outer * scale
@@ -188,11 +182,6 @@ def _of_modes(function):
 def final_gains(schemes: Sequence[Scheme], singular_values, input_variances) -> np.ndarray:
     """The part of S/D that each scheme has learned at the end of training; the parts add up to S/D.
 
-    Args:
-        schemes: At least one.
-        singular_values: S, a number or of shape (mode,).
-        input_variances: D, likewise.
-
     Returns:
         Shape (scheme,) for one mode, else (scheme, mode).
     """
@@ -204,11 +193,6 @@ def final_gains(schemes: Sequence[Scheme], singular_values, input_variances) -> 
 @_of_modes
 def half_time(schemes: Sequence[Scheme], singular_values, input_variances):
     """Time at which the schemes together have learned half of S/D; relative error about 1e-9.
-
-    Args:
-        schemes: At least one.
-        singular_values: S, a number or of shape (mode,).
-        input_variances: D, likewise.
 
     Returns:
         A number for one mode, else shape (mode,).
@@ -228,12 +212,6 @@ def half_time(schemes: Sequence[Scheme], singular_values, input_variances):
 @_of_modes
 def gains(schemes: Sequence[Scheme], times, singular_values, input_variances) -> np.ndarray:
     """Gains along gradient flow.
-
-    Args:
-        schemes: At least one, each with its own start.
-        times: From 0 on, not decreasing, shape (time,).
-        singular_values: S, a number or of shape (mode,).
-        input_variances: D, likewise.
 
     Returns:
         Shape (time, scheme) for one mode, else (time, scheme, mode).

@@ -21,15 +21,8 @@ def bernoulli_outlier(size: int, density: float) -> float:
     The mean of the matrix has the one singular value np, which noise of variance p(1 - p) lifts by
     n p(1 - p)/(np) (Benaych-Georges & Nadakuditi 2012). It leaves the bulk where np > 1 - p.
 
-    Args:
-        size: n >= 1.
-        density: p, above 0 and at most 1.
-
     Returns:
         The limit; single draws scatter around it by about sqrt(p(1 - p)).
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     size, density = _checked(size, density)
     return size * density + 1 - density
@@ -51,13 +44,6 @@ def bernoulli_second_value(size: int, density: float) -> float:
 
     Args:
         size: n >= 2.
-        density: p, above 0 and at most 1.
-
-    Returns:
-        The mean.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     size, density = _checked(size, density, minimum=2)
     variance = density * (1 - density)
@@ -91,14 +77,10 @@ def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
 
     Args:
         singular_value: x, any shape.
-        size: n >= 1.
         density: p, above 0 and below 1.
 
     Returns:
         The density, float64, of the shape of x; it integrates to 1 and is 0 outside [0, e].
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     edge = _positive_edge(size, density)
     x = np.asarray(singular_value, np.float64)
@@ -120,14 +102,10 @@ def circulant_singular_values(size: int, width: int) -> np.ndarray:
     bands of width w and n - w differ in s_1 only.
 
     Args:
-        size: n >= 1.
         width: w, 1 to n.
 
     Returns:
         Shape (n,), float64, not increasing.
-
-    Raises:
-        ArgumentError: a number is out of range.
     """
     size = integer("size", size, minimum=1)
     width = integer("width", width, minimum=1, maximum=size)

@@ -82,9 +82,6 @@ def reduce(x, y, a, b) -> RankOneState:
         y: Shape (m,).
         a: Shape (n,), of length 1 to 1e-6.
         b: Shape (m,), of length 1 to 1e-6.
-
-    Raises:
-        ArgumentError: a shape does not fit, or `a` or `b` is not a unit vector.
     """
     x, y = finite_array("x", x, ndim=1), finite_array("y", y, ndim=1)
     a, b = _unit("a", a, x.shape), _unit("b", b, y.shape)
@@ -151,9 +148,6 @@ def descent(
         start: The numbers at step 0, floats or arrays of a common shape.
         learning_rate: eta > 0. A large one may diverge, as descent itself does; numbers then become
             inf or nan.
-        steps: Number of steps, >= 0.
-        weight_decay: lambda >= 0.
-        every: Stride in steps of what is returned.
 
     Returns:
         A state whose fields have shape (steps // every + 1, *shape of start).
@@ -183,13 +177,9 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
     Args:
         start: The numbers at time 0, floats.
         times: Shape (time,), not negative, in any order; unit step x learning rate.
-        weight_decay: lambda >= 0.
 
     Returns:
         A state whose fields have shape (time,). Relative error about 1e-11.
-
-    Raises:
-        ArgumentError: a time is negative or `start` is not four finite numbers with p, q >= 0.
 
     Cost:
         Some 10 ms, and 1 ms per unit of time beyond convergence.
@@ -205,9 +195,7 @@ def flow_until(start: RankOneState, until: float, weight_decay: float, events=()
     """Integrate up to `until` and return a function of times to states; see `flow`.
 
     Args:
-        start: Four floats.
         until: End of the integration, >= 0.
-        weight_decay: lambda >= 0.
         events: Functions of a state; the first zero of each from above is found, and the last of
             them ends the integration.
 

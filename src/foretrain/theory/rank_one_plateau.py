@@ -41,7 +41,6 @@ def plateau(
     """The plateau under gradient flow, by integrating the exact reduction.
 
     Args:
-        start: The four numbers at time 0, floats.
         level: f, relative half-width of the plateau, in (0, 1).
         weight_decay: lambda >= 0. For lambda^2/4 >= 1 - f the plateau does not end.
         until: Time after which the search is given up.
@@ -77,10 +76,8 @@ def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> Ran
     of a Magnus series.
 
     Args:
-        start: The four numbers at time 0, floats.
         times: Shape (time,) or a float, not negative. Overlaps grow without bound: use it while
             alpha beta << 1.
-        weight_decay: lambda >= 0.
     """
     times = np.asarray(times, dtype=float)
     alpha, beta = start.overlap_x, start.overlap_y
@@ -113,8 +110,6 @@ def plateau_estimate(
     error is set out in docs/theory/s-curves.md.
 
     Args:
-        start: The four numbers at time 0, floats.
-        level: f, in (0, 1).
         weight_decay: lambda >= 0; the end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
@@ -142,7 +137,6 @@ def typical_start(dimension: int, init_scale: float = 1.0) -> RankOneState:
 
     Args:
         dimension: n >= 2, length of x and of y.
-        init_scale: > 0.
     """
     dimension = integer("dimension", dimension, minimum=2)
     init_scale = real("init_scale", init_scale, above=0)

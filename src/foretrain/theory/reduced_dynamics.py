@@ -34,7 +34,6 @@ def decoupled_start(start: float | Mapping | np.ndarray, reduction: Reduction) -
     Args:
         start: One number for every edge and mode; or edge name to a number or an array of shape (mode,), all edges
             that are trained; or an array of shape (edge, mode).
-        reduction: The reduced network.
 
     Returns:
         The state, shape (edge, mode), zero where an edge does not carry the mode.
@@ -79,12 +78,7 @@ def velocity(state: np.ndarray, reduction: Reduction) -> np.ndarray:
 
 
 def mode_strengths(states: np.ndarray, reduction: Reduction) -> np.ndarray:
-    """Strength of every mode in the summed map of every bundle's paths, shape (..., bundle, mode).
-
-    Args:
-        states: One or more states, shape (..., edge, mode).
-        reduction: The reduced network.
-    """
+    """Strength of every mode in the summed map of every bundle's paths, shape (..., bundle, mode)."""
     padded = np.concatenate([states, np.ones_like(states[..., :1, :])], axis=-2)
     product = padded[..., reduction.path_edges[:, 0], :]
     for place in reduction.path_edges.T[1:]:
@@ -102,7 +96,6 @@ def explained(strengths: np.ndarray, reduction: Reduction) -> np.ndarray:
 
     Args:
         strengths: From `mode_strengths`, shape (..., bundle, mode).
-        reduction: The reduced network.
     """
     terms = strengths[..., reduction.pairs[:, 0], :] * reduction.input_variances
     first = np.searchsorted(reduction.pairs[:, 1], np.arange(len(reduction.active)))
@@ -131,13 +124,11 @@ def flow(
     Args:
         start: State at time 0, or anything that `decoupled_start` makes one of.
         times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
-        reduction: The reduced network.
 
     Returns:
         States at the times, shape (time, edge, mode).
 
     Raises:
-        ArgumentError: the times are not ascending from zero on.
         ForetrainError: the integrator gave up.
 
     Cost: modes do not interact, so the Jacobian is banded; O(time * mode * edge^2) where stiff.
@@ -207,9 +198,6 @@ def descent(
     Args:
         start: State at step 0, or anything that `decoupled_start` makes one of.
         learning_rate: Step size, in the unit of time of `flow`; positive.
-        steps: Number of steps, at least 0.
-        reduction: The reduced network.
-        every: Stride in steps at which states are kept.
 
     Returns:
         States at steps 0, `every`, 2 `every`, .., shape (steps // every + 1, edge, mode). A descent that diverges holds
@@ -231,7 +219,6 @@ def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduct
     Args:
         states: Shape (time, edge, mode). Between them the ratio is interpolated linearly: choose them close.
         times: Times (or steps) of the states, shape (time,), ascending.
-        reduction: The reduced network.
 
     Returns:
         Shape (path, mode), in the unit of `times`. nan where a path has nothing to learn in a mode (S = 0), infinity
@@ -271,9 +258,7 @@ def decoupled_weights(
     """Weights of the full network in a state: ``W_e = R_t(e) B_e R_s(e)^T``, eq. (9).
 
     Args:
-        state: Shape (edge, mode).
         frames: Of the hidden nodes, from `hidden_frames`; the same ones at every time.
-        reduction: The reduced network.
 
     Returns:
         Edge name to float64 array of shape (target width, source width); zero for edges that no trained path uses.

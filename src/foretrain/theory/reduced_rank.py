@@ -25,9 +25,6 @@ def coefficient_at(widths, beta: float, pull: float = 1.0) -> float:
 
     Returns:
         lambda_Z, to some 1e-6 for widths up to eight. For beta -> inf it tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
-
-    Raises:
-        ArgumentError: There are not three widths, or a number is out of range.
     """
     if len(widths) != 3:
         raise argument_error("widths", "be three numbers", f"has {len(widths)}")

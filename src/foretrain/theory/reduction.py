@@ -132,7 +132,6 @@ def find_reduction(
     Outside that, in particular from small random weights, the reduction is an approximation for the caller to judge.
 
     Args:
-        statistics: Of the training data.
         tolerance: Largest residual that counts as exact. The default is far above rounding and far below the sampling
             noise of any data set that fits in memory.
         approximate: Go on where the residual is larger, with the off-diagonal part left out; the residual is stored.

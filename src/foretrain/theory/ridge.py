@@ -111,11 +111,9 @@ def descent(
 
     Args:
         start: Shape (d,).
-        learning_rate: eta.
         data: X, shape (n, d).
         targets: y, shape (n,).
         teacher: w*, shape (d,); validation inputs are isotropic, so that the error is |w - w*|².
-        weight_decay: lambda, not negative.
     """
     n, d = data.shape
     left, singular, right = np.linalg.svd(data, full_matrices=True)
@@ -147,9 +145,7 @@ def typical_generalisation(
 
     Args:
         fraction: n/d, below 1.
-        init_scale: sigma.
         threshold: Of |w - w*|².
-        weight_decay: lambda.
 
     Returns:
         The time, step × learning rate; inf where `threshold` <= g, or without decay, and 0 where the start is no worse

@@ -15,9 +15,6 @@ def bracketed_root(
     """The zero of a continuous function between two numbers at which it has opposite signs, by Brent's method.
 
     Args:
-        function: Of one float.
-        low: One end.
-        high: The other end.
         relative: Tolerance relative to the zero, at least `FINEST`.
     """
     root: Any = scipy.optimize.brentq(function, low, high, xtol=1e-300, rtol=np.float64(relative))

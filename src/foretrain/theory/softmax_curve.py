@@ -37,10 +37,7 @@ def descent(
 
     Args:
         start: Logits at step 0, shape (class,).
-        learning_rate: Step size.
-        steps: Number of steps.
         right: Index of the right class.
-        every: Stride of the steps that are returned.
 
     Returns:
         The probability at steps 0, `every`, 2 `every`, .., shape (steps // every + 1,).

@@ -18,9 +18,6 @@ def start_signs(reduction: Reduction) -> np.ndarray:
     These are linear equations over the field of two elements, solved by elimination with the strongest paths first:
     where the wishes of paths that share edges contradict each other, the weakest remain unmet.
 
-    Args:
-        reduction: The reduced network.
-
     Returns:
         +1 or -1, shape (edge, mode).
 

@@ -50,14 +50,10 @@ class TangentKernel:
         Args:
             steps: Numbers of steps n, shape (step,); `numpy.inf` for the end of training.
             learning_rate: eta in the paper's convention; below 2|T|/(sigma^4 max Lambda), or the errors grow.
-            init_scale: sigma.
 
         Returns:
             Mean over trained and over untrained routes of 1/2 |error|^2, shape (step,) each, float64; the second is
             zero where every route is trained.
-
-        Raises:
-            ArgumentError: a number is out of range.
         """
         steps = np.asarray(steps, float)
         rate = real("learning_rate", learning_rate, above=0) / self.trained_routes
@@ -85,8 +81,6 @@ def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
 
     Args:
         encoders: W1, shape (input_domain, hidden, input).
-        hidden: W2, shape (hidden, hidden).
-        decoders: W3, shape (output_domain, output, hidden).
         inputs: X, the same in every domain, shape (input, effective).
 
     Returns:
@@ -115,17 +109,12 @@ def tangent_kernel(encoders, hidden, decoders, inputs, targets, trained_pairs) -
 
     Args:
         encoders: W1 at scale 1, shape (input_domain, hidden, input).
-        hidden: W2, shape (hidden, hidden).
-        decoders: W3, shape (output_domain, output, hidden).
         inputs: X, effective samples shared by all domains, shape (input, effective).
         targets: Y, shape (output, effective).
         trained_pairs: T, shape (input_domain, output_domain), 0/1, at least one 1.
 
     Returns:
         The diagonalised kernel. Cost: n^3 for the n outputs of all trained routes (a third of a second at n = 784).
-
-    Raises:
-        ArgumentError: an array has other axes or holds what is not finite, or nothing is trained.
     """
     encoders = finite_array("encoders", encoders, ndim=3).astype(float)
     hidden = finite_array("hidden", hidden, ndim=2).astype(float)

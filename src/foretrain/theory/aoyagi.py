@@ -31,9 +31,7 @@ class Coefficient(NamedTuple):
 def deep_linear(widths, rank: int) -> Coefficient:
     """Coefficient and multiplicity of a deep linear network.
 
-    Args:
-        widths: H_0 (inputs) to H_L (outputs), at least two whole numbers of at least 1.
-        rank: r, of the map that the network realises, at most the least width.
+    H_0 (inputs) to H_L (outputs) are at least two whole numbers from 1 on, the rank r at most the least of them.
 
     Returns:
         lambda and m, for a loss that is quadratic in the map, inputs of full rank and no bias.

@@ -53,14 +53,13 @@ def predicted_pair_error(
 ) -> np.ndarray:
     """Expected error of every pair of domains in the limit of small weights, from the mask alone.
 
-    The defaults are those of one-hot words of unit length: across components 1 - tr O/D with O a random
-    orthogonal matrix, whose mean is 1, and 1/2 where nothing is learned.
+    The defaults are those of one-hot words of unit length: 1 - tr O/D across components, O a random orthogonal matrix, has
+    mean 1, and nothing learned gives 1/2.
 
     Args:
         error_across: Error of a pair across components, as of `error_across_components`.
-        error_idle: Error of a pair with a domain that is never trained: its small weights stay as they
-            were, so that the answer is zero and the error <|y|^2>/2. By default half of `error_across`,
-            which it is where the modes carry all of the output.
+        error_idle: Error of a pair with a domain that is never trained, whose answer stays zero: <|y|^2>/2. By default half
+            of `error_across`, which it is where the modes carry all of the output.
 
     Returns:
         Shape of T, float64: 0 for trained pairs and within components.
@@ -95,16 +94,10 @@ def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
 
 
 def joining_times(times: np.ndarray) -> np.ndarray:
-    """Time at which every pair of domains is first joined by pairs that are learned.
+    """Time at which every pair of domains is first joined by pairs that are learned, inf for those never joined.
 
-    Of every path of trained pairs between the two domains the last pair to be learned counts, and of all paths the one
-    for which this comes first.
-
-    Args:
-        times: When each trained pair is learned, shape (..., input_domain, output_domain); nan or inf for the others.
-
-    Returns:
-        The same shape, float64; inf for pairs that are never joined. Cost: L^3 log(L) per mask of L domains.
+    On every path of trained pairs between both the last pair to be learned counts, and of all paths the earliest. `times` of
+    the trained pairs, and the result, are (..., input_domain, output_domain). Cost: L^3 log(L) per mask of L domains.
     """
     direct = np.where(np.isnan(times), np.inf, times).astype(float)
     # From output to output over a common input, then over several; the diagonal is joined from the start.
@@ -126,25 +119,20 @@ def error_across_components(
 ) -> float:
     """Expected half squared error, averaged over items, of a pair across components.
 
-    For initial weights whose law does not change under rotations of the data side, the output of a cross
-    pair is zero on average over seeds, at any time and scale, so that the expected error is
-    (<|y|^2> + E<|yhat|^2>)/2. At zero training loss and minimal rank the pair computes U A O B V^T in
-    place of U A B V^T, with B the first layer's weights, proportional to (S/D)^(1/3), A B = S/D and O
-    orthogonal. For small initial weights O mixes modes of equal S/D only (``"modes"``: signs +1 or -1
-    where they are distinct) and the expectation is <|y|^2>, twice the error of predicting zero. If
-    all modes mix (``"all"``, O uniform over the orthogonal group), it is
+    If the law of initial weights does not change under rotations of the data side, the output of a cross pair has mean zero,
+    so that the expected error is (<|y|^2> + E<|yhat|^2>)/2. At zero training loss and minimal rank the pair computes
+    U A O B V^T in place of U A B V^T, with B the first layer's weights, proportional to (S/D)^(1/3), A B = S/D and O
+    orthogonal. For small initial weights O mixes modes of equal S/D only (``"modes"``: signs +1 or -1 where they are
+    distinct) and the expectation is <|y|^2>, twice the error of predicting zero. If all modes mix (``"all"``), it is
 
         sum_a S_a^2/D_a / 2 + sum_a (S_a/D_a)^(4/3) sum_b D_b (S_b/D_b)^(2/3) / (2 r).
 
-    Both agree where all S/D are equal, as for one-hot words, where the value is 1 if the loss is
-    averaged over D words of unit length. One seed with distinct modes gives the sum of 2 S_a^2/D_a
-    over the modes whose sign is flipped, hence anything between 0 and twice the expectation. For
-    components with unequal numbers of inputs and outputs the size of yhat is not fixed so.
+    Both agree where all S/D are equal. One seed with distinct modes gives the sum of 2 S_a^2/D_a over the modes whose sign is
+    flipped. Components with unequal numbers of inputs and outputs do not fix the size of yhat so.
 
     Args:
         singular_values: S of the un-gated statistics, shape (mode,), positive.
-        output_power: <|y|^2>; the part that no mode carries adds half of itself. By default the
-            modes carry all, sum S^2/D.
+        output_power: <|y|^2>; by default what the modes carry, sum S^2/D. Any other part adds half of itself.
         mixing: "modes" or "all".
     """
     one_of("mixing", mixing, ("modes", "all"))
@@ -165,9 +153,8 @@ def error_across_components(
 def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float:
     """Probability that a random mask with a given number of trained pairs is connected, exactly.
 
-    Counts connected graphs by their number of edges with the usual recursion over the component of
-    one marked domain, in whole numbers. With the diagonal, input i and output i are merged, and what
-    is left is a graph on M nodes with two possible edges between any two.
+    The usual recursion over the component of one marked domain counts connected graphs by their edges, in whole numbers. With
+    the diagonal, input i and output i are merged into one of M nodes, with two possible edges between any two.
 
     Args:
         domains: M, 1 to 16, or to 25 with the diagonal.

@@ -25,8 +25,7 @@ def mode_strength(
 
     $$ a(t) = \frac{s/d}{1 - (1 - s/(d a_0)) e^{-2 s t / \tau}} $$
 
-    the solution of tau a' = 2 a (s - d a): Saxe, Sodhani & Lewallen (2022), eq. (21), evaluated in
-    a form that is finite for all times and for s = 0, where a = a_0 / (1 + 2 d a_0 t / tau).
+    which solves tau a' = 2 a (s - d a): Saxe, Sodhani & Lewallen (2022), eq. (21), finite for all times and for s = 0.
 
     Args:
         start: a_0, shape (mode,) or a float; > 0. Zero is a fixed point and is refused.
@@ -101,9 +100,7 @@ def balanced_flow(
     $$ Q Q^T(t) = e^{Ft/\tau} Q_0
        \Big[ I + Q_0^T \int_0^{t/\tau} e^{2Fs} ds\, Q_0 \Big]^{-1} Q_0^T e^{Ft/\tau}. $$
 
-    The bracket is at least I, so the solution exists for every C, Q_0 and t: neither full rank nor
-    equal width is assumed. It is evaluated without forming a growing exponential, see
-    docs/theory/deep-linear.md.
+    The bracket is at least I, so that the solution exists for every C, Q_0 and t, without full rank or equal width.
 
     Args:
         start: The pair X(0), Y(0), shapes (n, width) and (m, width).
@@ -111,23 +108,15 @@ def balanced_flow(
         target: C, shape (n, m).
         time_constant: tau > 0: 1 for the loss with 1/2, 1/2 for the loss without.
 
-    Returns:
-        X(t), shape (time, n, rank), and Y(t), shape (time, m, rank), float64, with rank <= width
-        the rank of the start seen along the singular directions of the target. They are fixed up to
-        a common rotation of the columns, so that X Y^T, X X^T and Y Y^T are exact and the factors
-        themselves are a valid balanced start for a restart; which hidden unit carries what is not
-        in them.
+        X(t), shape (time, n, rank), and Y(t), shape (time, m, rank), float64, rank <= width that of the start seen along the
+        singular directions of the target; up to a common rotation of the columns, so that they restart the flow.
 
     Raises:
-        ArgumentError: shapes do not fit, a time is negative, or the start is not balanced: ||X^T X
-            - Y^T Y||_F exceeds 1e-8 of ||X||_F^2 + ||Y||_F^2. The message has the number.
+        ArgumentError: the start is not balanced: ||X^T X - Y^T Y||_F exceeds 1e-8 of ||X||_F^2 + ||Y||_F^2.
 
-    Cost:
-        One SVD of the target and per time one QR of (n + m + rank) x rank.
+    Cost: one SVD of the target and per time one QR of (n + m + rank) x rank.
 
-    A mode whose overlap with the start is below the rounding of float64 (about 1e-14 of the start)
-    counts as absent and is never learned, although a simulation would grow it out of its rounding
-    noise.
+    A mode whose overlap with the start is below rounding (about 1e-14 of the start) counts as absent and is never learned.
     """
     left, right, target = _factors(start, target)
     times = checked_times(times, ordered=False) / real("time_constant", time_constant, above=0)

@@ -73,12 +73,8 @@ def exact_flow(start, times, operation: Operation, training):
 
     The sum C of all embeddings obeys dC/dt = (2 l_0 / Z_0^2) C: it is conserved only where it is zero, or at a minimum.
 
-    Args:
-        start: R_0, (..., symbol, dimension), not all zero.
-        times: (time,), continuous, not negative.
-
-    Returns:
-        (..., time, symbol, dimension).
+    `start` R_0 is (..., symbol, dimension), not all zero; `times` (time,) not negative; the result (..., time, symbol,
+    dimension).
     """
     path, size = _decayed(operation, training, start, times)
     return path * np.sqrt(size[..., None, None, None] / (path**2).sum((-2, -1), keepdims=True))

@@ -35,7 +35,7 @@ _POINTS = 5  # looked at within every step of the integrator
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """Statistics of one output.
+    """Statistics of one output: what least squares leaves and explains.
 
     Attributes:
         bundles: Numbers of the trained bundles that end here.
@@ -59,8 +59,7 @@ class Trajectory:
     """One network along its flow.
 
     Attributes:
-        times: Ascending from 0, shape (time,), in step x learning rate.
-        loss: Shape (time,), never negative.
+        times, loss: Shape (time,); step x learning rate ascending from 0, and a loss that is never negative.
         explained: ``U^T (sum_j W_j Sigma_x(j, p)) V`` along the diagonal of the frames given, shape (time, bundle, mode).
         weights: Edge name to its matrix at the end, in banks of as many units as are needed.
         drift: Largest change of a quantity that the flow conserves, relative to that of the squared weights.
@@ -223,11 +222,9 @@ def flow_until(
         start: Edge name to its matrix at time 0, shape (target width, source width).
         until: Time at which to stop, positive.
         ends: From `outputs`, where it is at hand.
-        frames: Number of a bundle to U and V, shape (width, mode) each, along which what is explained is looked at.
-        enough: Loss at which to stop before.
-        at_least: Time up to which to go on all the same.
-        settle_after: Time from which on the flow may also stop at rest, where it lowers the loss by less than 1e-14 of
-            itself in as much time again.
+        frames: Number of a bundle to U and V, shape (width, mode) each, for `Trajectory.explained`.
+        enough: Loss at which to stop before, but not before the time `at_least`.
+        settle_after: Time from which on to stop where the loss falls by less than 1e-14 of itself in as much time again.
         most: Evaluations of the gradient after which to stop before.
 
     Raises:

@@ -8,11 +8,6 @@ def decayed_loss(target: np.ndarray, components: int, weight_decay: float) -> fl
 
     Decay penalises the sum of the singular values of Z: each of the k largest of C ends at max(s - lambda/2, 0), which
     leaves min(s, lambda/2)^2; the others leave s^2.
-
-    Args:
-        target: C, shape (n, n).
-        components: k, number of components of the learner.
-        weight_decay: lambda.
     """
     strengths = np.linalg.svd(target, compute_uv=False)
     left = strengths.copy()

@@ -58,20 +58,13 @@ def descent_curves(
 
     Args:
         start: The pair X, Y, shape (n, component) each.
-        learning_rate: eta, the step of descent.
-        step: Ascending numbers of steps from 0, shape (step,). With `balanced` their spacing does not matter; else the
-            course is composed of intervals between them, and errs by the cube of their length.
+        step: Ascending numbers of steps from 0, shape (step,). Without `balanced` the error is the cube of their distance.
         target: The pair A, B, shape (n, target) each; C = A B^T.
-        weight_decay: lambda.
         followed: Of how many components the alignments are given, the first.
         balanced: Leave the imbalance out: the closed form, of the product only.
         until: Share of |C|^2 at which nothing is left to predict: the course stays as it is from there on.
 
-    Returns:
-        The course, float64.
-
-    Cost:
-        Per step an eigendecomposition of (component, component) and products of that with (target + component) rows.
+    Cost: per step an eigendecomposition of (component, component) and products of that with (target + component) rows.
     """
     (a, b), (x, y) = target, start
     # A and X span all that is ever visited, and so do B and Y.

@@ -7,18 +7,12 @@ from scipy.special import betaincc
 def first_targets(start, target) -> np.ndarray:
     """The target on which each component's growing overlap is largest at the start.
 
-    While the learner is small, x' = 2 A B^T y and y' = 2 B A^T x. For orthonormal targets the
-    overlaps alpha_i = a_i . x and beta_i = b_i . y then obey alpha' = 2 beta, beta' = 2 alpha, so
-    that alpha + beta grows as exp(2 t) and alpha - beta dies: of all targets the one with the
-    largest |alpha_i + beta_i| leads, and keeps leading until the learner is no longer small. For
-    independent targets at n >> r^2 this holds up to their overlaps.
+    While the learner is small, x' = 2 A B^T y and y' = 2 B A^T x. For orthonormal targets alpha_i = a_i . x and
+    beta_i = b_i . y obey alpha' = 2 beta, beta' = 2 alpha: alpha + beta grows as exp(2 t), and the target with the largest
+    |alpha_i + beta_i| leads. For independent targets at n >> r^2 this holds up to their overlaps.
 
-    Args:
-        start: The pair X, Y, shape (n, component) each.
-        target: The pair A, B, shape (n, target) each.
-
-    Returns:
-        Integers, shape (component,).
+    `start` is the pair X, Y, shape (n, component) each, `target` the pair A, B, shape (n, target) each; the result integers of
+    shape (component,).
     """
     (a, b), (x, y) = target, start
     return np.abs(np.asarray(a).T @ x + np.asarray(b).T @ y).argmax(axis=0)

@@ -34,8 +34,8 @@ def frustration(trained_pairs, inputs, outputs, smaller: Callable = np.minimum):
         smaller: Elementwise minimum: that of NumPy, or of JAX for its arrays.
 
     Returns:
-        F, the trained pairs of negative determinant, and min U, both numbers in the dtype of T. The hidden matrix is part
-        of all pairs, and never has the smallest U; domains without a trained pair are left out, as their signs matter to none.
+        F, the trained pairs of negative determinant, and min U, numbers in the dtype of T. The hidden matrix is part of all
+        pairs and never has the smallest U; domains without a trained pair are left out.
     """
     signs = inputs[:, None] * outputs[None, :]
     upright = trained_pairs * (signs > 0)

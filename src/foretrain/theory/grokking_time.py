@@ -33,10 +33,6 @@ def flow_time(start, operation: Operation, training, threshold: float, tolerance
 
     Returns:
         Continuous time, to 2%; infinity where the flow does not get there.
-
-    Raises:
-        ArgumentError: more than one training set, a threshold that is no number, or a start that is not finite or has all
-            symbols at one place in some dimension.
     """
     threshold = real("threshold", threshold)
     start = normalised(_checked(operation, training, start))

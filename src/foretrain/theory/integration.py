@@ -22,12 +22,7 @@ def checked_times(times, *, ordered: bool = True) -> np.ndarray:
 def flow_at(velocity: Callable, state: np.ndarray, times: np.ndarray, **how) -> np.ndarray:
     """Integrate a flow from time 0 with `scipy.integrate.solve_ivp`.
 
-    Args:
-        times: Of `checked_times`; several may be equal.
-        how: Options of `solve_ivp`.
-
-    Returns:
-        States at the times, shape (time, number).
+    `times` are those of `checked_times`, `how` options of `solve_ivp`; the result is (time, number).
     """
     if not times.size or times[-1] == 0:
         return np.tile(state, (times.size, 1))
@@ -43,12 +38,7 @@ def observed_flow(
 ) -> list:
     """Integrate a flow of many numbers, of which few are kept (Runge-Kutta of order 5, absolute tolerance 1e-8).
 
-    Args:
-        observe: Function of a state: what is kept of it.
-        relative: Relative tolerance.
-
-    Returns:
-        What is kept, one entry per time.
+    `observe` maps a state to what is kept, one entry per time; `relative` is the relative tolerance.
     """
     kept = [observe(state)] * int((times == 0).sum())
     if len(kept) < len(times):
@@ -76,13 +66,8 @@ def iterate(step: Callable, state: Any, steps: int, every: int = 1) -> Iterator[
 def crossing_times(times: np.ndarray, values: np.ndarray, level) -> np.ndarray:
     """First time at which values reach a level, between stored times by a straight line.
 
-    Args:
-        times: Ascending, shape (time,).
-        values: Shape (time, ...).
-        level: A number, or an array that broadcasts to the later axes.
-
-    Returns:
-        Shape (...); nan where the level is not reached.
+    `times` ascend, shape (time,); `values` are (time, ...); `level` broadcasts to the later axes, the shape of the result,
+    nan where the level is not reached.
     """
     reached = values >= level
     after = reached.argmax(0)

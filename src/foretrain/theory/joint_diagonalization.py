@@ -58,9 +58,8 @@ def joint_diagonalize(widths: Mapping[str, int], families: Sequence[Sequence[Mat
             different units: each is scaled by its own Frobenius norm. A matrix within one space must be symmetric.
 
     Returns:
-        The frames, complete: every column of every space has a mode. Components that no matrix connects share a mode
-        in order of their strength in the families, which is a choice; it makes equal tasks share their modes. Signs of the
-        columns are such that diagonals of the first family are positive as far as they can be.
+        The frames, complete: every column of every space has a mode. Components that no matrix connects share a mode in order
+        of their strength. Signs make the diagonals of the first family positive as far as they can be.
 
     Cost: O(N^3) for N the total width, a few times; some ten times where noise is left.
     """

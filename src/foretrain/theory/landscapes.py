@@ -145,8 +145,7 @@ def product(a: int = 1, b: int = 1) -> Landscape:
     For w1^2 w2^2 lambda(eps) = 1/2 - 1/(2 + ln(1/eps)) and lambda_Z(beta) = 1/2 - erf(r) / [2 I(r)], r = sqrt(beta),
     I(x) = int_0^x erf(u)/u du.
 
-    Args:
-        b: At least 1. The smaller of 1/(2a), 1/(2b) is the limit, with multiplicity 2 where they are equal.
+    The smaller of 1/(2a), 1/(2b), b >= 1, is the limit, with multiplicity 2 where they are equal.
     """
     p, q = 1 / (2 * a), 1 / (2 * b)
     if a == b:
@@ -215,15 +214,8 @@ def _gamma(order: float, beta):
 def temperature_from_volume(by_volume: Curve, beta: float, eps) -> float:
     """lambda_Z(beta) as the mean of lambda(eps) under V(eps) exp(-beta eps), V integrated up from lambda by trapezia.
 
-    The only way to a curve over beta from one that is known over eps only, such as a measured one.
-
-    Args:
-        by_volume: lambda(eps).
-        eps: Grid in equal steps of ln eps or not, ascending, wide enough: from far below lambda/beta to far above it. What is
-            below its first point is taken as a power law, what is above its last as of no weight.
-
-    Returns:
-        lambda_Z, as exact as the trapezia are.
+    Args: `by_volume` is lambda(eps), `eps` an ascending grid from far below lambda/beta to far above it. Below its first
+    point a power law is taken, above its last nothing. The only way from a curve over eps alone, such as a measured one.
     """
     eps = np.asarray(eps, float)
     curve, log = np.asarray(by_volume(eps), float), np.log(eps)

@@ -91,12 +91,9 @@ def lazy_step(
 
     Args:
         start: Weights at step 0.
-        images: Training set, (sample, pixel).
-        labels: Of these, (sample,).
-        others: Images that are not trained, (other, pixel).
-        other_labels: Of these, (other,).
-        hidden_learning_rate: Learning rate of the hidden layers.
-        last_learning_rate: That of the last one.
+        images, labels: Training set, (sample, pixel) and (sample,).
+        others, other_labels: Images that are not trained, (other, pixel) and (other,).
+        hidden_learning_rate, last_learning_rate: Of the hidden layers, and of the last one.
         weight_decay: Decoupled weight decay of all.
         threshold: Accuracy that counts as generalised.
 

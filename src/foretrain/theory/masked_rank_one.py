@@ -36,12 +36,8 @@ def misalignment_slope(singular_values, scales) -> float:
     misalignment goes as the sum over k >= 2 of sigma^(2 - 2 s_k/s_1). In the limit of small sigma the slope is
     `alignment_exponent`; where s_3 is close to s_2 the limit is far away, and this is what is seen on the way.
 
-    Args:
-        singular_values: Of T, shape (mode,), in any order.
-        scales: At least two different sigma, positive.
-
-    Returns:
-        The least-squares slope; nan for a single mode, which is aligned from the start.
+    `singular_values` of T are (mode,), in any order, `scales` two different sigma or more; nan for a single mode, which is
+    aligned from the start.
     """
     values = np.sort(finite_array("singular_values", singular_values, ndim=1).astype(float))[::-1]
     if not values.size or values[0] <= 0:

@@ -29,15 +29,11 @@ class EarlyFlow:
     The gauge (s, u) -> -(s, u) is used so that S first grows; `sign` undoes it.
 
     Attributes:
-        singular_values: Sigma, shape (mode,), not increasing.
-        left: U, shape (row, mode).
-        right: V, shape (column, mode).
-        growing: p, shape (mode,).
-        decaying: q, shape (mode,).
+        singular_values, left, right: Sigma, shape (mode,), not increasing, U (row, mode) and V (column, mode).
+        growing, decaying: p and q, shape (mode,).
         start: s(0) >= 0.
         sign: 1.0 or -1.0, by which s and u were multiplied.
-        left_rest: Part of u(0) outside the columns of U, shape (row,); it does not move.
-        right_rest: Part of v(0) outside the columns of V, shape (column,).
+        left_rest, right_rest: Parts of u(0) and v(0) outside the columns of U and V, which do not move.
         turning_point: S at which s changes sign, inf if it never does.
     """
 
@@ -134,13 +130,7 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
     On its way out s u^T T v = |s| d|s|/dt crosses zero once, where |s| is least, and then grows for ever; if the start
     is past `level` already, the start is returned.
 
-    Args:
-        level: The fraction, above 0.
-
-    Raises:
-        ArgumentError: the start is so small that squares of it underflow.
-
-    Cost: a tenth of a millisecond.
+    A start so small that squares of it underflow raises `ArgumentError`.
     """
     values, start = early.singular_values, early.start**2
     up, down = early.growing**2, early.decaying**2
@@ -176,12 +166,8 @@ def weights_when(early: EarlyFlow, level: float) -> tuple[np.ndarray, np.ndarray
 def time_at(early: EarlyFlow, progress: float, *, returning: bool = False) -> float:
     """Time at which the linearised flow is at S, by quadrature of dS/s.
 
-    Args:
-        progress: S in the flow's gauge; at least 0, or at most the turning point if `returning`.
-        returning: True for the passage after the turning point.
-
-    Returns:
-        The time, inf where S is never reached; infinite S gives the `blow_up_time`.
+    `progress` is S in the flow's gauge, at least 0, or at most the turning point on the way back (`returning`). The time is
+    inf where S is never reached; infinite S gives the `blow_up_time`.
     """
     turn = early.turning_point
     if not returning:

@@ -75,9 +75,7 @@ def parallelograms_of(embedding, operation: Operation, tolerance: float = 0.1) -
     dimension do not matter, nor does the sign or order of dimensions; with more than one, a mixing of them does (delta is
     measured in units of each). No parallelogram holds where a dimension has collapsed to a point.
 
-    Args:
-        embedding: (..., symbol, dimension).
-        tolerance: delta, 0.1 in the authors' code.
+    The embedding is (..., symbol, dimension), `tolerance` delta, 0.1 in the authors' code.
     """
     tolerance = real("tolerance", tolerance, above=0)
     i, j, m, n = parallelograms(operation)[0].T

@@ -18,11 +18,9 @@ def step(
 
     Args:
         optimizer: "sgd", "sgd_decay", "adam" or "adamw".
-        weights: An array of any shape.
-        slope: Gradient of the loss there, without decay.
+        slope: Gradient of the loss at the weights, without decay.
         memory: Running means of the gradient and of its square, both of zeros before the first step.
         count: Number of the step, from 1.
-        weight_decay: lambda, which pulls apart from the gradient's means.
     """
     if optimizer in ("sgd", "sgd_decay"):
         return weights - learning_rate * (slope + weight_decay * weights), memory
@@ -51,9 +49,7 @@ def factorization_losses(
     A step costs O(n k (k + r)) and seed.
 
     Args:
-        start: The x_j and y_j, shape (2, seed, k, n).
-        target: The a_i and b_i of every seed, shape (2, seed, r, n).
-        steps: Largest number of steps.
+        start, target: The x_j and y_j, (2, seed, k, n), and the a_i and b_i of every seed, (2, seed, r, n).
         tolerance: It ends where all losses are at most this part of that of zero weights, or none is finite.
     """
     weights, losses = start, []

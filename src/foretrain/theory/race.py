@@ -54,13 +54,11 @@ def race_factors(domains: int, paths: float, *, shared_encoders: bool = False) -
     """P of the M^2 routes through each hidden matrix, all routes trained (eqs. 16-17).
 
     There are M^2/P modules, each for sqrt(P) inputs and sqrt(P) outputs. By default every module
-    owns copies of its encoders and decoders, as in the paper: factors (sqrt(P)/M^2, P/M^2) and a
-    final ratio P^(1/4). With `shared_encoders` an input has one encoder and an output one decoder,
-    used by all its modules: (1/M, P/M^2) and sqrt(P/M). Both agree with `routing_factors` at P = M^2.
+    By default every module owns copies of its encoders and decoders, as in the paper: factors (sqrt(P)/M^2, P/M^2), a final
+    ratio P^(1/4). With `shared_encoders` an input has one encoder and an output one decoder: (1/M, P/M^2) and sqrt(P/M).
+    Both agree with `routing_factors` at P = M^2.
 
-    Args:
-        paths: P, 1 to M^2. Networks exist for `admissible_paths` only; other values interpolate.
-        shared_encoders: True for the second variant.
+    P is 1 to M^2; networks exist for `admissible_paths` only, other values interpolate.
     """
     domains = integer("domains", domains, minimum=1)
     paths = real("paths", paths, minimum=1, maximum=domains**2)
@@ -77,14 +75,8 @@ def admissible_paths(domains: int) -> tuple[int, ...]:
 def authors_time_scale(domains: int, trained_outputs: int, features: int) -> float:
     """Paper time per unit of (step x learning rate) under the loss of the authors' figures: 2KM/N.
 
-    Their loss sums over trained routes the mean over items and the N output features, without the
-    one half, hence is 2KM/N times the paper's. Their learning rate times this number is a step of
-    paper time, and their loss this number times the paper's. In their units, with S and D summed
-    over I items, the factors of eqs. (13-14) read 2K/(NI) and 2KM/(NI).
-
-    Args:
-        trained_outputs: K, 1 to M.
-        features: N >= 1, length of an output.
+    Their loss sums over trained routes the mean over items and the N output features, without the one half. Their learning
+    rate times this number is a step of paper time, and their loss this number times the paper's.
     """
     domains = integer("domains", domains, minimum=1)
     trained_outputs = integer("trained_outputs", trained_outputs, minimum=1, maximum=domains)
@@ -100,12 +92,8 @@ def invariant(state, factors: RaceFactors):
 def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
     """The positive B2 at which B2 B1^2 = B2 (B2^2 + C)/r equals `gain`.
 
-    Args:
-        gain: G > 0. S/D gives the end point of learning, S/(2D) its half way.
-        conserved: C, any sign.
-
-    Returns:
-        B2, float64, of the broadcast shape. Newton's method from above, which is monotone.
+    `gain` G > 0 is S/D for the end of learning, S/(2D) for its half way; `conserved` C has any sign. Newton's method from
+    above, which is monotone; float64, of the broadcast shape.
     """
     gain = finite_array("gain", gain).astype(np.float64)
     if not (gain > 0).all():

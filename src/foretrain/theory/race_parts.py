@@ -122,13 +122,8 @@ def parts_of_maps(init_scale: float, times, maps, singular_values, input_varianc
 def domain_similarity(parts: Parts, input_modes, first_half: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean cosine between the first-layer representations of one item in two domains, of one half or of different halves.
 
-    Args:
-        parts: The encoders.
-        input_modes: V, shape (item, mode).
-        first_half: Number of domains in the first half, at least 1.
-
-    Returns:
-        (within, between), shape (time,) each; 0 where there is no such pair. Cost: time x item x domains^2.
+    `input_modes` V is (item, mode), `first_half` >= 1 the number of domains in the first half. Returns (within, between),
+    shape (time,) each; 0 where there is no such pair. Cost: time x item x domains^2.
     """
     domains, items = len(parts.vectors), len(input_modes)
     rest = domains - first_half
@@ -161,13 +156,8 @@ def parts_loss(parts: Parts, maps, singular_values, input_variances) -> np.ndarr
 def similarity(input_modes, power, cosine, domains: int) -> np.ndarray:
     """Dot products of the items of all domains: V B1^2 V^T within a domain, times the cosine of each mode across domains.
 
-    Args:
-        input_modes: V of every domain, shape (item, mode).
-        power: B1^2, shape (mode,).
-        cosine: Between the encoder vectors of two domains, shape (mode,) or a number.
-
-    Returns:
-        Shape (domains x item, domains x item), ordered by domain, then item.
+    V of every domain is (item, mode), `power` B1^2 (mode,), `cosine` between the encoder vectors of two domains (mode,) or a
+    number. The result is (domains x item, domains x item), ordered by domain, then item.
     """
     within, across = ((input_modes * values) @ input_modes.T for values in (power, power * cosine))
     same = np.eye(domains)

@@ -108,13 +108,9 @@ def planes(encoders, hidden, decoders) -> Planes:
 def part_planes(encoders, hidden, decoders, trained_pairs) -> Planes:
     """Find the planes of a routing network's start, one set for every part of its mask.
 
-    Args:
-        encoders: W1 v of every domain, shape (input_domain, hidden, mode).
-        hidden: W2, a multiple of an orthogonal matrix, shape (hidden, hidden).
-        decoders: W3^T u of every domain, shape (output_domain, hidden, mode).
-
-    Raises:
-        ArgumentError: T is not biregular, or the hidden matrix leads out of the planes.
+    `encoders` W1 v are (input_domain, hidden, mode), `decoders` W3^T u (output_domain, hidden, mode), `hidden` W2, a multiple
+    of an orthogonal matrix, (hidden, hidden). A T that is not biregular, or a W2 that leads out of the planes, raises
+    `ArgumentError`.
     """
     pairs = finite_array("trained_pairs", trained_pairs, ndim=2).astype(float)
     if not is_biregular(pairs):

@@ -28,11 +28,9 @@ class Routes:
         encoders: B1, shape (step, ..., input_kind, mode).
         hidden: B2, shape (step, ..., mode).
         decoders: B3, shape (step, ..., output_kind, mode).
-        input_kind: Kind of each input domain, shape (input_domain,).
-        output_kind: Kind of each output domain, shape (output_domain,).
+        input_kind, output_kind: Kind of each domain, shape (domain,).
         fraction: Share of the trained routes that joins two kinds, shape (input_kind, output_kind).
-        singular_values: S, shape (mode,).
-        input_variances: D, shape (mode,).
+        singular_values, input_variances: S and D, shape (mode,).
     """
 
     encoders: np.ndarray
@@ -78,14 +76,8 @@ def descent(
 ) -> Routes:
     """Euler steps of the reduction: exactly what gradient descent of the full network does from a decoupled start.
 
-    Args:
-        start: Strength of every mode in every layer at step 0; an array makes as many reductions at once.
-        learning_rate: Step, in the paper's time (loss = mean over items and trained routes of 1/2 |y - yhat|^2).
-        singular_values: S of <y x^T>, shape (mode,).
-        input_variances: D, input variance of each mode, shape (mode,), positive.
-
-    Returns:
-        Strengths at steps 0, every, 2 every, ... <= steps.
+    Args: `start` is the strength of every mode in every layer at step 0 (an array: as many reductions at once),
+    `learning_rate` a step in the paper's time, D positive. Strengths are those at steps 0, every, 2 every, ... <= steps.
 
     Cost: O(steps * starts * kinds^2 * mode) in NumPy, one pass of Python per step; a biregular T has one kind of
     domain, others have M.

@@ -116,10 +116,8 @@ def loser_range(slower: float, shift: float, moved: float) -> tuple[float, float
     vectors moves that moment by its own size, relatively, and steps are late by half the growth in one of them; an overlap
     of the loser's vectors is a head start on its clock, absolutely.
 
-    Args:
-        slower: Speed of the loser over that of the winner.
-        shift: Overlap of the loser's vectors.
-        moved: Relative uncertainty of the winner's pole.
+    `slower` is the loser's speed over the winner's, `shift` the overlap of the loser's vectors, `moved` the relative
+    uncertainty of the winner's pole.
     """
     tau = RANDOM_POLE * slower
     middle = _random_gain(tau)

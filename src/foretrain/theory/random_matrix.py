@@ -41,9 +41,6 @@ def bernoulli_second_value(size: int, density: float) -> float:
     (2001); the excess kurtosis k of the entries moves its edge by k sqrt(p (1 - p)/n). Tends to `bernoulli_edge` as
     n^(-2/3). Next to the scatter of single draws, see `bernoulli_second_scatter`, the error is below a tenth where n is
     50 or more and p between .3 and .7; at p = .1, where k is 5, it is .4 at n = 100 and .1 at n = 200.
-
-    Args:
-        size: n >= 2.
     """
     size, density = _checked(size, density, minimum=2)
     variance = density * (1 - density)
@@ -74,13 +71,7 @@ def bulk_density(singular_value, size: int, density: float) -> np.ndarray:
 
     4 sqrt(e^2 - x^2)/(pi e^2) on [0, e], e the edge; it is the law of x where x^2/(n p (1 - p)) is
     Marchenko-Pastur with aspect ratio 1.
-
-    Args:
-        singular_value: x, any shape.
-        density: p, above 0 and below 1.
-
-    Returns:
-        The density, float64, of the shape of x; it integrates to 1 and is 0 outside [0, e].
+    The density p is above 0 and below 1; outside [0, e] the law is 0.
     """
     edge = _positive_edge(size, density)
     x = np.asarray(singular_value, np.float64)
@@ -97,15 +88,8 @@ def bulk_distribution(singular_value, size: int, density: float) -> np.ndarray:
 def circulant_singular_values(size: int, width: int) -> np.ndarray:
     """All singular values of a circulant band: w and |sin(pi w k/n)/sin(pi k/n)|, k = 1..n-1.
 
-    A circulant matrix is diagonal in the Fourier basis with the transform of its first row, a
-    Dirichlet kernel. The second largest is s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n - 1);
-    bands of width w and n - w differ in s_1 only.
-
-    Args:
-        width: w, 1 to n.
-
-    Returns:
-        Shape (n,), float64, not increasing.
+    A circulant matrix is diagonal in the Fourier basis. s_2 = sin(pi w/n)/sin(pi/n), twice (k = 1 and n - 1); bands of width w
+    and n - w differ in s_1 only. Shape (n,), float64, not increasing.
     """
     size = integer("size", size, minimum=1)
     width = integer("width", width, minimum=1, maximum=size)

@@ -144,16 +144,8 @@ def descent(
 ) -> RankOneState:
     """The four numbers after 0, `every`, 2 `every`, .. up to `steps` steps of gradient descent, exact up to rounding.
 
-    Args:
-        start: The numbers at step 0, floats or arrays of a common shape.
-        learning_rate: eta > 0. A large one may diverge, as descent itself does; numbers then become
-            inf or nan.
-
-    Returns:
-        A state whose fields have shape (steps // every + 1, *shape of start).
-
-    Cost:
-        About 3 microseconds a step for one start, 10 for arrays, whatever the dimension of x and y.
+    A state whose fields have shape (steps // every + 1, *shape of start); descent that diverges gives inf or nan. About 3
+    microseconds a step for one start, 10 for arrays, whatever the dimension of x and y.
     """
     steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
     learning_rate = real("learning_rate", learning_rate, above=0)
@@ -174,15 +166,8 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
 
     p and q are integrated as p = p(0) exp(-g), so they stay positive however small.
 
-    Args:
-        start: The numbers at time 0, floats.
-        times: Shape (time,), not negative, in any order; unit step x learning rate.
-
-    Returns:
-        A state whose fields have shape (time,). Relative error about 1e-11.
-
-    Cost:
-        Some 10 ms, and 1 ms per unit of time beyond convergence.
+    The state's fields have shape (time,), of times in any order; relative error about 1e-11. Some 10 ms, and 1 ms per unit of
+    time beyond convergence.
     """
     times = checked_times(times, ordered=False)
     weight_decay = real("weight_decay", weight_decay, minimum=0)
@@ -194,14 +179,8 @@ def flow(start: RankOneState, times, weight_decay: float = 0.0) -> RankOneState:
 def flow_until(start: RankOneState, until: float, weight_decay: float, events=()):
     """Integrate up to `until` and return a function of times to states; see `flow`.
 
-    Args:
-        until: End of the integration, >= 0.
-        events: Functions of a state; the first zero of each from above is found, and the last of
-            them ends the integration.
-
-    Returns:
-        ``path(times) -> RankOneState``, and the list of times of the events (nan where never
-        reached).
+    The first zero from above of each of `events`, functions of a state, is searched; the last of them ends the integration.
+    Returns ``path(times) -> RankOneState`` and the times of the events (nan where never reached).
     """
 
     def unpack(numbers):

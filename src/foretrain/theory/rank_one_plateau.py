@@ -44,9 +44,6 @@ def plateau(
         level: f, relative half-width of the plateau, in (0, 1).
         weight_decay: lambda >= 0. For lambda^2/4 >= 1 - f the plateau does not end.
         until: Time after which the search is given up.
-
-    Cost:
-        A few ms; up to 1 s if the plateau does not end before `until`.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
     until = real("until", until, above=0)
@@ -75,9 +72,7 @@ def early_solution(start: RankOneState, times, weight_decay: float = 0.0) -> Ran
     Exact at that order for c = 0 or lambda = 0, otherwise the matrix exponential is the first term
     of a Magnus series.
 
-    Args:
-        times: Shape (time,) or a float, not negative. Overlaps grow without bound: use it while
-            alpha beta << 1.
+    Overlaps grow without bound: it holds while alpha beta << 1. Times are (time,) or a float, not negative.
     """
     times = np.asarray(times, dtype=float)
     alpha, beta = start.overlap_x, start.overlap_y
@@ -109,8 +104,7 @@ def plateau_estimate(
     + z/(1 - lambda/2)), which is exact for alpha = beta, p = q = 0 to first order in z(0). Its
     error is set out in docs/theory/s-curves.md.
 
-    Args:
-        weight_decay: lambda >= 0; the end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
+    The end is inf where lambda >= 2 or lambda^2/4 >= 1 - f.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
 
@@ -134,9 +128,6 @@ def typical_start(dimension: int, init_scale: float = 1.0) -> RankOneState:
     = beta such that log (alpha + beta)^2 has its mean over starts: alpha + beta is normal with
     variance 2 init_scale^2/n, and the mean of log chi^2_1 is -gamma - log 2 (gamma = Euler's
     constant). Up to a logarithm the plateau then lasts (1/4) log(n / init_scale^2) + const.
-
-    Args:
-        dimension: n >= 2, length of x and of y.
     """
     dimension = integer("dimension", dimension, minimum=2)
     init_scale = real("init_scale", init_scale, above=0)

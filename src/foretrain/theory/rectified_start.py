@@ -25,17 +25,11 @@ def sort_rectified_units(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find which example each small rectified unit will specialise on, and how strongly it starts there.
 
-    Args:
-        input_weights: w of every unit, shape (unit, 2).
-        output_weights: v of every unit, shape (unit,).
+    `input_weights` w are (unit, 2), none zero, `output_weights` v (unit,).
 
     Returns:
-        The example of every unit, shape (unit, 2) with entries -1 and 1; and its amplitude q >= 0, shape (unit,): for
-        small weights |w| and |v| of the unit tend to q e^{st}. The pathway of an example starts at a_0 = sum of q^2
-        over its units.
-
-    Raises:
-        ArgumentError: the shapes do not fit, or an input weight is zero, which leaves a unit closed.
+        The example of every unit, (unit, 2) with entries -1 and 1, and its amplitude q >= 0, (unit,): for small weights |w|
+        and |v| tend to q e^{st}. The pathway of an example starts at a_0 = sum of q^2 over its units.
     """
     weights = finite_array("input_weights", input_weights, ndim=2).astype(float)
     v = finite_array("output_weights", output_weights, ndim=1).astype(float)

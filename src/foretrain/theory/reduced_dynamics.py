@@ -31,15 +31,11 @@ _TOLERANCE = 1e-10  # relative, of the integrator
 def decoupled_start(start: float | Mapping | np.ndarray, reduction: Reduction) -> np.ndarray:
     """Initial state B(0).
 
+    The result is (edge, mode), zero where an edge does not carry the mode.
+
     Args:
         start: One number for every edge and mode; or edge name to a number or an array of shape (mode,), all edges
             that are trained; or an array of shape (edge, mode).
-
-    Returns:
-        The state, shape (edge, mode), zero where an edge does not carry the mode.
-
-    Raises:
-        ArgumentError: an edge is unknown or missing, a shape does not fit, or a number is not finite.
     """
     shape = reduction.carried.shape
     names = [edge.name for edge in reduction.graph.edges]
@@ -123,7 +119,7 @@ def flow(
 
     Args:
         start: State at time 0, or anything that `decoupled_start` makes one of.
-        times: Continuous times (tau = 1: step times learning rate), shape (time,), ascending, not negative.
+        times: Continuous times (tau = 1: step times learning rate), shape (time,).
 
     Returns:
         States at the times, shape (time, edge, mode).
@@ -195,13 +191,8 @@ def descent(
 ) -> np.ndarray:
     """Gradient descent of the reduced network: Euler's scheme, exactly what the full network does.
 
-    Args:
-        start: State at step 0, or anything that `decoupled_start` makes one of.
-        learning_rate: Step size, in the unit of time of `flow`; positive.
-
-    Returns:
-        States at steps 0, `every`, 2 `every`, .., shape (steps // every + 1, edge, mode). A descent that diverges holds
-        infinities from then on.
+    `start` is a state or anything that `decoupled_start` makes one of. States at steps 0, `every`, 2 `every`, .. have the
+    shape (steps // every + 1, edge, mode); a descent that diverges holds infinities from then on.
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps, every = integer("steps", steps, minimum=0), integer("every", every, minimum=1)
@@ -216,13 +207,8 @@ def descent(
 def half_learning_times(states: np.ndarray, times: np.ndarray, reduction: Reduction) -> np.ndarray:
     """First time at which a path's mode is half learned: ``sum_j B_j D(j, p) = S(p) / 2``.
 
-    Args:
-        states: Shape (time, edge, mode). Between them the ratio is interpolated linearly: choose them close.
-        times: Times (or steps) of the states, shape (time,), ascending.
-
-    Returns:
-        Shape (path, mode), in the unit of `times`. nan where a path has nothing to learn in a mode (S = 0), infinity
-        where it is not half learned by the last time.
+    `states` are (time, edge, mode), linear between their `times`. Of shape (path, mode), in the unit of `times`: nan where a
+    path has nothing to learn in a mode (S = 0), infinity where it is not half learned by the last time.
     """
     values = reduction.singular_values
     target = np.where(np.abs(values) > 1e-12 * np.abs(values).max(), values, np.nan)

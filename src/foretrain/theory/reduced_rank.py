@@ -18,12 +18,8 @@ _POINTS = 4000  # of the quadrature in ln m
 def coefficient_at(widths, beta: float, pull: float = 1.0) -> float:
     """lambda_Z(beta) = beta E[|V U|^2] around U = V = 0.
 
-    Args:
-        widths: (a, h, b): inputs, hidden units, outputs.
-        beta: Inverse temperature of |V U|^2, above 0.
-        pull: gamma above 0; only beta/gamma^2 matters.
-
-    Returns:
+    `widths` are (a, h, b), inputs, hidden units, outputs; `pull` is gamma > 0, only beta/gamma^2 matters. To some 1e-6 for
+    widths up to eight; beta -> inf tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
         lambda_Z, to some 1e-6 for widths up to eight. For beta -> inf it tends to Aoyagi's coefficient, as (m - 1)/ln(beta).
     """
     if len(widths) != 3:

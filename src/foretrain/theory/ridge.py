@@ -143,13 +143,8 @@ def typical_generalisation(
     For a teacher of length 1 and a start of length sigma, both in random directions, and a decay far below the curvature of
     the data: the null space then holds a fraction g of both, and nothing else is wrong.
 
-    Args:
-        fraction: n/d, below 1.
-        threshold: Of |w - w*|².
-
-    Returns:
-        The time, step × learning rate; inf where `threshold` <= g, or without decay, and 0 where the start is no worse
-        than that.
+    n/d < 1 is `fraction`, `threshold` that of |w - w*|². In step × learning rate; inf where `threshold` <= g, or without
+    decay, and 0 where the start is no worse than that.
     """
     hidden = 1 - fraction
     if hidden * (1 + init_scale**2) <= threshold:
@@ -162,12 +157,8 @@ def typical_generalisation(
 def room(bounds: np.ndarray, steps: int) -> float | np.ndarray:
     """Largest distance of the whole step of generalisation from the law, relative to the law.
 
-    Args:
-        bounds: Lower bound, law and upper bound as `Descent.generalisation` gives them, shape (3,) or (3, run).
-        steps: Steps of a run, within which the upper bound must be.
-
-    Returns:
-        The wider side, shape () or (run,); nan where a bound is infinite, too late, or not above zero.
+    Lower bound, law and upper bound are those of `Descent.generalisation`, (3,) or (3, run); the upper one must lie within the
+    steps of a run. The wider side, shape () or (run,); nan where a bound is infinite, too late, or not above zero.
     """
     known = (bounds[2] + 2 < steps) & (bounds[0] > 0)
     low, law, high = np.where(known, bounds, np.nan)

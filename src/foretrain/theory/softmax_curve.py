@@ -35,12 +35,8 @@ def descent(
 ) -> np.ndarray:
     """Probability of one entry while all logits are trained to it by descent of the cross-entropy.
 
-    Args:
-        start: Logits at step 0, shape (class,).
-        right: Index of the right class.
-
-    Returns:
-        The probability at steps 0, `every`, 2 `every`, .., shape (steps // every + 1,).
+    `start` are the logits at step 0, (class,), `right` the index of the right class; the probability at steps 0, `every`, ..
+    has the shape (steps // every + 1,).
     """
 
     def step(logits):

@@ -18,10 +18,7 @@ def start_signs(reduction: Reduction) -> np.ndarray:
     These are linear equations over the field of two elements, solved by elimination with the strongest paths first:
     where the wishes of paths that share edges contradict each other, the weakest remain unmet.
 
-    Returns:
-        +1 or -1, shape (edge, mode).
-
-    Cost: O(path * edge * rank) for a mode with a negative S, nothing for others.
+    Of shape (edge, mode). Cost: O(path * edge * rank) for a mode with a negative S, nothing for others.
     """
     strengths = reduction.singular_values[reduction.bundle_of_path]
     signs = np.ones_like(reduction.carried, dtype=float)

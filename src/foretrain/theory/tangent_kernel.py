@@ -47,9 +47,7 @@ class TangentKernel:
     def errors(self, steps, learning_rate: float, init_scale: float):
         """Errors of the linearised network along descent.
 
-        Args:
-            steps: Numbers of steps n, shape (step,); `numpy.inf` for the end of training.
-            learning_rate: eta in the paper's convention; below 2|T|/(sigma^4 max Lambda), or the errors grow.
+        `steps` n are (step,), `numpy.inf` for the end of training; eta is that of the paper, below 2|T|/(sigma^4 max Lambda).
 
         Returns:
             Mean over trained and over untrained routes of 1/2 |error|^2, shape (step,) each, float64; the second is
@@ -79,12 +77,8 @@ class TangentKernel:
 def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
     """K = J J^T over all routes, by the layer that moves.
 
-    Args:
-        encoders: W1, shape (input_domain, hidden, input).
-        inputs: X, the same in every domain, shape (input, effective).
-
-    Returns:
-        Shape (n, n), n = input_domain x output_domain x output x effective, rows in that order.
+    W1 is (input_domain, hidden, input), X (input, effective) the same in every domain; K is (n, n), with n rows input_domain x
+    output_domain x output x effective, in that order.
     """
     first = np.einsum("ihd,de->ihe", encoders, inputs)
     second = np.einsum("gh,ihe->ige", hidden, first)
@@ -107,14 +101,8 @@ def kernel_matrix(encoders, hidden, decoders, inputs) -> np.ndarray:
 def tangent_kernel(encoders, hidden, decoders, inputs, targets, trained_pairs) -> TangentKernel:
     """Linearise a routing network at given weights.
 
-    Args:
-        encoders: W1 at scale 1, shape (input_domain, hidden, input).
-        inputs: X, effective samples shared by all domains, shape (input, effective).
-        targets: Y, shape (output, effective).
-        trained_pairs: T, shape (input_domain, output_domain), 0/1, at least one 1.
-
-    Returns:
-        The diagonalised kernel. Cost: n^3 for the n outputs of all trained routes (a third of a second at n = 784).
+    W1 at scale 1 is (input_domain, hidden, input), X, shared by all domains, (input, effective), Y (output, effective). Cost:
+    n^3 for the n outputs of all trained routes (a third of a second at n = 784).
     """
     encoders = finite_array("encoders", encoders, ndim=3).astype(float)
     hidden = finite_array("hidden", hidden, ndim=2).astype(float)

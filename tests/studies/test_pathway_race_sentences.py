@@ -23,7 +23,7 @@ P = study.Parameters(domains=4, paths=1)
 PATHS, SEEDS, STEP = (1, 4, 16), 5, np.arange(0, 50, 10)
 CELLS = [dataclasses.replace(P, paths=paths) for paths in PATHS]
 THEORY = [theory.predict(p, STEP) for p in CELLS]
-LABELS = {name: (name, list(study.labels(P)[name])) for name in ("duel", "part_of_two")}
+LABELS = {"duel": ("duel", list(study.DUELS))}
 HAIR = 1 + 1e-3 * np.arange(SEEDS)
 DATA = items_task(P.level_weights)
 OPTIMUM = DATA.singular_values / DATA.variances
@@ -52,14 +52,6 @@ def strengths(share, factor=1.0):
     both = np.stack([1 - share, share], -2) * OPTIMUM
     grown = np.linspace(0, 1, STEP.size)[:, None, None]
     return grown * both[:, :, None]
-
-
-def own_duels():
-    """What own starts lead to in both duels, as the closed form at the end: (paths, seed, duel, moment, part, mode)."""
-    names = ("full_sharing_share", "handicapped_share")
-    share = np.stack([foretold(name) for name in names], 1)
-    both = np.stack([1 - share, share], -2) * OPTIMUM
-    return np.broadcast_to(both[:, None, :, None], (3, SEEDS, 2, theory.POINTS, 2, 4))
 
 
 def made(outcome=CONVERGED, **changes) -> Grid:
@@ -98,7 +90,9 @@ def made(outcome=CONVERGED, **changes) -> Grid:
     fits = {
         "measured_half_time": times * HAIR[:, None] ** 0.1,
         "foretold_half_time": put["own"] * foretold("half_learning_time")[:, None] + 0 * times,
-        "foretold_duel_strength": own_duels(),
+        "foretold_share": np.stack(
+            [1 - foretold("full_sharing_share"), foretold("handicapped_share")], 1
+        )[:, None],
     }
     beside = {name: foretold(name) for name in THEORY[0]}
     return Grid(
@@ -108,7 +102,7 @@ def made(outcome=CONVERGED, **changes) -> Grid:
         0,
         network(alone, put["ratio"]),
         networks,
-        runs({"paths": PATHS}, 0, beside, outcome=None, labels=LABELS),
+        runs({"paths": PATHS}, 0, beside, outcome=None),
         runs({"paths": PATHS}, SEEDS, fits, outcome=None, labels=LABELS),
     )
 
@@ -165,7 +159,7 @@ def test_a_cell_is_followed_from_its_own_starts():
     fits = theory.fit(alone)
     half = closed["half_learning_time"]
     assert fits["foretold_half_time"] == pytest.approx(np.array([half, half]), rel=0.3)
-    assert np.isnan(fits["foretold_duel_strength"]).all()  # no duel was trained
+    assert np.isnan(fits["foretold_share"]).all()  # no duel was trained
     larger = dataclasses.replace(small, init_scale=1.1 * small.init_scale)
     sooner = theory.fit(dataclasses.replace(alone, parameters=larger))
     ratio = sooner["foretold_half_time"][:, 0] / fits["foretold_half_time"][:, 0]
@@ -241,5 +235,5 @@ def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some):
     grid.fits["measured_half_time"][:] = np.array(measured)
     known = catalogue.load("pathway-race")
     assert not judged(known, grid)[1]
-    names = {"schemes", "strengths", "half-times", "mixed", "losers"}
+    names = {"schemes", "strengths", "half-times", "mixed"}
     assert set(drawn_figures(known, grid) or {}) == names

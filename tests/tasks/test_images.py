@@ -74,18 +74,3 @@ def test_whitened_digits_have_unit_variance_in_every_mode(transform):
     task = digits_task(3, transform, "whitened", 0.2, np.random.default_rng(0))
     np.testing.assert_allclose(task.variances, 1, atol=1e-6)
     np.testing.assert_allclose(task.optimum, task.singular_values, rtol=1e-6)
-
-
-def test_synthetic_photographs_have_the_spectrum_of_photographs():
-    data = images.natural(0.2, np.random.default_rng(0), count=300)
-    assert data.train_images.shape == (240, 32, 32, 3)
-    assert data.train_images.dtype == np.float32
-    assert 0 <= data.train_images.min() < data.train_images.max() <= 1
-    np.testing.assert_array_equal(np.unique(data.heldout_labels), range(10))
-    flat = images.flatten(data.train_images)
-    flat -= flat.mean(0)
-    powers = np.linalg.eigvalsh(flat @ flat.T)[::-1]
-    held = powers.cumsum() / powers.sum()
-    # Photographs of this size hold a fifth to two fifths of their variance in one direction, about .8 in thirty.
-    assert 0.15 < held[0] < 0.45
-    assert 0.7 < held[29] < 0.92

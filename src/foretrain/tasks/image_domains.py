@@ -4,7 +4,6 @@ Pixel and label permutations are not carried out: encoders and decoders absorb t
 weights permuted domains are, in law, copies of the plain one. Arrays over domains then have a first axis of length 1.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -80,37 +79,9 @@ def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
     return permuted(data)._replace(maps=np.stack(maps))
 
 
-def divided(
-    data: LabelledImages, domains: int, transform: str, degrees: float, resnet_weights: str = ""
-) -> Domains:
-    """Domains made by "permutation" or "rotation" of pixels, or of features by a ResNet where its weights are given."""
-    if resnet_weights:
-        from foretrain.tasks.image_features import resnet_features
-
-        extract = functools.partial(resnet_features, weights=resnet_weights)
-        return rotated_features(data, domains, degrees, extract)
+def divided(data: LabelledImages, domains: int, transform: str, degrees: float) -> Domains:
+    """Domains made by "permutation" or "rotation" of pixels."""
     return rotated(data, domains, degrees) if transform == "rotation" else permuted(data)
-
-
-def rotated_features(data: LabelledImages, domains: int, degrees: float, features) -> Domains:
-    """Domain i holds features of the images turned by ``degrees * i / domains``.
-
-    Args:
-        degrees: Angle of the whole range.
-        features: Function from images (sample, height, width, colour) to features (sample, feature).
-
-    Cost: `features` of every image in every domain, and as much memory.
-    """
-    parts = [
-        np.stack(
-            [
-                _rows(features(image_tools.rotate(part, degrees * i / domains)))
-                for i in range(domains)
-            ]
-        )
-        for part in (data.train_images, data.heldout_images)
-    ]
-    return Domains(parts[0], data.train_labels, parts[1], data.heldout_labels, None, data.classes)
 
 
 def _rows(images) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from foretrain.errors import argument_error
 from foretrain.tasks.array_files import PACKED, read_npy, read_npz
-from foretrain.tasks.images import LabelledImages, checked, digits, natural, split
+from foretrain.tasks.images import LabelledImages, checked, digits, split
 
 VARIABLE = "FORETRAIN_DATA_DIR"
 
@@ -53,12 +53,10 @@ def load(
     data_dir: str | Path | None = None,
     features_file: str = "",
 ) -> LabelledImages:
-    """Images or features by name: "digits", "natural", "mnist", "cifar10", or "features" from `features_file`."""
+    """Images or features by name: "digits", "mnist", "cifar10", or "features" from `features_file`."""
     split = heldout_fraction, generator
     if data == "digits":
         return digits(*split)
-    if data == "natural":
-        return natural(*split)
     if data == "features":
         return features(features_file, *split)
     return {"mnist": mnist, "cifar10": cifar10}[data](data_dir, *split)

@@ -9,7 +9,6 @@ from foretrain.errors import argument_error, finite_array, integer, real, same_l
 
 LARGEST = 1e15  # in size: the sum of the squares of 10^8 such numbers is a float32
 MOST_CLASSES = 10_000
-_SIDE = 32  # of synthetic images
 
 
 @dataclass(frozen=True)
@@ -110,43 +109,6 @@ def digits(heldout_fraction: float, generator: np.random.Generator) -> LabelledI
 
     bundle: Any = load_digits()
     return split(bundle.images / 16.0, bundle.target, heldout_fraction, generator)
-
-
-def natural(
-    heldout_fraction: float, generator: np.random.Generator, count: int = 10_000
-) -> LabelledImages:
-    """Synthetic colour images with the spectrum of photographs: 32 x 32 x 3, ten classes, pixels in [0, 1].
-
-    Gaussian fields whose power falls as frequency^-2.7, three colours that share nine tenths of their variance, and a pattern
-    for each class with a fortieth of it: some eighty directions hold nine tenths of the variance, about as many as in
-    photographs of that size.
-
-    Args:
-        count: Number of images, at least 20.
-
-    Cost: 2 ms an image, and 12 kB.
-    """
-    classes = 10
-    labels = np.arange(integer("count", count, minimum=2 * classes)) % classes
-    patterns = _fields(classes, generator)
-    images = np.empty((count, _SIDE, _SIDE, 3), np.float32)
-    for start in range(0, count, 500):
-        some = labels[start : start + 500]
-        fields = np.sqrt(0.975) * _fields(len(some), generator) + np.sqrt(0.025) * patterns[some]
-        images[start : start + len(some)] = np.clip(0.47 + 0.25 * fields, 0, 1)
-    return split(images, labels, heldout_fraction, generator)
-
-
-def _fields(count, generator):
-    """Fields of unit variance, shape (count, 32, 32, 3), cut from periodic ones of twice the side."""
-    frequency = np.hypot(*np.meshgrid(*2 * [np.fft.fftfreq(2 * _SIDE)], indexing="ij"))
-    amplitude = np.where(frequency > 0, np.maximum(frequency, 1e-9) ** -1.35, 0)
-    white = generator.standard_normal((count, 3, 2 * _SIDE, 2 * _SIDE))
-    fields = np.fft.ifft2(amplitude * np.fft.fft2(white)).real / np.sqrt((amplitude**2).mean())
-    common = fields.mean(1, keepdims=True) * np.sqrt(3)
-    mixed = np.sqrt(0.9) * common + np.sqrt(0.1) * fields
-    mixed /= np.sqrt(1 + 2 * np.sqrt(0.9 * 0.1 / 3))
-    return mixed[:, :, :_SIDE, :_SIDE].transpose(0, 2, 3, 1)
 
 
 def one_hot(labels, classes: int) -> np.ndarray:

@@ -81,9 +81,6 @@ class Parameters(Images, Routes, Run):
         static=True,
     )
     features_file: str = parameter("", "data=features: the .npz or .npy file", static=True)
-    resnet_weights: str = parameter(
-        "", "data=cifar10: weights of a torchvision resnet18 whose features are used", static=True
-    )
     domains: int = default(10)
     rotation_degrees: float = parameter(
         180.0, "domain i is turned by i/M of this; the authors' code turned by 270", static=True
@@ -196,9 +193,8 @@ def check(p: Parameters) -> None:
             raise argument_error(name, rule, f"is `{value_text(got)}`", repair)
     if p.training == "minibatch" and p.truncation:
         raise argument_error("truncation", "be 0 for minibatches", f"is {p.truncation:g}")
-    for name, owner in (("features_file", "features"), ("resnet_weights", "cifar10")):
-        if getattr(p, name) and p.data != owner:
-            raise argument_error(name, f"go with data `{owner}`", f"data is `{p.data}`")
+    if p.features_file and p.data != "features":
+        raise argument_error("features_file", "go with data `features`", f"data is `{p.data}`")
     if p.data == "features" and not p.features_file:
         raise argument_error("features_file", "name a file for data `features`", "is not given")
     if p.data == "features" and p.transform == "rotation":

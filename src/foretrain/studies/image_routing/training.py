@@ -20,7 +20,7 @@ def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
     """Images of all domains, split alike in all runs, and statistics of the whole images (None for minibatches)."""
     domains = p.domains if p.transform == "rotation" else 1
     source = p.data, p.heldout_fraction, os.environ.get(image_files.VARIABLE, ""), p.features_file
-    division = domains, p.transform, p.rotation_degrees, p.resnet_weights
+    division = domains, p.transform, p.rotation_degrees
     return _domain_data(source, division, p.training == "statistics")
 
 

@@ -80,16 +80,15 @@ def ratio_gap(c, network=""):
     return abs(ratio / limit - 1) / (2 * (p.init_scale / outer) ** 2)
 
 
-def share(strength, scheme="full sharing", dim="part"):
+def share(strength, scheme="full sharing"):
     """Return the share of a scheme in each mode of what is learned."""
-    return strength.sel({dim: scheme}) / strength.sum(dim)
+    return strength.sel(part=scheme) / strength.sum("part")
 
 
 def loser_gap(c, network):
     """Return how far the loser's share is from that of the networks' own starts, over what is allowed."""
-    foretold = c.fits.foretold_duel_strength.sel(duel=network).isel(moment=-1)
     measured = share(c[network].end.part_strength.astype(float), DUELS[network])
-    ratio = (measured / share(foretold, DUELS[network], "part_of_two")).mean("mode", skipna=False)
+    ratio = (measured / c.fits.foretold_share.sel(duel=network)).mean("mode", skipna=False)
     low, high = loser_within(c.p, duel_scales(c.p)[network])
     return xr.where(ratio > 1, (ratio - 1) / (high - 1), (1 - ratio) / (1 - low))
 

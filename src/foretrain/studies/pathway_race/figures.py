@@ -1,7 +1,5 @@
 """Figures of the study ``pathway-race``, after Saxe, Sodhani & Lewallen (2022), Fig. 5a-b."""
 
-import numpy as np
-
 from foretrain.figures import finished
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import (
@@ -77,46 +75,6 @@ def draw_strengths(grid):
     )
 
 
-def draw_losers(grid):
-    """Draw both schemes over time where modules lose and where a handicapped full sharing loses, in the middle of P."""
-    cells, where = grid.first(("paths",))
-    values = np.array(cells.values("paths"))
-    fewer = values[values < cells.parameters.domains**2]
-    paths = (fewer if fewer.size else values)[(fewer.size or values.size) // 2]
-    titles = [f"modules of P = {paths} lose", "full sharing loses"]
-    figure, axes = titled_panels(titles, 4.2, "Strength of mode 1", yscale="log", xlabel=_TIME)
-    for ax, name in zip(axes, DUELS, strict=True):
-        closed, own = (
-            part.sel(paths=paths, duel=name).isel(mode=0) for part in (cells.theory, cells.fits)
-        )
-        runs, time = cells.variants[name].sel(paths=paths).isel(mode=0), closed["duel_time"].values
-        whole = closed["duel_strength"].sum("part_of_two").values
-        last = 2 * time[np.argmax(whole > 0.5 * whole.max())]
-        elapsed = runs["elapsed"].transpose("step", "seed").values
-        for scheme, colour in (("modules", "blue"), ("full sharing", "vermillion")):
-            strength = runs["part_strength"].sel(part=scheme).transpose("step", "seed").values
-            shown = np.where((elapsed <= last) & (strength > 0), strength, np.nan)
-            line = simulation_line(PALETTE[colour], linewidth=2, label=scheme)
-            ax.plot(elapsed, shown, **line)
-            foretold = own["foretold_duel_strength"].sel(part_of_two=scheme)
-            foretold = foretold.transpose("moment", "seed").values
-            look = theory_line(PALETTE[colour], label="own initial weights")
-            ax.plot(time, np.where(foretold > 0, foretold, np.nan), **look)
-            look = {"color": PALETTE["black"], "linestyle": ":", "linewidth": 1.4, "zorder": 5}
-            predicted = closed["duel_strength"].sel(part_of_two=scheme).values[1:]
-            ax.plot(time[1:], predicted, label="closed form, wide random weights", **look)
-        ax.set_xlim(0, last)
-    return finished(
-        figure,
-        "What the loser learns while the winner races",
-        "Strength of the first mode in the modules and in the fully shared pathway of one network, mean over routes. "
-        "Solid: every seed from random weights; dashed: what each network's own initial weights say; dotted: the closed "
-        "form for wide random weights. Nothing is fitted. b: full sharing is handicapped. The loser stops where the winner "
-        "has taken what there is to learn." + where,
-        2,
-    )
-
-
 def shared_half_time(c):
     """Return the half-learning time of mode 1 with shared encoders."""
     return half_times(c["shared-encoders"], items_task(c.p.level_weights))[:, 0]
@@ -171,5 +129,4 @@ FIGURES = {
         ),
         where=alone,
     ),
-    "losers": drawn(draw_losers, where=alone),
 }

@@ -79,7 +79,6 @@ class Parameters(Items, Training):
 
 declare("step", unit=TIME_UNIT, elapsed="Time of the flow, the paper's.")
 declare("point", unit=TIME_UNIT, race_time="Times at which the race is predicted.")
-declare("duel moment", unit=TIME_UNIT, duel_time="Times at which modules meet full sharing.")
 declare(
     "step part mode",
     source="Saxe, Sodhani & Lewallen (2022), Fig. 5b",
@@ -96,10 +95,9 @@ declare(
     race_strength="Strength of each mode in the modules that the closed form predicts from wide random weights.",
 )
 declare(
-    "duel moment part_of_two mode",
+    "duel mode",
     source=OURS,
-    duel_strength="Strength of each mode in the modules and in the fully shared pathway, in closed form.",
-    foretold_duel_strength="Strengths that a run's own initial weights lead to where modules and full sharing compete.",
+    foretold_share="Share of the loser at the end that a run's own initial weights lead to, in either duel.",
 )
 declare(
     "mode",
@@ -156,8 +154,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 def labels(p: Parameters) -> dict:
     """Names of the parts, and of the networks in which both compete."""
-    both = ("modules", "full sharing")
-    return {"part": both, "part_of_two": both, "duel": tuple(DUELS)}
+    return {"part": ("modules", "full sharing"), "duel": tuple(DUELS)}
 
 
 def time(p: Parameters, step: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from foretrain.study import Grid, Seed
 from foretrain.theory.race import descent, race_factors
 from foretrain.theory.race_planes import Strengths, flow, planes
 from foretrain.theory.race_schemes import (
+    Scheme,
     equal_scheme,
     final_gains,
     gains,
@@ -19,10 +20,11 @@ from foretrain.theory.race_schemes import (
 )
 from foretrain.training.routing import items_task
 
-from .study import Parameters, duel_scales, part_factors
+from .study import DUELS, Parameters, duel_scales, part_factors
 from .training import descent_step, inputs, part_scales
 
 POINTS = 160  # of predicted curves, at times of their own: a run's steps adapt to it
+PAST = 1.6  # times the last half-learning time, at which a race has ended
 FINER = 5  # times between two of them, where a half-learning time is read off
 
 
@@ -32,36 +34,32 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     With shared encoders there is no closed form from random weights: those entries are nan.
     """
     data, scale = items_task(p.level_weights), p.init_scale
-    modes = data.singular_values, data.variances
-    optima = data.singular_values / data.variances
+    modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
     factors = part_factors(p)[0]
     equal = [
         half_time([equal_scheme(scale, factors, s / d)], s, d) for s, d in zip(*modes, strict=True)
     ]
     names = ("half_learning_time", "full_sharing_share", "handicapped_share")
     predicted = dict.fromkeys(names, np.full(len(optima), np.nan))
-    times = np.linspace(0, 8 * max(equal), POINTS)
-    strength = np.full((POINTS, 1, len(optima)), np.nan)
-    duel_time = np.tile(times, (2, 1))
-    duel_strength = np.full((2, POINTS, 2, len(optima)), np.nan)
+    times, strength = (
+        np.linspace(0, 8 * max(equal), POINTS),
+        np.full((POINTS, 1, len(optima)), np.nan),
+    )
     if not p.shared_encoders:
         own = random_scheme(scale, factors)
-        predicted["half_learning_time"] = half_time([own], *modes)
-        times = _race_times([own], modes)
+        half = predicted["half_learning_time"] = half_time([own], *modes)
+        times = np.linspace(0, PAST * half.max(), POINTS)
         strength = gains([own], times, *modes)
-        ratios = duel_scales(p).values()
-        for number, (name, ratio) in enumerate(zip(names[1:], ratios, strict=True)):
-            race = [own, random_scheme(scale * ratio, race_factors(p.domains, p.domains**2))]
-            predicted[name] = final_gains(race, *modes)[1] / optima
-            duel_time[number] = _race_times(race, modes)
-            duel_strength[number] = gains(race, duel_time[number], *modes)
+        for name, ratio in zip(names[1:], duel_scales(p).values(), strict=True):
+            predicted[name] = final_gains(_race(p, ratio), *modes)[1] / optima
     curves = {"race_time": times, "race_strength": strength}
-    duels = {"duel_time": duel_time, "duel_strength": duel_strength}
-    return {**curves, **duels, "equal_start_half_time": np.array(equal), **predicted}
+    return {**curves, "equal_start_half_time": np.array(equal), **predicted}
 
 
-def _race_times(race, modes) -> np.ndarray:
-    return np.linspace(0, 1.6 * half_time(race, *modes).max(), POINTS)
+def _race(p: Parameters, ratio: float) -> list[Scheme]:
+    """The modules, and full sharing from this ratio of their scale, from wide random weights."""
+    full = random_scheme(p.init_scale * ratio, race_factors(p.domains, p.domains**2))
+    return [random_scheme(p.init_scale, race_factors(p.domains, p.paths)), full]
 
 
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
@@ -115,24 +113,23 @@ def fit(cell: Grid) -> dict[str, np.ndarray]:
     The latter are nan with shared encoders, where the means of domains do not close.
     """
     p, data = cell.parameters, items_task(cell.parameters.level_weights)
-    modes = data.singular_values.size
-    foretold = np.full((cell.seeds, modes), np.nan)
-    duels = np.full((cell.seeds, 2, POINTS, 2, modes), np.nan)
+    modes, optima = (data.singular_values, data.variances), data.singular_values / data.variances
+    half = np.full((cell.seeds, len(optima)), np.nan)
+    shares = np.full((cell.seeds, len(DUELS), len(optima)), np.nan)
     times = np.linspace(0, cell.theory["race_time"].values[-1], FINER * (POINTS - 1) + 1)
     for number in range(cell.seeds) if not p.shared_encoders else ():
         gain = foretell(p, cell.seed(number), times).gain.sum(1)
-        foretold[number] = half_times_of_runs(
-            times[None], gain[None], data.singular_values / data.variances
-        )[0]
+        half[number] = half_times_of_runs(times[None], gain[None], optima)[0]
         for place, (name, scale) in enumerate(duel_scales(p).items()):
             if name in cell.variants and number < cell.variants[name].sizes["seed"]:
                 both = replace(p, against_full_sharing=True, full_sharing_scale=scale)
-                moments = cell.theory["duel_time"].values[place]
-                duels[number, place] = foretell(both, cell.seed(number), moments).gain
+                end = PAST * half_time(_race(p, scale), *modes).max()
+                gain = foretell(both, cell.seed(number), np.linspace(0, end, POINTS)).gain[-1]
+                shares[number, place] = gain[place] / gain.sum(0)  # modules lose the first duel
     return {
         "measured_half_time": half_times(cell.simulation, data),
-        "foretold_half_time": foretold,
-        "foretold_duel_strength": duels,
+        "foretold_half_time": half,
+        "foretold_share": shares,
     }
 
 

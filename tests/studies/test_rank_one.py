@@ -37,7 +37,7 @@ def test_training_is_the_reduction_in_every_stored_number(result):
 
 def test_claims_hold_where_they_are_exact_and_name_their_cell(result):
     verdicts = {claim.label: claim.verdict for claim in result.claims}
-    for id in ("four-numbers", "imbalance", "fixed-point", "weight-decay-end"):
+    for id in ("four-numbers", "weight-decay-end"):
         assert verdicts[id] == "holds"
     assert "irrelevant-decays.corrected[weight_decay=0]" in verdicts
     assert len(verdicts) == len(list(result.claims))
@@ -63,16 +63,6 @@ def test_prediction_starts_at_the_start_and_has_its_plateau():
 def test_figures_are_drawn_from_the_result(result):
     drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
     assert {"learning", "weight-decay"} <= drawn
-
-
-@pytest.mark.slow
-def test_runs_that_diverge_are_a_result(tmp_path):
-    options = {"seeds": 2, "out": tmp_path / "run", "workers": 0, "quiet": True, **SMALL}
-    result = foretrain.run("rank-one", **{**options, "learning_rate": [0.03, 100.0]})
-    labels = [claim.label for claim in result.claims if claim.id == "four-numbers"]
-    assert labels == ["four-numbers[learning_rate=0.03]", "four-numbers[learning_rate=100]"]
-    assert result.claims[labels[0]].verdict == "holds"
-    assert "diverged" in result.claims[labels[1]].reason
 
 
 def test_bad_input_names_the_argument():

@@ -1,225 +1,126 @@
-"""What the thread says of rank one, and whether it is so. The reason of every interval stands beside it."""
+"""Claims of the thread on rank one: four numbers, signal and decay, the length of the plateau, weight decay."""
 
 import math
 
 import numpy as np
-import xarray as xr
 
 from foretrain.quantities.allowed import around
-from foretrain.quantities.cell import Runs
 from foretrain.quantities.curve_deviation import largest_deviation
 from foretrain.quantities.plateaus import plateau_lengths
 from foretrain.quantities.trajectory import at_end, furthest, half_gone
-from foretrain.study import Exact, claim
+from foretrain.study import Exact, NotApplicable, claim
 from foretrain.theory.rank_one import FIELDS, RankOneState, gradient_terms
-from foretrain.theory.rank_one_plateau import early_solution, plateau, typical_start
+from foretrain.theory.rank_one_plateau import early_solution
 from foretrain.training.factorization import THREAD
 
 OURS = "docs/theory/s-curves.md"
 GRID = ("weight_decay", "init_scale", "dimension")
 
 
-def four_numbers(cell):
+def undecayed(c):
+    return c.p.weight_decay == 0
+
+
+def four_numbers(c):
     names = ("loss", *FIELDS, "signal", "decay")
-    worst = max(largest_deviation(cell.simulation[name], cell.theory[name]) for name in names)
-    return Exact(worst, seeds=cell.simulation["loss"].isel(step=0).size)
+    worst = max(largest_deviation(c[""][name], c.theory[name]) for name in names)
+    return Exact(worst, seeds=c.loss.isel(step=0).size)
 
 
-def imbalance(cell):
-    data = _runs(cell, lambda decay: decay == 0)
-    if data is None:
-        return None
-    squares = data["overlap_x"] ** 2 + data["irrelevant_x"]
-    difference = squares - data["overlap_y"] ** 2 - data["irrelevant_y"]
-    drift = abs(difference - difference.isel(step=0)).max("step").values
-    fall = (data["loss"].isel(step=0, drop=True) - data["loss"].min("step")).values
-    fell = fall > 0
-    ratio = drift[fell] / (cell.parameters.learning_rate * fall[fell])
-    return Exact(float(ratio.max(initial=-math.inf)) if fell.any() else math.nan, seeds=fell.size)
+def weight_decay_end(c):
+    decays = [decay for decay in c.values("weight_decay") if 0 < decay < 2]
+    if not decays:
+        raise NotApplicable("nothing decays")
+    loss = c.loss.sel(weight_decay=decays)
+    return furthest(at_end(loss) / (loss["weight_decay"] ** 2 / 4))
 
 
-def _runs(cell, wanted) -> xr.Dataset | None:
-    """Runs of a grid laid along `GRID` whose weight decay is wanted, if there are any."""
-    decays = [decay for decay in cell.values("weight_decay") if wanted(decay)]
-    return cell.simulation.sel(weight_decay=decays) if decays else None
+def irrelevant(runs):
+    """Return the squared length of x and y orthogonal to the target."""
+    return runs.irrelevant_x + runs.irrelevant_y
 
 
-def _near_one(cell) -> tuple[float, float]:
-    """1 up to 1e-3 and to what the flow leaves of the deviation in the time after the last plateau."""
-    decay = np.array([value for value in cell.values("weight_decay") if value < 2])
-    end = cell.theory["plateau_end"].max(("init_scale", "dimension", "seed"))
-    rest = cell.parameters.steps * cell.parameters.learning_rate - end.sel(weight_decay=decay)
-    left = np.exp(-(4 - 2 * decay) * np.nan_to_num(rest.values, nan=0.0))
-    return around(1, 1e-3 + min(1.0, float(left.max())))
+def halved(c):
+    """Return when half of the irrelevant squared length is gone."""
+    return half_gone(c.loss["time"], irrelevant(c))
 
 
-END = {
-    "near": 1,
-    "inside": _near_one,
-    "why": "One in a thousand, and e^(-(4 - 2 lambda) t) for the time t that is left after the last plateau of the flow.",
-    "along": GRID,
-    "at_end": True,
-}
+def read_at(curve, times):
+    """Return each run's curve at a time of its own, between observations by a straight line, shape (seed,)."""
+    pairs = zip(times.values, curve.transpose("seed", "step").values, strict=True)
+    return np.array([np.interp(at, curve["time"].values, row) for at, row in pairs])
 
 
-def fixed_point(cell):
-    data = _runs(cell, lambda decay: decay < 2)
-    if data is None:
-        return None
-    ends = at_end(data["overlap_x"] * data["overlap_y"])
-    return furthest(ends / (1 - data["weight_decay"] / 2))
+def decay_dominates(c):
+    logs = np.log(c.signal / c.decay)
+    early = c.loss["time"] <= halved(c)
+    return np.exp(logs.where(early, 0).sum("step", skipna=False) / early.sum("step"))
 
 
-def weight_decay_end(cell):
-    data = _runs(cell, lambda decay: 0 < decay < 2)
-    return data and furthest(at_end(data["loss"]) / (data["weight_decay"] ** 2 / 4))
+def halfway(measured, predicted):
+    """Return the quantity "measured over the early solution's, halfway to the plateau's end", shape (seed,)."""
+
+    def quantity(c):
+        halves = c.theory.plateau_end / 2
+        starts = (c.theory.start[name].values for name in FIELDS)
+        early = [
+            early_solution(RankOneState(*map(float, start)), half)
+            for half, *start in zip(halves.values, *starts, strict=True)
+        ]
+        return read_at(measured(c), halves) / np.array([float(predicted(one)) for one in early])
+
+    return quantity
 
 
-def irrelevant_decays(cell):
-    if cell.parameters.weight_decay > 0:
-        return None
-    data = cell.simulation
-    product = (data["overlap_x"] * data["overlap_y"]).transpose("seed", "step").values
-    pairs = zip(_halved(data).values, product, strict=True)
-    return np.array([np.interp(t, data["time"].values, row) for t, row in pairs])
+def signal_over_decay(early):
+    terms = gradient_terms(early)
+    return terms.signal_x / terms.decay_x
 
 
-def _halved(data: Runs | xr.Dataset) -> xr.DataArray:
-    """When half of the irrelevant squared length is gone, without the dim ``step``."""
-    return half_gone(data["time"], data["irrelevant_x"] + data["irrelevant_y"])
+def lengths(c):
+    """Return the time from loss 1.1 to loss .9 of every run, nan where it does not get there."""
+    return plateau_lengths(c.loss["time"], c.loss, upper=1.1, lower=0.9)
 
 
-def _closed_form(cell) -> tuple[float, float]:
-    p = cell.parameters
-    return around(1, 0.02 + 2 * p.learning_rate + 2 * p.init_scale**2 / p.dimension)
+def slower(p):
+    return 1 + p.learning_rate * (1 - p.weight_decay / 2)
+
+
+def flow_length(c):
+    over = lengths(c) / c.theory.plateau_length
+    return None if over.isnull().all() else furthest(over, slower(c.p))
+
+
+def estimated_length(c):
+    over = lengths(c) / c.theory.plateau_estimate
+    over = over.sel(weight_decay=c.theory.plateau_estimate.notnull().any("seed"))
+    return furthest(over) if over.size else None
+
+
+def with_decay(measure):
+    """Return the quantity "a measure of runs with weight decay over that of those without, paired by seed"."""
+
+    def quantity(c):
+        values = c.values("weight_decay")
+        if values[0] != 0 or len(values) == 1:
+            raise NotApplicable("the grid has no runs with and without weight decay")
+        values = measure(c)
+        return values.isel(weight_decay=slice(1, None)) / values.isel(weight_decay=0, drop=True)
+
+    return quantity
 
 
 CLOSED_FORM = {
+    "source": OURS,
     "near": 1,
-    "inside": _closed_form,
+    "inside": lambda c: around(
+        1, 0.02 + 2 * c.p.learning_rate + 2 * c.p.init_scale**2 / c.p.dimension
+    ),
     "why": "The closed form drops the squared overlaps beside 1, at the start sigma^2/n each; descent grows by a factor "
     "1 - eta slower than the flow, for about a unit of time; 2% for squared overlaps that have grown.",
     "statistic": "median",
 }
 HALFWAY = "halfway to the plateau's end, measured over predicted, median over seeds."
-
-
-def irrelevant_follow(cell):
-    data = cell.simulation
-    measured = (data["irrelevant_x"] + data["irrelevant_y"]).transpose("seed", "step").values
-    return _halfway(cell, measured, lambda early: early.irrelevant_x + early.irrelevant_y)
-
-
-def decay_dominates(cell):
-    if cell.parameters.weight_decay > 0:
-        return None
-    ratios = (cell.simulation["signal"] / cell.simulation["decay"]).transpose("seed", "step")
-    early = cell.simulation["time"].values <= _halved(cell.simulation).values[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.where(early, np.log(ratios.values), 0).sum(1) / early.sum(1)
-    return np.exp(logs)
-
-
-def signal_outgrows(cell):
-    def ratio(early):
-        terms = gradient_terms(early)
-        return terms.signal_x / terms.decay_x
-
-    measured = (cell.simulation["signal"] / cell.simulation["decay"]).transpose("seed", "step")
-    return _halfway(cell, measured.values, ratio)
-
-
-def _halfway(cell, measured, quantity) -> np.ndarray | None:
-    """What was measured, shape (seed, step), halfway to the plateau's end, over the early solution's; shape (seed,)."""
-    if cell.parameters.weight_decay > 0:
-        return None
-    halves = cell.theory["plateau_end"].values / 2
-    starts = (cell.theory[name].isel(step=0).values for name in FIELDS)
-    early = [
-        early_solution(RankOneState(*map(float, start)), half)
-        for half, *start in zip(halves, *starts, strict=True)
-    ]
-    time = cell.simulation["time"].values
-    found = [np.interp(half, time, row) for half, row in zip(halves, measured, strict=True)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.array(found) / np.array([float(quantity(one)) for one in early])
-
-
-LENGTH = "Measured over predicted time from loss 1.1 to loss .9"
-
-
-def _slower(p) -> float:
-    return 1 + p.learning_rate * (1 - p.weight_decay / 2)
-
-
-def _flow_length(cell) -> tuple[float, float]:
-    p = cell.parameters
-    return around(_slower(p), p.learning_rate + 2 * (p.observe_every * p.learning_rate) ** 2)
-
-
-def flow_length(cell):
-    ratio = _lengths(cell.simulation) / cell.theory["plateau_length"]
-    return None if ratio.isnull().all() else furthest(ratio, _slower(cell.parameters))
-
-
-def plateau_estimate(cell):
-    ratio = _lengths(cell.simulation) / cell.theory["plateau_estimate"]
-    ratio = ratio.sel(weight_decay=cell.theory["plateau_estimate"].notnull().any("seed"))
-    return furthest(ratio) if ratio.size else None
-
-
-def _lengths(data: Runs | xr.Dataset) -> xr.DataArray:
-    """Time from loss 1.1 to loss .9 of every run, nan where it does not get there."""
-    return plateau_lengths(data["time"], data["loss"], upper=1.1, lower=0.9)
-
-
-def _with_decay(cell, function) -> xr.DataArray | None:
-    """What `function` gives of runs with weight decay over what it gives of those without, paired by seed."""
-    values = cell.values("weight_decay")
-    if values[0] != 0 or len(values) == 1:
-        return None
-    found = function(cell.simulation)
-    return found.isel(weight_decay=slice(1, None)) / found.isel(weight_decay=0, drop=True)
-
-
-def weight_decay_early(cell):
-    ratio = _with_decay(cell, _halved)
-    return None if ratio is None else ratio.max(GRID, skipna=False).values
-
-
-def weight_decay_longer(cell):
-    ratio = _with_decay(cell, _lengths)
-    return None if ratio is None else ratio.min(GRID, skipna=False).values
-
-
-def _typical(cell, field) -> float:
-    """Length of the plateau of the typical start at the largest value of the field, less that at the smallest."""
-    p, values = cell.parameters, cell.values(field)
-    starts = [{"dimension": p.dimension, "init_scale": p.init_scale, field: v} for v in values]
-    small, large = (plateau(typical_start(**start)).length for start in (starts[0], starts[-1]))
-    return large - small
-
-
-def _around(field, slack):
-    """The interval of that half-width about what the typical starts say."""
-    return {
-        "source": OURS,
-        "near": lambda cell: _typical(cell, field),
-        "inside": lambda cell: around(_typical(cell, field), slack(cell.parameters)),
-        "along": (field,),
-        "unit": "step × learning rate",
-        "note": f"Length at the largest {field} minus that at the smallest.",
-    }
-
-
-def _gained(cell, field, factor) -> np.ndarray | None:
-    values = cell.values(field)
-    if cell.parameters.weight_decay > 0 or values[-1] / values[0] < factor:
-        return None
-    lengths = _lengths(cell.simulation)
-    return (lengths.isel({field: -1}) - lengths.isel({field: 0})).values
-
-
 CLAIMS = [
     claim(
         "four-numbers",
@@ -227,37 +128,11 @@ CLAIMS = [
         four_numbers,
         source=OURS,
         near=0,
-        inside=lambda cell: (0, 1e-12 if cell.parameters.precision == "float64" else 1e-4),
+        inside=lambda c: (0, 1e-12 if c.p.precision == "float64" else 1e-4),
         why="The same arithmetic in another order: some hundred rounding errors of 1e-16, of 1e-7 in single precision.",
         along=GRID,
         note="Largest deviation of loss, overlaps, irrelevant parts, signal and decay, all runs of the grid.",
         rank="headline",
-    ),
-    claim(
-        "imbalance",
-        "Descent changes |x|^2 - |y|^2 by no more than the learning rate times the fall of the loss.",
-        imbalance,
-        source=OURS,
-        near=0,
-        inside=lambda cell: (
-            0,
-            1 + 5 * cell.parameters.learning_rate * max(1, cell.values("init_scale")[-1] ** 2),
-        ),
-        why="A step changes it by eta^2 (|g_x|^2 - |g_y|^2) and lowers the loss by eta (|g_x|^2 + |g_y|^2), less eta/2 "
-        "times the curvature along it, which is below 6 s + 2 for squared lengths s: at most the ratio 1 + 4 eta s, "
-        "and s is about 1, or sigma^2 where that is more.",
-        along=GRID,
-        note="Largest drift over learning rate × fall of the loss; the flow conserves it exactly.",
-        rank="control",
-    ),
-    claim(
-        "fixed-point",
-        "Training ends at alpha beta = 1 - lambda/2.",
-        fixed_point,
-        source=OURS,
-        note="alpha beta at the end over 1 - lambda/2: of all cells that which is furthest from 1.",
-        **END,
-        rank="control",
     ),
     claim(
         "weight-decay-end",
@@ -274,10 +149,11 @@ CLAIMS = [
     claim(
         "irrelevant-decays",
         "At the start the irrelevant components rapidly decay, while the correct component slowly grows.",
-        irrelevant_decays,
+        lambda c: read_at(c.overlap_x * c.overlap_y, halved(c)),
         source=THREAD,
         inside=(-math.inf, 0.1),
         why="Next to nothing is learned, a tenth of the target, by the time half of the irrelevant part is gone.",
+        where=undecayed,
         note="alpha beta (1 when learned) when half of the irrelevant squared length is gone.",
         rank="headline",
     ),
@@ -285,12 +161,12 @@ CLAIMS = [
         "irrelevant-decays.corrected",
         "On the plateau irrelevant components fall as the closed form predicts: like 1/t, and only once 4 sigma^2 t >"
         " 1.",
-        irrelevant_follow,
-        source=OURS,
+        halfway(irrelevant, irrelevant),
         corrects="irrelevant-decays",
+        where=undecayed,
         note=f"Irrelevant squared length {HALFWAY}",
-        **CLOSED_FORM,
         rank="headline",
+        **CLOSED_FORM,
     ),
     claim(
         "decay-dominates",
@@ -299,15 +175,16 @@ CLAIMS = [
         source=THREAD,
         inside=(0, 1),
         why="The sentence is an inequality.",
+        where=undecayed,
         note="Length of the signal over that of the decay, geometric mean over the time in which the irrelevant part "
         "halves.",
     ),
     claim(
         "decay-dominates.corrected",
         "On the plateau the signal outgrows the decay term as the closed form predicts.",
-        signal_outgrows,
-        source=OURS,
+        halfway(lambda c: c.signal / c.decay, signal_over_decay),
         corrects="decay-dominates",
+        where=undecayed,
         note=f"Signal over decay {HALFWAY} At the start it is about 1 to sigma^2 sqrt(n).",
         **CLOSED_FORM,
     ),
@@ -316,30 +193,33 @@ CLAIMS = [
         "The plateau lasts as long as in the flow of the four numbers, and in descent a little longer.",
         flow_length,
         source=OURS,
-        near=lambda cell: _slower(cell.parameters),
-        inside=_flow_length,
+        near=lambda c: slower(c.p),
+        inside=lambda c: around(
+            slower(c.p), c.p.learning_rate + 2 * (c.p.observe_every * c.p.learning_rate) ** 2
+        ),
         why="Descent grows by (1 + eta r)^(1/eta) = e^(r (1 - eta r/2)) in a unit of time, r = 2 - lambda. As much again "
         "for the time before the growth is pure, and h^2/2 for interpolation over a stride h of time, of a length of "
         "a quarter or more.",
         along=("init_scale", "dimension"),
         statistic="median",
-        note=f"{LENGTH}: of all cells that which is furthest from what is predicted, median over seeds.",
+        note="Measured over predicted time from loss 1.1 to loss .9: of all cells that which is furthest from what is "
+        "predicted, median over seeds.",
         rank="headline",
     ),
     claim(
         "plateau-estimate",
         "The plateau lasts as long as the closed form predicts, with and without weight decay.",
-        plateau_estimate,
-        source=OURS,
-        along=("weight_decay",),
-        note=f"{LENGTH}: of all decays that which is furthest from 1, median over seeds.",
-        **CLOSED_FORM,
+        estimated_length,
+        along="weight_decay",
+        note="Measured over predicted time from loss 1.1 to loss .9: of all decays that which is furthest from 1, median over "
+        "seeds.",
         rank="headline",
+        **CLOSED_FORM,
     ),
     claim(
         "weight-decay-early",
         "Weight decay accelerates the initial decay.",
-        weight_decay_early,
+        lambda c: with_decay(halved)(c).max(GRID, skipna=False),
         source=THREAD,
         inside=(0, 1 - 1e-9),
         why="'Accelerates': any factor below one.",
@@ -350,29 +230,12 @@ CLAIMS = [
     claim(
         "weight-decay-longer",
         "Weight decay extends the exponential phase.",
-        weight_decay_longer,
+        lambda c: with_decay(lengths)(c).min(GRID, skipna=False),
         source=THREAD,
         inside=(1 + 1e-9, math.inf),
         why="'Extends': any factor above one. Growth at 2 - lambda instead of 2 makes it 2 / (2 - lambda).",
         along=GRID,
         note="Length of the plateau, with over without decay, paired by seed: the smallest of all cells.",
         rank="headline",
-    ),
-    claim(
-        "plateau-dimension",
-        "The plateau lengthens with the dimension n as the closed form for a typical start predicts.",
-        lambda c: _gained(c, "dimension", 100),
-        why="Starts of two sizes are independent draws, and a plateau varies over starts by .56 whatever n: two hundred "
-        "of them settle the difference to ±.11.",
-        **_around("dimension", lambda p: 0.2),
-    ),
-    claim(
-        "plateau-init-scale",
-        "The plateau lengthens with smaller starts as the closed form for a typical start predicts.",
-        lambda c: _gained(c, "init_scale", 9),
-        why="Starts of two scales are the same draw; but the typical start is balanced and its overlaps are small. At "
-        "scale one an imbalance c, of mean square 4/n, adds (2 c T)^2 / 6 to log D, of which a quarter goes to the "
-        "length: 1.0/n, found with 600 other starts of n = 10, and overlaps that are large at once another .6/n.",
-        **_around("init_scale", lambda p: 0.1 + 1.6 / p.dimension),
     ),
 ]

@@ -2,20 +2,19 @@
 
 import numpy as np
 
-from foretrain.study import Seed
 from foretrain.theory import rank_one as reduction
-from foretrain.theory.rank_one import FIELDS, RankOneState
+from foretrain.theory.rank_one import FIELDS
 from foretrain.theory.rank_one_plateau import plateau, plateau_estimate
 
-from .study import Parameters, inputs
+from .study import inputs
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p, step, seed):
     """What the reduction says of a run's own start."""
     return from_start(p, reduction.reduce(**inputs(p, seed)))
 
 
-def from_start(p: Parameters, start: RankOneState) -> dict[str, np.ndarray]:
+def from_start(p, start):
     """Descent of the four numbers at the run's own step, and the plateau that the start gives."""
     path = reduction.descent(start, p.learning_rate, p.steps, p.weight_decay, every=p.observe_every)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

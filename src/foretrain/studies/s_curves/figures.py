@@ -11,7 +11,7 @@ SPLIT = {"in the target's span": "inside", "outside of it": "outside"}
 
 def reach(c):
     """Return the steps in which descent at the reference rate learns a target of rank one, and some more."""
-    return 0, min(c.p.steps, 200)
+    return 0, min(c.p.steps, 120)
 
 
 def below_full(name):

@@ -59,6 +59,7 @@ DIFFERS: dict[str, str] = {
     "translation/determinants": "judges H = 2D too, where no run may be stuck",
     "translation/stuck-loss": "judges besides that no loss lies below its bound",
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
+    "interacting-modules/linear-sum": "judges the larger deviation of linear modules and of modules of tanh",
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
@@ -267,6 +268,11 @@ DROPPED: dict[str, str] = {
     "modules/one-each": "interacting-modules/one-each judges it by sampling",
     "modules/smooth-sum": "linear-sum judges the larger deviation of both",
     "modules/secant-slope": "strengths-add judges the cost of one variable, too",
+    "entangled-networks/rotation": "modular-is-lower.corrected and as-derived judge the pair",
+    "entangled-networks/cancelling": "modular-is-lower.corrected and as-derived judge the pair",
+    "entangled-networks/shared-once": "modular-is-lower.corrected and as-derived judge the pair",
+    "interacting-modules/smooth-sum": "linear-sum judges the larger deviation of both",
+    "deep-linear-coefficients/fewer": "cannot fail: the closed form is below half the parameters at every shape",
 }
 # Parameters of before, as "study/parameter", to those of now.
 RENAMED_PARAMETERS: dict[str, str] = {}

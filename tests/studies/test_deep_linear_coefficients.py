@@ -1,18 +1,34 @@
+import itertools
+
 import numpy as np
 import pytest
+from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.claims.claim import FAILS
 from foretrain.errors import ArgumentError
+from foretrain.plans.grid import Grid
+from foretrain.quantities.cell import Cell
 from foretrain.streams import Seed
-from foretrain.studies.deep_linear_coefficients import study
+from foretrain.studies.deep_linear_coefficients import claims, study
+from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
+
+AXES = {"network": study.NETWORKS, "beta": (1000.0, 100.0)}
+SEEDS = 5
 
 
 @pytest.mark.slow
 def test_chains_of_a_network_with_one_unit_have_its_integral(tmp_path):
     result = foretrain.run(
-        "deep-linear-coefficients", network="4-1-3 r0", beta=100.0, seeds=6, out=tmp_path / "a", quiet=True, workers=1,
-    )  # fmt: skip
+        "deep-linear-coefficients",
+        network="4-1-3 r0",
+        beta=100.0,
+        seeds=6,
+        out=tmp_path / "a",
+        quiet=True,
+        workers=1,
+    )
     found = result.simulation["learning_coefficient"]
     assert float(found.mean()) == pytest.approx(coefficient_at([4, 1, 3], 100.0, 1.0), rel=0.05)
 
@@ -34,3 +50,62 @@ def test_networks_that_are_none_are_refused(network):
         study.check(study.Parameters(network=network))
     with pytest.raises(ArgumentError, match="`rank` must be between 0 and 2"):
         study.check(study.Parameters(network="4-2-4 r3"))
+
+
+def limit(name):
+    return deep_linear(*study.parsed(name))
+
+
+def finite(name, beta):
+    """About what is sampled: the determinant where there is one, else less than the limit as multiplicity says."""
+    widths, rank = study.parsed(name)
+    if len(widths) == 3 and rank == 0:
+        return coefficient_at(widths, beta)
+    value, m = limit(name)
+    return value * (1 - 0.1 / np.log(beta)) - (m - 1) / np.log(beta) / 4
+
+
+def grid(change=lambda value, name, beta: value, langevin=1.02):
+    """Chains that do as they should, but for what is done to them."""
+    random = np.random.default_rng(0)
+    cells = list(itertools.product(*AXES.values()))
+    shape = tuple(map(len, AXES.values()))
+    values = [change(finite(name, beta), name, beta) for name, beta in cells]
+    values = np.reshape(values, shape)[..., None] * (
+        1 + 0.004 * random.standard_normal((*shape, SEEDS))
+    )
+    own, other = (runs(AXES, SEEDS, {"learning_coefficient": by * values}) for by in (1, langevin))
+    exact = np.reshape([limit(name) for name, _ in cells], (*shape, 2))
+    said = {"limit": exact[..., 0], "multiplicity": exact[..., 1].astype(int)}
+    theory = runs(AXES, 0, said, outcome=None)
+    return Grid(study.Parameters(), AXES, SEEDS, 0, own, {"langevin": other}, theory)
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "closed-form": lambda: grid(lambda value, name, beta: 0.85 * value),
+        "from-below": lambda: grid(lambda value, name, beta: 1.3 * value),
+        "multiplicity": lambda: grid(lambda value, name, beta: limit(name)[0] - 1 / limit(name)[1]),
+        "at-larger-beta": lambda: grid(lambda value, name, beta: 0.9 * limit(name)[0]),
+        "finite-beta": lambda: grid(lambda value, name, beta: 1.07 * value),
+        "langevin": lambda: grid(langevin=1.08),
+        "langevin.corrected": grid,
+    }
+    good = dict.fromkeys(spoilt, grid) | {"langevin.corrected": lambda: grid(langevin=1.12)}
+    check("deep-linear-coefficients", good, spoilt)
+
+
+def test_what_vanishes_at_once_is_no_logarithm():
+    """Nothing missing at the larger beta: two layers at zero miss what one determinant says."""
+    whole = grid(lambda value, name, beta: limit(name)[0] * (1 if beta > 100 else 0.95))
+    (claim,) = verdicts("deep-linear-coefficients", whole, "at-larger-beta")["at-larger-beta"]
+    assert claim.verdict == FAILS
+    assert 0.05 < claim.allowed[0] < 0.5
+
+
+def test_networks_known_at_finite_beta_are_those_of_two_layers_at_zero():
+    cell = next(iter(grid().cells(keep=("network",)))).along("network")
+    names = claims.at_zero(Cell(cell))
+    assert len(names) == 14
+    assert all(name.count("-") == 2 and name.endswith("r0") for name in names)
+    assert all(coefficient_at(widths, 1000.0) < limit(name)[0] for name, widths in names.items())

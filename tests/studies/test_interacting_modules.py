@@ -59,8 +59,7 @@ def test_every_sentence_can_hold_and_fail():
         "one-each": lambda: grid(each=2),
         "constrained-sum": grid,
         "constrained-sum.corrected": lambda: grid(relu=0),
-        "linear-sum": lambda: grid(identity=4),
-        "smooth-sum": lambda: grid(tanh=1),
+        "linear-sum": lambda: grid(tanh=1),
     }
     as_the_document_says = {"constrained-sum": lambda: grid(relu=0)}
     check("interacting-modules", dict.fromkeys(spoilt, grid) | as_the_document_says, spoilt)

@@ -1,16 +1,29 @@
+import itertools
+
 import numpy as np
 import pytest
+from made_up import check, runs, verdicts
 
 import foretrain
+from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
-from foretrain.studies.landscapes import study
+from foretrain.studies.landscapes import claims, study
+
+AXES = {"landscape": study.NAMES, "beta": (10.0, 1000.0)}
+SEEDS, POINTS = 8, study.Parameters().points
 
 
 @pytest.mark.slow
 def test_chains_and_counts_of_a_small_run_find_both_curves(tmp_path):
     result = foretrain.run(
-        "landscapes", landscape="partial", beta=[10.0, 1000.0], seeds=6, out=tmp_path / "a", quiet=True, workers=1,
-    )  # fmt: skip
+        "landscapes",
+        landscape="partial",
+        beta=[10.0, 1000.0],
+        seeds=6,
+        out=tmp_path / "a",
+        quiet=True,
+        workers=1,
+    )
     found = result.simulation["learning_coefficient"].mean("seed")
     np.testing.assert_allclose(found, result.theory["learning_coefficient"], atol=0.02)
 
@@ -21,7 +34,63 @@ def test_counted_points_are_the_volume():
     np.testing.assert_allclose(study.measure(p, Seed(0, 0))["share_below"], exact, rtol=0.05)
 
 
-def test_exact_slopes_over_scales_are_differences_of_the_volume():
-    said = study.predict(study.Parameters(landscape="partial"), np.zeros(0))["volume_coefficient"]
-    volume = np.log(2 * study.SCALES**0.25 - study.SCALES**0.5)
-    np.testing.assert_allclose(said, np.diff(volume) / np.diff(np.log(study.SCALES)), rtol=1e-6)
+def grid(temperature=lambda value, name, beta: value, c=0.3):
+    """Runs that do as the closed forms say, but for what is done to them."""
+    random = np.random.default_rng(0)
+    cells = [
+        study.Parameters(landscape=name, beta=beta, c=c)
+        for name, beta in itertools.product(*AXES.values())
+    ]
+    coefficients, shares = [], []
+    for p in cells:
+        value = float(study.of(p.landscape, c).by_temperature(p.beta))
+        value = temperature(value, p.landscape, p.beta)
+        coefficients.append(value + 0.004 * random.standard_normal(SEEDS))
+        slope = study.of(p.landscape, c).by_volume(np.exp(claims.BETWEEN))
+        fall = np.exp(-slope * np.log(study.SCALES[1] / study.SCALES[0]))
+        counts = np.full((SEEDS, len(study.SCALES)), POINTS)
+        for k in range(len(fall) - 1, -1, -1):  # below a scale are some of those below the next
+            counts[:, k] = random.binomial(counts[:, k + 1], fall[k])
+        shares.append(counts / POINTS)
+
+    def laid(values):
+        return np.array(values).reshape(*map(len, AXES.values()), *np.shape(values)[1:])
+
+    made = {"learning_coefficient": laid(coefficients), "share_below": laid(shares)}
+    labels = {"scale": ("scale", study.SCALES)}
+    return Grid(study.Parameters(), AXES, SEEDS, 0, runs(AXES, SEEDS, made, labels=labels))
+
+
+def as_document():
+    """A world in which two statements of the document that fail are true."""
+    return grid(lambda value, name, beta: 0.5 if name == "cross" else value, c=0.3**0.0625)
+
+
+def same():
+    """Chains that have, at every beta, the lambda(eps) of the scale they are at."""
+
+    def temperature(value, name, beta):
+        if name in ("cross", "crossover", "partial"):
+            for _ in range(60):
+                value = float(study.of(name, 0.3).by_volume(value / beta))
+        return value
+
+    return grid(temperature)
+
+
+def test_every_sentence_can_hold_and_fail():
+    spoilt = {
+        "crossover": grid,
+        "crossover.corrected": lambda: grid(c=0.3**0.5),
+        "cross": grid,
+        "cross.corrected": lambda: grid(lambda value, name, beta: 0.93 * value),
+        "same-curve": grid,
+        "same-curve.corrected": lambda: grid(lambda value, name, beta: 1.2 * value),
+    }
+    as_it_says = {"cross": as_document, "crossover": as_document, "same-curve": same}
+    check("landscapes", dict.fromkeys(spoilt, grid) | as_it_says, spoilt)
+
+
+def test_limits_are_not_what_is_measured():
+    (claim, *_) = verdicts("landscapes", grid(), "cross")["cross"]
+    assert claim.measured > 1.2

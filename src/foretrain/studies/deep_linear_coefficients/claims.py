@@ -7,7 +7,7 @@ import xarray as xr
 
 from foretrain.quantities.allowed import POSITIVE
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
-from foretrain.theory.aoyagi import deep_linear, largest
+from foretrain.theory.aoyagi import deep_linear
 from foretrain.theory.reduced_rank import coefficient_at
 from foretrain.vocabulary import DIVERGED
 
@@ -19,17 +19,17 @@ ALL: dict[str, Any] = {"along": "network"}
 
 
 def mean(c):
-    """Mean of all chains of each network, dims (network,)."""
+    """Return the mean of all chains of each network, (network,)."""
     return c.learning_coefficient.mean("seed", skipna=False)
 
 
 def missing(c):
-    """Closed form less sampled coefficient, with a dim ``network``."""
+    """Return the closed form less the sampled coefficient, with a dim ``network``."""
     return c.theory.limit - c.learning_coefficient
 
 
 def at_zero(c):
-    """Networks of two layers around zero, whose coefficient is known at every beta: name to widths."""
+    """Return the networks of two layers around zero, whose coefficient is known at every beta: name to widths."""
     shapes = {name: parsed(name) for name in c.values("network")}
     return {
         name: widths for name, (widths, rank) in shapes.items() if len(widths) == 3 and not rank
@@ -37,7 +37,7 @@ def at_zero(c):
 
 
 def near_closed_form(c):
-    """Fraction of the networks whose mean of all chains is within a tenth of the closed form."""
+    """Return the fraction of the networks whose mean of all chains is within a tenth of the closed form."""
     near = abs(mean(c) / c.theory.limit - 1) <= CLOSE
     far = [str(name) for name in c.axis("network").values[~near.values]]
     note = f", such as {', '.join(far[:4])}" if far else ""
@@ -45,7 +45,7 @@ def near_closed_form(c):
 
 
 def by_multiplicity(c):
-    """Mean of the missing part over networks with m > 1, less that over networks with m = 1, per seed."""
+    """Return the mean missing part over networks with m > 1, less that over networks with m = 1, per seed."""
     several = c.theory.multiplicity > 1
     if several.all() or not several.any():
         raise NotApplicable("all networks have a multiplicity above one, or none has")
@@ -54,13 +54,13 @@ def by_multiplicity(c):
 
 
 def logarithms(c):
-    """Smallest and largest beta and the ratio of their logarithms; at the largest the logarithm is above."""
+    """Return the smallest and largest beta, and the ratio of their logarithms."""
     betas = c.values("beta")
     return betas[0], betas[-1], np.log(betas[-1]) / np.log(betas[0])
 
 
 def least(c):
-    """The least that (missing at the largest beta)/(at the smallest) can be, times the ratio of logarithms.
+    """Return the least that (missing at the largest beta)/(at the smallest) can be, times the ratio of logarithms.
 
     At the largest beta two layers at zero miss what one determinant says, and no network less than nothing; at the smallest
     all miss a tenth at most.
@@ -75,7 +75,7 @@ def least(c):
 
 
 def at_larger_beta(c):
-    """The missing part at the largest beta over that at the smallest, times the ratio of logarithms, per seed."""
+    """Return the missing part at the largest beta over that at the smallest, times the ratio of logarithms, per seed."""
     first, last, ratio = logarithms(c)
     if first == last:
         raise NotApplicable("beta has one value")
@@ -84,7 +84,7 @@ def at_larger_beta(c):
 
 
 def finite_beta(c):
-    """Mean over two layers around zero of the relative distance from the determinant's value, per seed."""
+    """Return the mean over two layers around zero of the relative distance from the determinant's value, per seed."""
     shapes = at_zero(c)
     if not shapes:
         raise NotApplicable("no network has two layers around zero")
@@ -96,17 +96,11 @@ def finite_beta(c):
 
 
 def langevin(c):
-    """Mean over networks of the relative distance of uncorrected Langevin steps from the mean of exact ones, per seed."""
+    """Return the mean over networks of the relative distance of uncorrected steps from the mean of exact ones, per seed."""
     other = c["langevin"]
     gone = other.outcome == DIVERGED
     gap = (other.learning_coefficient / mean(c) - 1).where(~gone)
     return PerSeed(gap.mean("network"), f"{int(gone.sum())} of {gone.size} runs diverged.")
-
-
-def fewer(c):
-    """Fraction of the networks of which the mean of all chains is below half the number of parameters."""
-    half = [largest(parsed(name)[0]) for name in c.values("network")]
-    return Exact(float((mean(c) < half).mean()))
 
 
 _langevin = claim(
@@ -150,7 +144,6 @@ CLAIMS = [
         rank="headline",
         source=OURS,
         why="A difference that the seeds establish, of which (m - 1)/ln(beta) would make about a seventh or more.",
-        note="Mean of the missing part over networks with m > 1, less that over networks with m = 1.",
         **ALL,
     ),
     claim(
@@ -174,17 +167,6 @@ CLAIMS = [
         source=OURS,
         why="Mean over these networks of the relative difference; eight chains are worth hundreds of draws, of a loss whose "
         "deviation is below its mean.",
-        **ALL,
-    ),
-    claim(
-        "fewer",
-        "Deep linear networks have fewer effective parameters than parameters, at every shape.",
-        fewer,
-        near=1,
-        inside=(1, 1),
-        rank="control",
-        source="Bushnaq et al. (2024), section 2.1",
-        why="A count of networks of which twice the mean of all chains is below the number of parameters.",
         **ALL,
     ),
     _langevin,

@@ -38,4 +38,4 @@ def draw_coefficients(grid):
     return finished(figure, "Learning coefficients of deep linear networks", caption)
 
 
-FIGURES = {"coefficients": drawn(draw_coefficients, "learning_coefficient")}
+FIGURES = {"coefficients": drawn(draw_coefficients)}

@@ -5,10 +5,9 @@ import numpy as np
 from foretrain.quantities.allowed import POSITIVE, around
 from foretrain.study import Exact, NotApplicable, PerSeed, claim
 
-from .study import IN, OUT, SOURCE
+from .study import OUT, SOURCE
 
 PAGE = "docs/studies/entangled-networks.md"
-CONJECTURE = SOURCE + ", the core claim"
 # Entangled and modular, of one function and one architecture.
 PAIRS = {
     "rotated": ("rotated", "blocks"),
@@ -18,68 +17,61 @@ PAIRS = {
     "trained": ("whole", "apart"),
 }
 DERIVED = tuple(pair for pair in PAIRS if pair != "trained")
-SMOOTH = "The mean over sizes and seeds scatters by less than a tenth; a quarter is far from any other whole number."
-ROUGH = "Each run of linear or rectified networks is off by up to a parameter; the mean over sizes and seeds by a third."
-ALL = {"along": ("network", "units")}
 
 
 def of(data, name):
-    """Twice the learning coefficient of a network, of runs or of the theory."""
+    """Return twice the learning coefficient of a network, of runs or of the theory."""
     if name not in data.learning_coefficient["network"].values:
         raise NotApplicable(f"the network `{name}` was not sampled")
     return 2 * data.learning_coefficient.sel(network=name, drop=True)
 
 
 def more(c, pair):
-    """Effective parameters that the entangled network has beyond the modular one, with dims ``units`` and ``seed``."""
+    """Return the effective parameters that the entangled network has beyond the modular one, (units, seed)."""
     entangled, modular = PAIRS[pair]
     return of(c, entangled) - of(c, modular)
 
 
-def over_units(values):
-    """Mean over sizes, per seed."""
-    return values.mean("units", skipna=False)
-
-
 def lower(c):
-    """Fraction of pairs and sizes in which the modular network has fewer effective parameters, by one or more."""
+    """Return the fraction of pairs and sizes in which the modular network has fewer effective parameters, by one or more."""
     wins = {pair: more(c, pair).mean("seed") >= 1 for pair in PAIRS}
     counts = ", ".join(f"{pair} {int(win.sum())} of {win.size}" for pair, win in wins.items())
     return Exact(float(np.mean([win.values for win in wins.values()])), f"Lower: {counts}.")
 
 
 def as_derived_pairs(c):
-    """Fraction of derived pairs and sizes whose mean difference is as derived within one."""
+    """Return the fraction of derived pairs and sizes whose mean difference is as derived within one."""
     gaps = [
         more(c, pair).mean("seed", skipna=False) - more(c.of("theory"), pair) for pair in DERIVED
     ]
     return Exact(float(np.mean([np.abs(gap.values) < 1 for gap in gaps])))
 
 
-def worst_derived(c):
-    """Largest relative distance of means over seeds from the derived coefficients."""
+def off_derived(c):
+    """Return the relative distances of means over seeds from the derived coefficients, 0 where none is derived."""
     limit = c.theory.learning_coefficient
-    gap = abs(c.learning_coefficient.mean("seed", skipna=False) / limit - 1).where(
-        limit.notnull(), 0
-    )
-    largest = gap.max("units", skipna=False)
-    name = str(largest["network"].values[int(largest.argmax("network", skipna=False))])
-    return Exact(float(largest.max(skipna=False)), f"Of {name}.")
+    gap = c.learning_coefficient.mean("seed", skipna=False) / limit - 1
+    return gap.where(limit.notnull(), 0)
 
 
 def function_gap(c):
-    """Distances from the function of the pair, of networks that training did not miss."""
+    """Return the largest distance from the function of the pair, of networks that training did not miss."""
     gaps = c.function_gap.values
     reached = gaps[np.isfinite(gaps)]
     return Exact(float(reached.max()), f"{gaps.size - reached.size} trained ones never came to it.")
 
 
 def trained(c):
-    """Mean over the sizes that were fitted of the trained pair's difference, per seed."""
+    """Return the mean over the sizes that were fitted of the trained pair's difference, per seed."""
     gap = more(c, "trained")
     return PerSeed(gap.mean("units"), f"{int(gap.isnull().sum())} pairs left out.")
 
 
+CONJECTURE = {"source": SOURCE + ", the core claim", "along": ("network", "units")}
+OURS = {"source": PAGE, "along": ("network", "units")}
+WHOLE = {
+    "why": "The mean scatters by less than a tenth; a quarter is far from any other whole number."
+}
 _lower = claim(
     "modular-is-lower",
     "Of two networks of equal function the modular one has the lower learning coefficient.",
@@ -87,9 +79,8 @@ _lower = claim(
     near=1,
     inside=(0.8, 1),
     rank="headline",
-    source=CONJECTURE,
     why="A tendency. Fraction of five kinds of pairs and three sizes in which it is lower by a parameter or more.",
-    **ALL,
+    **CONJECTURE,
 )
 _trained = claim(
     "trained-apart",
@@ -98,10 +89,9 @@ _trained = claim(
     trained,
     inside=POSITIVE,
     rank="headline",
-    source=CONJECTURE,
     among="networks that came to the function",
     why="A difference that the seeds establish, of the mean over sizes.",
-    **ALL,
+    **CONJECTURE,
 )
 CLAIMS = [
     claim(
@@ -111,89 +101,49 @@ CLAIMS = [
         near=0,
         inside=(0, 1e-5),
         rank="control",
-        source=PAGE,
         why="Constructed networks have it but for rounding, 1e-15; training counts from a mean square of 1e-10 on.",
-        **ALL,
+        **OURS,
     ),
     _lower,
-    claim(
-        "modular-is-lower.corrected",
+    _lower.corrected(
         "The modular network's coefficient is lower where the entangled one does more than its function asks, higher where "
         "modules do twice what could be done once, and equal where a rotation makes one of the other.",
-        as_derived_pairs,
-        corrects="modular-is-lower",
+        quantity=as_derived_pairs,
         near=1,
         inside=(1, 1),
-        rank="headline",
         source=PAGE,
         why="Fraction of four kinds of pairs and three sizes: mean differences, whole numbers, are as derived within one.",
-        **ALL,
     ),
     claim(
         "as-derived",
         "Sampled learning coefficients are the derived ones, at every size and kind of network that was not trained.",
-        worst_derived,
+        off_derived,
+        exact=True,
         near=0,
         inside=(0, 0.05),
         rank="headline",
-        source=PAGE,
         why="Largest relative distance of means over seeds: temperatures are finite, chains scatter by one or two per cent.",
-        **ALL,
-    ),
-    claim(
-        "rotation",
-        "Rotating the neurons of two linear modules into each other leaves the learning coefficient as it is.",
-        lambda c: over_units(more(c, "rotated")),
-        near=0,
-        inside=around(0, 0.75),
-        rank="control",
-        source=PAGE,
-        why=ROUGH
-        + " A change of coordinates that keeps the loss keeps the coefficient: an exact null.",
-        **ALL,
-    ),
-    claim(
-        "cancelling",
-        "Two neurons whose paths across modules cancel have inputs + outputs effective parameters; idle, they have twice the "
-        "outputs.",
-        lambda c: over_units(more(c, "cancelling")),
-        near=IN - OUT,
-        inside=around(IN - OUT, 0.25),
-        source=PAGE,
-        why=SMOOTH,
-        note="Parameters beyond those of the network in which the two neurons idle.",
-        **ALL,
+        **OURS,
     ),
     claim(
         "within-as-across",
         "A pair of neurons that cancels costs as much within a module as across both: idle neurons are cheap, not modularity.",
-        lambda c: over_units(of(c, "across") - of(c, "within")),
+        lambda c: (of(c, "across") - of(c, "within")).mean("units", skipna=False),
         near=0,
         inside=around(0, 0.25),
-        source=PAGE,
-        why=SMOOTH,
-        **ALL,
-    ),
-    claim(
-        "shared-once",
-        "Modules that each compute a feature of the same inputs have inputs - outputs more effective parameters, per feature, "
-        "than the network that computes it once.",
-        lambda c: over_units(-more(c, "shared") / c.axis("units")),
-        near=IN - OUT,
-        inside=around(IN - OUT, 0.25),
-        source=PAGE,
-        why=SMOOTH,
-        **ALL,
+        **WHOLE,
+        **OURS,
     ),
     claim(
         "beyond-rank",
         "Where neurons idle the rank of the Jacobian falls short of the effective parameters by twice the outputs.",
-        lambda c: over_units(of(c, "idle") - c.exact_rank.sel(network="idle", drop=True)),
+        lambda c: (of(c, "idle") - c.exact_rank.sel(network="idle", drop=True)).mean(
+            "units", skipna=False
+        ),
         near=2 * OUT,
         inside=around(2 * OUT, 0.25),
-        source=PAGE,
-        why=SMOOTH,
-        **ALL,
+        **WHOLE,
+        **OURS,
     ),
     _trained,
     _trained.corrected(

@@ -1,7 +1,5 @@
 """Figures of ``entangled-networks``."""
 
-import numpy as np
-
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels, seed_band, theory_line
 from foretrain.quantities.cell import Cell
@@ -9,33 +7,29 @@ from foretrain.study import NotApplicable, drawn
 
 from .claims import DERIVED, PAIRS, more
 
-COLOURS = ("blue", "vermillion", "orange", "green", "purple")
-
 
 def draw_pairs(grid):
     """Effective parameters of the entangled network of each pair less those of the modular one, by size."""
-    cell, words = grid.first(("network", "units"))
-    cell = Cell(cell.along("network", "units"))
-    units = np.array(cell.values("units"))
+    part, words = grid.first(("network", "units"))
+    cell = Cell(part.along("network", "units"))
     figure, ax = panels(1, 1, height=4.6)
-    for pair, name in zip(PAIRS, COLOURS, strict=True):
+    for pair, colour in zip(PAIRS, PALETTE.values(), strict=False):
         try:
-            values = more(cell, pair).transpose("seed", "units").values
+            values = more(cell, pair).transpose("seed", "units")
         except NotApplicable:
             continue
-        seed_band(ax, units, values, pair, color=PALETTE[name], fraction=False)
+        seed_band(ax, values.units, values, pair, color=colour, fraction=False)
         if pair in DERIVED:
-            theory = more(cell.of("theory"), pair).values
-            ax.plot(units, theory, **theory_line(PALETTE[name], label="derived"))
+            derived = more(cell.of("theory"), pair)
+            ax.plot(values.units, derived, **theory_line(colour, label="derived"))
     ax.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
-    ax.set(xticks=units, xlabel="Neurons of a module", ylabel="Effective parameters")
+    ax.set(xticks=part.values("units"), xlabel="Neurons of a module", ylabel="Effective parameters")
+    title = "Networks of equal function, entangled less modular"
     caption = (
         "Effective parameters of the entangled network less those of the modular one of each pair. Above 0 the modular "
         "network has fewer; dashed: derived." + words
     )
-    return finished(
-        figure, "Networks of equal function, entangled less modular", caption, columns=3
-    )
+    return finished(figure, title, caption, columns=3)
 
 
-FIGURES = {"entangled": drawn(draw_pairs, "learning_coefficient")}
+FIGURES = {"entangled": drawn(draw_pairs)}

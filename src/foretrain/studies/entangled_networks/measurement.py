@@ -9,6 +9,7 @@ both. Linear modules have h neurons each; rotated into each other they are the s
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.optimize import least_squares
 
 from foretrain.degeneracy.grams import jacobian
@@ -16,7 +17,7 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
 from foretrain.training.modules import rank
 
-from .study import IN, LINEAR, OUT
+from .study import IN, OUT
 
 EXAMPLES = 100
 SIZE = 1.5  # of incoming weights of a neuron
@@ -94,22 +95,15 @@ def signed(random, many):
 
 def planted(h, random):
     """Two modules of h neurons, and two neurons that idle."""
-    own, out = np.zeros((2 * h + 2, IN)), np.zeros((OUT, 2 * h + 2))
-    for module in range(2):
-        rows = slice(module * h, (module + 1) * h)
-        own[rows, module * 3 : module * 3 + 3] = SIZE * directions(random, h, 3)
-        out[module, rows] = signed(random, h)
-    return own, out
+    made = [(SIZE * directions(random, h, 3), signed(random, h)) for _ in range(2)]
+    own, out = (block_diag(*both) for both in zip(*made, strict=True))
+    return np.pad(own, ((0, 2), (0, 0))), np.pad(out, ((0, 0), (0, 2)))
 
 
 def linear(h, random):
     """Two linear modules of h neurons, each of rank h."""
-    first, second = np.zeros((2 * h, IN)), np.zeros((LINEAR, 2 * h))
-    for module in range(2):
-        inside, rows = slice(module * 3, module * 3 + 3), slice(module * h, module * h + h)
-        first[rows, inside] = SIZE * directions(random, h, 3)
-        second[inside, rows] = SIZE * directions(random, h, 3).T
-    return first, second
+    made = [[SIZE * directions(random, h, 3) for _ in range(2)] for _ in range(2)]
+    return block_diag(made[0][0], made[1][0]), block_diag(made[0][1].T, made[1][1].T)
 
 
 def trained(h, random, x, wanted):

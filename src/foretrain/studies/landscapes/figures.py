@@ -3,18 +3,11 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import (
-    PALETTE,
-    SECOND_DASHES,
-    SEQUENTIAL,
-    WIDTH,
-    panels,
-    theory_line,
-)
+from foretrain.figures.style import PALETTE, SECOND_DASHES, SEQUENTIAL, WIDTH, panels, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn
 
-from .claims import slopes
+from .claims import BETWEEN, slopes
 from .study import NAMES, SCALES, of
 
 TITLES = ("$w^2$", "$w^4$", "$c^2 w^2 + w^4$", "$w_1^2$ of three", "$w_1^2 w_2^2$", "$w_1^2 w_2^4$")
@@ -24,29 +17,25 @@ def draw_curves(grid):
     """Both curves of every landscape, exact and as counted and sampled."""
     figure, axes = panels(2, 3, height=6.4, sharex=True, sharey=True)
     panel_of = dict(zip(NAMES, axes.flat, strict=True))
-    between = np.sqrt(SCALES[1:] * SCALES[:-1])
-    blue, orange = {"color": PALETTE["blue"]}, {"color": PALETTE["orange"]}
+    blue, orange = PALETTE["blue"], PALETTE["orange"]
     for whole in grid.cells(keep=("beta",)):
         cell = whole.along("beta")
         p, betas = cell.parameters, np.array(cell.values("beta"))
         landscape, ax = of(p.landscape, p.c), panel_of[p.landscape]
         eps = np.geomspace(SCALES[0], min(landscape.below, 1) * 0.999, 400)
-        exact = theory_line(PALETTE["blue"], label="volume, exact")
-        ax.semilogx(eps, 2 * landscape.by_volume(eps), **exact)
+        look = theory_line(blue, label="volume, exact")
+        ax.semilogx(eps, 2 * landscape.by_volume(eps), **look)
         fine = np.geomspace(max(1, betas.min() / 3), betas.max() * 3, 200)
         tempered = landscape.by_temperature(fine)
-        exact = theory_line(PALETTE["orange"], label="temperature, exact", linestyle=SECOND_DASHES)
-        ax.semilogx(tempered / fine, 2 * tempered, **exact)
+        look = theory_line(orange, label="temperature, exact", linestyle=SECOND_DASHES)
+        ax.semilogx(tempered / fine, 2 * tempered, **look)
         value, error, judged = slopes(Cell(next(cell.cells())))
-        value, error = 2 * value[judged], 2 * error[judged]
-        ax.errorbar(between[judged], value, error, fmt=".", ms=4, label="volume, counted", **blue)
-        sampled = 2 * cell.simulation["learning_coefficient"].transpose("beta", "seed").values
-        mean, spread = sampled.mean(1), sampled.std(1)
-        scale, label = mean / 2 / betas, "temperature, sampled"
-        ax.errorbar(scale, mean, spread, fmt="s", ms=5, label=label, **orange)
-        if p.landscape == "crossover":
-            ax.axvline(p.c**4, color="#c5c9cd", linewidth=1)
-            ax.text(p.c**4 * 1.15, 1.08, "$c^4$", fontsize=10)
+        look = {"fmt": ".", "ms": 4, "color": blue, "label": "volume, counted"}
+        ax.errorbar(np.exp(BETWEEN)[judged], 2 * value[judged], 2 * error[judged], **look)
+        sampled = 2 * cell.simulation["learning_coefficient"].transpose("beta", "seed")
+        look = {"fmt": "s", "ms": 5, "color": orange, "label": "temperature, sampled"}
+        mean = sampled.mean("seed")
+        ax.errorbar(mean / 2 / betas, mean, sampled.std("seed"), **look)
     for title, ax in zip(TITLES, axes.flat, strict=True):
         ax.set_title(title, loc="left")
         ax.set(ylim=(0, 1.2), xlim=(SCALES[0], 1))
@@ -84,6 +73,6 @@ def draw_surfaces(grid):
 
 
 FIGURES = {
-    "curves": drawn(draw_curves, "learning_coefficient", "share_below"),
+    "curves": drawn(draw_curves),
     "surfaces": drawn(draw_surfaces),
 }

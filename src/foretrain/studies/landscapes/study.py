@@ -20,10 +20,6 @@ AXES = {"landscape": NAMES, "beta": (10.0, 100.0, 1000.0, 10000.0)}
 PRESETS = {"paper": {"seeds": 30, "beta": (3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)}}
 SCALES = np.geomspace(1e-5, 1, 26)
 declare("scale", share_below="Fraction of points in the box with a loss below scale.")
-declare(
-    "between",
-    volume_coefficient="Slope of the logarithm of the fraction below, from each scale to the next.",
-)
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ def of(name: str, c: float) -> landscapes.Landscape:
 
 
 def labels(p):
-    """The scales, and the middle of each pair of neighbours."""
-    return {"scale": SCALES, "between": np.sqrt(SCALES[1:] * SCALES[:-1])}
+    """The scales."""
+    return {"scale": SCALES}
 
 
 def measure(p, seed):
@@ -74,9 +70,8 @@ def posterior(p, seed):
     The localisation is that measure and no approximation, so that nothing is extrapolated.
     """
     at = np.zeros(of(p.landscape, p.c).dimension)
-    return study.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta), {
-        "richardson": False
-    }
+    around = study.posterior(losses(p.landscape, p.c), at, np.zeros(1), beta=p.beta)
+    return around, {"richardson": False}
 
 
 @lru_cache(maxsize=32)
@@ -88,12 +83,5 @@ def losses(name: str, c: float):
 
 
 def predict(p, step):
-    """Both curves by exact formula; that over scale as the mean of the exact slope from each scale to the next."""
-    landscape = of(p.landscape, p.c)
-    node, weight = np.polynomial.legendre.leggauss(8)
-    low, high = np.log(SCALES[:-1, None]), np.log(SCALES[1:, None])
-    slopes = landscape.by_volume(np.exp((high + low) / 2 + node * (high - low) / 2))
-    return {
-        "learning_coefficient": float(landscape.by_temperature(p.beta)),
-        "volume_coefficient": slopes @ weight / 2,
-    }
+    """The learning coefficient at the inverse temperature, by its formula."""
+    return {"learning_coefficient": float(of(p.landscape, p.c).by_temperature(p.beta))}

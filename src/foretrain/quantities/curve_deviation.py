@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
+from foretrain.lazy import xr
 
 
 def mean_deviation(measured: np.ndarray, predicted: np.ndarray) -> np.ndarray:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from foretrain.lazy import xr
 from foretrain.quantities import learning_time
 from foretrain.quantities.learning_time import crossing_time
 from foretrain.quantities.measured import NotApplicable
 from foretrain.quantities.power_law import power
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def slope(values: xr.DataArray, axis: str, least: int = 3) -> xr.DataArray:
@@ -29,8 +25,6 @@ def slope(values: xr.DataArray, axis: str, least: int = 3) -> xr.DataArray:
     Raises:
         NotApplicable: the axis has fewer positive values.
     """
-    import xarray as xr
-
     values = values.where(values[axis] > 0, drop=True)
     if values.sizes[axis] < least:
         raise NotApplicable(f"`{axis}` has fewer than {least} values")
@@ -51,8 +45,6 @@ def crossing(values: xr.DataArray, level: xr.DataArray | float, time: str = "tim
         level: A number, or one for each curve.
         time: Coordinate that gives the time, in its unit; "step" for steps.
     """
-    import xarray as xr
-
     level = xr.broadcast(xr.DataArray(level), values.isel(step=0, drop=True))[0]
     curves = values.transpose(..., "step")
     times = crossing_time(
@@ -79,8 +71,6 @@ def larger_first(times: xr.DataArray, sizes: xr.DataArray, apart: float = 1.1) -
         sizes: With the dim ``mode``.
         apart: Smallest ratio of the sizes of a pair.
     """
-    import xarray as xr
-
     return xr.apply_ufunc(
         learning_time.larger_first,
         times,

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.lazy import xr
+
 
 def domain_cosine(similarity, items: int) -> np.ndarray:
     """Cosine between the representations of one item in two domains, mean over items, for every pair of domains.
@@ -33,8 +35,6 @@ def cross_domain_similarity(similarity, items: int) -> tuple[Any, Any]:
         (same, different), without the two dims: means over pairs of different domains. Equal representations in all domains
         give same = 1.
     """
-    import xarray as xr
-
     return xr.apply_ufunc(
         lambda values: _across_domains(_cosine(values), items),
         similarity,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
 from foretrain.claims.sentence import claim
+from foretrain.lazy import xr
 from foretrain.training.routing import mask
 
 AXES = ("trained_outputs", "init_scale")

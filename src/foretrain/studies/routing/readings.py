@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import xarray as xr
 
+from foretrain.lazy import xr
 from foretrain.quantities.agreement import balanced_agreement
 from foretrain.quantities.curve_deviation import deviation_while_learning
 from foretrain.quantities.representation import cross_domain_similarity

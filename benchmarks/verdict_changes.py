@@ -134,6 +134,9 @@ DROPPED: dict[str, str] = {
     "rank-one/plateau-init-scale": "follows from plateau-estimate, judged at every scale",
     "optimizers/adamw-same-plateau.corrected": "complement of adamw-same-plateau",
     "optimizers/similar-speeds": "can never hold at its seeds; similar-times measures the same statement",
+    "cross-entropy/decay-first": "rank-one/decay-dominates judges the sentence",
+    "cross-entropy/accuracy-curve": "probability-curve judges the same sentence",
+    "cross-entropy/probability-beyond-loss": "tests a sign",
     "cross-entropy/decay-balances": "cannot fail: at a stationary point both terms cancel",
     "s-curves/cross-entropy-full-rank-curve": "cannot fail",
     **{

@@ -7,11 +7,9 @@ import pytest
 
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
-from foretrain.networks import factorization_rows as rows
 from foretrain.plans import catalogue
 from foretrain.quantities import bump_counter
 from foretrain.streams import Seed
-from foretrain.studies.cross_entropy import study as cross_entropy
 from foretrain.studies.s_curves import theory
 from foretrain.studies.s_curves.study import Parameters
 from foretrain.training import factorization
@@ -25,12 +23,11 @@ DECAYED = Parameters(
     observe_every=10,
     precision="float64",
 )
-CROSSED = cross_entropy.Parameters(dimension=30, rank=2, steps=20, observe_every=10)
 
 
-def train(p, seed=0, study="s-curves"):
-    """One run of a study's program."""
-    study = catalogue.load(study)
+def train(p, seed=0):
+    """One run of the study's program."""
+    study = catalogue.load("s-curves")
     extra = {"root_seed": 0, "seed": seed, "max_steps": p.steps}
     passenger = Passenger("0", {**study.inputs(p, Seed(0, seed)), **extra})
     (run,) = ride(completed(study.program(p), p), [passenger], {}, 3)
@@ -43,23 +40,9 @@ def decayed():
     return train(DECAYED)
 
 
-def allowed(id, study="s-curves"):
-    (said,) = [said for said in catalogue.load(study).sentences if said.id == id]
+def allowed(id):
+    (said,) = [said for said in catalogue.load("s-curves").sentences if said.id == id]
     return said.inside
-
-
-def test_a_network_without_its_decay_term_is_told_from_one_with_it(monkeypatch):
-    sound = train(CROSSED, study="cross-entropy")
-    np.testing.assert_allclose(sound.curves["decay_ratio"], 1, atol=0.05)
-
-    def without(kind, factors, goal):
-        x, y = factors
-        excess = 1 / goal.product.size - goal.product
-        return rows.Factors(y @ excess.T, x @ excess)
-
-    monkeypatch.setattr(rows, "gradient", without)
-    ratio = train(CROSSED, study="cross-entropy").curves["decay_ratio"]
-    assert ratio.max() < allowed("decay-absent", "cross-entropy")[1]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9, 1.1])

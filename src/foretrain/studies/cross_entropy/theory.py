@@ -2,16 +2,15 @@
 
 import numpy as np
 
-from foretrain.study import Seed
 from foretrain.theory.softmax_curve import descent
 from foretrain.training import factorization
 
-from .study import LARGE_SCALE, Parameters
+from .study import LARGE_SCALE
 
 SEEDS, END, SUBSTEPS = 20, 60.0, 4
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p, step, seed):
     """Probability of the likeliest entry of the target, stored at even times up to `END`, of the first twenty seeds."""
     if p.target_scale < LARGE_SCALE or seed.number >= SEEDS or step.size < 2:
         return {"direct_probability": np.full(step.size, np.nan)}

@@ -1,11 +1,10 @@
 """What the author of a study does wrong ends in one line that names it, before anything is trained where that can be."""
 
-import dataclasses
 import json
-import shutil
 
 import numpy as np
 import pytest
+from tiny_study import DECAY, RUN, one_line
 
 import foretrain
 from foretrain.cli import main
@@ -14,112 +13,7 @@ from foretrain.laboratory.check import check
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
-from foretrain.study import Program, Run, define, parameter
 from foretrain.vocabulary import VocabularyError
-
-TINY = '''"""A decay."""
-
-from dataclasses import dataclass
-
-import numpy as np
-
-from foretrain import study as lab
-
-SOURCE = "own"
-lab.declare("step mode", pair="Two numbers.")
-lab.declare("step mode", scores="Two more.")
-
-
-@dataclass(frozen=True)
-class Parameters(lab.Training):
-    """Fields."""
-
-    width: int = lab.parameter(2, "width", minimum=2, static=True)
-    scale: float = lab.parameter(1.0, "scale", above=0)
-    learning_rate: float = lab.default(0.1)
-    steps: int = lab.default(20)
-
-
-def inputs(p, seed):
-    return {"start": lab.generator(seed, "w").standard_normal(p.width)}
-
-
-def check(p):
-    pass
-
-
-def labels(p):
-    return {"mode": np.arange(p.width)}
-
-
-def estimate(p):
-    return p.steps
-
-
-def time(p, step):
-    return step * p.learning_rate
-
-
-def variants(p):
-    return {"other": {"scale": 2.0}}
-
-
-def program(p):
-    import jax.numpy as jnp
-
-    def init(inputs):
-        return inputs["start"] * inputs["scale"]
-
-    def step(inputs, w):
-        return w * (1 - inputs["learning_rate"])
-
-    def observe(inputs, w):
-        return {"loss": jnp.sum(w**2), "pair": w}
-
-    return lab.Program(init, step, observe)
-
-
-def predict(p, step, seed):
-    pair = inputs(p, seed)["start"] * p.scale * (1 - p.learning_rate) ** step[:, None]
-    return {"pair": pair, "loss": (pair**2).sum(1)}
-
-
-def fit(cell):
-    return {}
-
-
-def decays(c):
-    return c.pair - c.theory.pair
-
-
-def bigger(c):
-    return c["other"].loss.isel(step=0) / 4
-
-
-CLAIMS = [
-    lab.claim("decays", "It decays.", decays, exact=True, near=0, inside=(0, 0.01), why="Rounding.", source=SOURCE),
-    lab.claim("bigger", "Bigger.", bigger, near=1, inside=(0, 9), why="Half.", of="other", source=SOURCE),
-]
-'''
-RUN = ["--seeds", "2", "--workers", "0", "--quiet"]
-
-
-@pytest.fixture
-def study(tmp_path):
-    """Write the study with something replaced, and return its file."""
-
-    def write(old: str = "", new: str = ""):
-        assert not old or TINY.count(old) == 1, old
-        (tmp_path / "tiny.py").write_text(TINY.replace(old, new) if old else TINY)
-        return tmp_path / "tiny.py"
-
-    return write
-
-
-def one_line(told: str, message: str) -> None:
-    lines = told.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert message in lines[0]
 
 
 def test_the_study_itself_lacks_nothing(study, tmp_path):
@@ -299,66 +193,6 @@ def test_a_sentence_of_a_network_that_was_never_trained_is_inconclusive(study, t
     assert (claim.verdict, claim.reason) == ("inconclusive", "no network `nobody` was trained")
 
 
-@pytest.mark.slow
-def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, tmp_path, capsys):
-    file, out = study(), tmp_path / "out"
-    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
-    (tmp_path / "elsewhere").mkdir()
-    moved = shutil.move(file, tmp_path / "elsewhere" / "tiny.py")
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, f"not at {file} any more")
-    assert main(["run", str(moved), *RUN, "--out", str(out)]) == 0
-    assert main(["report", str(out)]) == 0
-    moved.write_text("def broken(")
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
-
-
-@pytest.mark.slow
-def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp_path, capsys):
-    file, out = study(), tmp_path / "out"
-    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
-    moved = file.rename(tmp_path / "other.py")
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
-    more = ["run", str(moved), *RUN, "--seeds", "3", "--out", str(out)]
-    assert main(more) == 2
-    repair = f"foretrain report with this folder and --study {moved}"
-    one_line(capsys.readouterr().err, repair)
-    assert main(["report", str(out), "--study", str(moved)]) == 0
-    assert f"remembers that its study is at {moved}.\n" in capsys.readouterr().err
-    assert main(["report", str(out)]) == 0
-    assert main(more) == 0
-    grown = foretrain.open(out)
-    assert [len(grown.claims), main(["show", str(out)])] == [2, 0]
-    assert (grown.config["study"], grown.simulation["outcome"].values.tolist()) == (
-        "tiny",
-        [4, 4, 4],
-    )
-    moved.write_text(TINY.replace("    scale: float", "    size: float"))
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, "a parameter `scale`, which the study `tiny` has no longer.")
-    assert main(["show", str(out)]) == 0
-
-
-@pytest.mark.slow
-def test_a_place_of_other_code_is_remembered_and_told_to_be_that(study, tmp_path, capsys):
-    file, out = study(), tmp_path / "out"
-    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
-    other = tmp_path / "other.py"
-    other.write_text(file.read_text().replace("w * (1 - inputs", "w * (0.9 - inputs"))
-    capsys.readouterr()
-    assert main(["report", str(out), "--study", str(other)]) == 0
-    told = capsys.readouterr().err
-    assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
-    assert main(["run", str(other), *RUN, "--seeds", "3", "--out", str(out)]) == 2
-    one_line(capsys.readouterr().err, "--retrain to train them again, or --keep")
-
-
 KIND = """"scale", above=0)
     kind: str = lab.parameter("a", "k", choices=("a", "b"))
     twice = property(lambda self: self.kind * 2)  # here"""
@@ -402,84 +236,10 @@ def test_a_field_that_is_not_static_is_refused_where_runs_that_differ_in_it_shar
     assert {one for one in failures.values() if message in one} == set(failures.values()) != set()
 
 
-def contents(folder):
-    """Every file of a folder of results but its locks, to its bytes."""
-    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")
-    return {file.relative_to(folder): file.read_bytes() for file in files}
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('SOURCE = "own"', 'SOURCE = "own"\nREVISION = 2', "of revision 1 of the study `tiny`"),
-        (
-            "    learning_rate: float",
-            '    momentum: float = lab.parameter(0.5, "m")\n    learning_rate: float',
-            "before the study `tiny` had the parameter `momentum`",
-        ),
-    ],
-)
-def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by_report(
-    study, tmp_path, capsys, old, new, message
-):
-    out = tmp_path / "out"
-    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
-    before = contents(out)
-    study(old, new)
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    told = capsys.readouterr().err
-    one_line(told, message)
-    assert "another folder" in told
-    assert contents(out) == before
-    assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
-
-
-def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
-    study, tmp_path, capsys
-):
-    out = tmp_path / "out"
-    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
-    shutil.rmtree(out / "journal")
-    before = contents(out)
-    capsys.readouterr()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, "holds none of the runs of its plan, but the results")
-    assert contents(out) == before
-
-
-def test_the_folder_of_a_study_of_functions_is_rebuilt_with_the_study(tmp_path, capsys):
-    def inputs(p, seed):
-        return {"start": 1.0 + seed.number}
-
-    made = define("decaying", Parameters=Decay, program=lambda p: DECAY, inputs=inputs)
-    out = tmp_path / "out"
-    foretrain.run(made, seeds=2, steps=20, workers=0, quiet=True, out=out)
-    (out / "report.html").unlink()
-    assert main(["report", str(out)]) == 2
-    one_line(capsys.readouterr().err, "Try foretrain.rebuild(folder, study) in Python")
-    foretrain.rebuild(out, made)
-    assert (out / "report.html").exists()
-
-
 def test_data_that_users_get_can_be_written(study, tmp_path):
     result = foretrain.run(study(), seeds=2, workers=0, quiet=True, out=tmp_path / "out")
     result.simulation["loss"][:] = 0
     assert np.all(result.simulation["loss"] == 0)
-
-
-@dataclasses.dataclass(frozen=True)
-class Decay(Run):
-    """A decay."""
-
-    rate: float = parameter(0.1, "rate of decay", above=0)
-
-
-DECAY = Program(
-    init=lambda inputs: inputs["start"] * 1.0,
-    step=lambda inputs, x: x * (1 - inputs["rate"]),
-    observe=lambda inputs, x: {"loss": x**2},
-)
 
 
 @pytest.mark.parametrize(
@@ -511,15 +271,6 @@ def test_training_of_which_every_run_fails_raises_its_reason(tmp_path, capsys):
     data = foretrain.train(DECAY, {"rate": 0.1}, inputs=inputs, out=tmp_path / "some", **given)
     assert data["loss"].isel(step=0).notnull().values.tolist() == [False, True]
     assert "1 of 2 runs failed:" in capsys.readouterr().err
-
-
-def test_a_study_of_functions_trains_its_own_program_whatever_its_name():
-    own = define("one-mode", Parameters=Decay, program=lambda p: DECAY)
-    assert catalogue.restore(catalogue.describe(own)).Parameters.__name__ == "Decay"
-    with pytest.raises(ForetrainError, match="`one-mode` is one of the catalogue"):
-        foretrain.run(own, seeds=2, steps=20)
-    with pytest.raises(ForetrainError, match="must be that of a folder"):
-        define("a/b", Parameters=Decay, program=lambda p: DECAY)
 
 
 def test_an_axis_may_change_the_length_of_a_dim_with_labels_or_without(study, tmp_path, capsys):

@@ -1,0 +1,141 @@
+"""A folder whose study has moved, has changed or is made of functions is told apart, left as it is, or gone on with."""
+
+import shutil
+
+import pytest
+from tiny_study import DECAY, RUN, TINY, Decay, one_line
+
+import foretrain
+from foretrain.cli import main
+from foretrain.errors import ForetrainError
+from foretrain.plans import catalogue
+from foretrain.study import define
+
+
+@pytest.mark.slow
+def test_a_study_that_has_moved_or_is_broken_is_told_so_and_gone_on_with(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    moved = shutil.move(file, tmp_path / "elsewhere" / "tiny.py")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, f"not at {file} any more")
+    assert main(["run", str(moved), *RUN, "--out", str(out)]) == 0
+    assert main(["report", str(out)]) == 0
+    moved.write_text("def broken(")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, f"{moved}, line 1: SyntaxError")
+
+
+@pytest.mark.slow
+def test_a_study_or_parameter_of_another_name_is_told_with_the_repair(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    moved = file.rename(tmp_path / "other.py")
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "Try foretrain report with --study and the place")
+    more = ["run", str(moved), *RUN, "--seeds", "3", "--out", str(out)]
+    assert main(more) == 2
+    repair = f"foretrain report with this folder and --study {moved}"
+    one_line(capsys.readouterr().err, repair)
+    assert main(["report", str(out), "--study", str(moved)]) == 0
+    assert f"remembers that its study is at {moved}.\n" in capsys.readouterr().err
+    assert main(["report", str(out)]) == 0
+    assert main(more) == 0
+    grown = foretrain.open(out)
+    assert [len(grown.claims), main(["show", str(out)])] == [2, 0]
+    assert (grown.config["study"], grown.simulation["outcome"].values.tolist()) == (
+        "tiny",
+        [4, 4, 4],
+    )
+    moved.write_text(TINY.replace("    scale: float", "    size: float"))
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "a parameter `scale`, which the study `tiny` has no longer.")
+    assert main(["show", str(out)]) == 0
+
+
+@pytest.mark.slow
+def test_a_place_of_other_code_is_remembered_and_told_to_be_that(study, tmp_path, capsys):
+    file, out = study(), tmp_path / "out"
+    assert main(["run", str(file), *RUN, "--out", str(out)]) == 0
+    other = tmp_path / "other.py"
+    other.write_text(file.read_text().replace("w * (1 - inputs", "w * (0.9 - inputs"))
+    capsys.readouterr()
+    assert main(["report", str(out), "--study", str(other)]) == 0
+    told = capsys.readouterr().err
+    assert f"remembers that its study is at {other}. Its runs were made by other code (" in told
+    assert main(["run", str(other), *RUN, "--seeds", "3", "--out", str(out)]) == 2
+    one_line(capsys.readouterr().err, "--retrain to train them again, or --keep")
+
+
+def contents(folder):
+    """Every file of a folder of results but its locks, to its bytes."""
+    files = (file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock")
+    return {file.relative_to(folder): file.read_bytes() for file in files}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('SOURCE = "own"', 'SOURCE = "own"\nREVISION = 2', "of revision 1 of the study `tiny`"),
+        (
+            "    learning_rate: float",
+            '    momentum: float = lab.parameter(0.5, "m")\n    learning_rate: float',
+            "before the study `tiny` had the parameter `momentum`",
+        ),
+    ],
+)
+def test_runs_of_another_revision_or_of_fewer_parameters_are_left_as_they_are_by_report(
+    study, tmp_path, capsys, old, new, message
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    before = contents(out)
+    study(old, new)
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    told = capsys.readouterr().err
+    one_line(told, message)
+    assert "another folder" in told
+    assert contents(out) == before
+    assert [len(foretrain.open(out).claims), main(["show", str(out)])] == [2, 0]
+
+
+def test_results_that_hold_runs_are_not_replaced_by_none_where_the_journal_is_gone(
+    study, tmp_path, capsys
+):
+    out = tmp_path / "out"
+    assert main(["run", str(study()), *RUN, "--out", str(out)]) == 0
+    shutil.rmtree(out / "journal")
+    before = contents(out)
+    capsys.readouterr()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "holds none of the runs of its plan, but the results")
+    assert contents(out) == before
+
+
+def test_the_folder_of_a_study_of_functions_is_rebuilt_with_the_study(tmp_path, capsys):
+    def inputs(p, seed):
+        return {"start": 1.0 + seed.number}
+
+    made = define("decaying", Parameters=Decay, program=lambda p: DECAY, inputs=inputs)
+    out = tmp_path / "out"
+    foretrain.run(made, seeds=2, steps=20, workers=0, quiet=True, out=out)
+    (out / "report.html").unlink()
+    assert main(["report", str(out)]) == 2
+    one_line(capsys.readouterr().err, "Try foretrain.rebuild(folder, study) in Python")
+    foretrain.rebuild(out, made)
+    assert (out / "report.html").exists()
+
+
+def test_a_study_of_functions_trains_its_own_program_whatever_its_name():
+    own = define("one-mode", Parameters=Decay, program=lambda p: DECAY)
+    assert catalogue.restore(catalogue.describe(own)).Parameters.__name__ == "Decay"
+    with pytest.raises(ForetrainError, match="`one-mode` is one of the catalogue"):
+        foretrain.run(own, seeds=2, steps=20)
+    with pytest.raises(ForetrainError, match="must be that of a folder"):
+        define("a/b", Parameters=Decay, program=lambda p: DECAY)

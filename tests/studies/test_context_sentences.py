@@ -61,7 +61,6 @@ def made(*, network="", off=0.0, speed=1.0, swap=False, units=BY_CONTEXT, of=the
         "loss": curves,
         "relu_input_weights": many,
         "unit_contribution": np.full(32, 1 / 32),
-        "context_open": np.full((32, 2), 0.5),
     }
     variants["relu"] = runs({}, SEEDS, relu, step=STEP, labels=STUDY.labels(P, STEP))
     return fitted(Grid(P, {}, SEEDS, 0, variants["per-context"], variants, of()))
@@ -120,4 +119,4 @@ def test_nothing_raises_however_runs_end(outcome, seeds):
     found = verdicts("context", whole)
     assert set(found) == set(BAD)
     assert all(one.verdict != "holds" for claims in found.values() for one in claims)
-    assert set(drawings(STUDY, whole)) == {"task", "learning-curve", "relu-gates", "gatings"}
+    assert set(drawings(STUDY, whole)) == {"task", "learning-curve", "gatings"}

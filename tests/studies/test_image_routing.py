@@ -65,7 +65,6 @@ def test_flow_by_statistics_and_small_steps_of_all_images_agree():
         duration=rate * steps,
         excess_tolerance=1e-9,
         solver_tolerance=1e-4,
-        stages=8,
     )
     p = study.Parameters(**{**SMALL, "init_scale": 1.0, "precision": "float64", "domains": 2})
     data, found = training.domain_data(p)

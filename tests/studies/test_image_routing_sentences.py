@@ -211,4 +211,4 @@ def test_nothing_raises_whatever_becomes_of_the_runs(outcome, some, p):
     grid = dataclasses.replace(grid, simulation=data)
     known = catalogue.load("image-routing")
     assert not judged(known, grid)[1]
-    assert set(drawn_figures(known, grid) or {}) == {"fraction", "scale", "learning", "routes"}
+    assert set(drawn_figures(known, grid) or {}) == {"fraction", "scale", "routes"}

@@ -85,13 +85,8 @@ def check(p):
 
 def variants(p):
     """The flow, a trained encoder, both without normalisation, and as many dimensions as a frame needs, with repulsion."""
-    if (
-        p.dynamics == "flow"
-        or p.trained == "encoder"
-        or p.repulsion
-        or not p.normalised
-        or p.centred
-    ):
+    alone = p.repulsion or p.centred or not p.normalised
+    if alone or p.dynamics == "flow" or p.trained == "encoder":
         return {}
     flow = {"dynamics": "flow", "learning_rate": FLOW_STEP}
     encoder = {"trained": "encoder", "steps": 400, "observe_every": 20, "learning_rate": 0.002}
@@ -111,14 +106,14 @@ def variants(p):
 def inputs(p, seed):
     """As many images of each class, in order of classes, and an encoder of random weights; points are what it gives."""
     draw = generator(seed, "data")
-    if p.data == "digits":
-        found = images.digits(0.0, draw)
-        pixels = balanced(p, found, np.arange(len(found.train_labels)))
-    elif p.data == "mnist":
-        found = images_of(p.data)
-        pixels = balanced(p, found, draw.permutation(len(found.train_labels)))
-    else:
+    if p.data == "normal":
         pixels = draw.standard_normal((CLASSES * p.per_class, 64))
+    elif p.data == "digits":  # a split of all draws their order
+        whole = images.digits(0.0, draw)
+        pixels = balanced(p, whole, np.arange(len(whole.train_labels)))
+    else:
+        whole = images_of(p.data)
+        pixels = balanced(p, whole, draw.permutation(len(whole.train_labels)))
     widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
     weights = generator(seed, "weights")
     layers = {
@@ -128,16 +123,15 @@ def inputs(p, seed):
     return {"pixels": pixels, **layers}
 
 
-def balanced(p, found, order):
+def balanced(p, whole, order):
     """Pixels of as many images of each class, the first in this order."""
-    labels = found.train_labels[order]
+    labels = whole.train_labels[order]
     fewest = np.bincount(labels, minlength=CLASSES).min()
     if p.per_class > fewest:
-        raise argument_error(
-            "per_class", f"be at most {fewest} for `{p.data}`", f"is {p.per_class}"
-        )
+        rule = f"be at most {fewest} for `{p.data}`"
+        raise argument_error("per_class", rule, f"is {p.per_class}")
     chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
-    return images.flatten(found.train_images[np.concatenate(chosen)])
+    return images.flatten(whole.train_images[np.concatenate(chosen)])
 
 
 def encode(pixels, layers, biases=(0.0, 0.0, 0.0)):

@@ -50,31 +50,6 @@ def draw_task(grid):
     )
 
 
-def draw_gates(grid):
-    """Draw the gates of all ReLU units."""
-    cell, where = grid.first()
-    relu = cell.variants["relu"]
-    figure, ax = panels(height=5.2)
-    opened = relu["context_open"].transpose("context", "seed", "unit").values.reshape(2, -1)
-    area = 1200 * relu["unit_contribution"].transpose("seed", "unit").values.ravel()
-    ax.scatter(*opened, s=area, clip_on=False, color=PALETTE["purple"], alpha=0.45, linewidth=0)
-    for text, at, side in (
-        ("first context only", (0.93, 0), "right"),
-        ("second context only", (-0.02, 0.88), "left"),
-        ("always", (1, 1.05), "right"),
-        ("never", (0, 0), "left"),
-    ):
-        ax.text(*at, text, ha=side, va="center", fontsize=11.5)
-    ax.set(xlabel="Open in the first context", ylabel="Open in the second context")
-    ax.set(xlim=(-0.06, 1.08), ylim=(-0.06, 1.08), aspect="equal")
-    return finished(
-        figure,
-        "Gates of ReLU units",
-        f"Every hidden unit of the trained ReLU networks ({relu.sizes['seed']} seeds): the fraction of inputs on which it is "
-        "open in each context. The area is its part in the answer." + where,
-    )
-
-
 def losses(title, ending=""):
     """Return the panel of the losses of both gatings beside the reduction."""
     names = {name.replace("-", " "): name + ending for name in NETWORKS}
@@ -105,6 +80,5 @@ FIGURES = {
         height=4.2,
     ),
     "task": drawn(draw_task),
-    "relu-gates": drawn(draw_gates),
     "gatings": drawn(draw_candidates),
 }

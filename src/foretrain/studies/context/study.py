@@ -82,10 +82,6 @@ declare(
     relu_input_weights="Input weights of every hidden unit of a ReLU network at the end: two inputs, two context cues.",
 )
 declare(
-    "unit context",
-    context_open="Fraction of the inputs shown in each context on which a hidden unit is open.",
-)
-declare(
     "unit",
     unit_contribution="Norm of a hidden unit's input weights times its output weight's size, over their sum.",
 )
@@ -101,5 +97,5 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def labels(p: Parameters) -> dict:
-    """Names of the contexts, of the gated networks and of the gatings."""
-    return {"context": ["first", "second"], "condition": list(NETWORKS), "gating": list(GATINGS)}
+    """Names of the gated networks and of the gatings."""
+    return {"condition": list(NETWORKS), "gating": list(GATINGS)}

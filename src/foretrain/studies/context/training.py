@@ -71,13 +71,7 @@ def program(p: Parameters) -> Program:
             pathways = range(1, len(shape.hidden) + 1)
             totals = [(weights[f"out{k}"] @ weights[f"in{k}"])[0] for k in pathways]
             return {"total_weights": jnp.stack(totals)}
-        is_open = (x @ weights["in1"].T > 0).astype(x.dtype)
-        half = is_open.shape[0] // 2
         part = jnp.sqrt((weights["in1"] ** 2).sum(1)) * jnp.abs(weights["out1"][0])
-        return {
-            "relu_input_weights": weights["in1"],
-            "context_open": jnp.stack([is_open[:half].mean(0), is_open[half:].mean(0)], axis=1),
-            "unit_contribution": part / part.sum(),
-        }
+        return {"relu_input_weights": weights["in1"], "unit_contribution": part / part.sum()}
 
     return descent(shape, task, lambda answer, y: {}, finish, relu=relu)

@@ -1,8 +1,6 @@
 """Figures of the study ``image-routing``, after Saxe, Sodhani & Lewallen (2022), Figs 7 to 10."""
 
-from foretrain.figures import finished
 from foretrain.figures.routes import draw_accuracy
-from foretrain.figures.style import PALETTE, panels
 from foretrain.study import drawn, figure, panel
 from foretrain.training.routing_claims import AXES
 
@@ -21,26 +19,12 @@ LOOK = {
 }
 
 
-def middle(grid):
-    """Return the runs in the middle of both axes, and words for a caption that say where that is."""
+def draw_routes(grid):
+    """Draw the accuracy of every route in the middle of both axes."""
     part, words = grid.first(AXES)
     at = {name: values[(len(values) - 1) // 2] for name in AXES for values in [part.values(name)]}
     place = f" K = {at['trained_outputs']}, init_scale {at['init_scale']:g}."
-    return part.simulation.sel(at), place + words
-
-
-def draw_learning(grid):
-    """Draw the errors over the time of the flow, a line a seed."""
-    runs, where = middle(grid)
-    figure, ax = panels()
-    for kind, colour in (("trained", "blue"), ("untrained", "vermillion")):
-        error = 1 - runs[f"{kind}_accuracy"].transpose("step", "seed")
-        look = {"color": PALETTE[colour], "linewidth": 1.4, "label": f"{kind} routes"}
-        ax.plot(runs["flow_time"].transpose("step", ...), error, **look)
-    label = "Continuous time (step × learning rate / (1 - momentum))"
-    ax.set(xlabel=label, ylabel="Classification error", ylim=(0, 1), xlim=(0, None))
-    caption = "Error on held-out images while the network learns, one line a seed, in one cell of the grid."
-    return finished(figure, "Error while learning", caption + where)
+    return draw_accuracy(part.simulation.sel(at), place + words)
 
 
 FIGURES = {
@@ -56,6 +40,5 @@ FIGURES = {
         "some numbers K of trained outputs.",
         panel(ERRORS, x="init_scale", across="trained_outputs", scale="semilogx", **LOOK),
     ),
-    "learning": drawn(draw_learning),
-    "routes": drawn(lambda grid: draw_accuracy(*middle(grid))),
+    "routes": drawn(draw_routes),
 }

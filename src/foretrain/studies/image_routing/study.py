@@ -138,13 +138,6 @@ class Parameters(Images, Routes, Run):
         maximum=0.9,
         static=True,
     )
-    stages: int = parameter(
-        160,
-        "statistics: most stages of a step of the flow, which takes as few as are stable",
-        minimum=2,
-        maximum=200,
-        static=True,
-    )
     evaluation_samples: int = parameter(
         1000,
         "at most so many held-out (and training) images are classified",

@@ -13,7 +13,7 @@ from foretrain.training.routing import mask
 
 from .study import Parameters
 
-_STAGES = (5, 10, 20, 40, 80)  # of which a step of the flow takes the fewest that are stable
+_STAGES = (5, 10, 20, 40, 80, 160)  # of which a step of the flow takes the fewest that are stable
 
 
 def domain_data(p: Parameters) -> tuple[Domains, Statistics | None]:
@@ -86,10 +86,8 @@ def _flow(p):
     def init(inputs):
         return chebyshev.start(velocity, first(inputs), inputs)
 
-    stages = (*(few for few in _STAGES if few < p.stages), p.stages)
-
     def step(inputs, state):
-        return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], stages)
+        return chebyshev.attempt(velocity, state, inputs, inputs["solver_tolerance"], _STAGES)
 
     def excess_errors(weights, inputs):
         return network.excess_errors(weights, inputs["scales"], inputs["targets"])

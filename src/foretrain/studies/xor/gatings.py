@@ -20,18 +20,18 @@ SINGLE = "1 | 2 | 3 | 4"  # one pathway per example
 
 @functools.cache
 def gatings() -> dict[str, np.ndarray]:
-    """The 15 ways to divide the four examples among pathways: name to gates of shape (pathway, example)."""
-    found = {}
+    """Return the 15 ways to divide the four examples among pathways: name to gates of shape (pathway, example)."""
+    ways = {}
     for groups in partitions(range(4)):
         groups = sorted(sorted(group) for group in groups)
         name = " | ".join(",".join(str(example + 1) for example in group) for group in groups)
-        found[name] = np.array([[float(e in group) for e in range(4)] for group in groups])
-    return found
+        ways[name] = np.array([[float(e in group) for e in range(4)] for group in groups])
+    return ways
 
 
 @functools.lru_cache(maxsize=64)
 def candidates(init_scale: float) -> dict[str, np.ndarray]:
-    """Predicted learning time and lowest loss of every gating, and whether it is self-consistent, shape (gating,) each.
+    """Return predicted learning time, lowest loss and self-consistency of every gating, shape (gating,) each.
 
     Args:
         init_scale: Strength of every edge at the start.
@@ -47,7 +47,7 @@ def candidates(init_scale: float) -> dict[str, np.ndarray]:
 
 
 def agreement(run: Runs | xr.Dataset) -> np.ndarray:
-    """Agreement of a trained ReLU network's gates with each gating, shape (gating,); nan where it diverged."""
+    """Return the agreement of a trained ReLU network's gates with each gating, shape (gating,); nan where it diverged."""
     weights = run["input_weights"].transpose("unit", "input").values
     arriving = weights @ xor(1).inputs["x"].T
     if not np.isfinite(arriving).all():

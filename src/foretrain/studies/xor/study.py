@@ -49,10 +49,6 @@ declare(
     "example",
     source="docs/studies/xor.md",
     start_strength="a_0 of each example's pathway, derived from the initial weights.",
-)
-declare(
-    "example",
-    source="docs/theory/gated-networks.md",
     gated_start_strength="a_0 of each pathway of the gated network, derived from its initial weights.",
 )
 declare(
@@ -65,15 +61,7 @@ declare(
     closed_form_loss="Closed form of the loss from the decoupled start of the gated network.",
     fitted_closed_form_loss="Eqs. (21)-(23) from the fitted a_0.",
 )
-declare(
-    fitted_strength="a_0 with which eqs. (21)-(23) come closest to the measured loss.",
-    fitted_descent_strength="a_0 with which descent of the reduction, at the run's step, comes closest to the measured loss.",
-    fitted_gated_strength="The same fit to the gated network's measured loss.",
-)
-declare(
-    source="docs/studies/xor.md",
-    derived_descent_strength="The same fit to the loss that the derived start predicts.",
-)
+declare(fitted_strength="a_0 with which eqs. (21)-(23) come closest to the measured loss.")
 
 
 def check(p: Parameters) -> None:
@@ -84,17 +72,17 @@ def check(p: Parameters) -> None:
 
 
 def natural_strength(p: Parameters) -> float:
-    """N_h sigma_0^2, the unit of a_0."""
+    """Return N_h sigma_0^2, the unit of a_0."""
     return p.hidden_width * p.init_scale**2
 
 
 def decoupled_strength(p: Parameters) -> float:
-    """Strength of every edge of the decoupled start: a_0 is its square, as large as random weights have in the mean."""
+    """Return the strength of every edge of the decoupled start; a_0 is its square, the mean of random weights."""
     return p.init_scale * np.sqrt(p.hidden_width / 2)
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """The gated network: from random weights, and from decoupled ones by descent and by flow, both in float64."""
+    """Return the gated network from random weights, and from decoupled ones by descent and by flow, both in float64."""
     decoupled = {"network": "gated", "init_law": "decoupled", "precision": "float64", "seeds": 1}
     return {
         "gated": {"network": "gated"},
@@ -104,7 +92,7 @@ def variants(p: Parameters) -> dict[str, dict]:
 
 
 def labels(p: Parameters) -> dict:
-    """The paper's time, and names of the examples, inputs and gatings."""
+    """Return the paper's time, and names of the examples, inputs and gatings."""
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     return {
         "paper_time": ("step", time * p.time_constant),

@@ -1,4 +1,4 @@
-"""What the reduction predicts of networks that learn exclusive-or, from derived starts and from fitted ones."""
+"""Predictions of the reduction for networks that learn exclusive-or, from derived starts and from fitted ones."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ _FITTED = np.geomspace(1e-3, 10, 201)  # starts that are tried, in units of N_h 
 
 
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
-    """A seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
+    """Predict a seed's loss and strengths from the start derived from its own initial weights; nothing is fitted.
 
     The network's own prediction is that of `p.network`; beside it stand the gated network, the closed form from the
     decoupled start, and the candidate gatings.
@@ -44,37 +44,22 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
 
 
 def fit(cell: Grid) -> dict[str, np.ndarray]:
-    """Fitted a_0 of every seed, by the closed form and by descent of the reduction; nan for a seed that diverged.
+    """Fit the a_0 of every seed by the closed form, with the curve from it; nan for a seed that diverged.
 
-    Beside it how far a ReLU network's gates agree with each gating, and, fitted by descent: the loss of the gated network,
-    and the loss predicted from the derived start, for comparison.
+    Beside them is how far a ReLU network's gates agree with each gating.
     """
     p, run = cell.parameters, cell.simulation
     time = np.arange(0, p.steps + 1, p.observe_every) * p.learning_rate
     starts = _FITTED * natural_strength(p)
-    pathways = descent(starts, p.learning_rate, p.steps, every=p.observe_every)
-    descents = loss_of(np.repeat(pathways[..., None], 4, -1))
-    fitted = lambda losses: [closest(starts, descents, loss) for loss in losses]  # noqa: E731
-    own, flows = _losses(run), closed_form(starts, time)
-    closed = np.array([closest(starts, flows, loss) for loss in own])
+    flows, fitted = closed_form(starts, time), np.full(cell.seeds, np.nan)
     curves = np.full((cell.seeds, run.sizes["step"]), np.nan)
-    known = np.isfinite(closed)
-    curves[known] = closed_form(closed[known], run["step"].values * p.learning_rate).T
-    found = {
-        "fitted_strength": closed,
-        "fitted_descent_strength": fitted(own),
-        "fitted_gated_strength": fitted(_losses(cell.variants["gated"])),
-        "derived_descent_strength": fitted(cell.by_seed("loss").transpose("seed", "step").values),
-        "fitted_closed_form_loss": curves,
-    }
+    losses, kept = run["loss"].transpose("seed", "step").values, run["outcome"].values != DIVERGED
+    for number in np.flatnonzero(kept):
+        fitted[number] = closest(starts, flows, losses[number][np.isfinite(losses[number])])
+    known = np.isfinite(fitted)
+    curves[known] = closed_form(fitted[known], run["step"].values * p.learning_rate).T
+    fits = {"fitted_strength": fitted, "fitted_closed_form_loss": curves}
     if p.network == "relu":
         seeds = range(cell.seeds)
-        found["gating_agreement"] = [agreement(run.isel(seed=number)) for number in seeds]
-    return {name: np.array(values) for name, values in found.items()}
-
-
-def _losses(data) -> list[np.ndarray]:
-    """Loss of every run as far as it went; empty for one that diverged."""
-    whole = data["outcome"].transpose("seed").values != DIVERGED
-    rows = data["loss"].transpose("seed", "step").values
-    return [row[np.isfinite(row) & kept] for row, kept in zip(rows, whole, strict=True)]
+        fits["gating_agreement"] = np.array([agreement(run.isel(seed=n)) for n in seeds])
+    return fits

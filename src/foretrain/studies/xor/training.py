@@ -14,12 +14,12 @@ from .study import Parameters, decoupled_strength
 
 
 def network(p: Parameters) -> Graph:
-    """Graph of the network: four pathways, or the one whose units a ReLU network rectifies."""
+    """Return the graph of the network: four pathways, or the one whose units a ReLU network rectifies."""
     return pathways_graph(4 if p.network == "gated" else 1, p.hidden_width)
 
 
 def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
-    """Initial weights of one run, edge name to array: normal, or on the submanifold of the reduction."""
+    """Return the initial weights of one run, edge name to array: normal, or on the submanifold of the reduction."""
     if p.init_law == "normal":
         return random_weights(network(p), p, seed)
     reduction = find_reduction(gather_statistics(xor(p.hidden_width)))
@@ -29,12 +29,12 @@ def start_weights(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, np.ndarray]:
-    """What one run feeds to the program: its initial weights."""
+    """Return the initial weights that one run feeds to the program."""
     return {f"start_{name}": value for name, value in start_weights(p, seed).items()}
 
 
 def program(p: Parameters) -> Program:
-    """The program of one static signature; see `foretrain.dynamics.program.Program`."""
+    """Return the program of one static signature; see `foretrain.dynamics.program.Program`."""
     import jax.numpy as jnp
 
     dtype, data, shape = jnp.dtype(p.precision), xor(1), network(p)

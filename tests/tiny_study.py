@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import pytest
-
 from foretrain.study import Program, Run, parameter
 
 TINY = '''"""A decay."""
@@ -93,18 +91,6 @@ CLAIMS = [
 
 
 RUN = ["--seeds", "2", "--workers", "0", "--quiet"]
-
-
-@pytest.fixture
-def study(tmp_path):
-    """Write the study with something replaced, and return its file."""
-
-    def write(old: str = "", new: str = ""):
-        assert not old or TINY.count(old) == 1, old
-        (tmp_path / "tiny.py").write_text(TINY.replace(old, new) if old else TINY)
-        return tmp_path / "tiny.py"
-
-    return write
 
 
 def one_line(told: str, message: str) -> None:

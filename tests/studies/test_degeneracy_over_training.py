@@ -15,13 +15,13 @@ from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.degeneracy_over_training import (
     curvature,
-    descent,
     measurement,
     selection,
     study,
     theory,
 )
 from foretrain.tasks.masks import circulant
+from foretrain.training.snapshots import snapshots
 from foretrain.vocabulary import lookup
 
 SYSTEMS = ("routing", "s-curve", "grokking", "selection")
@@ -67,7 +67,7 @@ def test_kernel_and_descent_are_those_of_the_jacobian(parts):
     np.testing.assert_allclose(measurement.kernel(parts), rows @ rows.T, atol=1e-12)
     target = np.random.default_rng(0).normal(size=total(parts).shape)
     error = target - total(parts)
-    _, after = descent.snapshots(measurement.loss, parts, (target, 2.0), 1e-3, 0.3, [0, 1])
+    _, after = snapshots(measurement.loss, parts, (target, 2.0), 1e-3, 0.3, [0, 1])
     moved = [
         (b - a).ravel()
         for one, two in zip(parts, after, strict=True)

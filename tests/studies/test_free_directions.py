@@ -48,24 +48,11 @@ def test_planted_gates_disagree_by_the_share_that_was_flipped():
     assert 0 < apart[2, 3] < 0.1
 
 
-def test_descent_follows_the_slope_of_its_loss():
-    random = np.random.default_rng(0)
-    x, y = random.normal(size=(20, 3)), random.normal(size=(20, 2))
-    start = random.normal(size=(4, 3)), random.normal(size=(2, 4))
-    p = dataclasses.replace(P, learning_rate=1e-6)
-
-    def loss(first, second):
-        gap = np.maximum(x @ first.T, 0) @ second.T - y
-        return 0.5 * (gap**2).sum(1).mean() + 0.05 * sum((w**2).sum() for w in (first, second))
-
-    curves = measurement.descended(p, x, y, x, np.eye(3)[:1], start, 0.1)
-    moved = start[0].copy()
-    for place in range(4):
-        shift = np.eye(4)[place, :, None] * [1e-5, 0, 0]
-        slope = (loss(start[0] + shift, start[1]) - loss(start[0] - shift, start[1])) / 2e-5
-        moved[place, 0] -= 60 * p.learning_rate * slope
-    null = [np.linalg.norm(first[:, 0]) for first in (start[0], moved)]
-    assert curves[0, -1] - curves[0, 0] == pytest.approx(null[1] - null[0], rel=1e-3)
+def test_decay_alone_moves_weights_along_directions_of_zero_variance():
+    p = dataclasses.replace(P, kind="decay", samples=100)
+    null = measurement.measure(p, Seed(0, 0))["null_weight"]
+    decayed = (1 - p.learning_rate * p.weight_decay) ** study.shown(p)
+    np.testing.assert_allclose(null, [np.ones(len(decayed)), decayed], rtol=1e-12)
 
 
 def test_fewest_edges_keep_the_loss_below_the_scale():

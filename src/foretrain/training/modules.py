@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.posterior import posterior
@@ -24,11 +25,7 @@ def joined(pair, activation: str, mediators: int, strength: float):
         mediators: Number of units of M1 that M2 reads.
         strength: Weight by which it reads each.
     """
-    weights = []
-    for a, b in zip(pair[0][0], pair[1][0], strict=True):
-        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
-        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
-        weights.append(whole)
+    weights = [block_diag(a, b) for a, b in zip(pair[0][0], pair[1][0], strict=True)]
     unit = np.arange(mediators)
     weights[1][len(weights[1]) // 2 + unit, unit] = strength
     biases = [np.concatenate(both) for both in zip(pair[0][1], pair[1][1], strict=True)]

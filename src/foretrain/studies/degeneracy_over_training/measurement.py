@@ -5,9 +5,9 @@ import numpy as np
 from foretrain.study import generator
 from foretrain.tasks.masks import circulant
 from foretrain.training.routing import items_task
+from foretrain.training.snapshots import snapshots
 
 from .curvature import effective
-from .descent import snapshots
 from .perceptron import grokking
 from .selection import selection
 from .study import FINER, VARIANCE, domains, moments

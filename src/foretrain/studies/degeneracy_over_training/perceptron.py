@@ -6,9 +6,9 @@ from foretrain.degeneracy.grams import rank
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.synchronization import disagreement, grouped
 from foretrain.study import generator
+from foretrain.training.snapshots import snapshots
 
 from .curvature import effective, of_network
-from .descent import snapshots
 from .study import FINER, moments
 
 FRESH = 400  # examples that no run is trained on

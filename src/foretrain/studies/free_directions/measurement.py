@@ -1,9 +1,9 @@
 """The networks, and what is counted and measured on them."""
 
-from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from foretrain.degeneracy.free_directions import free_directions
 from foretrain.degeneracy.grams import grams, singular_values
@@ -11,8 +11,9 @@ from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.sparsify import sparsified
 from foretrain.degeneracy.synchronization import rise
 from foretrain.study import generator
+from foretrain.training.snapshots import snapshots
 
-from .scales import over_scale, sampled
+from .scales import answers, over_scale, sampled
 from .study import SHARES, SOURCES, TRAININGS, shown
 
 _HIDDEN = {"drawn": 1, "dependent": 1, "deep": 2, "deeper": 3}  # layers
@@ -44,17 +45,14 @@ def planted(random, spans, sizes, samples, flipped=0.0, activation="relu"):
     A block reads inputs of its own, of one random sign, with positive weights; each of its inputs has the other sign on a
     share of the examples.
     """
-    x, first = [], np.zeros((sum(sizes), sum(spans)))
-    row = column = 0
+    x, first = [], []
     for span, many in zip(spans, sizes, strict=True):
         sign = random.choice([-1.0, 1.0], size=(samples, 1))
         other = np.where(random.random((samples, span)) < flipped, -1.0, 1.0)
         x.append(sign * other * np.abs(random.normal(size=(samples, span))))
-        first[row : row + many, column : column + span] = random.uniform(0.3, 1, (many, span))
-        row, column = row + many, column + span
-    outputs_ = sum(sizes) + random.integers(3)
-    second = random.normal(size=(outputs_, sum(sizes)))
-    return perceptron([first, second], None, activation), np.concatenate(x, 1)
+        first.append(random.uniform(0.3, 1, (many, span)))
+    second = random.normal(size=(sum(sizes) + random.integers(3), sum(sizes)))
+    return perceptron([block_diag(*first), second], None, activation), np.concatenate(x, 1)
 
 
 def made(p, random):
@@ -111,57 +109,23 @@ def trained(p, random):
     """A network learns another's answers on data of two dimensions out of four, without and with decay of its weights."""
     basis = np.linalg.qr(random.normal(size=(4, 4)))[0]
     x = random.normal(size=(p.samples, 2)) @ basis[:2]
-    teacher = random.normal(size=(4, 4)), random.normal(size=(2, 4))
-    targets = np.maximum(x @ teacher[0].T, 0) @ teacher[1].T
+
+    def outputs(weights, z):
+        return np.maximum(z @ weights[0].T, 0) @ weights[1].T
+
+    targets = outputs((random.normal(size=(4, 4)), random.normal(size=(2, 4))), x)
     start = random.normal(size=(12, 4)) / 2, random.normal(size=(2, 12)) / 12**0.5
     off = x + random.normal(size=(p.samples, 2)) @ basis[2:] / 2**0.5
-    decay = {"without": 0.0, "with": p.weight_decay}
-    curves = [
-        descended(p, x, targets, off, basis[2:], start, decay[kind])[:, shown(p)]
-        for kind in TRAININGS
-    ]
-    names = ("null_weight", "off_distribution")
-    return dict(zip(names, np.stack([one / one[:, :1] for one in curves], 1), strict=True))
+    null, change = [], []
+    for kind in TRAININGS:
+        decay = p.weight_decay if kind == "with" else 0.0
+        moved = list(snapshots(loss, start, (x, targets), p.learning_rate, decay, shown(p)))
+        null.append([np.linalg.norm(first @ basis[2:].T) for first, _ in moved])
+        change.append([((outputs(w, off) - outputs(w, x)) ** 2).sum(1).mean() for w in moved])
+    curves = {"null_weight": np.array(null), "off_distribution": np.array(change)}
+    return {name: values / values[:, :1] for name, values in curves.items()}
 
 
-def descended(p, x, targets, off, null, start, decay):
-    """Descend |f - y|²/2 + decay |w|²/2 from first and second weights.
-
-    Returns:
-        Norm of the first weights along `null` and change of the answers off the data, before every update and after the
-        last, shape (2, updates + 1).
-    """
-    import jax
-
-    with jax.enable_x64(True):
-        numbers = p.learning_rate, decay
-        return np.array(_descent(p.updates)(start, numbers, (x, targets, off, null)))
-
-
-@lru_cache(maxsize=8)
-def _descent(updates):
-    """Compiled `descended` of so many updates."""
-    import jax
-    import optax
-
-    def answers(weights, x):
-        return jax.nn.relu(x @ weights[0].T) @ weights[1].T
-
-    def loss(weights, x, targets):
-        return ((answers(weights, x) - targets) ** 2).sum(1).mean() / 2
-
-    def run(start, numbers, data):
-        x, targets, off, null = data
-        rule = optax.chain(optax.add_decayed_weights(numbers[1]), optax.sgd(numbers[0]))
-
-        def step(carry, _):
-            weights, state = carry
-            norm = ((weights[0] @ null.T) ** 2).sum() ** 0.5
-            gap = ((answers(weights, off) - answers(weights, x)) ** 2).sum(1).mean()
-            slopes = jax.grad(loss)(weights, x, targets)
-            change, state = rule.update(slopes, state, weights)
-            return (optax.apply_updates(weights, change), state), (norm, gap)
-
-        return jax.lax.scan(step, (start, rule.init(start)), None, updates + 1)[1]
-
-    return jax.jit(run)
+def loss(weights, data):
+    """Half the mean squared error of the trained network."""
+    return ((answers(weights, data[0]) - data[1]) ** 2).sum(1).mean() / 2

@@ -18,15 +18,7 @@ DRAWS, STEPS = 1000, 4  # of each chain, and steps between draws
 
 
 def over_scale(network, x, gram, squares, sparse):
-    """Of one network, each (noise_scale,); scales are shares of the variance of its outputs.
-
-    Args:
-        network: A perceptron.
-        x: (example, d_0).
-        gram: Its Gram matrices.
-        squares: Squared singular values of its Jacobian over the number of examples.
-        sparse: `Sparsified`, exactly.
-    """
+    """Numbers that a network needs, each (noise_scale,); `squares` are those of singular values over examples."""
     answers = evaluated(network, x)[0][-1]
     unit = answers.var(0).sum() or 1.0  # 0 where all of a layer is off
     scales = SCALES * unit
@@ -68,16 +60,7 @@ def fewest_edges(network, x, basis, scales):
 
 
 def sampled(seed, networks, x):
-    """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by the library's sampler, and what the Jacobian says of it.
-
-    Args:
-        seed: Of the chains.
-        networks: Of one hidden layer of rectifiers and one shape, without biases.
-        x: (example, d_0).
-
-    Returns:
-        `sampled`, (sampled_scale, network), and `smooth`, (noise_scale, network).
-    """
+    """2 lambda_Z at beta = 1/(2 eps) with a prior of unit width, by the library's sampler and, smoothed, by the Jacobian."""
     import jax
 
     numbers, found = generator(seed, "chains").integers(2**31, size=len(networks)), []
@@ -87,7 +70,7 @@ def sampled(seed, networks, x):
         values = np.maximum(np.linalg.eigvalsh(slopes.T @ slopes / len(x)), 0)
         params = [leaves["weight"] for leaves in network.params]
         with jax.enable_x64(True):
-            around = behavioural(_answers, params, x, beta=1 / (2 * SAMPLED * unit))
+            around = behavioural(answers, params, x, beta=1 / (2 * SAMPLED * unit))
             coefficient = learning_coefficient(
                 around, draws=DRAWS, steps=STEPS, richardson=False, seed=int(number)
             )
@@ -97,7 +80,8 @@ def sampled(seed, networks, x):
     return {name: np.stack([one[at] for one in found], 1) for at, name in enumerate(names)}
 
 
-def _answers(weights, x):
+def answers(weights, x):
+    """Outputs of a network of one hidden layer of rectifiers, (example, output)."""
     import jax
 
     return jax.nn.relu(x @ weights[0].T) @ weights[1].T

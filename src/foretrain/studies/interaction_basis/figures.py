@@ -17,14 +17,7 @@ WORDS: dict[str, str] = dict(
 )
 STYLES: dict[str, Any] = {"local": (0, (2, 2))}  # both bases are nearly the same
 LAYERS = ("input", "embedded", "attention", "perceptron", "output")  # of a transformer of one layer
-
-_MAP: dict[str, Any] = {
-    "aspect": "auto",
-    "origin": "lower",
-    "vmin": 0,
-    "vmax": 1,
-    "cmap": SEQUENTIAL,
-}
+_MAP: dict[str, Any] = {"aspect": "auto", "origin": "lower", "clim": (0, 1), "cmap": SEQUENTIAL}
 
 
 def _curves(title, of=""):
@@ -79,22 +72,15 @@ def _networks(grid):
 def _graph(data, words):
     strength = data["edge_strength"].isel(seed=0)
     modules = data["module"].isel(seed=0).values
-    sizes = [_directions(modules, strength.values, at) for at in range(len(modules))]
+    met = modules >= 0
+    met[1:] |= (strength.values > 0).any(2)
+    met[:-1] |= (strength.values > 0).any(1)
+    sizes = [int(np.flatnonzero(one)[-1]) + 1 for one in met]
     edges = [part[: sizes[at + 1], : sizes[at]] for at, part in enumerate(strength.values)]
     kept = [one[:size] for one, size in zip(modules, sizes, strict=True)]
     graph = layered_graph(edges, kept, names=LAYERS if len(sizes) == len(LAYERS) else None)
     more = f" Of each layer the {DRAWN} most important directions of the local basis, for the first seed of {words}"
     return dataclasses.replace(graph, caption=graph.caption + more)
-
-
-def _directions(modules, strength, at):
-    """Number of stored directions of a layer that are drawn: up to the last that has an edge."""
-    met = modules[at] >= 0
-    if at > 0:
-        met = met | (strength[at - 1] > 0).any(1)
-    if at < len(strength):
-        met = met | (strength[at] > 0).any(0)
-    return int(np.flatnonzero(met)[-1]) + 1
 
 
 def _frequencies(data, words):
@@ -104,11 +90,8 @@ def _frequencies(data, words):
     for ax, (moment, basis) in zip(axes.ravel(), shown, strict=False):
         power = one.sel(moment=moment, basis=basis).values
         many = max(1, int((power.sum(1) > 0).sum()))
-        picture = ax.imshow(
-            power[:many].T,
-            extent=(0.5, many + 0.5, 0.5, power.shape[1] + 0.5),
-            **_MAP,
-        )
+        extent = (0.5, many + 0.5, 0.5, power.shape[1] + 0.5)
+        picture = ax.imshow(power[:many].T, extent=extent, **_MAP)
         when = "when fitted" if moment == "fitted" else "at the end"
         ax.set_title(f"{WORDS[basis].removeprefix('interaction ')}, {when}", loc="left")
         ticks = np.arange(1, power.shape[1] + 1)

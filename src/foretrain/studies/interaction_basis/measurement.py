@@ -13,6 +13,7 @@ from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
 from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
+from foretrain.training.modules import joined
 
 from . import transformer
 from .study import BASES, DRAWN, EDGES, KEPT, SAMPLES
@@ -200,10 +201,9 @@ def cross(network, x, widths, points):
         part * (above[:, None] != below)
         for part, (below, above) in zip(graph.strengths, pairwise(first), strict=True)
     ]
-    whole = graph.strengths
-    return (
-        max(part.max() for part in between) / max(part.max() for part in whole),
-        sum(part.sum() for part in between) / sum(part.sum() for part in whole),
+    sums = (max(part.max() for part in parts) for parts in (between, graph.strengths))
+    return np.divide(*sums), np.divide(
+        *(sum(map(np.sum, one)) for one in (between, graph.strengths))
     )
 
 
@@ -213,24 +213,10 @@ def blocks(p, seed):
     widths = (3, 6, 5, 2)
     worst, sampled = 0.0, []
     for _ in range(PAIRS):
-        network = side_by_side(drawn(random, widths), drawn(random, widths))
+        network = joined([drawn(random, widths) for _ in range(2)], "tanh", 0, 0.0)
         left, right = data.standard_normal((2, 30, 3))
         product = np.concatenate([np.repeat(left, 30, 0), np.tile(right, (30, 1))], 1)
         worst = max(worst, cross(network, product, widths, p.points)[0])
         x = data.standard_normal((max(SAMPLES), 6))
         sampled.append([cross(network, x[:n], widths, p.points)[1] for n in SAMPLES])
-    return {
-        "cross_on_product": np.sqrt(worst),
-        "cross_on_samples": np.median(sampled, axis=0),
-    }
-
-
-def side_by_side(first, second):
-    """Two networks of tanh as one."""
-    weights = []
-    for a, b in zip(first[0], second[0], strict=True):
-        whole = np.zeros((2 * len(a), 2 * a.shape[1]))
-        whole[: len(a), : a.shape[1]], whole[len(a) :, a.shape[1] :] = a, b
-        weights.append(whole)
-    biases = [np.concatenate(both) for both in zip(first[1], second[1], strict=True)]
-    return perceptron(weights, biases, "tanh")
+    return {"cross_on_product": np.sqrt(worst), "cross_on_samples": np.median(sampled, axis=0)}

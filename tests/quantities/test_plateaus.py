@@ -7,7 +7,6 @@ from foretrain.quantities.plateaus import (
     length_of_run,
     plateau_length,
     plateau_lengths,
-    plateau_share,
     plateau_strengths,
     plateaus,
     plateaus_of_runs,
@@ -154,12 +153,3 @@ def test_the_length_in_a_run_that_ended_is_that_of_what_there_is():
     runs = xr.DataArray([losses, 0 * losses], dims=("seed", "step"), coords={"seed": [3, 4]})
     found = plateau_lengths(xr.DataArray(TIMES, dims="step"), runs.T, upper=1.1, lower=0.9)
     np.testing.assert_array_equal(found.sel(seed=[3, 4]), [expected, np.nan])
-
-
-def test_the_share_of_the_plateau_is_its_length_over_the_time_to_a_tenth():
-    losses = 1.5 * np.exp(-TIMES)
-    expected = np.log(1.1 / 0.9) / np.log(1.5 / 0.1)
-    assert plateau_share(TIMES, losses) == pytest.approx(expected, rel=1e-4)
-    assert plateau_share(3 * TIMES, losses) == pytest.approx(expected, rel=1e-4)
-    assert np.isnan(plateau_share(TIMES[:100], losses[:100]))
-    assert np.isnan(plateau_share(TIMES[:0], losses[:0]))

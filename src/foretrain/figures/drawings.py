@@ -407,6 +407,8 @@ def _draw_line(ax, panel: Panel, line: _Line) -> None:
     known = np.isfinite(line.samples).any(0) & np.isfinite(line.x)
     if "log" in panel.scale and panel.scale != "semilogx":
         known &= (line.samples > 0).any(0)
+    if panel.scale in ("semilogx", "loglog"):
+        known &= line.x > 0
     kept = thinned(known, _POINTS)
     if kept.size and panel.statistic == "runs":
         look = simulation_line(line.colour, linewidth=1.2, alpha=0.5)

@@ -156,17 +156,6 @@ def length_of_run(times, losses, upper: float, lower: float) -> float:
     return length if np.isfinite(length) else np.nan
 
 
-def plateau_share(times, losses) -> float:
-    """Time from loss 1.1 to loss .9 over the whole time to loss .1, in units of the target; nan if it does not get there.
-
-    Arguments as for `length_of_run`.
-    """
-    if not losses.size:
-        return np.nan
-    learned = length_of_run(times, losses, max(float(losses[0]), 1.2), 0.1)
-    return length_of_run(times, losses, 1.1, 0.9) / learned
-
-
 def plateau_lengths(
     time: xr.DataArray, losses: xr.DataArray, *, upper: float, lower: float
 ) -> xr.DataArray:

@@ -35,7 +35,6 @@ declare(
     "sum_i (a_i . x_j)(b_i . y_j), changed.",
 )
 declare(
-    speed_spread="Standard deviation over components of how far a step moves them, over its mean, both summed over the run.",
     zero_loss="Training loss of the zero matrix.",
 )
 declare(
@@ -99,11 +98,6 @@ def draw(p: Parameters, seed: Seed):
     return target, draw_start(generator(seed, "weights"), p.dimension, p.rank, p.init_scale)
 
 
-def relative(runs):
-    """Runs with ``relative_loss``, their loss over that of the zero matrix, which would take as much memory again."""
-    return runs.assign(relative_loss=runs["loss"] / runs["zero_loss"])
-
-
 def decay(p: Parameters) -> float:
     """Lambda as the optimizer takes it."""
     return p.weight_decay if p.optimizer in ("sgd_decay", "adamw") else 0.0
@@ -116,7 +110,7 @@ def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
 
 
 def program(p: Parameters) -> Program:
-    """The network of the S-curves, and when and how fast its components learn; of its curves the loss alone is stored."""
+    """The network of the S-curves, and when its components learn; of its curves the loss alone is stored."""
     import jax
     import jax.numpy as jnp
 
@@ -137,22 +131,23 @@ def program(p: Parameters) -> Program:
         learned = overlaps(inputs, state[0])
         # Behind a barrier as in `learner`, for the same reason.
         nothing = jax.lax.optimization_barrier(jnp.zeros_like(learned))
-        return state, (learned, nothing, nothing, jnp.zeros(3, learned.dtype))
+        return state, (learned, nothing, nothing, jnp.zeros((), learned.dtype))
 
     def step(inputs, state):
-        before, (learned, changed, logs, (count, speeds, spreads)) = state
+        before, (learned, changed, logs, count) = state
         after = network.step(inputs, before)
         now = overlaps(inputs, after[0])
         change = abs(now - learned)
-        squares = [((new - old) ** 2).sum(1) for new, old in zip(after[0], before[0], strict=True)]
-        speed = jnp.sqrt(sum(squares))
-        totals = jnp.stack([count + 1, speeds + speed.mean(), spreads + speed.std()])
-        return after, (now, changed + change, logs + change * jnp.log(count + 1), totals)
+        count = count + 1
+        return after, (now, changed + change, logs + change * jnp.log(count), count)
 
     def finish(inputs, state):
-        inner, (_, changed, logs, (_, speeds, spreads)) = state
-        found = {"log_learning_step": logs / changed, "speed_spread": spreads / speeds}
-        return {**last(inputs, inner), **found, "zero_loss": inner[-1]}
+        inner, (_, changed, logs, _) = state
+        return {
+            **last(inputs, inner),
+            "log_learning_step": logs / changed,
+            "zero_loss": inner[-1],
+        }
 
     return Program(
         init,

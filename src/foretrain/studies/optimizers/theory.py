@@ -8,16 +8,13 @@ import numpy as np
 from foretrain.study import Seed
 from foretrain.theory.published_rules import factorization_losses
 
-from .study import Parameters, decay, draw, variants
+from .study import decay, draw, variants
 
 _BLOCK = 32  # seeds that go together, for speed
-_SEEDS, _STEPS = (
-    8,
-    300,
-)  # where components share their work, a step takes long enough for these to do
+_SEEDS, _STEPS = 8, 300  # where components share work, a step takes so long that these do
 
 
-def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray]:
+def predict(p, step, seed):
     """The loss of a run's own target and start, and that of AdamW with strong decay.
 
     At rank one until the run and some other seeds are below the tolerance; at higher rank, and with strong decay, the first
@@ -30,7 +27,7 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, np.ndarray
     return found
 
 
-def _curve(p: Parameters, step: np.ndarray, seed: Seed, whole: bool) -> np.ndarray:
+def _curve(p, step, seed, whole):
     found = np.full(len(step), np.nan, p.precision)  # many long curves
     if whole or seed.number < _SEEDS:
         size = _BLOCK if whole else _SEEDS
@@ -41,12 +38,11 @@ def _curve(p: Parameters, step: np.ndarray, seed: Seed, whole: bool) -> np.ndarr
 
 
 @lru_cache(maxsize=4)
-def _losses(p: Parameters, root: int, block: int, size: int) -> np.ndarray:
+def _losses(p, root, block, size):
     """Losses at the stored steps of a block of seeds, shape (step, seed)."""
     seeds = (Seed(root, number) for number in range(block * size, (block + 1) * size))
     drawn = np.array([[[f.T for f in pair] for pair in draw(p, seed)] for seed in seeds])
-    target, start = drawn.transpose(
-        1, 2, 0, 3, 4
-    )  # shape (a or b, seed, r, n), (x or y, seed, r, n)
+    # Shape (a or b, seed, r, n), (x or y, seed, r, n).
+    target, start = drawn.transpose(1, 2, 0, 3, 4)
     stored = {"steps": p.steps, "every": p.observe_every, "tolerance": p.loss_tolerance}
     return factorization_losses(start, p.learning_rate, target, p.optimizer, decay(p), **stored)

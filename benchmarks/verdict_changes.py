@@ -64,6 +64,7 @@ DIFFERS: dict[str, str] = {
 }
 # Claims of before that were merged into another or deleted, with the reason.
 DROPPED: dict[str, str] = {
+    "ridge-grokking/never": "predicted-steps judges it: the closed form says never of these runs",
     "image-grokking/memorises": "a consequence of forgotten.corrected",
     "image-grokking/usual-start": "merged into larger-start, judged seed by seed",
     "permutation-group/grows": "tests a sign; sooner has the trend with the samples",

@@ -1,33 +1,89 @@
+import dataclasses
+import itertools
+from functools import cache
+
 import numpy as np
-import pytest
+from made_up import check, runs
 
 import foretrain
+from foretrain.plans.grid import Grid
 from foretrain.streams import Seed
 from foretrain.studies.ridge_grokking import study
+from foretrain.studies.ridge_grokking.training import STEPS
 from foretrain.theory.ridge import descent
 
-SMALL = {"samples": 15, "dimension": 20, "steps": 3000, "weight_decay": [0.02, 0.0]}
+SEEDS = 20
+AXES = {"weight_decay": (0.003, 0.0, 0.006, 0.012), "samples": (30, 60, 70, 80)}
+P = study.Parameters()
+ZERO = np.arange(1)
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    out = tmp_path_factory.mktemp("ridge") / "a"
-    return foretrain.run("ridge-grokking", **SMALL, seeds=6, out=out, quiet=True, workers=0)
+@cache
+def by_theory(init_scale):
+    """Predictions of every run of the grid, name to array of shape (decay, samples, seed)."""
+    predicted = [
+        study.predict(
+            dataclasses.replace(P, init_scale=init_scale, weight_decay=decay, samples=samples),
+            ZERO,
+            Seed(0, seed),
+        )
+        for decay, samples, seed in itertools.product(*AXES.values(), range(SEEDS))
+    ]
+    shape = (*map(len, AXES.values()), SEEDS)
+    names = *STEPS, "law", "law_room"
+    return {name: np.reshape([run[name] for run in predicted], shape) for name in names}
 
 
-def test_trained_networks_follow_the_closed_form_at_every_stored_step(result):
+def grid(changed=lambda step: step, delay=0.0):
+    """Runs that do as the theory says, but for a change of their steps, and a delay of those from a small start."""
+    theory, small = by_theory(P.init_scale), by_theory(0.01)
+    large = {"fit_step": theory["fit_step"], STEPS[1]: changed(theory[STEPS[1]])}
+    small = {"fit_step": small["fit_step"], STEPS[1]: small[STEPS[1]] + delay}
+    return Grid(
+        P,
+        AXES,
+        SEEDS,
+        simulation=runs(AXES, SEEDS, large),
+        variants={"small": runs(AXES, SEEDS, small)},
+        theory=runs(AXES, SEEDS, theory, outcome=None),
+    )
+
+
+def test_every_sentence_can_hold_and_fail():
+    decays, counts = (np.array(values, float) for values in AXES.values())
+    decays = np.where(decays > 0, decays / 0.003, 1)[:, None, None]
+    unseen = ((1 - counts / 100) / 0.3)[:, None]
+    check(
+        "ridge-grokking",
+        grid,
+        {
+            "predicted-steps": lambda: grid(lambda step: np.nan_to_num(step, nan=24000)),
+            "law": lambda: grid(lambda step: 1.02 * step),
+            "decay-slope": lambda: grid(lambda step: step * decays**0.05),
+            "samples-slope": lambda: grid(lambda step: step * unseen),
+            "small-start": lambda: grid(delay=100),
+        },
+    )
+
+
+def test_a_run_follows_the_closed_form_and_groks_with_decay_never_without(tmp_path):
+    result = foretrain.run(
+        "ridge-grokking",
+        samples=15,
+        dimension=20,
+        steps=3000,
+        weight_decay=[0.02, 0.0],
+        seeds=6,
+        out=tmp_path / "a",
+        quiet=True,
+        workers=0,
+    )
+    large, small = result.simulation, result.variant("small")
     for name in ("loss", "validation_error"):
-        found, said = result.simulation[name], result.theory[name]
-        assert float(np.abs(found - said).max()) < 1e-9 * float(said.max())
+        predicted = result.theory[name]
+        assert float(np.abs(large[name] - predicted).max()) < 1e-9 * float(predicted.max())
     claims = [claim for claim in result.claims if claim.id == "predicted-steps"]
     assert {(claim.verdict, claim.measured) for claim in claims} == {("holds", 0.0)}
-
-
-def test_runs_grok_with_decay_never_without_and_at_once_from_a_small_start(result):
-    large, small = (
-        data.transpose("weight_decay", "seed", ...)
-        for data in (result.simulation, result.variant("small"))
-    )
     # Every run waits, most of them for long.
     waited = (large["generalisation_step"] / large["fit_step"]).sel(weight_decay=0.02)
     assert waited.min() > 2

@@ -1,72 +1,57 @@
-"""What is claimed of grokking in ridge regression; for the derivations see ``docs/theory/ridge-grokking.md``."""
+"""Claims on grokking in ridge regression; for the derivations see ``docs/theory/ridge-grokking.md``."""
 
 from dataclasses import replace
 
 import numpy as np
 
 from foretrain.quantities.allowed import MOST
-from foretrain.quantities.power_law import power
 from foretrain.quantities.slopes import slopes
-from foretrain.study import Exact, claim
+from foretrain.study import NotApplicable, claim, slope
 from foretrain.theory.ridge import typical_generalisation
 
 from .study import SOURCE
-
-FOUND = "generalisation_step"
-MAJORITY = "In most runs: of twenty that all agree the share is at least .83, of sixteen .56."
-BOUNDS = "The law lies between rigorous bounds, of which this is the wider side; a step is whole."
-FLOOR = "Decay raises the floor by the order of (decay over smallest curvature)²: to -.993 at most, in 40 draws of the law."
-SCATTER = "Runs scatter by .46 at d = 100, as null spaces do: four standard errors of twenty. Were steps to go as g: 1.7."
+from .training import STEPS
 
 
-def typical(cell, **other):
-    """Step at which the typical run generalises, with other parameters than those of the cell."""
-    p = replace(cell.parameters, **other)
+def typical(c, **other):
+    """Return the step at which the typical run generalises, with other parameters than those of the cell."""
+    p = replace(c.p, **other)
     time = typical_generalisation(
         p.samples / p.dimension, p.init_scale, p.threshold, p.weight_decay
     )
     return time / p.learning_rate
 
 
-def predicted_steps(cell):
-    steps = [data[["fit_step", FOUND]].to_array() for data in (cell.simulation, cell.theory)]
-    found, told = (one.fillna(np.inf) for one in steps)
-    return Exact(float(np.abs(found - told).where(found != told, 0).max()))
+def step_gaps(c):
+    """Return measured less predicted steps, of which infinity for never equals itself."""
+    measured, predicted = (x[[*STEPS]].to_array().fillna(np.inf) for x in (c.simulation, c.theory))
+    return (measured - predicted).where(measured != predicted, 0)
 
 
-def law(cell):
-    told = np.isfinite(cell.theory["law_room"].values)
-    gap = np.abs(cell.simulation[FOUND].values[told] / cell.theory["law"].values[told] - 1)
-    note = f"Largest |measured over predicted step - 1| of the {told.sum()} runs that have bounds."
-    worst = np.where(np.isnan(gap), np.inf, gap).max(initial=0)
-    return Exact(float(worst), note, int(told.sum())) if told.any() else None
+def law_gap(c):
+    """Return |measured over predicted step - 1| of the runs that have bounds, infinity where they never generalise."""
+    known = np.isfinite(c.theory.law_room)
+    if not known.any():
+        raise NotApplicable("no run has bounds")
+    return abs(c.generalisation_step / c.theory.law - 1)[known].fillna(np.inf)
 
 
-def decay_slope(cell):
-    decays = np.array(cell.values("weight_decay"))
-    kept = decays > 0
-    late = kept.sum() >= 3 and 0 < typical(cell, weight_decay=decays.max()) < np.inf
-    return power(decays[kept], cell.simulation[FOUND].values[kept]) if late else None
-
-
-def samples_slope(cell):
-    steps = np.array([typical(cell, samples=n) for n in cell.values("samples")])
+def samples_slope(c):
+    steps = np.array([typical(c, samples=n) for n in c.values("samples")])
     kept = np.isfinite(steps) & (steps > 0)
-    found = cell.simulation[FOUND].values[kept]
-    found = np.where(np.isfinite(found).all(0), found, np.nan)
-    return slopes(steps[kept], found) if kept.sum() >= 3 else None
+    if kept.sum() < 3:
+        raise NotApplicable("the typical run generalises at fewer than three numbers of samples")
+    measured = c.generalisation_step[kept]
+    return slopes(steps[kept], measured.where(measured.notnull().all("samples")).values)
 
 
-def small_start(cell):
-    small = cell.network("small")
-    return small[FOUND].values <= small["fit_step"].values if small.data_vars else None
-
-
+FROM_SOURCE = {"source": SOURCE, "rank": "headline"}
 CLAIMS = [
     claim(
         "predicted-steps",
         "Every run fits and generalises at the very step that the closed form of descent predicts, or never.",
-        predicted_steps,
+        step_gaps,
+        exact=True,
         source=SOURCE,
         near=0,
         inside=(0, 1),
@@ -77,59 +62,46 @@ CLAIMS = [
     claim(
         "law",
         "A run generalises when the null space of its data alone has forgotten the start.",
-        law,
-        source=SOURCE,
+        law_gap,
+        exact=True,
         near=0,
-        inside=lambda cell: (0, np.nanmax(cell.theory["law_room"])),
-        why=BOUNDS,
-        rank="headline",
+        inside=lambda c: (0, np.nanmax(c.theory.law_room)),
+        why="The law lies between rigorous bounds, of which this is the wider side; a step is whole.",
+        note="Largest |measured over predicted step - 1| of the runs that have bounds.",
+        **FROM_SOURCE,
     ),
     claim(
         "decay-slope",
         "The step of generalisation is inversely proportional to the decay.",
-        decay_slope,
-        source=SOURCE,
+        lambda c: slope(c.generalisation_step, "weight_decay"),
         near=-1,
         inside=(-1.01, -0.99),
-        why=FLOOR,
+        why="Decay raises the floor by the order of (decay over smallest curvature)²: to -.993 at most in 40 draws.",
         along="weight_decay",
         among="runs that generalise at every decay",
-        rank="headline",
+        where=lambda c: 0 < typical(c, weight_decay=max(c.values("weight_decay"))) < np.inf,
+        **FROM_SOURCE,
     ),
     claim(
         "samples-slope",
         "The step of generalisation goes with samples as ln[g sigma^2 / (threshold - g)], g = 1 - n/d, from early to "
         "never at g = threshold.",
         samples_slope,
-        source=SOURCE,
         near=1,
         inside=(0.6, 1.4),
-        why=SCATTER,
+        why="Runs scatter by .46 at d = 100, as null spaces do: four standard errors of twenty. Were steps to go as g: 1.7.",
         along="samples",
         among="runs that generalise at every number of samples where the typical one does",
-        rank="headline",
-    ),
-    claim(
-        "never",
-        "Without decay, or with a fraction of unseen directions above the threshold, no run generalises.",
-        lambda c: np.isnan(c.simulation[FOUND].values),
-        source=SOURCE,
-        near=1,
-        inside=MOST,
-        why=MAJORITY,
-        where=lambda cell: np.isinf(typical(cell)),
-        rank="control",
+        **FROM_SOURCE,
     ),
     claim(
         "small-start",
         "From a small start there is no delay: a run generalises before it has fitted, with decay or without.",
-        small_start,
-        source=SOURCE,
+        lambda c: c["small"].generalisation_step <= c["small"].fit_step,
         near=1,
         inside=MOST,
-        why=MAJORITY,
-        of="small",
-        where=lambda cell: typical(cell, weight_decay=1.0) < np.inf,
-        rank="headline",
+        why="In most runs: of twenty that all agree the share is at least .83, of sixteen .56.",
+        where=lambda c: typical(c, weight_decay=1.0) < np.inf,
+        **FROM_SOURCE,
     ),
 ]

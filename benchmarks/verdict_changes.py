@@ -7,7 +7,6 @@ RENAMED: dict[str, str] = {
     "modular-transformer/decay-in-the-wide-toy": "modular-transformer/decay-and-dimension",
     "free-directions/accounted-deep": "free-directions/accounted",
     "free-directions/accounted-deep.corrected": "free-directions/accounted.corrected",
-    "grokking-phases/better-than-kernel": "grokking-phases/better-than-others",
     "routing/half-times-whitened": "routing/half-times-digits",
     "routing/half-times-raw": "routing/half-times-digits",
     "context/weights-per-context-samples": "context/weights-samples",
@@ -27,7 +26,6 @@ DIFFERS: dict[str, str] = {
     "parallelograms/ideal-rqi": "merged with ideal-accuracy: the larger excess is judged",
     "parallelograms/ideal-rqi.corrected": "merged with ideal-accuracy.corrected: the larger excess is judged",
     "modular-transformer/decay-in-the-wide-toy": "merged into decay-and-dimension, judged seed by seed",
-    "grokking-phases/better-than-kernel": "merged with better-than-rate, -norm and -rqi: judged by the best predictor",
     "landscapes/*": "NUTS of the library in place of Metropolis walkers, and other points in the box",
     "free-directions/old-gates": "counts seeds in place of networks",
     "deep-linear-coefficients/*": "the library's Langevin steps with Metropolis in place of Hamiltonian paths",
@@ -84,11 +82,12 @@ DROPPED: dict[str, str] = {
     "modular-transformer/decay-in-the-toy": "merged into decay-and-dimension, judged seed by seed",
     "modular-transformer/decay-in-few-dimensions": "merged into decay-and-dimension, judged seed by seed",
     **{
-        f"grokking-phases/better-than-{name}": "merged into better-than-others, judged by the best predictor"
-        for name in ("rate", "norm", "rqi")
+        f"grokking-phases/better-than-{name}": "repeats better-than-rate with a predictor of another paper"
+        for name in ("norm", "kernel", "rqi")
     },
-    "grokking-phases/boundary-by-adam": "repeats boundary; adam-is-better compares Adam with the flow",
-    "grokking-phases/seed-order": "tests a sign; better-than-others compares the same correlation",
+    "grokking-phases/adam-is-better": "never holds at its seeds; critical-fraction judges Adam's steps",
+    "grokking-phases/boundary-by-adam": "repeats boundary with another time of the representation",
+    "grokking-phases/seed-order": "tests a sign; better-than-rate compares the same correlation",
     "grokking-phases/decoder-orders": "decoder-counts says it in steps",
     "degeneracy-over-training/synchronised": "rank-falls says it at the moment of generalisation",
     "degeneracy-over-training/synchronise": "rank-falls judges the larger of both changes",

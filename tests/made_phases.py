@@ -21,9 +21,7 @@ def made(
     rqi=None,
     untold_learn=False,
     flow=1.0,
-    adam=2.0,
     lambda_3=3.0,
-    rivals=False,
 ):
     """Representation and decoder take what theory says, one after the other; a run that fits first memorises.
 
@@ -34,9 +32,8 @@ def made(
         inverted: Cells that should be sooner are later.
         rqi: Of all runs; None follows from the phase.
         untold_learn: Training sets that do not tell enough generalise, too.
-        flow, adam: Predicted time of the representation, relative to the real one.
+        flow: Predicted time of the representation, relative to the real one.
         lambda_3: Stored rate; None is that which tells the step of validation exactly.
-        rivals: What others compute at the start orders the seeds, too.
     """
     random = np.random.default_rng(0)
     d, e = (np.array(one) for one in AXES.values())
@@ -81,12 +78,9 @@ def made(
     )
     theory = {
         "rqi_step": flow * representation,
-        "adam_step": adam * representation,
         "decoder_step": decoder,
         "validation_step": flow * representation + decoder,
     }
-    order = spread if rivals else np.ones(SEEDS)
-    theory |= {"start_norm": order, "start_rqi": -order, "kernel_alignment": -order}
     p = STUDY.Parameters()
     theory = runs(AXES, SEEDS, theory, outcome=None)
     return Grid(p, AXES, SEEDS, simulation=simulation, theory=theory)

@@ -112,7 +112,7 @@ def test_first_steps_and_phases():
     fitted, generalised = trained.first_steps(data, p)
     np.testing.assert_array_equal(fitted, [10, 0, 10, np.inf])
     np.testing.assert_array_equal(generalised, [30, 10, np.inf, np.inf])
-    names = [PHASES[n] for n in trained.phase(fitted, generalised, p.delay)]
+    names = [PHASES[n] for n in trained.phase(fitted, generalised, p.delay).values]
     assert names == ["grokking", "comprehension", "memorization", "confusion"]
     assert PHASES[int(trained.phase(fitted[3], generalised[0], 20))] == "confusion"
 

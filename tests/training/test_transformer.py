@@ -1,18 +1,16 @@
 """Training of the transformer: gradient, steps, thresholds, snapshots and what must not change a run."""
 
 from dataclasses import replace
-from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_toy import check_first_gradient, finals, given, observed, trained
 
 from foretrain.errors import ArgumentError
 from foretrain.networks import embedding as perceptron
 from foretrain.networks import transformer as network
-from foretrain.plans.parameters import clean
-from foretrain.plans.study import traced
 from foretrain.streams import Seed
 from foretrain.training import transformer as modular
 
@@ -34,42 +32,6 @@ CASES = {
         SMALL, architecture="toy", operation="addition", embedding_dim=1
     ),
 }
-
-
-def given(p, number=1, **changed):
-    """Inputs of a run as its program gets them."""
-    own = {"root_seed": np.uint32(0), "seed": np.uint32(number)}
-    values = {**traced(p), **modular.shared(p), **modular.inputs(p, Seed(0, number)), **own}
-    return {name: jnp.asarray(value) for name, value in (values | changed).items()}
-
-
-@cache
-def compiled(p):
-    """What is stored once of a run, what is observed, and the walk of so many steps, each compiled once."""
-    program = modular.program(p)
-    assert program.finish is not None
-
-    def walk(steps, inputs):
-        return jax.lax.fori_loop(
-            0, steps, lambda _, s: program.step(inputs, s), program.init(inputs)
-        )
-
-    return jax.jit(program.finish), jax.jit(program.observe), jax.jit(walk)
-
-
-def finals(p, inputs, state):
-    """What is stored once of a run that ends here."""
-    return compiled(p)[0](inputs, state)
-
-
-def observed(p, inputs, state):
-    """What is observed of a run."""
-    return compiled(p)[1](inputs, state)
-
-
-def trained(p, steps, inputs):
-    """State after so many steps."""
-    return compiled(p)[2](steps, inputs)
 
 
 def direct(p, inputs, embedding, decoder):
@@ -121,21 +83,9 @@ def test_what_is_observed_is_what_its_definitions_say(name, x64):
 def test_a_step_takes_the_gradient_that_finite_differences_give(name, x64):
     p = CASES[name]
     inputs = given(p)
-    state, moved = modular.program(p).init(inputs), trained(p, 1, inputs)
-    random, size = np.random.default_rng(0), 1e-6
-    for field in ("embedding", "decoder"):
-        weights, memory = getattr(state, field), getattr(moved, f"{field}_memory")
-        # After one step Adam's first moment is a tenth of the gradient.
-        slope = jax.tree.map(lambda m: 10 * np.asarray(m), memory[0].mu)
-        way = jax.tree.map(lambda w: random.standard_normal(w.shape), weights)
-        ends = []
-        for k in (size, -size):
-            there = jax.tree.map(lambda w, v, k=k: w + k * v, weights, way)
-            both = {"embedding": state.embedding, "decoder": state.decoder, field: there}
-            ends.append(direct(p, inputs, **both)["loss"])
-        pairs = zip(jax.tree.leaves(slope), jax.tree.leaves(way), strict=True)
-        along = sum((s * v).sum() for s, v in pairs)
-        assert (ends[0] - ends[1]) / (2 * size) == pytest.approx(along, rel=1e-5)
+    check_first_gradient(
+        p, inputs, lambda state: direct(p, inputs, state.embedding, state.decoder)["loss"]
+    )
 
 
 def test_relabelled_symbols_make_the_relabelled_run(x64):
@@ -278,11 +228,3 @@ def test_training_sets_are_nested_and_of_the_size_asked_for():
 def test_what_cannot_be_is_refused(changed, named):
     with pytest.raises(ArgumentError, match=f"Argument `{named}` must"):
         modular.check(replace(SMALL, **changed))
-
-
-def test_the_steps_of_snapshots_grow_up_to_the_largest_number_of_them():
-    steps = modular.snapshot_steps(modular.Modular(snapshots=57))
-    assert (np.diff(steps) > 0).all()
-    for name, value in (("snapshots", 58), ("accuracy_threshold", 0.0)):
-        with pytest.raises(ArgumentError, match=f"Argument `{name}` must"):
-            clean(modular.Modular, name, value)

@@ -18,7 +18,6 @@ from foretrain.vocabulary import declare
 DELAY = 1000  # steps from training to validation from which on it is grokking
 WIDE = 128  # hidden units from which on the state of a run fills the cache of a core
 VECTOR = 16  # samples; products of whole vectors are the fast ones
-ROOM = 0.2  # of the extent of embeddings, on each side of them, in which answers are mapped
 _FIRST = ("train_step", "validation_step", "rqi_step")
 
 declare(
@@ -33,17 +32,7 @@ declare(
     "step symbol coordinate",
     embedding="Embedding of every symbol; of matrices the entries, row by row.",
 )
-declare(
-    unit="step",
-    rqi_step="First step with the RQI wanted.",
-    adam_step="First step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
-)
-declare(
-    "column row",
-    kind="int",
-    answer="Label whose target is nearest to what the decoder answers, at the end, where two symbols at that point of "
-    "the plane would be joined; column and row are shares of the extent of the embeddings.",
-)
+declare(unit="step", rqi_step="First step with the RQI wanted.")
 declare(
     ideal_accuracy="Predicted accuracy of the parallelograms that must hold.",
     ideal_rqi="Share of all parallelograms that the training samples imply.",
@@ -101,13 +90,6 @@ class Toy(TwoRates):
         "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
         above=0,
     )
-    answer_grid: int = parameter(
-        0,
-        "points along each side of a map of the decoder's answers over the plane at the end of training; 0 is none",
-        minimum=0,
-        maximum=1000,
-        static=True,
-    )
     stop: str = parameter(
         "accuracy",
         "a run ends early when both accuracies are reached; when the RQI is, too; or never",
@@ -132,9 +114,6 @@ def check(p: Toy) -> None:
     if p.ordered and p.operation != "cyclic":
         raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
     training_size(operation(p), p.training_size)
-    if p.answer_grid and not (p.embedding_dim == 2 and operation(p).commutative):
-        rule = "be 0 where symbols are not points of a plane, `embedding_dim` 2"
-        raise argument_error("answer_grid", rule, f"is {p.answer_grid}")
     if not 0 <= p.batch_size <= p.training_size:
         rule = f"be 0, or at most `training_size` = {p.training_size}"
         raise argument_error("batch_size", rule, f"is {p.batch_size}")
@@ -142,21 +121,8 @@ def check(p: Toy) -> None:
 
 
 def labels(p: Toy) -> dict[str, Any]:
-    """Numbers of the symbols, and places of a map of answers."""
-    grid = dict.fromkeys(("column", "row"), _places(p.answer_grid)) if p.answer_grid else {}
-    return {"symbol": np.arange(p.symbols), **grid}
-
-
-def _places(count):
-    """Places of a map of answers along each side, as shares of the extent of the embeddings."""
-    return np.linspace(-ROOM, 1 + ROOM, count)
-
-
-def mapped_places(embedding, count: int):
-    """Points of a map of answers over the plane of embeddings (symbol, 2): (count^2, 2), column by column."""
-    low, high = embedding.min(0), embedding.max(0)
-    share = np.stack(np.meshgrid(_places(count), _places(count), indexing="ij"), axis=-1)
-    return low + share.reshape(-1, 2).astype(embedding.dtype) * (high - low)
+    """Numbers of the symbols."""
+    return {"symbol": np.arange(p.symbols)}
 
 
 def shared(p: Toy) -> dict[str, np.ndarray]:
@@ -356,12 +322,6 @@ def program(p: Toy) -> Program:
         ended = which[:2].all() if p.stop == "accuracy" else which.all()
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
-    def mapped(inputs, state):
-        places = 2 * mapped_places(state.embedding, p.answer_grid)
-        *_, outputs = network.layers(state.decoder, places)
-        label = network.nearness(outputs.T, inputs["targets"]).argmax(0)
-        return label.reshape(p.answer_grid, p.answer_grid).astype(jnp.int32)
-
     def finish(inputs, state):
         now = reached(look(inputs, state)[3], inputs)
         first = jnp.where((state.first < 0) & now, state.taken, state.first)
@@ -369,9 +329,7 @@ def program(p: Toy) -> Program:
         code = phase(train >= 0, validation >= 0, validation - train >= DELAY, jnp.where)
         steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
         known = ("ideal_accuracy", "ideal_rqi", "lambda_3")
-        answers = {"answer": mapped(inputs, state)} if p.answer_grid else {}
         return {
-            **answers,
             **dict(zip(_FIRST, steps, strict=True)),
             "phase": code.astype(jnp.int32),
             **{name: inputs[name] for name in known},

@@ -23,6 +23,7 @@ declare(
 declare(
     unit="step",
     theory_step="1 / (lambda_3 eta); infinity = never.",
+    adam_step="Step at which Adam on the effective loss, from the same start, has the RQI; infinity = never.",
     flow_step="Step from which on the flow of the effective loss from the same start has the RQI; infinity = never.",
 )
 declare("step symbol coordinate", flow_embedding="Normalised embeddings along that flow.")

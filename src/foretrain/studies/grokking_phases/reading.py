@@ -111,19 +111,17 @@ def predicted_boundary(c):
     return log_ratio(c)[0, 0] - head_start(c).values[0, 0]
 
 
-def generalised(c, name="validation_step"):
+def generalised(c):
     """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each.
 
     Raises:
         NotApplicable: there is no prediction, or no run generalises.
     """
-    predicted, good = c.theory[name], learned(c)[0] & learners(c)
-    if name != "validation_step":
-        predicted = predicted + c.theory.decoder_step
+    good = learned(c)[0] & learners(c)
     if not good.any():
         raise NotApplicable("no run generalises")
-    steps = (x.where(good).values.reshape(-1, c.seeds) for x in (predicted, c.validation_step))
-    predicted, measured = steps
+    steps = c.theory.validation_step, c.validation_step
+    predicted, measured = (x.where(good).values.reshape(-1, c.seeds) for x in steps)
     return predicted, np.maximum(measured, 1)
 
 

@@ -7,7 +7,7 @@ from foretrain.training.embedding import Toy, check, inputs, labels, program, sh
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, Figs 6, 13-15"
 COST = "3 min"
-REFERENCES = ("liu2022", "liu2022omnigrok", "kumar2024")
+REFERENCES = ("liu2022",)
 SEEDS = 12
 _COARSE = (1e-5, 5.62e-5, 3.16e-4, 1.78e-3, 1e-2)
 AXES = {"decoder_learning_rate": _COARSE, "embedding_learning_rate": _COARSE}
@@ -34,11 +34,6 @@ PRESETS = {
 declare(
     unit="step",
     decoder_step="Step at which the decoder alone, embeddings on a line of the start's spread, generalises; infinity = never.",
-)
-declare(
-    start_norm="Euclidean norm of all weights at the start.",
-    start_rqi="Share of all parallelograms that the start has.",
-    kernel_alignment="Centred alignment of the start's tangent kernel with the targets, on the training set; -1 to 1.",
 )
 
 

@@ -12,11 +12,9 @@ import numpy as np
 
 from foretrain.study import Seed
 from foretrain.theory import published_rules
-from foretrain.theory.grokking_time import adam_descent, first_step, flow_time
+from foretrain.theory.grokking_time import flow_time
 from foretrain.training.embedding import Toy, inputs, operation
 from foretrain.training.embedding_start import decoder_of
-
-from . import rivals
 
 RATE = 1e-3  # of the decoder alone
 PATH = 3.0  # rate times steps after which it counts as never
@@ -27,12 +25,10 @@ def predict(p, step, seed):
     task = operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
-    times, others = at_start(_plain(p), seed)
-    rates = p.embedding_learning_rate, p.embedding_learning_rate, p.decoder_learning_rate
+    times = at_start(_plain(p), seed)
     with np.errstate(divide="ignore"):
-        flow, adam, decoder = np.array(times) / rates
-    steps = {"rqi_step": flow, "adam_step": adam, "decoder_step": decoder}
-    return {**steps, "validation_step": flow + decoder, **others}
+        flow, decoder = np.array(times) / (p.embedding_learning_rate, p.decoder_learning_rate)
+    return {"rqi_step": flow, "decoder_step": decoder, "validation_step": flow + decoder}
 
 
 def _plain(p):
@@ -44,22 +40,14 @@ def _plain(p):
 
 
 @lru_cache(maxsize=1024)
-def at_start(p: Toy, seed: Seed) -> tuple[tuple[float, float, float], dict[str, float]]:
-    """`times` of a run, and what others look at (`rivals`)."""
-    given = inputs(p, seed)
-    return times(p, given), rivals.of_start(p, given)
-
-
-def times(p: Toy, given: dict) -> tuple[float, float, float]:
-    """Rate times steps of: the flow of the effective loss, Adam on it, and the decoder on a line."""
-    task = operation(p)
+def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
+    """Rate times steps of the flow of the effective loss, and of the decoder on a line."""
+    given, task = inputs(p, seed), operation(p)
     start, training = given["embedding"], given["training"] > 0
     flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
-    path = adam_descent(start, RATE, int(PATH / RATE), task, training)
-    adam = RATE * first_step(path, task, p.rqi_threshold, p.parallelogram_tolerance)
     number = np.arange(p.symbols) - (p.symbols - 1) / 2
     line = np.outer(number / number.std(), start.std(0)) + start.mean(0)
-    return float(flow), adam, decoder_time(p, given, line)
+    return float(flow), decoder_time(p, given, line)
 
 
 def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:

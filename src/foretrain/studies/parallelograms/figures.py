@@ -1,19 +1,15 @@
 """Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3, 10 and 12."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, SEQUENTIAL, panels
+from foretrain.figures.style import PALETTE, panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.theory.parallelograms import implied
-from foretrain.training.embedding import mapped_places, operation
 from foretrain.training.embedding_claims import accuracy, fractions
 
 from .claims import four, shares
-from .study import CIRCLE
 
 _GREY = "#9aa0a6"
 _NODES = {  # places of the five representations of four numbers, by the parallelograms they have
@@ -100,31 +96,13 @@ def draw_lattice(grid):
     )
 
 
-def runs_in_the_plane(c, sizes):
-    """Return name, runs and operation of addition with so many of 55 samples, and of addition modulo p if trained."""
-    task = operation(c.p)
-    trained = np.array(c.values("training_size"))
-    places = [int(np.abs(trained - size / 55 * len(task.samples)).argmin()) for size in sizes]
-    plane = c["plane"].data
-    runs = [(f"addition, {trained[n]} samples", plane.isel(training_size=n), task) for n in places]
-    if "circle" in c.variants:
-        circle = operation(replace(c.p, **CIRCLE))
-        data = c["circle"].isel(training_size=0)
-        runs.append((f"addition modulo {circle.symbols}", data, circle))
-    return runs
-
-
-def by_accuracy(data):
-    """Return the runs ordered by their validation accuracy, the worst first."""
-    return [data.isel(seed=n) for n in data["validation_accuracy"].isel(step=-1).argsort().values]
-
-
-def placed(run, step=-1):
+def placed(run, step):
     """Return the embeddings of a run at a stored step, (symbol, 2), and its accuracy in training and validation in words."""
     now = run.isel(step=step)
     levels = (float(now[f"{name}_accuracy"]) for name in ("train", "validation"))
     place = now["embedding"].transpose("symbol", "coordinate").dropna("symbol").values
-    return place, ", ".join(f"{level:.2f}" for level in levels)
+    words = ", ".join(f"{level:.2f}" for level in levels)
+    return place, f"step {int(now['step']):,}: {words}"
 
 
 def draw_plane(grid):
@@ -132,24 +110,28 @@ def draw_plane(grid):
     cell, where = grid.first(("training_size",))
     if "plane" not in cell.variants:
         return None
-    runs = runs_in_the_plane(Cell(cell), (45,))
-    picture, board = panels(len(runs), 2, height=3.5 * len(runs), squeeze=False)
-    for (name, data, task), axes in zip(runs, board, strict=True):
-        run = by_accuracy(data)[-1]
-        modular = task.outcomes == task.symbols
-        turn = int(shares(placed(run)[0]).argmax()) + 1 if modular else 1
+    c = Cell(cell)
+    size = int(np.abs(fractions(c).values - 45 / 55).argmin())
+    samples = c.values("training_size")[size]
+    rows = [(f"addition, {samples} samples", c["plane"].isel(training_size=size), False)]
+    if "circle" in c.variants:
+        rows.append(("addition modulo 11", c["circle"].isel(training_size=0), True))
+    picture, board = panels(len(rows), 2, height=3.5 * len(rows), squeeze=False)
+    for (name, data, modular), axes in zip(rows, board, strict=True):
+        run = data.isel(seed=int(data["validation_accuracy"].isel(step=-1).argmax("seed")))
+        fitted = int((run["train_accuracy"] >= 0.9).argmax("step"))
+        end = placed(run, -1)[0]
+        turn = int(shares(end).argmax()) + 1 if modular else 1
         # Neighbours on the circle of frequency nu differ by the inverse of nu.
-        stride = pow(turn, -1, task.symbols) if modular else 1
-        order = np.arange(task.symbols + modular) * stride % task.symbols
-        for step, ax in zip(
-            (int((run["train_accuracy"].values >= 0.9).argmax()), -1), axes, strict=True
-        ):
-            place, levels = placed(run, step)
+        stride = pow(turn, -1, len(end)) if modular else 1
+        order = np.arange(len(end) + modular) * stride % len(end)
+        for step, ax in zip((fitted, -1), axes, strict=True):
+            place, words = placed(run, step)
             ax.plot(*place[order].T, color=_GREY, linewidth=1)
             ax.scatter(*place.T, s=170, color=PALETTE["sky"], zorder=3)
             for symbol, (x, y) in enumerate(place):
                 ax.text(x, y, symbol, ha="center", va="center", fontsize=9, zorder=4)
-            ax.set_title(f"{name}\nstep {int(run['step'][step]):,}: {levels}", loc="left")
+            ax.set_title(f"{name}\n{words}", loc="left")
             ax.set_aspect("equal", "datalim")
     picture.supxlabel("First coordinate of the embedding", fontsize=13)
     picture.supylabel("Second coordinate of the embedding", fontsize=13)
@@ -159,46 +141,6 @@ def draw_plane(grid):
         "The run with the best validation accuracy; above each panel accuracy in training and in validation. Left: "
         "when training accuracy reaches 0.9; right: at the end. Lines join consecutive numbers, and of addition modulo p "
         "the neighbours of the frequency that is largest at the end." + where,
-    )
-
-
-def draw_areas(grid):
-    """What the decoder answers over the plane."""
-    cell, where = grid.first(("training_size",))
-    if "plane" not in cell.variants:
-        return None
-    shown = []
-    for name, data, task in runs_in_the_plane(Cell(cell), (20, 45)):
-        worst, *_, best = by_accuracy(data)
-        if task.outcomes == task.symbols:
-            shown.append((f"{name}, worst run", worst, task))
-            name += ", best run"
-        shown.append((name, best, task))
-    picture, board = panels(len(shown) // 2, 2, height=1.8 * len(shown), squeeze=False)
-    for (name, run, task), ax in zip(shown, board.ravel(), strict=True):
-        place, levels = placed(run)
-        answer = run["answer"].transpose("column", "row").values
-        x, y = mapped_places(place, len(answer)).reshape(*answer.shape, 2).transpose(2, 0, 1)
-        modular = task.outcomes == task.symbols
-        colours = {"cmap": "twilight" if modular else SEQUENTIAL}
-        colours |= {"vmin": 0, "vmax": task.outcomes - (not modular)}
-        ax.pcolormesh(x, y, answer, shading="nearest", rasterized=True, **colours)
-        middles = place[task.samples].mean(1)
-        size = np.where(task.samples[:, 0] == task.samples[:, 1], 150, 22)
-        order = np.argsort(size, kind="stable")
-        look = {"c": task.labels[order], "s": size[order], "edgecolors": "white"}
-        ax.scatter(*middles[order].T, linewidths=0.7, **look, **colours)
-        for symbol, point in enumerate(place):
-            ax.text(*point, symbol, ha="center", va="center", fontsize=8, color="white")
-        ax.set_title(f"{name}\n{levels}", loc="left")
-        ax.set(xticks=[], yticks=[])
-    return finished(
-        picture,
-        "What the decoder answers over the plane, and where it is asked",
-        "Colour: the label that the decoder answers at the end of training where two symbols have this point as their middle. "
-        "Large circles: symbols; small ones: the middles of all pairs. A circle has the colour of its right answer: one that "
-        "can be seen against its ground is answered wrong. Above each panel accuracy in training and in validation."
-        + where,
     )
 
 
@@ -215,5 +157,4 @@ FIGURES = {
     "lattice": drawn(draw_lattice),
     "predictors": drawn(draw_predictors),
     "plane": drawn(draw_plane),
-    "areas": drawn(draw_areas),
 }

@@ -19,7 +19,6 @@ CIRCLE = {  # of the settings that were tried the one with the largest circles
     "training_size": 55,
     "embedding_dim": 2,
     "decoder_decay": 10.0,
-    "answer_grid": 80,
 }
 
 
@@ -41,6 +40,6 @@ def variants(p):
     return {
         "slow": four,
         "fast": {**four, "decoder_learning_rate": 10 * p.decoder_learning_rate},
-        "plane": {"embedding_dim": 2, "answer_grid": 80, "steps": min(2500, p.steps), "seeds": 5},
+        "plane": {"embedding_dim": 2, "steps": min(2500, p.steps), "seeds": 5},
         "circle": CIRCLE,
     }

@@ -3,10 +3,9 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import panels, shades, simulation_line, theory_line
+from foretrain.figures.style import panels, theory_line
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
-from foretrain.theory.parallelograms import normalised
 from foretrain.training.embedding_claims import fractions
 
 from .claims import steps
@@ -45,33 +44,10 @@ def draw_predictions(grid):
     return finished(picture, "Predicted and measured steps of grokking", caption + where)
 
 
-def draw_paths(grid):
-    """Embeddings of the run that learns first, of the largest size that is learned, and of the flow from its start."""
-    cell, where = grid.first(("training_size",))
-    c = Cell(cell)
-    if "flow_embedding" not in c.theory:
-        return None
-    measured = steps(c).values
-    learned = np.flatnonzero(np.isfinite(measured).any(1))
-    size = int(learned[-1]) if learned.size else -1
-    run = {"training_size": size, "seed": int(measured[size].argmin())}
-    network, flow = (x.isel(run).values for x in (c.embedding, c.theory.flow_embedding))
-    kept = np.isfinite(network).all((1, 2))
-    picture, board = panels(1, 2, height=3.7, sharey=True)
-    paths = (normalised(network[kept]), "network"), (flow[kept], "effective flow")
-    for (path, title), ax in zip(paths, board, strict=True):
-        for symbol, colour in enumerate(shades(path.shape[1])):
-            look = simulation_line(colour, linewidth=2, alpha=0.9)
-            ax.plot(c.step.values[kept], path[:, symbol, 0], **look)
-        ax.set_title(title, loc="left")
-        ax.set(xlabel="Step")
-    board[0].set_ylabel("Normalised embedding")
-    return finished(
-        picture,
-        "Embeddings of the network and of the effective flow, from one start",
-        f"{c.values('training_size')[size]} training samples, the seed that learns first; mean 0 and variance 1, symbol 0 "
-        f"dark; of the flow a step is so much time as the embeddings' learning rate.{where}",
-    )
+def path(c, embedding):
+    """Return embeddings along the steps of the seed that learns first, of mean 0 and variance 1, (step, symbol)."""
+    line = embedding.isel(seed=int(steps(c).argmin("seed")), coordinate=0)
+    return (line - line.mean("symbol")) / line.std("symbol", ddof=1)
 
 
 FIGURES = {
@@ -97,5 +73,21 @@ FIGURES = {
         panel(lambda c: c.lambda_3, x="training_size", statistic="median", label="$\\lambda_3$"),
     ),
     "predictions": drawn(draw_predictions),
-    "paths": drawn(draw_paths),
+    "paths": figure(
+        "Embeddings of the network and of the effective flow, from one start",
+        "Some symbols of the seed that learns first, of mean 0 and variance 1 over all symbols, at some training sizes; "
+        "dashed the flow, of which a step is so much time as the embeddings' learning rate.",
+        panel(
+            lambda c: path(c, c.embedding),
+            x="step",
+            by="symbol",
+            across="training_size",
+            theory=lambda c: path(c, c.theory.flow_embedding),
+            theory_label="effective flow",
+            most=4,
+            label="Normalised embedding",
+        ),
+        columns=2,
+        where=lambda c: "flow_embedding" in c.theory and c.p.embedding_dim == 1,
+    ),
 }

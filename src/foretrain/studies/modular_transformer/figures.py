@@ -1,18 +1,15 @@
 """Figures of ``modular-transformer``, after Liu et al. (2022), Figs. 1, 7, 21 and 22."""
 
 import numpy as np
-from matplotlib.colors import BoundaryNorm, ListedColormap
 
 from foretrain.figures import Drawing
-from foretrain.figures.style import PALETTE, legend_below, panels
+from foretrain.figures.style import panels
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.study import drawn, figure, panel
 from foretrain.training.phases import PHASES
 
-from .claims import MAP, embedding
-
-_COLOURS = [PALETTE[name] for name in ("sky", "orange", "vermillion", "black")]
+from .claims import embedding
 
 
 def draw_circles(grid):
@@ -69,33 +66,9 @@ def apart(plane) -> list[int]:
     return kept
 
 
-def draw_phases(grid):
-    """Commonest phase and median step of generalisation over the map of rates and decays."""
-    if any(len(grid.axes.get(name, ())) < 2 for name in MAP):
-        return None
-    cell, words = grid.first(MAP)
-    c = Cell(cell)
-    share = np.stack([(c.phase == code).mean("seed") for code in range(len(PHASES))])
-    picture, axes = panels(1, 2, height=3.8)
-    colours = {"cmap": ListedColormap(_COLOURS), "norm": BoundaryNorm(np.arange(5) - 0.5, 4)}
-    axes[0].imshow(share.argmax(0).T, origin="lower", aspect="auto", **colours)
-    for place in np.ndindex(*share.shape[1:]):
-        look = {"ha": "center", "va": "center", "color": "white"}
-        axes[0].text(*place, f"{share[:, *place].max():.0%}", **look)
-    for name, colour in zip(PHASES, _COLOURS, strict=True):
-        axes[0].plot([], [], "s", color=colour, label=name)
-    steps = c.validation_step.fillna(np.inf).quantile(0.5, "seed", method="higher")
-    image = axes[1].imshow(np.log10(steps.values).T, origin="lower", aspect="auto")
-    picture.colorbar(image, ax=axes[1], label="Log10 of median step")
-    for ax, title in zip(axes, ("Commonest phase", "Generalisation (blank: never)"), strict=True):
-        for name, axis in zip(MAP, (ax.xaxis, ax.yaxis), strict=True):
-            values = c.values(name)
-            axis.set_ticks(range(len(values)), [f"{value:g}" for value in values])
-            axis.set_label_text(name.replace("_", " ").capitalize())
-        ax.set_title(title, loc="left")
-    legend_below(picture, 4)
-    caption = "Left: the commonest phase of each cell and its share of seeds. Right: median step of generalisation."
-    return Drawing(picture, "Phases", caption + words)
+def in_phase(code):
+    """Return the quantity "the run ends in this phase"."""
+    return lambda c: c.phase == code
 
 
 FIGURES = {
@@ -136,5 +109,25 @@ FIGURES = {
         sharey=True,
         columns=4,
     ),
-    "phases": drawn(draw_phases),
+    "phases": figure(
+        "Phases",
+        "Share of seeds in each phase against the decay of the decoder, for each of its rates; last, the median step of "
+        "generalisation of those that generalise.",
+        panel(
+            {name: in_phase(code) for code, name in enumerate(PHASES)},
+            x="decoder_decay",
+            across="decoder_learning_rate",
+            label="Share of seeds",
+            ylim=(-0.03, 1.03),
+        ),
+        panel(
+            lambda c: c.validation_step,
+            x="decoder_decay",
+            by="decoder_learning_rate",
+            statistic="median",
+            scale="semilogy",
+            label="Step",
+        ),
+        columns=2,
+    ),
 }

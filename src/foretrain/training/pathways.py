@@ -64,7 +64,7 @@ def descent(
         graph: The network; of a ReLU network the one pathway whose units it rectifies.
         task: ``task(inputs)`` gives inputs, targets and gates by name, in the program's dtype.
         observe: ``observe(answer, y)`` gives what is stored beside the loss.
-        finish: ``finish(weights, x)``, as that of a program.
+        finish: ``finish(weights)`` gives what is stored at the end.
         relu: Whether it is a ReLU network, without gates.
         flow: Whether a step is one of the flow's solver.
     """
@@ -97,7 +97,7 @@ def descent(
     def observed(inputs, weights):
         return {"loss": loss(weights, inputs), **observe(*answered(weights, inputs))}
 
-    return Program(init, step, observed, finish=lambda inputs, w: finish(w, task(inputs)[0]))
+    return Program(init, step, observed, finish=lambda inputs, weights: finish(weights))
 
 
 def by_gating(cell: Cell | Grid, name: str) -> np.ndarray:

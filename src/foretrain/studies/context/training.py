@@ -66,7 +66,7 @@ def program(p: Parameters) -> Program:
         gates = {name[5:]: gate for name, gate in inputs.items() if name.startswith("gate_")}
         return inputs["x"], inputs["y"], gates
 
-    def finish(weights, x):
+    def finish(weights):
         if not relu:
             pathways = range(1, len(shape.hidden) + 1)
             totals = [(weights[f"out{k}"] @ weights[f"in{k}"])[0] for k in pathways]

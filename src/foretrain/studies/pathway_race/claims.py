@@ -21,8 +21,8 @@ def half(times):
 
 
 def slowest_gain(times):
-    """Return the smallest ratio of the half-learning times of neighbouring P."""
-    ratios = times.shift(paths=1) / times
+    """Return the smallest ratio of the half-learning times of mode 1 at neighbouring P."""
+    ratios = half(times).shift(paths=1) / half(times)
     return ratios.isel(paths=slice(1, None)).min("paths", skipna=False)
 
 
@@ -53,11 +53,6 @@ def half_time_within(c):
     time, late = float(half(c.theory.half_learning_time)), c.p.dynamics == "flow"
     reach = overlap(c.p, c.p.paths)
     return time * (1 - reach), time * (1 + reach + late * c.p.step_fraction / 2)
-
-
-def own_start_within(c):
-    """Return how far half-learning times may be from those of each network's own start."""
-    return 1 - unshared(c.p), 1 + c.p.step_fraction + unshared(c.p)
 
 
 def decoupled_gap(c):
@@ -104,10 +99,7 @@ def losers_gap(c):
     return np.maximum(handicapped, loser_gap(c, "mixed")) if duels(c) else handicapped
 
 
-SHARE = {
-    "note": "Share of the fully shared pathway in the learned map, mean over modes.",
-    "at_end": True,
-}
+SHARE = {"note": "Share of full sharing in the learned map, mean over modes.", "at_end": True}
 RATIOS = {"along": "paths", "rank": "headline"}
 _speed_up = claim(
     "speed-up",
@@ -126,9 +118,9 @@ CLAIMS = [
     claim(
         "sharing-faster",
         "Networks that share more structure learn faster.",
-        lambda c: slowest_gain(half(c.fits.measured_half_time)),
+        lambda c: slowest_gain(c.fits.measured_half_time),
         source=PAPER + "Fig. 5b",
-        near=lambda c: slowest_gain(half(c.theory.half_learning_time)),
+        near=lambda c: slowest_gain(c.theory.half_learning_time),
         inside=(1, np.inf),
         where=swept,
         why='"Faster": a ratio above one, between any two neighbouring P.',
@@ -161,7 +153,7 @@ CLAIMS = [
         lambda c: half(c.fits.measured_half_time) / half(c.fits.foretold_half_time),
         source=OURS,
         near=lambda c: 1 + c.p.step_fraction / 2,
-        inside=own_start_within,
+        inside=lambda c: (1 - unshared(c.p), 1 + c.p.step_fraction + unshared(c.p)),
         where=lambda c: alone(c) and c.p.dynamics == "flow",
         why="Euler's steps are late by half of the growth in one where it is exponential, by all of it towards a pole. "
         "What the means of a module's domains leave out is sigma^3 of a strength, and the square of what moves its "

@@ -47,7 +47,7 @@ def program(p: Parameters) -> Program:
     def observe(answer, y):
         return {"example_strength": (answer * y)[:, 0] / np.sqrt(2).astype(dtype)}
 
-    def finish(weights, x):
+    def finish(weights):
         pathways = range(1, len(shape.hidden) + 1)
         return {
             "input_weights": jnp.concatenate([weights[f"in{k}"] for k in pathways]),

@@ -275,6 +275,8 @@ DROPPED: dict[str, str] = {
     "initialization/shared-limit": "`routing/limits` judges the same power with the same closed form",
     "initialization/times-limit": "follows from `stage-times`, whose closed form goes as the inverse of the scale",
     "initialization/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
+    "trained-fraction/connectivity": "repeats `connectivity-small-init` further from its limit; never holds at its seeds",
+    "trained-fraction/never-trained": "follows from `trained-routes-alone`: without a gradient weights stay as they were",
     "trained-fraction/same-mask": "merged into `trained-routes-alone`, which judges the larger of both gaps",
     "modules/one-each": "interacting-modules/one-each judges it by sampling",
     "modules/smooth-sum": "linear-sum judges the larger deviation of both",

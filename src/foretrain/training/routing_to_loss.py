@@ -40,24 +40,24 @@ class ToLoss(Items, Routes, Training):
 
     @property
     def rate(self) -> float:
-        """Step of descent at the run's own scale."""
+        """Return the step of descent at the run's own scale."""
         return self.learning_rate
 
 
 def start(p: Any, seed: Seed) -> Weights:
-    """Weights at scale 1: one seed has one start, whatever the mask and the scale."""
+    """Return the weights at scale 1: one seed has one start, whatever the mask and the scale."""
     data = items_task(p.level_weights)
     sizes = data.inputs.shape[1], data.targets.shape[1]
     return orthogonal_start(generator(seed, "weights"), p.domains, p.hidden_width, *sizes)
 
 
 def zero_error(p: Any) -> float:
-    """The error of answering zero, <|y|^2>/2, in units of which errors are judged."""
+    """Return the error of answering zero, <|y|^2>/2, in units of which errors are judged."""
     return items_task(p.level_weights).output_power / 2
 
 
 def inputs(p: Any, seed: Seed) -> dict[str, Any]:
-    """What one run feeds to the program: data, trained pairs, the step and the start."""
+    """Return data, trained pairs, the step and the start of one run."""
     data = items_task(p.level_weights)
     return {
         "task_inputs": data.inputs,
@@ -69,7 +69,7 @@ def inputs(p: Any, seed: Seed) -> dict[str, Any]:
 
 
 def program(p: Any) -> Program:
-    """A routing network trained to a loss, seen by its errors alone while it learns.
+    """Return the program of a routing network trained to a loss, seen by its errors alone while it learns.
 
     A run ends as converged at `loss_tolerance`, and as stalled when a stretch of `patience` steps brought the loss down
     by less than 1%.

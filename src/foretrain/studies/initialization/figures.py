@@ -19,6 +19,12 @@ def half_time(c, loss):
     return crossing(-loss, -loss.isel(step=0, drop=True) / 2) * c.p.init_scale
 
 
+def while_learning(c, loss):
+    """Return a curve until the slowest run has learned, with a margin: a long flat end would be drawn in its place."""
+    shown = int((loss["time"] <= 1.3 * learned_at(c.loss)).sum()) + 1
+    return loss.isel(step=slice(max(shown, 2)))
+
+
 def draw_representations(grid):
     """Draw similarities and outputs of the first seed at the smallest, a middle and the largest scale."""
     cells, where = grid.first(("init_scale",))
@@ -51,13 +57,15 @@ FIGURES = {
         "Training loss of networks from random weights (every seed drawn), of the race from wide random weights in closed "
         "form (dashed), and of the networks linearised at their starts. Nothing is fitted.",
         panel(
-            {"network": lambda c: c.loss, "linearised at its start": lambda c: c.theory.lazy_loss},
+            {
+                "network": lambda c: while_learning(c, c.loss),
+                "linearised at its start": lambda c: while_learning(c, c.theory.lazy_loss),
+            },
             across="init_scale",
-            theory={"network": lambda c: c.theory.race_loss},
+            theory={"network": lambda c: while_learning(c, c.theory.race_loss)},
             theory_label="race, closed form",
             statistic="runs",
             label="Training loss",
-            xlim=lambda c: (0, 1.3 * learned_at(c.loss) or None),
             ylim=lambda c: (0, 1.1 * float(c.loss.where(np.isfinite(c.loss)).max()) or None),
             most=3,
         ),

@@ -11,7 +11,7 @@ from foretrain.study import claim
 from foretrain.tasks.masks import circulant, without_common_output
 from foretrain.theory.race_parts import parts_of_mask, parts_similarity
 from foretrain.training.routing import ITEMS, items_task
-from foretrain.training.routing_claims import PAIR, masks_again, trained_routes_alone
+from foretrain.training.routing_claims import PAIR, trained_routes_alone
 from foretrain.training.routing_to_loss import zero_error
 
 from .study import SMALLER
@@ -20,9 +20,8 @@ PAPER = "Saxe, Sodhani & Lewallen (2022), "
 OURS = "docs/studies/trained-fraction.md"
 GRAPH = "docs/theory/connectivity.md"
 SMALL = "small-init"
-GENERALISES = (
-    0.1  # of the error of answering zero; the measured errors lie far from it on both sides
-)
+# Of the error of answering zero; the measured errors lie far from it on both sides.
+GENERALISES = 0.1
 ALONG = {"along": "trained_outputs", "at_end": True}
 
 
@@ -40,7 +39,7 @@ def threshold(c, runs):
     return known.copy(data=lasting).where(known)
 
 
-def agreement(c, runs):
+def agreement(c):
     """Return the agreement of the untrained pairs that are right, over all K, with those that the graph predicts."""
     level = GENERALISES * zero_error(c.p)
 
@@ -48,21 +47,18 @@ def agreement(c, runs):
         low = np.where(np.isfinite(errors).all(), errors < level, np.nan)
         return balanced_agreement(low[pairs == 0], predicted[pairs == 0] < level)
 
-    dims = ["trained_outputs", *PAIR]
+    dims, runs = ["trained_outputs", *PAIR], c[SMALL]
     variables = runs.trained_pairs, runs.pair_error, c.theory.pair_error
     options = {"input_core_dims": [dims] * 3, "vectorize": True, "join": "inner"}
     return xr.apply_ufunc(of_seed, *variables, **options)
 
 
 def mean_answer(c, function):
-    """Return the mean over untrained routes and items of a function of the answers, summed over features, at K = 1."""
-    routes = (
-        function(c[SMALL].outputs.astype(float))
-        .sum("feature", skipna=False)
-        .mean("item", skipna=False)
-    )
+    """Return the mean over untrained routes of a function of the answers, over the mean square of the target, at K = 1."""
+    answers = function(c[SMALL].outputs.astype(float)).sum("feature", skipna=False)
     untrained = xr.DataArray(~np.eye(c.p.domains, dtype=bool), dims=PAIR)
-    return routes.where(untrained, 0).sum(PAIR, skipna=False) / untrained.sum()
+    routes = answers.mean("item", skipna=False).where(untrained, 0).sum(PAIR, skipna=False)
+    return routes / untrained.sum() / (2 * zero_error(c.p))
 
 
 def asked(c):
@@ -77,29 +73,6 @@ def predicted_error(c) -> float:
     return float(c.theory.converged_untrained_error.mean()) / zero_error(c.p)
 
 
-def never_trained(c):
-    """Return 1 for routes to outputs that are trained with no input, in the masks drawn again."""
-    masks = masks_again(c)
-    return (masks.sum("input_domain") == 0).broadcast_like(masks)
-
-
-def mean_never_trained(c, error):
-    """Return the mean error of routes to such outputs, over that of answering zero; nan for a seed without any."""
-    return xr.apply_ufunc(
-        lambda values, never: values[never].mean() if never.any() else np.nan,
-        error / zero_error(c.p),
-        never_trained(c),
-        input_core_dims=[["trained_outputs", *PAIR]] * 2,
-        vectorize=True,
-        join="inner",
-    )
-
-
-def never_trained_predicted(c) -> float:
-    """Return the predicted mean error of routes to such outputs, over that of answering zero."""
-    return float(c.theory.pair_error.where(never_trained(c)).mean()) / zero_error(c.p)
-
-
 def apart(c):
     """Return the pairs of inputs that have no trained output in common, shape (M, M)."""
     return without_common_output(circulant(c.p.domains, c.p.trained_outputs))
@@ -107,12 +80,8 @@ def apart(c):
 
 def cosine_apart(c, runs):
     """Return the mean cosine of one item's representations in inputs without a common trained output."""
-    pairs = apart(c)
-    return xr.apply_ufunc(
-        lambda values: domain_cosine(values, ITEMS)[..., pairs].mean(-1),
-        runs.similarity,
-        input_core_dims=[["sample", "sample_other"]],
-    )
+    mean = lambda values: domain_cosine(values, ITEMS)[..., apart(c)].mean(-1)  # noqa: E731
+    return xr.apply_ufunc(mean, runs.similarity, input_core_dims=[["sample", "sample_other"]])
 
 
 def power_of_scale(c) -> float:
@@ -134,16 +103,6 @@ def power_measured(c):
     return np.log(fallen.where(fallen > 0)) / np.log(SMALLER)
 
 
-IFF = {
-    "near": 1,
-    "inside": (0.95, np.inf),
-    "where": lambda c: min(c.values("trained_outputs")) < c.p.domains,
-    "source": OURS,
-    "why": 'An "if and only if" with one pair in twenty left to the random start.',
-    "note": "Mean of two fractions of untrained pairs over all K: of those with an error below a tenth of that of answering "
-    "zero the part within components, of the others the part across components. Without a prediction it is 1/2.",
-    **ALONG,
-}
 THRESHOLD = {"where": lambda c: len(c.values("trained_outputs")) > 1, "rank": "headline", **ALONG}
 ONE_OUTPUT = {
     "where": lambda c: c.p.mask == "circulant" and c.p.trained_outputs == 1 and c.p.domains > 1,
@@ -183,15 +142,16 @@ CLAIMS = [
         "connectivity-small-init",
         f"At a {SMALLER}th of init_scale, an untrained pair is right if and only if a chain of trained pairs joins its "
         "domains.",
-        lambda c: agreement(c, c[SMALL]),
+        agreement,
+        near=1,
+        inside=(0.95, np.inf),
         rank="headline",
-        **IFF,
-    ),
-    claim(
-        "connectivity",
-        "At the study's own scale, an untrained pair is right if and only if a chain of trained pairs joins its domains.",
-        lambda c: agreement(c, c[""]),
-        **IFF,
+        where=lambda c: min(c.values("trained_outputs")) < c.p.domains,
+        source=OURS,
+        why='An "if and only if" with one pair in twenty left to the random start.',
+        note="Mean of two fractions of untrained pairs over all K: of those with an error below a tenth of that of answering "
+        "zero the part within components, of the others the part across components. Without a prediction it is 1/2.",
+        **ALONG,
     ),
     claim(
         "shared-apart",
@@ -241,7 +201,7 @@ CLAIMS = [
     claim(
         "few-outputs.corrected",
         "With one output per input and small weights, the error on untrained routes is that of unrelated signs of every mode.",
-        lambda c: 1 + mean_answer(c, np.square) / (2 * zero_error(c.p)),
+        lambda c: 1 + mean_answer(c, np.square),
         near=predicted_error,
         inside=lambda c: around(predicted_error(c), 0.1),
         source=GRAPH,
@@ -256,29 +216,13 @@ CLAIMS = [
     claim(
         "unrelated",
         "With one output per input and small weights, answers on untrained routes are unrelated to their targets.",
-        lambda c: mean_answer(c, lambda answers: answers * asked(c)) / (2 * zero_error(c.p)),
+        lambda c: mean_answer(c, lambda answers: answers * asked(c)),
         near=0,
         inside=(-0.5, 0.5),
         source=GRAPH,
         why="Half way to a network that has learned all routes, which has 1. Ten domains draw few signs: a seed is off by .1.",
         note="Mean over untrained routes of answer times target, over the mean square of the target.",
         **ONE_OUTPUT,
-    ),
-    claim(
-        "never-trained",
-        "Outputs that are never trained stay at their initial weights and answer nothing.",
-        lambda c: mean_never_trained(c, c[SMALL].pair_error),
-        near=never_trained_predicted,
-        inside=lambda c: around(
-            never_trained_predicted(c), 5 * c.p.init_scale / SMALLER / np.sqrt(c.p.hidden_width)
-        ),
-        where=lambda c: c.p.mask == "random_rows" and bool(never_trained(c).any()),
-        source=GRAPH,
-        why="An initial decoder has a scale sigma_0 and overlaps by 1/sqrt(N_h) with what the hidden layers have learned, "
-        "whose vectors are of length one or so: five standard deviations.",
-        note="Mean error of routes to such outputs, over all K, over the error of answering zero.",
-        among="seeds in which an output is never trained",
-        **ALONG,
     ),
     trained_routes_alone,
 ]

@@ -4,15 +4,11 @@ import numpy as np
 from matplotlib.colors import PowerNorm
 
 from foretrain.figures import finished
-from foretrain.figures.routes import block_map
-from foretrain.figures.style import titled_panels
+from foretrain.figures.routes import block_maps
+from foretrain.figures.style import panels
 from foretrain.study import drawn, figure, panel
 
 from .study import SMALLER
-
-
-def _scale(cells, smaller=1):
-    return rf"$\sigma_0$ = {cells.parameters.init_scale / smaller:g}"
 
 
 def draw_pairs(grid):
@@ -20,32 +16,30 @@ def draw_pairs(grid):
     cells, where = grid.first(("mask", "trained_outputs"))
     # The row of the grid where the random start still matters most: the fewest outputs above one.
     chosen = sorted(cells.values("trained_outputs"), key=lambda k: (k < 2, k))[0]
-    at = {"mask": cells.values("mask")[-1], "trained_outputs": chosen}
-    kinds = [
-        (cells.theory, "graph alone"),
-        (cells.simulation, _scale(cells)),
-        (cells.variants["small-init"], _scale(cells, SMALLER)),
-    ]
-    titles, labels = [title for _, title in kinds], ("Input domain", "Output domain")
-    figure, axes = titled_panels(titles, 3.3, labels[0], xlabel=labels[1])
-    trained = _of_first(cells.simulation["trained_pairs"].sel(at))
-    errors = [_of_first(data["pair_error"].sel(at)) for data, _ in kinds]
-    top = np.nanmax(errors, initial=1e-12)
-    for ax, error in zip(axes, errors, strict=True):
-        block_map(ax, error, len(error), norm=PowerNorm(0.5, 0, top))
+    at = {"mask": cells.values("mask")[-1], "trained_outputs": chosen, "seed": 0}
+    scale, order = cells.parameters.init_scale, ("input_domain", "output_domain")
+    kinds = {
+        "graph alone": cells.theory,
+        rf"$\sigma_0$ = {scale:g}": cells.simulation,
+        rf"$\sigma_0$ = {scale / SMALLER:g}": cells.variants["small-init"],
+    }
+    errors = {
+        title: runs["pair_error"].sel(at).transpose(*order).values for title, runs in kinds.items()
+    }
+    trained = cells.simulation["trained_pairs"].sel(at).transpose(*order).values
+    drawing, axes = panels(1, 3, height=3.3, sharey=True)
+    norm = PowerNorm(0.5, 0, np.nanmax(list(errors.values()), initial=1e-12))
+    words = "Error of the pair", "Output domain", "Input domain"
+    block_maps(axes, errors, len(trained), words, norm=norm)
+    for ax in axes:
         ax.plot(*np.nonzero(trained.T > 0), "s", color="white", markersize=3)
-    figure.colorbar(axes[0].images[0], ax=axes, label="Error of the pair", shrink=0.8)
     return finished(
-        figure,
+        drawing,
         "Error pair by pair",
         f"Error of every pair of domains at the end, first seed, mask `{at['mask']}` with K = {chosen}; trained pairs carry "
         "a white square. Colours go with the root of the error. Left: what the graph of trained pairs predicts."
         + where,
     )
-
-
-def _of_first(values) -> np.ndarray:
-    return values.isel(seed=0).transpose("input_domain", "output_domain").values
 
 
 FIGURES = {

@@ -40,5 +40,5 @@ declare(
 
 
 def variants(p: Parameters) -> dict[str, dict]:
-    """Beside the study's own scale: the same draws at an eighth of it, nearer to the limit of small weights."""
+    """Return the same draws at an eighth of the study's own scale, nearer to the limit of small weights."""
     return {"small-init": {"init_scale": p.init_scale / SMALLER, "seeds": 5}}

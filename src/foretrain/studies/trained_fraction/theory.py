@@ -1,4 +1,4 @@
-"""Which untrained pairs will generalise, from the trained pairs alone."""
+"""Predictions of the untrained pairs that generalise, from the trained pairs alone."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from foretrain.training.routing import items_task, mask
 
 
 def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
-    """Error of every pair in the limit of small initial weights.
+    """Predict the error of every pair in the limit of small initial weights.
 
     Zero within a connected component of the graph of trained pairs, the error of unrelated bases across components, and
     that of answering zero, <|y|^2>/2, where a domain is never trained: its small weights stay as they were.
@@ -18,9 +18,9 @@ def predict(p: Any, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     data = items_task(p.level_weights)
     modes, power = (data.singular_values, data.variances), data.output_power
     across = error_across_components(*modes, output_power=power)
-    found = predict_masks([mask(p, seed)], across, power / 2)
+    graph = predict_masks([mask(p, seed)], across, power / 2)
     return {
-        "pair_error": found.pair_error[0],
-        "converged_untrained_error": found.untrained_error[0],
-        "component_count": found.component_count[0],
+        "pair_error": graph.pair_error[0],
+        "converged_untrained_error": graph.untrained_error[0],
+        "component_count": graph.component_count[0],
     }

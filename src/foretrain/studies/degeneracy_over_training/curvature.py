@@ -6,12 +6,7 @@ from foretrain.degeneracy.grams import jacobian
 
 
 def effective(curvatures, scales) -> np.ndarray:
-    """``sum h/(h + eps)`` at every scale: 2 lambda_Z(beta) with a pull of eps beta, as beta grows and all stays near.
-
-    Args:
-        curvatures: h of the loss, rounding below zero cut off.
-        scales: eps.
-    """
+    """``sum h/(h + eps)`` at every scale: 2 lambda_Z(beta) with a pull of eps beta, as beta grows and all stays near."""
     h = np.maximum(curvatures, 0)
     return np.array([(h / (h + eps)).sum() for eps in scales])
 

@@ -72,11 +72,10 @@ def start(p, seed):
     schemes = [(m**2, p.shared_scale), (1, 1.0)][: 1 + (m > 1)]
     for paths, over in schemes:
         size = m, paths, p.hidden_width
-        made = (
-            decoupled_modules(random, u, v, *size)
-            if p.start == "decoupled"
-            else random_modules(random, *size, len(v), len(u))
-        )
+        if p.start == "decoupled":
+            made = decoupled_modules(random, u, v, *size)
+        else:
+            made = random_modules(random, *size, len(v), len(u))
         parts.append(Modules(*(p.init_scale * over * np.asarray(w) for w in made)))
     return parts
 

@@ -26,23 +26,20 @@ STARTS, TRIALS = 4, 80  # of damped Gauss-Newton steps, the best of which counts
 
 def selection(p, seed):
     """Both families: agreement of every criterion with the loss on fresh data over widths."""
-    families = linear_family(seed), rectified_family(seed)
-    found = [ranked(*family) for family in families]
+    families = [linear_family(seed), rectified_family(seed)]
     return {
-        "rank_agreement": np.array(found),
+        "rank_agreement": np.array([agreement(*family) for family in families]),
         "model_effective": np.array([family[3] for family in families]),
         "model_heldout": np.array([family[4] for family in families]),
     }
 
 
-def ranked(losses, parameters, closed, measured, heldout):
-    """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2."""
-    price = np.log(EXAMPLES)
-    added = 0 * losses, parameters, closed, measured
-    return [
-        concordance(losses + price * one, heldout) if np.isfinite(one).all() else np.nan
-        for one in added
+def agreement(losses, parameters, closed, measured, heldout):
+    """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2; nan of one that is not known."""
+    criteria = [
+        losses + np.log(EXAMPLES) * one for one in (0 * losses, parameters, closed, measured)
     ]
+    return [concordance(one, heldout) if np.isfinite(one).all() else np.nan for one in criteria]
 
 
 def effective_at(network, x, variance):
@@ -62,11 +59,9 @@ def linear_family(seed):
     rows = []
     for width in WIDTHS:
         found = columns[:, :width] @ columns[:, :width].T @ whole
-        u, s, v = (
-            one[..., :width, :] if k == 2 else one[..., :width]
-            for k, one in enumerate(np.linalg.svd(found))
-        )
-        network = perceptron([s[:, None] ** 0.5 * v, u * s**0.5], None, "identity")
+        u, s, v = np.linalg.svd(found)
+        root = s[:width] ** 0.5
+        network = perceptron([root[:, None] * v[:width], u[:, :width] * root], None, "identity")
         measured = effective_at(network, x, NOISE**2)
         closed = 2 * deep_linear((SIDE, width, SIDE), min(width, RANK)).coefficient
         loss = ((y - x @ found.T) ** 2).sum() / NOISE**2

@@ -22,10 +22,7 @@ def predict(p, step):
     b1, b2 = descent((starts, starts), p.learning_rate, int(moments(p)[-1]), *modes, factors)
     shape, untrained = (len(data.output_modes), len(data.variances)), (p.init_scale, p.init_scale)
     found = [curvatures(b1[at], b2[at], circulant(m, k).T, shape, untrained) for at in moments(p)]
-    return {
-        "effective_parameters": np.array([effective(h, scales) for h in found]),
-        "count": np.array([float((h >= p.scale).sum()) for h in found]),
-    }
+    return {"effective_parameters": np.array([effective(h, scales) for h in found])}
 
 
 def curvatures(b1, b2, trained, shape, untrained):
@@ -46,22 +43,24 @@ def curvatures(b1, b2, trained, shape, untrained):
         untrained: Strengths of the pathways of untrained routes, which stay where they were.
     """
     m, modes = len(trained), b1.shape[1]
+    beyond = ((0, 0), (0, max(shape) - modes))
+    shared, *own = zip(np.pad(b1, beyond), np.pad(b2, beyond), strict=True)
+    start = [np.pad(np.full(modes, strength), beyond[1]) for strength in untrained]
     outer, inner = np.divmod(np.arange(m * m), m)
     same_input, same_output = (one[:, None] == one for one in (inner, outer))
 
-    def three(first, hidden, i, j):
-        g = [first[k] * hidden[k] if k < modes else 0.0 for k in (i, j)]
-        both = first[i] ** 2 * first[j] ** 2 if max(i, j) < modes else 0.0
-        return np.array([g[0] ** 2, g[1] ** 2, both])
+    def three(strengths, i, j):
+        first, hidden = strengths
+        g = first * hidden
+        return np.array([g[i] ** 2, g[j] ** 2, first[i] ** 2 * first[j] ** 2])
 
-    at_start = [np.full(modes, strength) for strength in untrained]
     found = []
     for i, j in np.ndindex(shape):
-        a, c, b = three(b1[0], b2[0], i, j)
+        a, c, b = three(shared, i, j)
         k = a * same_input + c * same_output + b * np.ones((m * m, m * m))
-        if len(b1) > 1:
-            own, rest = three(b1[1], b2[1], i, j).sum(), three(at_start[0], at_start[1], i, j).sum()
-            k = k + np.diag(np.where(trained.ravel() > 0, own, rest))
+        for route in own:
+            values = three(route, i, j).sum(), three(start, i, j).sum()
+            k = k + np.diag(np.where(trained.ravel() > 0, *values))
         found.append(np.linalg.eigvalsh(k))
     return 2 * VARIANCE / m**2 * np.concatenate(found)
 

@@ -51,17 +51,10 @@ def draw_graphs(grid):
     """Interaction graphs of a classifier and of a transformer."""
     networks, words = _networks(grid)
     files = {"digits": "graph", "transformer": "transformer"}
+    known = {file: name for name, file in files.items() if name in networks}
     return {
-        file: _graph(networks[name], f"the {name} network{words}")
-        for name, file in files.items()
-        if name in networks
+        file: _graph(networks[name], f"the {name} network{words}") for file, name in known.items()
     }
-
-
-def draw_frequencies(grid):
-    """Frequencies of a transformer's directions, or None where there is none."""
-    networks, words = _networks(grid)
-    return _frequencies(networks["transformer"], words) if "transformer" in networks else None
 
 
 def _networks(grid):
@@ -83,7 +76,12 @@ def _graph(data, words):
     return dataclasses.replace(graph, caption=graph.caption + more)
 
 
-def _frequencies(data, words):
+def draw_frequencies(grid):
+    """Frequencies of a transformer's directions, or None where there is none."""
+    networks, words = _networks(grid)
+    if "transformer" not in networks:
+        return None
+    data = networks["transformer"]
     figure, axes = panels(2, 2, height=6.8)
     one = data["input_spectrum"].isel(seed=0)
     shown = (("fitted", "global"), ("end", "global"), ("end", "svd"))

@@ -12,6 +12,7 @@ from foretrain.degeneracy.interaction_basis import interaction_basis
 from foretrain.degeneracy.interaction_graph import interaction_graph
 from foretrain.degeneracy.modularity import affinity, partition
 from foretrain.degeneracy.network import perceptron
+from foretrain.degeneracy.transformer import pairs
 from foretrain.study import generator
 from foretrain.training.modules import joined
 
@@ -80,9 +81,8 @@ def examples(p):
 
         found: Any = load_digits()
         return found.data / 16, found.target
-    first, second = np.divmod(np.arange(p.modulus**2), p.modulus)
-    one_hot = np.eye(p.modulus)
-    return np.concatenate([one_hot[first], one_hot[second]], 1), (first + second) % p.modulus
+    symbols = np.arange(p.modulus)
+    return pairs(p.modulus), (np.add.outer(symbols, symbols) % p.modulus).ravel()
 
 
 def needed(counts, losses, allowed):
@@ -138,10 +138,8 @@ def cut(network, x, targets, p):
         nothing = direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
-        limits = [
-            needed(counts, losses, p.tolerance * nothing)
-            for counts, losses in ((KEPT, directions), (EDGES, edges))
-        ]
+        allowed = p.tolerance * nothing
+        limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
             found[place].append(values)
         if name == "local" and p.task != "modular":
@@ -153,10 +151,10 @@ def cut(network, x, targets, p):
 def of_graph(graph):
     """Edges of the most important directions, and their modules, of which the number is found too."""
     top = max(part.max() for part in graph.strengths)
-    kept = [np.zeros((DRAWN, DRAWN)) for _ in graph.strengths]
-    for place, part in zip(kept, graph.strengths, strict=True):
-        part = part[:DRAWN, :DRAWN]
-        place[: part.shape[0], : part.shape[1]] = np.sqrt(part)
+    kept = []
+    for part in graph.strengths:
+        part = np.sqrt(part[:DRAWN, :DRAWN])
+        kept.append(np.pad(part, [(0, DRAWN - size) for size in part.shape]))
     found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
     modules = np.array(found.by_layer([DRAWN] * (len(kept) + 1)))
     return {"edge_strength": np.array(kept), "module": modules}
@@ -168,25 +166,22 @@ def linear(p, seed):
     widths = random.integers(3, 12, 5)
     network = perceptron(*drawn(random, widths), "identity")
     x = generator(seed, "data").standard_normal((200, widths[0])) + 0.5
-    gaps = np.zeros((2, 3))
-    for at, kind in enumerate(("global", "local")):
+    gaps = []
+    for kind in ("global", "local"):
         basis = interaction_basis(network, x, kind=kind, centre=p.centring == "mean")
         graph = interaction_graph(network, x, basis, points=p.points)
-        chain = folded.steps(network, basis.folded)
+        chain = zip(folded.steps(network, basis.folded), pairwise(basis.layers), strict=True)
         top = basis.layers[-1].importance
-        for step, (below, above), edges in zip(
-            chain, pairwise(basis.layers), graph.strengths, strict=True
-        ):
+        for (step, (below, above)), edges in zip(chain, graph.strengths, strict=True):
             slopes = step.jacobians(np.ones((1, below.forward.shape[1])))[0]
-            gaps[at] = np.maximum(
-                gaps[at],
-                [
-                    np.abs(above.forward @ slopes @ below.backward - np.eye(len(top))).max(),
-                    np.abs(below.importance - top).max() / top[0],
-                    np.abs(edges - np.diag(below.importance)).max() / top[0],
-                ],
+            off = (
+                above.forward @ slopes @ below.backward - np.eye(len(top)),
+                (below.importance - top) / top[0],
+                (edges - np.diag(below.importance)) / top[0],
             )
-    return dict(zip(("identity_gap", "importance_gap", "edge_gap"), gaps.max(0), strict=True))
+            gaps.append([np.abs(one).max() for one in off])
+    names = ("identity_gap", "importance_gap", "edge_gap")
+    return dict(zip(names, np.max(gaps, axis=0), strict=True))
 
 
 def cross(network, x, widths, points):

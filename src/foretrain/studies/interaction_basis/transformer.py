@@ -72,17 +72,12 @@ def powers(values):
 def frequencies(network, x, bases, random):
     """Measure how far the directions of every layer have one frequency each, in each of the bases.
 
-    Args:
-        network: A transformer.
-        x: All pairs in order, (p^2, 2 p).
-        bases: Name to `InteractionBasis`, the first one's importance being everybody's.
-        random: Generator, of permutations of the symbols.
+    The first basis tells importances. A direction weighs by its variance times its mean squared effect on the outputs.
 
     Returns:
-        By name: share at the best frequency of each direction, averaged with its variance times its mean squared effect on
-        the outputs as weight, (basis, layer); the same of the first basis with symbols shuffled, (layer,); powers of the
-        first directions of the input, (basis, direction, frequency); and the best frequencies of the first directions of
-        the local basis, (layer, direction), -1 for none.
+        By name: the mean share at the best frequency of each direction, (basis, layer); the same of the first basis with
+        symbols shuffled, (layer,); powers of the first directions of the input, (basis, direction, frequency); best
+        frequencies of the first directions of the local basis, (layer, direction), -1 for none.
     """
     p = round(len(x) ** 0.5)
     first = next(iter(bases.values()))
@@ -91,9 +86,8 @@ def frequencies(network, x, bases, random):
     shuffled, spectra = np.zeros(len(values)), np.zeros((len(bases), DRAWN, p // 2))
     best = np.full((len(values), DRAWN), -1)
     for number, (name, basis) in enumerate(bases.items()):
-        for at, (layer, whole, f) in enumerate(
-            zip(basis.layers, first.layers, values, strict=True)
-        ):
+        layers = zip(basis.layers, first.layers, values, strict=True)
+        for at, (layer, whole, f) in enumerate(layers):
             made = layer.coordinates(f)
             weight = made.var(0) * ((whole.forward @ layer.backward) ** 2).sum(0)
             weight = weight / weight.sum()
@@ -123,24 +117,16 @@ def structure(networks, x, p, random):
     for network in networks:
         bases = all_bases(network, x, names=BASES, centre=p.centring == "mean", few=True)
         found.append(frequencies(network, x, bases, random))
-    best = [one.pop("direction_frequency") for one in found][-1]
-    return {name: np.stack([one[name] for one in found]) for name in found[0]} | {
-        "direction_frequency": best
-    }
+    both = {name: np.stack([one[name] for one in found]) for name in found[0]}
+    return both | {"direction_frequency": found[-1]["direction_frequency"]}
 
 
 def agreement(modules, best, random):
-    """Measure how far modules of a graph are frequencies.
-
-    Args:
-        modules: (layer, direction), -1 for none.
-        best: Frequencies, likewise.
-        random: Generator, of permutations of the frequencies.
+    """Measure how far modules of a graph are frequencies; both (layer, direction), -1 for none.
 
     Returns:
-        By name: the adjusted Rand index of modules and frequencies over directions that are in a module, 1 where they are
-        the same, 0 by chance; and the share of these that have their module's commonest frequency, less that by chance, over
-        what it can be.
+        By name: the adjusted Rand index of both over directions that are in a module, and the share of these that have their
+        module's commonest frequency, less that by chance, over what it can be.
     """
     from sklearn.metrics import adjusted_rand_score
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from foretrain.degeneracy.grams import jacobian
 from foretrain.degeneracy.network import perceptron
 from foretrain.degeneracy.posterior import posterior
 
@@ -44,6 +45,14 @@ def owners(network) -> np.ndarray:
     return np.concatenate(found)
 
 
+def of_first_layer(network, x, activation: str) -> np.ndarray:
+    """Return the Jacobian of the first hidden layer by all parameters of the network, (n, units, parameters)."""
+    leaves = network.params[0]
+    first = perceptron([leaves["weight"]], [leaves["bias"]], [activation])
+    slopes = jacobian(first, x).reshape(len(x), len(leaves["bias"]), -1)
+    return np.pad(slopes, ((0, 0), (0, 0), (0, len(owners(network)) - slopes.shape[-1])))
+
+
 def rank(rows: np.ndarray) -> float:
     """Return the rank of (..., parameter): effective parameters, twice the learning coefficient of a regular minimum."""
     values = np.linalg.svd(rows.reshape(-1, rows.shape[-1]), compute_uv=False)
@@ -61,8 +70,7 @@ def activated(values: Any, activation: Any):
 def around(losses, centre, slopes, moving, scale, share, place=None, **data):
     """Return the posterior around w* in coordinates y in which the Hessian is diagonal, and how it is sampled.
 
-    The weights are ``data["origin"] + data["basis"] @ y``. `losses` sees one example, which stands for all, so that all arrays
-    have a first axis of length one.
+    The weights are ``data["origin"] + data["basis"] @ y``; one example stands for all: arrays have a first axis of length one.
 
     Args:
         losses: ``losses(y, data)``: mean loss, shape (1,).

@@ -30,10 +30,8 @@ def missing(c):
 
 def at_zero(c):
     """Return the networks of two layers around zero, whose coefficient is known at every beta: name to widths."""
-    shapes = {name: parsed(name) for name in c.values("network")}
-    return {
-        name: widths for name, (widths, rank) in shapes.items() if len(widths) == 3 and not rank
-    }
+    shapes = ((name, *parsed(name)) for name in c.values("network"))
+    return {name: widths for name, widths, rank in shapes if len(widths) == 3 and not rank}
 
 
 def near_closed_form(c):

@@ -21,10 +21,10 @@ def posterior(p, seed):
         return None
     activation, own, out, x, _ = made
     scale = {"tanh": TANH, "identity": LINEAR_SCALE, "relu": RECTIFIED}[activation]
-    moves = np.zeros((WIDE, IN), bool), np.zeros((LINEAR, WIDE), bool)
-    moves[0][: len(own)], moves[1][: len(out), : len(own)] = True, True
-    first, second = np.zeros((WIDE, IN)), np.zeros((LINEAR, WIDE))
-    first[: len(own)], second[: len(out), : len(own)] = own, out
+    spare = WIDE - len(own)
+    beyond = ((0, spare), (0, 0)), ((0, LINEAR - len(out)), (0, spare))
+    first, second = (np.pad(part, by) for part, by in zip((own, out), beyond, strict=True))
+    moves = [np.pad(part == part, by) for part, by in zip((own, out), beyond, strict=True)]
     # Neurons that idle read something at `away`: an equal function, which tells the curvature by their outgoing weights.
     idle, away = ~out.any(0) & ~own.any(1), first.copy()
     away[: len(own)][idle] = generator(seed, "away").standard_normal((idle.sum(), IN))

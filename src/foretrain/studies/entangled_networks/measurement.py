@@ -128,14 +128,12 @@ def fitted(start, moves, x, wanted):
         w[moves] = moved
         return w[: wide * IN].reshape(wide, IN), w[wide * IN :].reshape(OUT, wide)
 
-    fit = least_squares(
-        lambda moved: (outputs("tanh", *layers(moved), x) - wanted).ravel(),
-        start[moves],
-        lambda moved: jacobian(perceptron(layers(moved), None, "tanh"), x)[:, moves],
-        method="lm",
-        ftol=1e-15,
-        xtol=1e-15,
-        gtol=1e-15,
-        max_nfev=400,
-    )
+    def residuals(moved):
+        return (outputs("tanh", *layers(moved), x) - wanted).ravel()
+
+    def slopes(moved):
+        return jacobian(perceptron(layers(moved), None, "tanh"), x)[:, moves]
+
+    exact = dict.fromkeys(("ftol", "xtol", "gtol"), 1e-15)
+    fit = least_squares(residuals, start[moves], slopes, method="lm", max_nfev=400, **exact)
     return layers(fit.x) if 2 * fit.cost / len(x) < REACHED else None

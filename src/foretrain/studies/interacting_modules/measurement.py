@@ -3,9 +3,8 @@
 import numpy as np
 
 from foretrain.degeneracy.grams import jacobian
-from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
-from foretrain.training.modules import joined, owners, rank
+from foretrain.training.modules import joined, of_first_layer, owners, rank
 
 from .study import PARTS, WIDTHS
 
@@ -32,15 +31,12 @@ def part(p, seed):
     first, second, mediators, mine, theirs, between = PARTS[p.part]
     pair = [module(random) for _ in range(2)]
     network = joined(pair, p.activation, p.mediators, p.strength * between)
-    leaves = network.params[0]
-    below = perceptron([leaves["weight"]], [leaves["bias"]], [p.activation])
-    n, hidden, outputs = len(x), WIDTHS[1], WIDTHS[-1]
-    slopes = jacobian(network, x).reshape(n, 2 * outputs, -1)
-    inner = jacobian(below, x).reshape(n, 2 * hidden, -1)
-    rest = np.zeros((n, 2 * hidden, slopes.shape[-1] - inner.shape[-1]))
+    hidden, outputs = WIDTHS[1], WIDTHS[-1]
+    slopes = jacobian(network, x).reshape(len(x), 2 * outputs, -1)
+    inner = of_first_layer(network, x, p.activation)
     counted = np.zeros(2 * (outputs + hidden))
     counted[:outputs], counted[outputs : 2 * outputs] = first, second
     counted[2 * outputs : 2 * outputs + p.mediators] = mediators * p.strength
-    every = np.concatenate([slopes, np.concatenate([inner, rest], -1)], 1) * counted[:, None]
+    every = np.concatenate([slopes, inner], 1) * counted[:, None]
     moving = np.isin(owners(network), [1] * mine + [2] * theirs)
     return network, x, counted, every, moving

@@ -15,9 +15,8 @@ from foretrain.degeneracy.modularity import (
     secant_freedom,
     secant_of_volumes,
 )
-from foretrain.degeneracy.network import perceptron
 from foretrain.study import generator
-from foretrain.training.modules import joined, owners, rank
+from foretrain.training.modules import joined, of_first_layer, owners, rank
 
 from .study import HIDDEN, INPUTS, OUTPUTS
 
@@ -55,11 +54,7 @@ def counts(network, apart, x, p):
     own, n = owners(network), len(x)
     slopes = jacobian(network, x).reshape(n, 2 * OUTPUTS, -1)
     separate = jacobian(apart, x).reshape(n, 2 * OUTPUTS, -1)
-    leaves = network.params[0]
-    first = perceptron([leaves["weight"]], [leaves["bias"]], [p.activation])
-    seen = jacobian(first, x).reshape(n, 2 * HIDDEN, -1)[:, : p.mediators]
-    rest = np.zeros((n, p.mediators, len(own) - seen.shape[-1]))
-    mediators = p.strength * np.concatenate([seen, rest], -1)
+    mediators = p.strength * of_first_layer(network, x, p.activation)[:, : p.mediators]
     mine, theirs = own == 1, own == 2
     both = np.concatenate([slopes[:, :OUTPUTS], mediators], 1)
     return {

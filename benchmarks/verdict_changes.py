@@ -56,6 +56,7 @@ DIFFERS: dict[str, str] = {
     "interaction-basis/modular-directions": "its network of addition is trained by Optax, rounded otherwise at every step",
     "connectivity/other-shapes": "judges the worse of sparse and rectangular masks",
     "translation/determinants": "judges H = 2D too, where no run may be stuck",
+    "masked-rank-one/zero-loss-generalises": "judges stuck runs too, and the larger of both deviations",
     "translation/stuck-loss": "judges besides that no loss lies below its bound",
     "interaction-basis/modular-edges": "its network of addition is trained by Optax, rounded otherwise at every step",
     "interacting-modules/linear-sum": "judges the larger deviation of linear modules and of modules of tanh",
@@ -110,6 +111,18 @@ DROPPED: dict[str, str] = {
     "image-routing/authors-trained": "authors judges the larger of both deviations",
     "image-routing/authors-untrained": "authors judges the larger of both deviations",
     "translation/stuck-for-good": "cannot fail: the bound that ends the runs says it",
+    **{
+        f"mask-spectrum/{id}": "judged by masked-rank-one, in the same network"
+        for id in ("invariants", "zero-loss-generalises", "stuck-training", "agreeing-signs")
+    },
+    "masked-rank-one/stuck-training": "merged into zero-loss-generalises, which judges the larger of both deviations",
+    "masked-rank-one/agreeing-signs": "a lemma of every-connected-mask",
+    "masked-rank-one/sign-change": "S-to-infinity.corrected tells of every run whether it turns",
+    "masked-rank-one/escape-constant": "closed-forms judges times along the same flow",
+    "masked-rank-one/escape-progress": "follows from closed-forms and escape-time.corrected",
+    "masked-rank-one/stuck-rate": "circulant/stuck-rate judges the same law, where more runs are stuck",
+    "masked-rank-one/across-components": "follows from ends, which judges the size of every pair at every scale",
+    "masked-rank-one/any-mask-trains": "every-connected-mask says it; connectivity-law judges the runs on other masks",
     "translation/square-stuck": "determinants says which runs get stuck",
     "translation/departure-time": "masked-rank-one/escape-time judges it in the model of which the note says it",
     "translation/departure-time.corrected": "masked-rank-one/escape-time.corrected says it",

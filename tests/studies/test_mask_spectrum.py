@@ -40,49 +40,10 @@ def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
 
 
 @pytest.mark.slow
-def test_small_study_judges_spectra_and_training_and_draws(tmp_path):
-    result = foretrain.run(
-        "mask-spectrum",
-        mask_size=(64, 100),
-        density=0.4,
-        seeds=6,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    claims = {claim.id: claim for claim in result.claims}
-    assert claims["bulk-edge"].verdict == "fails"
-    for id in (
-        "outlier",
-        "dominates-by-a-lot",
-        "bulk-edge.corrected",
-        "quarter-circle",
-        "outlier-in-training",
-        "zero-loss-generalises",
-        "agreeing-signs",
-        "invariants",
-    ):
-        assert claims[id].verdict == "holds", claims[id]
-    values = result.simulation["mask_singular_values"].sel(mask_size=64).isel(seed=0)
-    assert int(values.notnull().sum()) == 64
-    assert result.variant("trained").sizes["input_domain"] == 64
-    for name in ("bulk", "sizes", "training"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
-
-
-@pytest.mark.slow
 def test_training_alone_can_be_the_study(tmp_path):
-    result = foretrain.run(
-        "mask-spectrum",
-        mask_size=20,
-        density=0.5,
-        network="rank_one",
-        seeds=3,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    assert {"outlier-generalises", "invariants"} <= {claim.id for claim in result.claims}
+    small = {"mask_size": 20, "density": 0.5, "seeds": 3, "workers": 0, "quiet": True}
+    result = foretrain.run("mask-spectrum", **small, network="rank_one", out=tmp_path / "run")
+    assert result.simulation.sizes["input_domain"] == 20
 
 
 def test_bad_arguments_are_refused():

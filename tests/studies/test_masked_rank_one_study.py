@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import foretrain
 from foretrain.errors import ArgumentError
 from foretrain.streams import Seed
 from foretrain.studies.masked_rank_one import study
@@ -9,7 +8,6 @@ from foretrain.studies.masked_rank_one.theory import predict, told_pairs
 from foretrain.tasks import masks as routing
 from foretrain.theory import masked_rank_one as model
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, weights_at
-from foretrain.training.masked_rank_one import DEPARTURE
 
 SMALL = {"domains": 5, "trained_fraction": 0.5}
 
@@ -69,54 +67,6 @@ def test_predictions_scale_as_they_must():
         assert one == other
         values = np.linalg.svd(study.sample(**SMALL, seed=seed).trained_pairs, compute_uv=False)
         assert one["alignment_exponent"] == pytest.approx(1 - values[1] / values[0])
-
-
-@pytest.mark.slow
-def test_small_study_holds_what_is_exact_and_draws(tmp_path):
-    result = foretrain.run(
-        "masked-rank-one",
-        **SMALL,
-        init_scale=(1e-6, 1e-1, 1e-3),
-        seeds=8,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    claims = {claim.id: claim for claim in result.claims}
-    for id in (
-        "invariants",
-        "closed-forms",
-        "escape-constant",
-        "escape-time.corrected",
-        "S-to-infinity.corrected",
-        "zero-loss-generalises",
-        "stuck-training",
-        "agreeing-signs",
-    ):
-        assert claims[id].verdict == "holds", claims[id]
-    assert claims["escape-time"].verdict == "fails"
-    # A third of the neglected term, from its growing three times as fast as the weights.
-    ratio = result.fits["stage_deviation"] / result.fits["stage_neglected"]
-    late = ratio.sel(init_scale=1e-6).isel(stage=DEPARTURE)
-    np.testing.assert_allclose(late, 1 / 3, atol=0.05)
-    for name in ("escape", "escape-time", "alignment", "outcomes", "components"):
-        assert (tmp_path / "run" / "figures" / f"{name}.svg").exists()
-
-
-@pytest.mark.slow
-def test_one_large_scale_is_judged_without_a_line_of_scales(tmp_path):
-    result = foretrain.run(
-        "masked-rank-one",
-        **SMALL,
-        init_scale=0.5,
-        seeds=4,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    ids = {claim.id for claim in result.claims}
-    assert {"invariants", "zero-loss-generalises"} <= ids
-    assert not {"closed-forms", "escape-time"} & ids
 
 
 def test_bad_arguments_are_refused():

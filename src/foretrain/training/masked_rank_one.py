@@ -24,7 +24,11 @@ class Flow(Run):
 
     # The flow has no scale of its own, so that double precision reaches down to where s u v^T would underflow.
     init_scale: float = parameter(
-        1e-2, "sigma, standard deviation of every initial weight", minimum=1e-64, maximum=1e6
+        1e-2,
+        "sigma, standard deviation of every initial weight",
+        symbol="σ",
+        minimum=1e-64,
+        maximum=1e6,
     )
     loss_tolerance: float = parameter(
         1e-12, "a run has converged when its loss (a sum over pairs) is at most this", above=0
@@ -47,7 +51,6 @@ class Domains(Flow):
     )
 
 
-STEP, STAGE = ("step",), ("stage",)
 declare(
     "step",
     unit=TIME_UNIT,

@@ -22,7 +22,7 @@ from foretrain.theory.connectivity import predict_masks
 from foretrain.theory.frustration import frame_exponent, frustration
 from foretrain.vocabulary import TIME_UNIT
 
-STEP, PAIR = ("step",), ("input_domain", "output_domain")
+PAIR = ("input_domain", "output_domain")
 GRAPH = "docs/theory/connectivity.md"
 LEARNED = 0.25  # Half of what answering nothing costs: below it a pair counts as learned.
 DEPARTED = 1e-4  # Of what one mode costs, 1/2D: the fall of the loss at which the first mode departs from zero.

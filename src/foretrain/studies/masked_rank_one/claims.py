@@ -1,239 +1,233 @@
-"""What the note says of the simple case, and whether it is so."""
+"""What the note says of the simple case, and whether it is so; and the connectivity law of masks of any kind."""
+
+from dataclasses import replace
 
 import numpy as np
+import xarray as xr
 
-from foretrain.quantities.slopes import slopes
-from foretrain.studies.masked_rank_one.any_mask import CLAIMS as ANY_MASK
-from foretrain.study import Exact, PerSeed, claim
-from foretrain.training import masked_rank_one_claims as common
+from foretrain.study import CONVERGED, NotApplicable, claim, slope
 from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, FAINT
-from foretrain.training.masked_rank_one_claims import OURS, connected_runs
+from foretrain.training.masked_rank_one_claims import OURS, invariants
+
+from .study import LIMIT
 
 NOTE = "Note on shared representations, "
 ALONG = ("init_scale",)
-# Where the linearised flow is held against the whole one: below it weights are far smaller than at the solution.
-SMALL = 1e-2
-# Where the square of the misalignment is a few percent at most.
-ALIGNED = 1e-3
+PAIR = ("input_domain", "output_domain")
+BOTH = ("sparse", "limit")
+SMALL = 1e-2  # up to it the linearised flow is held against the whole one
+ALIGNED = 1e-3  # up to it the square of the misalignment is a few percent at most
+RIGHT = 0.05  # a pair is right if s u_i v_j is within this of 1
 
 
-def small_scales(cell, largest=SMALL) -> np.ndarray:
-    """The initial scales up to `largest`, ascending."""
-    return np.array([scale for scale in cell.values("init_scale") if scale <= largest])
+def small(values, largest=SMALL, least=2):
+    """Return the values at the initial scales up to a largest; raise `NotApplicable` where they are fewer than `least`."""
+    kept = values.isel(init_scale=np.flatnonzero(values.init_scale <= largest))
+    if kept.sizes["init_scale"] < least:
+        raise NotApplicable(f"`init_scale` has fewer than {least} values up to {largest:g}")
+    return kept
 
 
-def decades(cell, largest=SMALL) -> float:
-    """Logarithm of the range of the initial scales up to `largest`."""
-    scales = small_scales(cell, largest)
+def smallest(values):
+    """Return the values at the smallest initial scale."""
+    return values.isel(init_scale=0, drop=True)
+
+
+def closed_forms(c):
+    """Return the largest deviation of weights and times from the closed forms over the neglected term, of each seed."""
+    fits = [
+        small(c.fits[name], least=1).isel(stage=[FAINT, DEPARTURE])
+        for name in ("stage_deviation", "stage_time_deviation")
+    ]
+    neglected = small(c.fits.stage_neglected, least=1).isel(stage=[FAINT, DEPARTURE])
+    ratio = xr.concat([gap / neglected for gap in fits], "kind")
+    return ratio.max(("kind", "init_scale", "stage")).dropna("seed")
+
+
+def escape_progress(c):
+    """Return S at escape from the smallest scale."""
+    return smallest(small(c.stage_progress, least=1).isel(stage=ESCAPE))
+
+
+def known(condition, values):
+    """Return 1 or 0 where a condition holds or not, nan where values are not finite."""
+    return condition.astype(float).where(np.isfinite(values))
+
+
+def other_sign(c):
+    """Return 1 for seeds whose S does not end with the sign of the start, turned where the linearised flow turns."""
+    progress = escape_progress(c)
+    up = (smallest(c.start_scale) > 0) ^ (smallest(c.theory.turns) == 1)
+    return known((progress > 0) != up, progress).mean(skipna=False)
+
+
+def best_rank_one(c):
+    """Return where the misalignment at departure tends to, from the two smallest scales by the law sigma^(1 - s_2/s_1)."""
+    left = small(c.stage_misalignment).isel(stage=DEPARTURE)
+    scales = left.init_scale.values
+    falls = (scales[0] / scales[1]) ** smallest(c.theory.alignment_exponent)
+    return (smallest(left) - falls * left.isel(init_scale=1, drop=True)) / (1 - falls)
+
+
+def escape_time(c):
+    """Return the growth of the escape time over that of log(1/sigma)."""
+    times = small(c.stage_time).isel(stage=ESCAPE)
+    logs = np.log(1 / times.init_scale)
+    return smallest(times) / times[-1] / float(logs[0] / logs[-1])
+
+
+def alignment_exponent(c):
+    second = small(c.fits.stage_second_mode, ALIGNED).isel(stage=FAINT)
+    return slope(second, "init_scale", least=2) - smallest(c.theory.alignment_exponent)
+
+
+def learned(c):
+    """Return 1 for runs on connected masks that reached zero loss, 0 for others that ran there; nan elsewhere."""
+    return known(c.outcome == CONVERGED, c.final_loss).where(c.connected == 1)
+
+
+def right_or_stuck(c):
+    """Return errors of runs on connected masks over what the loss leaves, and of stuck runs 1/2 over their loss."""
+    bound = (2 * c.sizes["input_domain"] - 1) ** 2 * c.p.loss_tolerance
+    ratio = xr.where(learned(c) == 1, c.final_untrained_error / bound, 0.5 / c.final_loss)
+    return ratio.where(learned(c).notnull()).max()
+
+
+def pairs(c, network):
+    """Return s u_i v_j of the runs of a network that converged, `product`, beside what is told of them, see `Told`."""
+    from .theory import Told, told_pairs
+
+    scales = [LIMIT] if network == "limit" else c.values("init_scale")
+    at = {"init_scale": slice(len(scales))}
+    left, right, scale, outcome = (
+        c[network][name].isel(at)
+        for name in ("final_left", "final_right", "final_scale", "outcome")
+    )
+    seeds = [c.seed(seed) for seed in range(left.sizes["seed"])]
+    told = [[told_pairs(c.p.domains, float(sigma), seed) for seed in seeds] for sigma in scales]
+    dims = ("init_scale", "seed", *PAIR)
+    stacked = {
+        name: (dims, [[getattr(one, name) for one in row] for row in told]) for name in Told._fields
+    }
+    product = (scale * left * right).where(outcome == CONVERGED)
+    return xr.Dataset(stacked).assign(product=product.drop_vars(("init_scale", "seed")))
+
+
+def across(found):
+    """Return pairs of two components, each domain trained with some other."""
+    return ~found.within & ~found.idle
+
+
+def ends(c):
+    """Return the largest distance of pairs from what is told of them, in units of what the tolerances allow."""
+    worst = []
+    for network in BOTH:
+        found = pairs(c, network)
+        domains = sum(found.sizes[dim] for dim in PAIR)
+        allowed = (domains - 1) * np.sqrt(2 * c.p.loss_tolerance)
+        allowed += 2 * c.p.solver_tolerance * c.p.steps
+        gap = xr.where(
+            found.within, abs(found.product - 1), abs(abs(found.product) - found["size"])
+        )
+        worst.append(float((gap / np.maximum(found["size"], 1) / allowed).max()))
+    return np.fmax(*worst)
+
+
+def other_signs(c):
+    """Return the number of runs with a pair across components that has another sign than that of the starts."""
+    found = pairs(c, "limit")
+    apart = across(found) & found.product.notnull()
+    other = (apart & (np.sign(found.product) != found.sign)).any(PAIR)
+    return other.where(apart.any(PAIR)).sum(min_count=1)
+
+
+def told_right(c):
+    """Return the fraction of untrained pairs of which components, and chance across them, tell whether they are right."""
+    found = smallest(pairs(c, "limit"))
+    by_chance = across(found) & (abs(found.limit - 1) < RIGHT) & (found.sign > 0)
+    agree = (abs(found.product - 1) < RIGHT) == (found.within | by_chance)
+    return known(agree, found.product).where(~found.trained).mean(PAIR)
+
+
+def decades(c, largest=SMALL):
+    """Return the logarithm of the range of the initial scales up to a largest."""
+    scales = [scale for scale in c.values("init_scale") if scale <= largest]
     return float(np.log(scales[-1] / scales[0]))
 
 
-def smallest(cell):
-    """Runs and theory at the smallest initial scale."""
-    return cell.simulation.isel(init_scale=0), cell.theory.isel(init_scale=0)
-
-
-def until_escape(cell, name: str) -> np.ndarray:
-    """A variable of the runs at escape from the small scales, ascending, shape (init_scale, seed)."""
-    return cell.simulation[name].isel(stage=ESCAPE).sel(init_scale=small_scales(cell)).values
-
-
-def sign_change(cell):
-    runs, theory = smallest(cell)
-    scale = runs["stage_scale"].isel(stage=ESCAPE).values
-    flipped = scale * runs["start_scale"].values < 0
-    told = float(theory["turns"].mean())
-    note = f"Smallest init_scale; the linearised flow of these very starts turns in {told:.4g} of them."
-    return PerSeed(np.where(np.isfinite(scale), flipped, np.nan), note)
-
-
-def closed_forms(cell):
-    scales = small_scales(cell)
-    if not scales.size:
-        return None
-    stages = cell.fits.sel(init_scale=scales).isel(stage=[FAINT, DEPARTURE])
-    neglected = stages["stage_neglected"]
-    ratio = (stages["stage_deviation"] / neglected).values
-    times = (stages["stage_time_deviation"] / neglected).values
-    known = np.isfinite(ratio)
-    worst = max(ratio[known].max(), np.nanmax(times, initial=0)) if known.any() else np.nan
-    note = (
-        "Largest relative deviation at equal S, in units of the relative size of the neglected term, which is "
-        f"{float(neglected.median()):.2g} in the median; init_scale <= {SMALL:g}, when 0.01% and 1% of the loss are gone. "
-        f"The median deviation is {np.median(ratio[known]) if known.any() else np.nan:.2f}, a third being predicted."
-    )
-    return Exact(worst, note, seeds=int(known.any((0, 2)).sum()))
-
-
-def escape_constant(cell):
-    if not small_scales(cell).size:
-        return None
-    runs, theory = smallest(cell)
-    ratio = runs["stage_time"].isel(stage=ESCAPE) / theory["blow_up_time"]
-    return Exact(float(np.abs(ratio - 1).max(skipna=False)))
-
-
-def S_to_infinity(cell):
-    progress = smallest(cell)[0]["stage_progress"].isel(stage=ESCAPE).values
-    up = np.where(np.isfinite(progress), progress > 0, np.nan)
-    return up if small_scales(cell).size else None
-
-
-def S_to_infinity_corrected(cell):
-    if not small_scales(cell).size:
-        return None
-    runs, theory = smallest(cell)
-    progress = runs["stage_progress"].isel(stage=ESCAPE).values
-    up = (runs["start_scale"].values > 0) ^ (theory["turns"].values == 1)
-    return Exact(float(np.where(np.isfinite(progress), (progress > 0) != up, np.nan).mean()))
-
-
-def best_rank_one(cell):
-    scales = small_scales(cell)
-    if scales.size < 2:
-        return None
-    stages = cell.simulation["stage_misalignment"].sel(init_scale=scales)
-    left = stages.isel(stage=DEPARTURE).values
-    # What falls as sigma^(1 - s_2/s_1) from the next larger scale to the smallest is gone in the limit.
-    falls = (scales[0] / scales[1]) ** smallest(cell)[1]["alignment_exponent"].values
-    by_scale = ", ".join(
-        f"{scale:g}: {np.median(one):.2g}" for scale, one in zip(scales, left, strict=True)
-    )
-    note = (
-        "Relative distance when 1% of the loss is gone, where it tends from the two smallest init_scale by the law "
-        f"sigma^(1 - s_2/s_1); median by init_scale, {by_scale}. When half is gone it is "
-        f"{float(stages.isel(stage=ESCAPE, init_scale=0).median()):.2g} at any small sigma: by then the flow is no longer "
-        "linear."
-    )
-    return PerSeed((left[0] - falls * left[1]) / (1 - falls), note)
-
-
-def escape_time(cell):
-    logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
-    return (times[0] / times[-1]) / (logs[0] / logs[-1]) if logs.size > 1 else None
-
-
-def escape_time_corrected(cell):
-    logs, times = np.log(1 / small_scales(cell)), until_escape(cell, "stage_time")
-    return slopes(logs, np.log(times)) if logs.size > 1 else None
-
-
-def escape_progress(cell):
-    logs, progress = np.log(1 / small_scales(cell)), np.abs(until_escape(cell, "stage_progress"))
-    largest = smallest(cell)[1]["largest_singular_value"].values
-    return slopes(logs, progress) * largest if logs.size > 1 else None
-
-
-def alignment_exponent(cell):
-    scales = small_scales(cell, ALIGNED)
-    if scales.size < 2:
-        return None
-    second = cell.fits["stage_second_mode"].isel(stage=FAINT).sel(init_scale=scales).values
-    exponent = smallest(cell)[1]["alignment_exponent"].values
-    note = (
-        "Slope of the logarithm of the second singular mode over the first against log sigma, minus 1 - s_2/s_1 (mean "
-        f"{exponent.mean():.3f}) of each seed's own mask, init_scale <= {ALIGNED:g}, when 0.01% of the loss is gone: later "
-        "the neglected term is no smaller than what is left."
-    )
-    return PerSeed(slopes(np.log(scales), np.log(second)) - exponent, note)
-
-
-def every_connected_mask(cell):
-    learned, stuck = connected_runs(cell.simulation)
-    values = np.where(learned | stuck, learned, np.nan)
-    shares = ", ".join(
-        f"{scale:g}: {np.nanmean(row) if np.isfinite(row).any() else np.nan:.4g}"
-        for scale, row in zip(cell.values("init_scale"), values, strict=True)
-    )
-    return PerSeed(
-        values[0], f"Fraction of seeds at the smallest init_scale; by init_scale {shares}."
-    )
-
-
-def stuck_rate(cell):
-    scales = np.array(cell.values("init_scale"))
-    if scales.size < 2:
-        return None
-    learned, stuck = connected_runs(cell.simulation)
-    known = np.where((learned | stuck).all(0), stuck, np.nan)
-    exponent = smallest(cell)[1]["alignment_exponent"].values
-    seen, expected = common.remaining(np.log(scales), known, exponent)
-    note = (
-        "Runs still stuck at each smaller init_scale over (sigma ratio)^(1 - s_2/s_1) of those stuck at the next larger one: "
-        f"{np.nansum(seen):.0f} for {np.nansum(expected):.1f} expected."
-    )
-    return PerSeed(common.ratio(seen, expected), note)
-
-
-COMMON = common.along(*ALONG)
-
+_to_infinity = claim(
+    "S-to-infinity",
+    "The variable S(t) tends to infinity.",
+    lambda c: known(escape_progress(c) > 0, escape_progress(c)),
+    along=ALONG,
+    source=NOTE + "section 3",
+    near=1,
+    inside=(0.95, 1),
+    why="'Must' leaves room for an odd run only.",
+    statistic="fraction",
+    note="Fraction of seeds with S > 0 at escape, smallest init_scale.",
+)
+_escape_time = claim(
+    "escape-time",
+    "The vectors u and v align around time t ~ -log(sigma).",
+    escape_time,
+    along=ALONG,
+    source=NOTE + "footnote 3",
+    near=1,
+    inside=(0.5, 2),
+    why="A law in the limit: a factor of two over the whole range would still be logarithmic growth.",
+    statistic="median",
+    note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
+    rank="headline",
+)
+CONVERGE = "runs that converge"
 
 CLAIMS = [
-    *COMMON,
-    *ANY_MASK,
+    replace(invariants, along=ALONG),
     claim(
-        "sign-change",
-        "In about 20% of the runs s changes its sign before it escapes.",
-        sign_change,
+        "zero-loss-generalises",
+        "A run on connected T has zero training loss and generalises, at any sigma, or is stuck at a loss above 1/2.",
+        right_or_stuck,
+        exact=True,
         along=ALONG,
         source=OURS,
-        near=0.2,
-        inside=(0.15, 0.25),
-        why="'About 20%': nearer to it than to 10% or 30%.",
-        statistic="fraction",
+        near=0,
+        inside=(0, 1),
+        why="Each pair on a path of at most 2n - 1 trained pairs may be off by sqrt(2 loss); their sum squared, over 2. A "
+        "trained pair of the wrong sign costs 1/2.",
+        note="Largest mean error of untrained pairs over (2n - 1)^2 times the tolerance of the loss, and of stuck runs 1/2 "
+        "over the loss.",
+        at_end=True,
+        among="runs on connected masks",
+        rank="control",
     ),
     claim(
         "closed-forms",
         "Before escape u and v are cosh and sinh of Sigma S on their start, s follows from the conserved quantity, "
         "and t from dS/s.",
         closed_forms,
+        exact=True,
         along=ALONG,
         source=NOTE + "section 3 (u, v); s and t: " + OURS,
         near=0,
         inside=(0, 1),
-        why="What is neglected grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
+        why="The neglected term grows three times as fast as the weights, so that they deviate by a third of it; s and t, "
         "integrals of them, by no more than the whole.",
+        note="Largest relative deviation at equal S, in units of the relative size of the neglected term; init_scale <= "
+        f"{SMALL:g}, when 0.01% and 1% of the loss are gone.",
         rank="headline",
     ),
-    claim(
-        "escape-constant",
-        "Escape takes t = c/sigma + O(1), c the finite time after which S is infinite in the linearised flow.",
-        escape_constant,
-        along=ALONG,
-        source=OURS,
-        near=0,
-        inside=lambda cell: (
-            0,
-            100 * cell.values("init_scale")[0]
-            + cell.parameters.solver_tolerance * cell.parameters.steps,
-        ),
-        why="The remainder is some units of time and c some tenths, hence 100 sigma; the solver adds its tolerance per "
-        "step.",
-        note="Largest |t sigma / c - 1| at the smallest init_scale, until half of the loss is gone.",
-    ),
-    claim(
-        "S-to-infinity",
-        "The variable S(t) tends to infinity.",
-        S_to_infinity,
-        along=ALONG,
-        source=NOTE + "section 3",
-        near=1,
-        inside=(0.95, 1),
-        why="'Must' leaves room for an odd run only.",
-        statistic="fraction",
-        note="Fraction of seeds with S > 0 at escape, smallest init_scale.",
-    ),
-    claim(
-        "S-to-infinity.corrected",
+    _to_infinity,
+    _to_infinity.corrected(
         "The variable S(t) tends to infinity with the sign of s at the start, or with the other sign if the "
         "linearised flow turns.",
-        S_to_infinity_corrected,
-        along=ALONG,
+        quantity=other_sign,
+        exact=True,
         source=OURS,
-        corrects="S-to-infinity",
         near=0,
         inside=(0, 0),
-        why="What is neglected is of order init_scale^3 where s turns: no start is so near to the border.",
+        statistic="mean",
+        why="The neglected term is of order init_scale^3 where s turns: no start is so near to the border.",
         note="Fraction of seeds that do otherwise, smallest init_scale.",
     ),
     claim(
@@ -245,45 +239,19 @@ CLAIMS = [
         near=0,
         inside=(-0.1, 0.1),
         why="'Approximately': a relative distance of a tenth is an angle of 6 degrees.",
+        note="Relative distance when 1% of the loss is gone, where it tends from the two smallest init_scale by the law "
+        "sigma^(1 - s_2/s_1).",
     ),
-    claim(
-        "escape-time",
-        "The vectors u and v align around time t ~ -log(sigma).",
-        escape_time,
-        along=ALONG,
-        source=NOTE + "footnote 3",
-        near=1,
-        inside=(0.5, 2),
-        why="A law in the limit: a factor of two over the whole range would still be logarithmic growth.",
-        statistic="median",
-        note=f"Growth of the escape time over that of log(1/sigma), init_scale <= {SMALL:g}.",
-        rank="headline",
-    ),
-    claim(
-        "escape-time.corrected",
+    _escape_time,
+    _escape_time.corrected(
         "The escape time grows as 1/sigma.",
-        escape_time_corrected,
-        along=ALONG,
+        quantity=lambda c: -slope(small(c.stage_time).isel(stage=ESCAPE), "init_scale", least=2),
         source=OURS,
-        corrects="escape-time",
         near=1,
         inside=(0.98, 1.02),
+        statistic="mean",
         why="A remainder O(1) as large as a quarter of the shortest escape time would tilt the fit by about this much.",
         note=f"Slope of log t against log(1/sigma), init_scale <= {SMALL:g}.",
-        rank="headline",
-    ),
-    claim(
-        "escape-progress",
-        "In the variable S escape takes log(1/sigma)/s_1.",
-        escape_progress,
-        along=ALONG,
-        source=OURS,
-        near=1,
-        inside=lambda cell: (1 - 0.5 / decades(cell), 1 + 0.5 / decades(cell)),
-        why="Next to the logarithm stands a bounded constant, of which other modes are the part that varies with sigma: "
-        "half a unit of s_1 S over the range of log(1/sigma).",
-        statistic="median",
-        note=f"Slope of |S| at escape against log(1/sigma), times s_1, init_scale <= {SMALL:g}.",
     ),
     claim(
         "alignment-exponent",
@@ -292,36 +260,72 @@ CLAIMS = [
         along=ALONG,
         source=OURS,
         near=0,
-        inside=lambda cell: (-0.1 / decades(cell, ALIGNED), 0.1 / decades(cell, ALIGNED)),
-        why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these"
-        " scales, which tilts the slope by so much over their range of log(sigma).",
+        inside=lambda c: (-0.1 / decades(c, ALIGNED), 0.1 / decades(c, ALIGNED)),
+        why="Other modes shift the second mode's share by the square of the misalignment, a tenth at the largest of these "
+        "scales, which tilts the slope by so much over their range of log(sigma).",
+        note="Slope of the logarithm of the second singular mode over the first against log sigma, minus 1 - s_2/s_1 of each "
+        f"seed's own mask, init_scale <= {ALIGNED:g}, when 0.01% of the loss is gone.",
         rank="headline",
     ),
     claim(
         "every-connected-mask",
         "On every connected mask, circulant or not, training succeeds and generalises as sigma tends to 0.",
-        every_connected_mask,
+        lambda c: smallest(learned(c)),
         along=ALONG,
         source=OURS,
         near=1,
         inside=(0.95, 1),
-        why="One seed in twenty may not be there yet; at what rate they get there is the next sentence's.",
+        why="One seed in twenty may not be there yet.",
+        note="Fraction of seeds at the smallest init_scale.",
         statistic="fraction",
         among="runs on connected masks",
         at_end=True,
         rank="headline",
     ),
     claim(
-        "stuck-rate",
-        "The fraction of stuck runs falls as sigma^(1 - s_2/s_1), and so to zero.",
-        stuck_rate,
+        "ends",
+        "On any mask zero training loss leaves only the sign of each component open: all pairs within a component are"
+        " right, the rest follows from what the flow conserves.",
+        ends,
+        exact=True,
         along=ALONG,
         source=OURS,
-        near=1,
-        inside=(2 / 3, 3 / 2),
-        why="Without a fall half as many would be seen as expected, and with twice the exponent twice as many: half way "
-        "to either, in logarithm.",
-        among="runs on connected masks",
+        among=CONVERGE,
+        near=0,
+        inside=(0, 1),
+        why="Each pair on a path of at most n + m - 1 trained pairs may be off by sqrt(2 loss), and each step by the "
+        "solver's tolerance.",
+        note="Largest | |s u_i v_j| - told | in units of what the tolerances allow; within components signs are told as well.",
+        rank="control",
+    ),
+    claim(
+        "sign-by-chance",
+        "In the limit of small weights a pair across components has the sign of the starts of their leading modes: "
+        "each sign once in two runs.",
+        other_signs,
+        exact=True,
+        along=ALONG,
+        source=OURS,
+        among=CONVERGE,
+        near=0,
+        inside=(0, 0),
+        why="A count.",
+        note=f"Number of runs with a pair that has another sign, at sigma = {LIMIT:g}.",
         at_end=True,
+    ),
+    claim(
+        "connectivity-law",
+        "In the limit of small weights an untrained pair is right if one component holds both domains, and otherwise "
+        "only by chance: if both components have like proportions and take one sign.",
+        told_right,
+        along=ALONG,
+        source=OURS,
+        among=CONVERGE,
+        near=1,
+        inside=(0.95, 1),
+        why="One pair in twenty may be told wrong.",
+        note=f"Fraction of untrained pairs told right or wrong correctly, sigma = {LIMIT:g}.",
+        at_end=True,
+        rank="headline",
     ),
 ]

@@ -1,78 +1,52 @@
 """Figures of the study ``masked-rank-one``: escape from small weights, in closed form and simulated."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 from matplotlib.ticker import FixedLocator
 
-from foretrain.figures import Drawing, finished
-from foretrain.figures.masked_rank_one import outcome_scatter
-from foretrain.figures.style import (
-    INK,
-    PALETTE,
-    panels,
-    seed_band,
-    shades,
-    simulation_line,
-    theory_line,
-)
-from foretrain.plans.grid import Grid
-from foretrain.studies.masked_rank_one.any_mask import across, converged
-from foretrain.study import drawn
-from foretrain.vocabulary import CONVERGED
+from foretrain.figures import finished
+from foretrain.figures.style import INK, PALETTE, panels, shades, simulation_line, theory_line
+from foretrain.quantities.cell import Cell
+from foretrain.study import drawn, figure, panel
+from foretrain.training.masked_rank_one import DEPARTURE, ESCAPE, STAGES
 
-_SCALE = r"Initial scale $\sigma$"
-_MODE_COLOURS = ("black", "green", "purple", "orange")
-_SHOWN_SCALE = 1e-4
-_SHOWN_ENDS = dict(zip((1e-8, 1e-4, 1e-2, 0.3), shades(4), strict=True))
-_FLOOR = 1e-9  # smaller products are drawn there
+from .claims import learned, pairs
+
+SHOWN_SCALE = 1e-4
+FLOOR = 1e-9  # smaller products are drawn there
 
 
-def draw(grid: Grid) -> dict[str, Callable[[], Drawing | None]]:
-    """One escape, escape times, alignment, how runs end, and pairs across components, along the initial scales."""
+def draw_escape(grid):
+    """The shared scale of two starts over time, and the amplitudes of modes over S, with the linearised flow."""
     part, where = grid.first(("init_scale",))
+    if not part.fits.data_vars:
+        return None
     sigma = np.array(part.values("init_scale"))
-    drawings = {"escape": partial(_escape, part, sigma, where)} if part.fits.data_vars else {}
-    if sigma.size > 1:
-        drawings["escape-time"] = partial(_escape_time, part.simulation, part.theory, sigma, where)
-        drawings["alignment"] = partial(_alignment, part.simulation, part.theory, sigma, where)
-    drawings["outcomes"] = partial(_outcomes, part.simulation, sigma, where)
-    if "sparse" in part.variants:
-        drawings["components"] = partial(_components, part, sigma, where)
-    return drawings
-
-
-def _escape(part, sigma, where):
-    place = int(np.abs(np.log(sigma / _SHOWN_SCALE)).argmin())
-    scale = sigma[place]
-    runs, fits = part.simulation.isel(init_scale=place), part.fits.isel(init_scale=place)
-    turns = part.theory["turns"].isel(init_scale=place).values == 1
-    followed = np.flatnonzero(np.isfinite(fits["early_scale"]).any("step").values)
-    straight = [seed for seed in followed if not turns[seed]][:1]
-    turning = [seed for seed in followed if turns[seed]][:1]
-    figure, axes = panels(1, 2, height=3.8)
-    for seeds, colour, name in (
-        (straight, "blue", "s keeps its sign"),
-        (turning, "vermillion", "s turns"),
-    ):
-        for seed in seeds:
+    at = {"init_scale": int(np.abs(np.log(sigma / SHOWN_SCALE)).argmin())}
+    runs, fits, scale = part.simulation.isel(at), part.fits.isel(at), sigma[at["init_scale"]]
+    turns = part.theory["turns"].isel(at).values == 1
+    followed = np.isfinite(fits["early_scale"]).any("step").values
+    kinds = (
+        (followed & ~turns, "blue", "s keeps its sign"),
+        (followed & turns, "vermillion", "s turns"),
+    )
+    figure, (left, right) = panels(1, 2, height=3.8)
+    for kind, colour, name in kinds:
+        for seed in np.flatnonzero(kind)[:1]:
             run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
-            scales = run["shared_scale"].values / scale, fit["early_scale"].values / scale
-            _both(axes[0], run["solver_time"].values * scale, *scales, colour, name)
-    for seed in (straight or turning)[:1]:
-        run, fit = (data.isel(seed=seed).transpose("mode", ...) for data in (runs, fits))
-        simulated, early = run["mode_amplitude"].values, fit["early_mode_amplitude"].values
-        for mode, colour in zip(range(len(early)), _MODE_COLOURS, strict=False):
-            curves = simulated[mode] / scale, early[mode] / scale
+            curves = run["shared_scale"].values / scale, fit["early_scale"].values / scale
+            both(left, run["solver_time"].values * scale, *curves, colour, name)
+    for seed in np.flatnonzero(followed)[:1]:
+        run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
+        for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
+            amplitudes = run["mode_amplitude"], fit["early_mode_amplitude"]
+            curves = (one.isel(mode=mode).values / scale for one in amplitudes)
             label = None if mode else "linearised flow"
-            progress = np.abs(run["progress"].values)
-            _both(axes[1], progress, *curves, colour, f"mode {mode + 1}", label)
-        axes[1].set_yscale("log")
-    axes[0].axhline(0, color=INK, linewidth=0.6)
-    axes[0].set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
-    axes[0].yaxis.set_major_locator(FixedLocator([-1e4, -1e2, 0, 1e2, 1e4]))
-    axes[1].set(xlabel="|S|, integral of s over time", ylabel=r"Mode amplitude $/\,\sigma$")
+            both(right, abs(run["progress"].values), *curves, colour, f"mode {mode + 1}", label)
+        right.set_yscale("log")
+    left.axhline(0, color=INK, linewidth=0.6)
+    left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")
+    left.yaxis.set_major_locator(FixedLocator([-1e4, -1e2, 0, 1e2, 1e4]))
+    right.set(xlabel="|S|, integral of s over time", ylabel=r"Mode amplitude $/\,\sigma$")
     return finished(
         figure,
         "Escape from small weights",
@@ -83,130 +57,95 @@ def _escape(part, sigma, where):
     )
 
 
-def _both(ax, x, simulated, early, colour, name, label=None):
-    """A simulated curve under that of the linearised flow, as far as this goes and a point more."""
+def both(ax, x, simulated, early, colour, name, label=None):
+    """Draw a simulated curve under that of the linearised flow, as far as the latter goes and a point more."""
     known = np.isfinite(early)
     until = known | np.concatenate([[False], known[:-1]])
     ax.plot(x[until], simulated[until], **simulation_line(PALETTE[colour], label=name))
     ax.plot(x, early, **theory_line(PALETTE[colour], label=label))
 
 
-def _escape_time(runs, theory, sigma, where):
+def draw_components(grid):
+    """Size of the product of untrained pairs outside components of sparse masks, against what was told before training."""
+    part, where = grid.first(("init_scale",))
+    if "sparse" not in part.variants:
+        return None
+    cell = Cell(part)
+    found = pairs(cell, "sparse")
     figure, ax = panels(height=4.4)
-    name = "simulated, until half of the loss is gone"
-    times = runs["stage_time"].isel(stage=-1)
-    seed_band(ax, sigma, times, name, color=PALETTE["blue"], statistic=np.median)
-    predicted = theory["blow_up_time"].median("seed").values
-    label = r"$c/\sigma$, linearised flow (median)"
-    ax.plot(sigma, predicted, **theory_line(PALETTE["blue"], label=label))
-    small = sigma < 0.2
-    if small.any():
-        logs = np.log(1 / sigma[small])
-        law = predicted[small][-1] / logs[-1] * logs
-        look = {"color": PALETTE["vermillion"], "label": r"$\log(1/\sigma)$, as in the note"}
-        ax.plot(sigma[small], law, ":", **look)
-    ax.set(xlabel=_SCALE, ylabel="Escape time", xscale="log", yscale="log")
-    return finished(
-        figure,
-        "Escape takes a time of order 1/sigma",
-        "Time at which half of the loss of zero weights is gone, median over seeds, against the time after which the "
-        f"linearised flow is infinite. The note's logarithm, dotted, is drawn through the first point below 0.2.{where}",
-        1,
-    )
-
-
-def _alignment(runs, theory, sigma, where):
-    figure, ax = panels(height=4.4)
-    exponent = float(theory["alignment_exponent"].median())
-    stages = runs["stage"].values
-    for stage, (level, colour) in enumerate(zip(stages, shades(len(stages)), strict=True)):
-        values, name = (
-            runs["stage_misalignment"].isel(stage=stage),
-            f"{100 * level:g}% of the loss gone",
-        )
-        seed_band(ax, sigma, values, name, color=colour, statistic=np.median)
-    first = runs["stage_misalignment"].isel(stage=0).median("seed").values
-    middle = len(sigma) // 2
-    law = first[middle] * (sigma / sigma[middle]) ** exponent
-    name = rf"$\sigma^{{1 - s_2/s_1}}$, exponent {exponent:.2f} (median mask)"
-    ax.plot(sigma, law, **theory_line(label=name))
-    ax.set(xlabel=_SCALE, ylabel="Misalignment", xscale="log")
-    if np.isfinite(first).any():  # a logarithmic axis of nothing cannot be drawn
-        ax.set(yscale="log", ylim=(None, 1.5))
-    return finished(
-        figure,
-        "Alignment is a power of the initial scale",
-        "Relative distance of u v^T from the best rank-one fit of the mask, median over seeds, at three stages of the "
-        "escape. The law is drawn through the middle point of the earliest stage. Later stages end on a floor: there the "
-        f"flow is no longer linear, and on a mask that is not regular it leaves the first singular vectors.{where}",
-        1,
-    )
-
-
-def _outcomes(runs, sigma, where):
-    figure, axes = panels(1, 2, height=3.8)
-    connected = runs["connected"] == 1
-    done = (runs["outcome"] == CONVERGED).where(connected)
-    agrees = (runs["stage_agrees"].isel(stage=1) == 1).where(connected)
-    for values, name, colour in (
-        (done, "training succeeds", "blue"),
-        (agrees, "all signs agree when 1% of the loss is gone", "orange"),
-    ):
-        seed_band(axes[0], sigma, values, name, color=PALETTE[colour], fraction=True)
-    axes[0].set(xlabel=_SCALE, ylabel="Fraction of seeds")
-    axes[0].set(xscale="log", ylim=(-0.03, 1.03))
-    abscissa = runs["final_loss"].rename("Training loss at the end")
-    outcome_scatter(axes[1], runs, abscissa, 0.5, "loss 1/2")
-    return finished(
-        figure,
-        "Every failure is stuck training",
-        "Left: fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are "
-        "all positive early on, which is sufficient. Right: every run on a connected mask. None has zero training loss and "
-        f"a large error on untrained pairs, and none ends with a loss between the tolerance and one half.{where}",
-    )
-
-
-def _components(part, sigma, where):
-    """Untrained pairs outside components of sparse masks: their size against what was told, and how near to the limit."""
-    figure, axes = panels(1, 2, height=4)
-    found = converged(part, "sparse") or []
-    for scale, colour in _SHOWN_ENDS.items():
-        runs = [run for run in found if sigma[run.place] == scale]
-        if runs:
-            told = np.concatenate([run.told.size[~run.told.within] for run in runs])
-            seen = np.concatenate([np.abs(run.product)[~run.told.within] for run in runs])
-            told, seen = np.maximum(told, _FLOOR), np.maximum(seen, _FLOOR)
-            axes[0].plot(told, seen, ".", color=colour, markersize=3)
-            axes[0].plot(
-                [], [], "o", color=colour, label=rf"$\sigma$ = {scale:g}"
-            )  # as large as is seen
-    axes[0].axline((1, 1), slope=1, **theory_line(label="as told"))
-    axes[0].set(xlabel="$|s u v|$ told before training", ylabel="$|s u v|$ at the end")
-    axes[0].set(xscale="log", yscale="log")
-    gaps = np.full((len(sigma), part.variants["sparse"].sizes["seed"]), np.nan)
-    for place, seed, told, product in found:
-        if (apart := across(told)).any():
-            ratio = np.abs(product) / np.where(apart, told.limit, 1)
-            gaps[place, seed] = np.abs(ratio - 1)[apart].max()
-    name = r"largest distance from $\rho$"
-    seed_band(axes[1], sigma, gaps.T, name, color=PALETTE["blue"], statistic=np.median)
-    near = np.flatnonzero((sigma <= 0.1) & np.isfinite(gaps).any(1))
-    if near.size:
-        law = np.nanmedian(gaps[near[-1]]) * (sigma / sigma[near[-1]]) ** 2
-        shown = law > 1e-8
-        axes[1].plot(sigma[shown], law[shown], **theory_line(label=r"$\sigma^2$"))
-        axes[1].set(yscale="log")
-    axes[1].set(xlabel=_SCALE, ylabel="Relative distance", xscale="log")
+    scales = cell.values("init_scale")
+    for place, colour in enumerate(shades(len(scales))):
+        shown = found.isel(init_scale=place)
+        there = ~shown.within.values & shown["product"].notnull().values
+        sizes = (abs(shown[name].values[there]).clip(FLOOR) for name in ("size", "product"))
+        label = rf"$\sigma$ = {scales[place]:g}"
+        ax.plot(*sizes, ".", color=colour, markersize=4, label=label)
+    ax.axline((1, 1), slope=1, **theory_line(label="as told"))
+    ax.set(xlabel="$|s u v|$ told before training", ylabel="$|s u v|$ at the end")
+    ax.set(xscale="log", yscale="log")
     return finished(
         figure,
         "Pairs across components end where the start says",
-        "Sparse, rectangular masks. Left: size of the product of every untrained pair outside components at zero loss, "
-        "against what the conserved quantities tell before training: of order one between two components, of order sigma "
-        "where a domain is never trained. Right: largest relative distance of a pair across components from rho, which the "
-        "numbers of inputs and outputs alone give, median over seeds; below 1e-6 it is what the tolerance of the loss "
-        f"leaves.{where}",
+        "Sparse, rectangular masks: size of the product of every untrained pair outside components at zero loss, against the "
+        "size that the conserved quantities tell before training: of order one between two components, of order sigma where a "
+        f"domain is never trained.{where}",
         3,
     )
 
 
-FIGURES = {"all": drawn(draw)}
+def at_stage(name, stage):
+    """Return the quantity "a variable at a stage"."""
+    return lambda c: c[""][f"stage_{name}"].isel(stage=stage)
+
+
+OVER_SCALES = {"x": "init_scale", "scale": "loglog", "statistic": "median"}
+FIGURES = {
+    "escape": drawn(draw_escape),
+    "escape-time": figure(
+        "Escape takes a time of order 1/sigma",
+        "Time at which half of the loss of zero weights is gone, median over seeds, against the time after which the "
+        "linearised flow is infinite.",
+        panel(
+            at_stage("time", ESCAPE),
+            theory=lambda c: c.theory.blow_up_time,
+            theory_label=r"$c/\sigma$, linearised flow",
+            label="Escape time",
+            **OVER_SCALES,
+        ),
+    ),
+    "alignment": figure(
+        "Alignment is a power of the initial scale",
+        "Relative distance of u v^T from the best rank-one fit of the mask, median over seeds, at three stages of the "
+        "escape; dashed, the law up to a factor. Later stages end on a floor: there the flow is no longer linear, and on a "
+        "mask that is not regular it leaves the first singular vectors.",
+        panel(
+            {
+                f"{100 * gone:g}% of the loss gone": at_stage("misalignment", stage)
+                for stage, gone in enumerate(STAGES)
+            },
+            theory=lambda c: c.p.init_scale**c.theory.alignment_exponent,
+            theory_label=r"$\sigma^{1 - s_2/s_1}$",
+            label="Misalignment",
+            **OVER_SCALES,
+        ),
+    ),
+    "outcomes": figure(
+        "Every failure is stuck training",
+        "Fraction of runs on connected masks that reach zero training loss, and of runs whose products s u_i v_j are all "
+        "positive early on, which is sufficient.",
+        panel(
+            {
+                "training succeeds": learned,
+                "all signs agree when 1% of the loss is gone": lambda c: at_stage(
+                    "agrees", DEPARTURE
+                )(c).where(c.connected == 1),
+            },
+            x="init_scale",
+            scale="semilogx",
+            theory=False,
+            label="Fraction of seeds",
+            ylim=(-0.03, 1.03),
+        ),
+    ),
+    "components": drawn(draw_components),
+}

@@ -46,10 +46,8 @@ class Parameters(flight.Domains):
     )
 
 
-STEP, STAGE = flight.STEP, flight.STAGE
 declare(kind="bool", turns="Whether s changes sign in the linearised flow.")
 declare(unit=TIME_UNIT, blow_up_time="Time to infinite S in the linearised flow.")
-declare(largest_singular_value="s_1 of the mask.")
 declare("step", early_scale="s of the linearised flow at the run's S.")
 declare(
     "step mode",

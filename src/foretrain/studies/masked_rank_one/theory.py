@@ -28,13 +28,12 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict:
 
 @lru_cache(maxsize=100_000)
 def unit_prediction(p: Parameters, seed: Seed) -> dict:
-    """Whether s changes sign, time to infinite S, s_1 and 1 - s_2/s_1, from the start of unit scale."""
+    """Predict whether s changes sign, the time to infinite S and 1 - s_2/s_1, from the start of unit scale."""
     trained, *start = drawn(p, seed)
     early = early_flow(start, trained)
     return {
         "turns": bool(np.isfinite(early.turning_point)),
         "blow_up_time": blow_up_time(early),
-        "largest_singular_value": float(early.singular_values[0]),
         "alignment_exponent": alignment_exponent(early.singular_values),
     }
 

@@ -65,8 +65,8 @@ FIGURES = {
     "training": figure(
         "The outlier's direction in training",
         "The rank-one model on masks of at most 64 domains. Left: amplitudes of some singular modes. Right: share of the "
-        "squared weights that lies outside the outlier's mode, of every run. The share is least when the loss begins to fall; at "
-        "the end u and v are constant, which is the outlier's direction up to the irregularity of the mask.",
+        "squared weights that lies outside the outlier's mode, of every run. The share is least when the loss begins to "
+        "fall; at the end u and v are constant, which is the outlier's direction up to the irregularity of the mask.",
         panel(
             lambda c: c["trained"].mode_amplitude,
             x="step",

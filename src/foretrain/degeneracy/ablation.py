@@ -52,9 +52,6 @@ def all_bases(
     right singular vectors of each section's weights (with the folded bias) in the order of singular values, and of its
     Jacobians, stacked over the data, where it is no linear map and then a nonlinearity; ``neurons`` the activations
     themselves in the order of their variance times their mean squared effect, G_jj M_jj.
-
-    Args:
-        names: Some of `BASES`.
     """
     for name in names:
         one_of("names", name, BASES)
@@ -164,9 +161,6 @@ def edge_curve(
     """Behavioural loss against the number of strongest edges that are kept in each section, (count,).
 
     Each direction of the next layer is computed from those directions alone to which it keeps an edge.
-
-    Args:
-        counts: Numbers of edges kept between two layers; more than there are is all.
 
     Cost: for each count and section 2 n k' m k operations, k' times those of the section itself.
     """

@@ -25,14 +25,7 @@ _TOLERANCE = 1e-5  # within which two nonlinearities are one, in float32
 
 
 def named(function: Callable[[Any], Any]) -> str:
-    """The name of a pointwise nonlinearity, told from its values.
-
-    Args:
-        function: Of a NumPy array (point,) in float32, giving what NumPy can read.
-
-    Raises:
-        ArgumentError: It is none of those that are known.
-    """
+    """The name of a pointwise nonlinearity, told from its values."""
     points = np.linspace(-4, 4, 41, dtype=np.float32)
     try:
         values = np.asarray(function(points), float)
@@ -145,10 +138,6 @@ def of_arrays(arrays: Mapping[str, Any], activation: str = "relu") -> Network:
 
     Layers are in the order of their names, numbers in them by size (`layers.2` before `layers.10`). Arrays of foretrain's
     transformer are known by their names, `foretrain.degeneracy.transformer.NAMES`.
-
-    Args:
-        arrays: Nothing else may be among them.
-        activation: Between layers; a transformer has its own.
     """
     if {"embedding", "inward"} <= set(arrays):
         _only(arrays, transformer.NAMES, "the arrays of a transformer")

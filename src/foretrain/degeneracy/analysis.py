@@ -36,9 +36,8 @@ class Analysis:
     """Results of `analyze`.
 
     Args:
-        parameters: Number of them.
+        parameters, examples: Numbers of them.
         widths: Activations of each layer, input first.
-        examples: Number of them.
         eps: Noise scale: behavioural loss below which a difference does not count.
         source: Where it comes from, in words.
         freedom: Free directions at that scale, None where they were not counted.
@@ -117,15 +116,11 @@ def analyze(
 
     Args:
         eps: Noise scale of the behavioural loss; None takes a ten-thousandth of the variance of the outputs.
-        source: Where it comes from.
         loss: "mse" or "kl", of the sampled coefficients.
         modules: How many, None for the number with the largest modularity.
         points: Of the integral of an edge.
         draws: Of each chain, as many again before them; 0 samples nothing.
         chains: At each inverse temperature.
-
-    Raises:
-        ArgumentError: The data do not fit the network, or an argument is out of range.
 
     Cost: Most of it are 9 x chains lanes (three scales, each with half the step and half the pull) of 500 full-batch gradients
     or more at 200 draws, in single precision where the scale allows.

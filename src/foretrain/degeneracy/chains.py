@@ -31,11 +31,8 @@ class Mean(NamedTuple):
 def mean_of(draws: np.ndarray) -> Mean:
     """Mean, its error and how far both are to be trusted.
 
-    Args:
-        draws: Shape (chain, draw), at least four draws; a chain that holds a value that is not finite does not count.
-
-    Returns:
-        All nan but `finite` where no chain counts.
+    Draws are (chain, draw), at least four. A chain with a value that is not finite does not count; where none counts all but
+    `finite` is nan.
     """
     draws = np.asarray(draws, float)
     finite = np.asarray(np.isfinite(draws).all(1))

@@ -1,18 +1,13 @@
 """Free directions by neurons that are on for part of the data, which no mean over all data shows.
 
-A neuron k of layer l + 2 matters on X_k, the examples on which its preactivation moves an output; it may be on for few, or
-for such as all lie on one side of the neurons it reads. Take changes V of section l and U of section l + 1, with r the
-slopes of the neurons between. They move no output if they move no preactivation of layer l + 2 where that matters:
+A neuron k of layer l + 2 matters on X_k, the examples on which its preactivation moves an output. Changes V of section l and U
+of section l + 1, with r the slopes of the neurons between, move no output if they move no preactivation where that matters:
 
     U_k f^{l+1} + W_k diag(r) V f^l = 0      on X_k, for every k.
 
-Two kinds of solutions. With V = 0, U_k is any null direction of the mean of ``f f^T`` over X_k, which may have less rank than
-G^{l+1}. And V may be whatever every reader can take back by itself: ``W_k diag(r) V f^l`` need lie in the span of f^{l+1} on
-X_k only, and U_k is minus its coefficients there, other ones for each reader. Synchronised neurons are the case in which
-one U serves all readers on all data; neurons that differ only where nobody reads them, or that are linear wherever they
-are read, are seen here alone.
-
-What solves this is free. Not everything that is free need solve it: readers whose effects on the outputs depend on one
+With V = 0, U_k is any null direction of the mean of ``f f^T`` over X_k. Else ``W_k diag(r) V f^l`` must lie in the span of
+f^{l+1} on X_k, and U_k is minus its coefficients there, other ones for each reader; synchronised neurons are the case in which
+one U serves all readers on all data. All of this is free, but more may be: readers whose effects on the outputs depend on one
 another may take back each other's changes, and more than two sections may be at work.
 """
 
@@ -46,9 +41,6 @@ def conditional_directions(
     network: Network, x: np.ndarray, at: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Directions of sections l and l + 1 that no neuron of layer l + 2 notices where it matters.
-
-    Args:
-        at: Section l.
 
     Returns:
         Pairs V (d_{l+1}, d_l) and U (d_{l+2}, d_{l+1}), with the bias as another last column where a section has one;

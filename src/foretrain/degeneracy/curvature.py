@@ -2,9 +2,7 @@
 
 P(w) = beta H(w) + gamma, H the Hessian of the mean loss over the parameters that move. SGLD of step e is stable on a quadratic
 iff e < 4 / P_max.
-
-Lanczos's steps are NumPy's and only H v is compiled: a program of them all takes twice as long to compile, and products of
-small networks take longer than the calls.
+Lanczos's steps are NumPy's and only H v is compiled: a program of all steps takes twice as long to compile.
 """
 
 from collections.abc import Callable
@@ -25,15 +23,9 @@ def lanczos(
 ) -> float:
     """The largest eigenvalue of a symmetric map that is known by its products.
 
-    Args:
-        product: v -> A v, shape (d,), of v of length one.
-        start: Shape (d,), with some share of the wanted eigenvector; products stay in the space that it reaches.
-        most: Products.
-        close: Residual of the largest Ritz pair, over its value, at which to stop before that.
-
-    Returns:
-        The largest Ritz value, a lower bound, off by less than a per cent after some 20 products as a rule; inf where a
-        product is not finite. Every vector is made orthogonal to all before it, twice. Memory: `most` vectors.
+    `product` maps v, shape (d,), of length one, to A v; `start` (d,) has some share of the wanted eigenvector. After `most`
+    products, or at a residual of `close` over the value, the largest Ritz value is a lower bound, off by less than a per cent
+    after some 20 products as a rule; inf where a product is not finite. Memory: `most` vectors.
     """
     most = min(most, len(start))
     basis, diagonal, beside = np.empty((most, len(start))), np.empty(most), np.empty(most)
@@ -101,14 +93,8 @@ def _some(posterior):
 def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.ndarray:
     """Largest eigenvalue of S H(w) S at every place, S a diagonal that is 0 where parameters do not move.
 
-    Args:
-        places: w, flat, shape (k, d).
-        scales: S, shape (k, d).
-        products: Of Lanczos, at most `CAPACITY`.
-
-    Returns:
-        Shape (k,); inf where the loss is not finite. Of more than `EXAMPLES` examples they are spread evenly. Cost: about two
-        gradients on them for each product.
+    Places w and scales S are (k, d); the result is (k,), inf where the loss is not finite. Of more than `EXAMPLES` examples
+    some are taken, spread evenly. Cost: about two gradients for each of the `products`, at most `CAPACITY`.
     """
     data, params = _some(posterior)
     flat, run = posterior.flat, _product(posterior.losses)
@@ -128,11 +114,7 @@ def bound(posterior: Any, pull: float, chosen: Any = None) -> np.ndarray:
     The displacement of w* is the longest on a grid of lengths that costs at most d/2 in beta L or in the localisation: at a
     singular w* the Hessian may vanish, and says nothing of what a chain will meet.
 
-    Args:
-        chosen: P_max at w*, shape (setting,), if it is known already.
-
-    Returns:
-        Shape (setting,), settings being parts × betas, betas fastest.
+    `chosen` is P_max at w*, if it is known already; shape (setting,), settings being parts × betas, betas fastest.
     """
     masks = np.stack(list(posterior.parts.values()))
     scale = np.repeat(masks, len(posterior.beta), axis=0)

@@ -23,12 +23,8 @@ BUDGET = 2**28  # bytes that a block of examples may take
 class Pointwise:
     """A section as ``nonlinearity(matrix f̄ + shift)``, then the constant.
 
-    Args:
-        matrix: (out, d), the folded bias as last column.
-        shift: (out,), the bias where it is not folded.
-        value: Of preactivations, any shape.
-        slope: Likewise.
-        carries: Whether the constant is handed on.
+    The matrix is (out, d), the folded bias its last column, the shift (out,) the bias where it is not folded; value and slope
+    map preactivations of any shape; `carries` is True where the constant is handed on.
     """
 
     matrix: np.ndarray
@@ -67,14 +63,7 @@ class Pointwise:
 
 @dataclass(frozen=True)
 class General:
-    """Any section, through JAX.
-
-    Args:
-        section: Of the network.
-        params: Its parameters.
-        folded: Whether f̄ has the constant.
-        carries: Whether the constant is handed on.
-    """
+    """Any section, through JAX; `folded` is True where f̄ has the constant, `carries` where it is handed on."""
 
     section: Section
     params: dict[str, Any]

@@ -124,9 +124,6 @@ def free_directions(
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
         exact_rank: Whether to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
-
-    Raises:
-        ArgumentError: Examples are fewer than the activations whose rank they are to tell.
     """
     x = examples(network, x)
     found = grams(network, x) if found is None else found

@@ -158,13 +158,8 @@ def _by_hand(network, one):
 def jacobian_rank(network: Network, x: np.ndarray, threshold: float = 1e-8) -> int:
     """Rank of the Jacobian by all parameters on this data: parameters less the first-order free directions.
 
-    Args:
-        network: Of some thousand parameters at most.
-        threshold: Of singular values against the largest.
-
-    Raises:
-        ArgumentError: Examples times outputs are fewer than parameters, so that they bound the rank, not the network.
-        ForetrainError: The triangle, parameters squared, would take more than 1 GiB.
+    Singular values up to `threshold` of the largest are zero. Parameters are some thousand at most, below 1 GiB squared, else
+    `ForetrainError`; fewer examples times outputs than parameters raise `ArgumentError`.
     """
     return len(singular_values(network, x, threshold))
 

@@ -9,9 +9,6 @@ has C C^+ = 1 on the directions kept, and C G C' = D_M: the variance of a direct
 projector, the identity where every direction is kept; it is not the Moore-Penrose one. Directions without variance, or
 without effect, are left out. (The document's section 6.1 writes (D_M^{1/2})^+ where its appendix has D_M^{1/2}: the
 appendix is followed, the other is an option. M~ is formed with D_G^{1/2}, not its pseudo-inverse.)
-
-Nothing is squared on the way: G and M are known by triangular factors (`foretrain.degeneracy.moments`), so that the basis is
-as exact for correlated activations as double precision allows.
 """
 
 from collections.abc import Callable
@@ -117,14 +114,12 @@ def layer_basis(
     """The basis of one layer, from its whitening and what its whitened directions do.
 
     Args:
-        white: (D_G^{1/2})^+ U, (k, d), of `whitening`.
-        unwhite: U' D_G^{1/2}, (d, k).
+        white, unwhite: (D_G^{1/2})^+ U, (k, d), and U' D_G^{1/2}, (d, k), of `whitening`.
         jacobian_factor: R, (any, k), with R'R = M~, the mean over data of squared Jacobians in whitened coordinates.
         mean: (d,), subtracted from activations; None for zero.
         scaling: "importance" for D_M^{1/2}, "inverse" for (D_M^{1/2})^+.
-        threshold: Directions of which the root of the importance is at most this share of the largest are left out.
-        signs: Rows (any, k): each direction points so that the largest change of these along it is positive. By default
-            its own largest entry is.
+        threshold: Share of the largest root of the importance, up to which directions are left out.
+        signs: Rows (any, k): the largest change of these along a direction is positive; by default its own largest entry.
     """
     one_of("scaling", scaling, SCALINGS)
     _, effect, directions = np.linalg.svd(jacobian_factor, full_matrices=False)
@@ -201,9 +196,6 @@ def interaction_basis(
     Returns:
         Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all
         layers. Each direction points so that the largest mean change of what M measures along it is positive.
-
-    Raises:
-        ArgumentError: An option is not known, the data do not fit, or there are too few of them (see `few`).
 
     Cost: two passes over the data (global), L + 1 passes (local); per example and layer about 2 d_L d² operations
     (global) or 2 d_{l+1} d_l² (local).

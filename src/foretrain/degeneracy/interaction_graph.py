@@ -77,13 +77,6 @@ def interaction_graph(
 ) -> InteractionGraph:
     """Edges between all neighbouring layers.
 
-    Args:
-        basis: Of the same network; any with a `LayerBasis` for each layer.
-        points: Of the integral, see `path_points`.
-
-    Raises:
-        ArgumentError: The basis is of another network, or the data do not fit.
-
     Cost: per example and section about 2 k' k m operations, m the preactivations, whatever the points, where it is a linear
     map and then a named nonlinearity, and `points` Jacobians and 2 k' d' d of them elsewhere.
     """

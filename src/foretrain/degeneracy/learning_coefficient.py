@@ -64,8 +64,6 @@ def learning_coefficient(
         sampler: "sgld", "baoab", "sghmc", "sgnht"; "mala" or "nuts" on all data, as a reference. See
             `foretrain.degeneracy.samplers`. "baoab" by default on all data, whose bias is least; "sgld" with
             minibatches, whose noise heats it least.
-        chains: Of each setting.
-        draws: Of each chain.
         warm_up: Draws before those that count; as many again by default. Of "mala" and "nuts" they fit the step.
         steps: Of the sampler between draws.
         step: e, for all settings. By default `share` of the bound 4/P_max at w*, at places of typical loss, and at the ends of
@@ -73,7 +71,6 @@ def learning_coefficient(
             quarter of the step); and halved from there, for each setting, as long as a chain
             is lost, e is above a quarter (with momentum, half) of the bound at the ends of chains, or e and e/2 give values
             that differ by more than the estimate's standard error or a tenth, and by more than a hundredth.
-        share: Of the bound.
         pull: gamma >= 0, of the localisation: a prior of deviation gamma^(-1/2) around w*. Without it flat directions have no
             end.
         preconditioned: RMSprop's preconditioner: noise and drift of each parameter are scaled by the root mean square of its
@@ -86,13 +83,9 @@ def learning_coefficient(
         halvings: How often a step may be halved; none without `richardson`, which is what tells.
         together: Lanes side by side; else one after the other, in less memory and for wide networks in less time.
 
-    Returns:
-        The coefficients. Memory: d numbers for each lane, some 20 of them for curvature. Cost: a gradient for each step of
-        each lane, three lanes for a chain with `richardson`; each halving costs `draws` of all of them again, in the same
-        program, chains going on from where they are. `Coefficient.gradients` tells the sum.
-
-    Raises:
-        ArgumentError: An argument is out of range, or the step is above the bound.
+    Memory: d numbers for each lane, some 20 of them for curvature. Cost: a gradient for each step of each lane, three lanes
+    for a chain with `richardson`; each halving costs `draws` of all of them again (`Coefficient.gradients` is the sum). A
+    step above the bound raises `ArgumentError`.
     """
     sampler = default_sampler(posterior, sampler)
     exact = sampler in samplers.EXACT

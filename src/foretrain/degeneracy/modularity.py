@@ -128,9 +128,6 @@ def partition(
         balance: "volume" or "none".
         most: Largest number that is tried.
 
-    Raises:
-        ArgumentError: Weights are no such matrix, or there are fewer nodes with edges than modules.
-
     Cost: Every partition is looked at where there are at most 200,000; else spectral clustering and random starts, improved
     by moves of single nodes, O(N³) and memory N².
     """

@@ -92,9 +92,6 @@ def perceptron(
         weights: One for each section, (out, in).
         biases: One for each section, (out,), or None for a section without; None for none at all.
         activation: Name of the nonlinearity between layers, or one name for each section.
-
-    Raises:
-        ArgumentError: Shapes do not chain, a number is not finite, or a nonlinearity is unknown.
     """
     if not len(weights):
         raise argument_error("weights", "hold at least one matrix", "is empty")

@@ -76,14 +76,7 @@ def _implementation() -> Any:
 
 
 def keys(words: Any):
-    """Keys of given words.
-
-    Args:
-        words: uint32, shape (..., 2).
-
-    Returns:
-        Keys for `jax.random`, shape (...).
-    """
+    """Keys for `jax.random`, shape (...), of words, uint32, shape (..., 2)."""
     import jax
 
     return jax.random.wrap_key_data(words, impl=_implementation())

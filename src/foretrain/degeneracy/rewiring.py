@@ -52,14 +52,7 @@ def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES)
 def chance(
     edges: Sequence[np.ndarray], eps: float, modules: int | None, draws: int = 10, seed: int = 0
 ) -> np.ndarray:
-    """Newman's modularity of partitions of rewired graphs, each found as that of the graph itself.
-
-    Args:
-        edges: As of `foretrain.degeneracy.modularity.affinity`.
-
-    Returns:
-        Shape (draws,). Cost: so many partitions.
-    """
+    """Newman's modularity of partitions of rewired graphs, each found as that of the graph itself."""
     random = np.random.default_rng(seed)
     kept = [np.where(part > eps, part, 0) for part in edges]
     found = []

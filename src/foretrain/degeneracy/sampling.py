@@ -52,12 +52,6 @@ def sampled(given: Any, p: Any, seed: Seed) -> dict[str, np.ndarray]:
             `foretrain.degeneracy.learning_coefficient.learning_coefficient`, which come before the fields of `p`.
         p: The study's parameters; the fields of `Sampling` among them are read.
         seed: Seed of the run.
-
-    Returns:
-        The variables declared in this module, each of shape ().
-
-    Raises:
-        ForetrainError: `given` is something else.
     """
     posterior, options = given if isinstance(given, tuple) else (given, {})
     if not isinstance(posterior, Posterior) or not isinstance(options, Mapping):

@@ -91,10 +91,6 @@ def sparsified(
         network: A perceptron; blocks are formed where its nonlinearity is `relu`, `leaky_relu` or `identity`.
         x: (example, d_0); only its Gram matrices and gates matter.
         scale: Loss epsilon below which an activation counts as dependent and neurons as synchronised; None for exact.
-        found: Gram matrices of the same network and data, where they are at hand.
-
-    Raises:
-        ArgumentError: The network is no perceptron, or examples are fewer than the activations of a layer.
     """
     if not is_perceptron(network):
         raise argument_error("network", "be linear maps and named nonlinearities", "is not")

@@ -77,11 +77,7 @@ class Block:
 def disagreement(network: Network, x: np.ndarray, layer: int) -> np.ndarray:
     """Distance of neurons from being synchronised: mean over data of ``(r_i - r_j)^2 p_i^2``, (i, j), not symmetric.
 
-    Args:
-        network: Whose section `layer - 1` has gates.
-        layer: From 1, of the neurons.
-
-    It is exactly zero where gates agree on all data.
+    Layers count from 1; section `layer - 1` has gates. The distance is zero exactly where gates agree on all data.
     """
     section = network.sections[layer - 1]
     wide = len(network.params[layer - 1][section.weight or ""])
@@ -101,8 +97,6 @@ def constant_gates(
     """The constant that each neuron's gate is on all data, NaN where it is none or zero, (d,).
 
     Args:
-        network: Whose section `layer - 1` has gates.
-        layer: From 1, of the neurons.
         tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``, one or one for each neuron; candidates for c are the
             least and the largest gate of the first batch.
     """
@@ -122,10 +116,7 @@ def constant_gates(
 def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
     """Neurons in blocks, each pair of a block at most `tolerance` apart in both orders, larger blocks first.
 
-    Args:
-        apart: As `disagreement` gives it.
-        tolerance: In units of the square of preactivations; with 0 a block's gates are equal on all data, except where
-            both preactivations are zero, which are never told apart.
+    `apart` is that of `disagreement`; tolerance 0 asks for equal gates wherever one of both preactivations is not zero.
 
     Agreement within a tolerance does not hand itself on from pair to pair, so blocks grow by complete linkage: the two
     that are nearest by their farthest pair are joined first.
@@ -146,10 +137,8 @@ def grouped(apart: np.ndarray, tolerance: float = 0.0) -> list[tuple[int, ...]]:
 def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple[float, float]:
     """Rise of the behavioural loss as ``W -> (1 + A) W``, ``W_out -> W_out (1 + A)^{-1}``, and the rise predicted from gates.
 
-    Args:
-        network: Whose sections before and after `layer` are linear and named, with gates before it.
-        layer: From 1 to L - 1.
-        move: A, (d, d), with ``1 + A`` invertible; in a block of synchronised neurons the loss stays.
+    The sections before and after `layer`, from 1 to L - 1, are linear and named, with gates between; A is (d, d), 1 + A
+    invertible. In a block of synchronised neurons the loss stays.
 
     Returns:
         The loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`: by the gates, the size of what the layer's

@@ -33,9 +33,6 @@ def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
     Args:
         run: Dataset of a run of `modular-transformer` that kept its state (``keep_state="end"``), one seed and one cell:
             variables ``state_embedding`` and ``state_decoder_*``; or these arrays under their own names.
-
-    Raises:
-        ArgumentError: One of them is not there.
     """
     found = {}
     for name in NAMES:
@@ -56,9 +53,6 @@ def of_arrays(named: Mapping[str, Any]) -> Network:
 
     Sections are the embedding (both tokens read the same one, so that it names no weight), for each layer one of attention and
     one of its perceptron, residuals included, and the last linear one. A layer's activations are both tokens side by side.
-
-    Raises:
-        ArgumentError: Shapes do not belong to one transformer, or a number is not finite.
     """
     lacking = [name for name in NAMES if name not in named]
     if lacking:

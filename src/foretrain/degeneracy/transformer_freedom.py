@@ -72,12 +72,8 @@ class TransformerFreedom:
 def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> int:
     """Free directions of a product A B: D (a + b) - (a t + s b - s t).
 
-    Args:
-        inner: D.
-        read: a, dimension that A reads, of those that the data span.
-        sent: b, dimension that B sends to, of those that the outputs tell apart.
-        left: s, rank of A there, at most D and a.
-        right: t, rank of B there, at most D and b.
+    D is `inner`; A reads a dimensions that the data span and has rank s (`left`), B sends to b dimensions that the outputs
+    tell apart and has rank t (`right`).
     """
     for name, rank, most in (("left", left, min(inner, read)), ("right", right, min(inner, sent))):
         integer(name, rank, minimum=0, maximum=most)
@@ -87,11 +83,7 @@ def product_freedom(inner: int, read: int, sent: int, left: int, right: int) -> 
 def transformer_freedom(network: Network, x: np.ndarray) -> TransformerFreedom:
     """Count what is free in a transformer of `foretrain.degeneracy.transformer`, by source.
 
-    Args:
-        x: (example, 2 symbols).
-
-    Raises:
-        ArgumentError: It is another network, or the data have too few tokens to tell the ranks.
+    Examples are (example, 2 symbols). Another network, or too few tokens to tell the ranks, raise `ArgumentError`.
 
     Cost: Gram matrices of all layers, and a decomposition of all tokens by each weight.
     """

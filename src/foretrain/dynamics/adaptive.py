@@ -30,14 +30,7 @@ def attempt(velocity, position, inputs, clock: Clock, *, relative: float, absolu
     with an error near one is followed by a shorter one, so that few are refused (diffrax's own controller lengthens then,
     and tries up to a third more steps), and one that overflows, by one a fifth as long.
 
-    Args:
-        velocity: Function of (position, inputs); its result has the structure of `position`.
-        clock: Time, and the step to try.
-        relative: Tolerance relative to each entry.
-        absolute: Tolerance for entries near zero; may be traced.
-
-    Returns:
-        Position and clock after the attempt. Costs 7 evaluations of `velocity`.
+    Tolerances are `relative` to each entry and `absolute` near zero. Costs 7 evaluations of `velocity`.
     """
     term = diffrax.ODETerm(lambda t, y, args: velocity(y, args))
     solver = diffrax.Tsit5()

@@ -54,13 +54,8 @@ class Flow(NamedTuple):
 def start(velocity: Callable, position, inputs=None) -> Flow:
     """The start of a flow ``position' = velocity(position, inputs)``.
 
-    Args:
-        velocity: Minus the gradient of a loss; its result has the structure of `position`.
-        position: Pytree of float arrays of one dtype, where the slope is not zero.
-
-    Returns:
-        The flow at time 0; the first step moves the position by a hundredth of its norm, and power iteration sets out
-        along the slope.
+    `velocity` is minus the gradient of a loss, the position of one dtype, where the slope is not zero. The first step moves
+    it by a hundredth of its norm, and power iteration sets out along the slope.
     """
     slope = velocity(position, inputs)
     stretched = _stretched(velocity, position, slope, _unit(slope), inputs)
@@ -78,13 +73,9 @@ def attempt(
     The error estimate of every leaf, relative to the norm of that leaf, must not exceed `tolerance`.
 
     Args:
-        flow: Where to go on from.
         tolerance: Largest relative error of a step; may be traced.
         stages: Number of evaluations within a step, at least 2; or several, rising, of which the smallest is taken that is
             stable over the step, in a loop of as many turns (of lanes side by side the largest of all).
-
-    Returns:
-        The flow after the attempt.
     """
     here, slope, size = flow.position, flow.slope, flow.step_size
     dtype = size.dtype

@@ -6,12 +6,7 @@ import diffrax
 def fixed_step(velocity, position, inputs, step_size):
     """One step of Tsit5 (order 5) of the autonomous flow ``position' = velocity(position, inputs)``.
 
-    Args:
-        velocity: Function of (position, inputs); its result has the structure of `position`.
-        step_size: Continuous time to go on by; may be traced.
-
-    Returns:
-        The position after `step_size`. Costs 6 evaluations of `velocity`.
+    `step_size` is continuous time. Costs 6 evaluations of `velocity`.
     """
     term = diffrax.ODETerm(lambda t, y, args: velocity(y, args))
     solver = diffrax.Tsit5()

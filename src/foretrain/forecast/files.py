@@ -20,12 +20,7 @@ PAGE = "prediction.html"
 def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | None:
     """Times at which a loss is wanted, from the texts of two options; None where neither is given.
 
-    Args:
-        times: Texts of ascending times in step x learning rate.
-        until: Text of the last of 201 times, in the same unit.
-
-    Raises:
-        ArgumentError: both are given, or a text is no number in ascending order.
+    `times` ascend, in step x learning rate; `until` is the last of 201 times. Both together raise `ArgumentError`.
     """
     if until is None:
         return None if times is None else np.array([real("times", time) for time in times])
@@ -37,15 +32,8 @@ def read_times(times: Sequence[str] | None, until: str | None) -> np.ndarray | N
 def read_candidates(files: Sequence[str | PathLike]) -> dict[str, tuple[Graph, GatedData]]:
     """Read graphs and data files in the order in which a command line names them.
 
-    Args:
-        files: A TOML file, then npz files of data on that graph, then perhaps another TOML file with its own, ...
-
-    Returns:
-        Name to (graph, data). The name is the data file's path, after its graph's where a file stands under several.
-
-    Raises:
-        ArgumentError: the first file is no TOML file, a graph has no data, or a pair is named twice.
-        StoreError: a data file cannot be read.
+    Files are a TOML file, then npz files of data on that graph, then perhaps another TOML file with its own, ... Returns name
+    to (graph, data), the name being the data file's path, after its graph's where a file stands under several.
     """
     pairs: list[tuple[Path, Path]] = []
     graph_path = None

@@ -71,15 +71,9 @@ def expected_from_random(
 ) -> Prediction:
     """The prediction of the exact flow, with what the reduction would have said beside it.
 
-    Args:
-        reduced: Prediction of the reduction, from `growing_strengths`.
-        law: One of `INITIAL_LAWS`.
-        scale: Its scale.
-        draws: Their number.
-        times: Where the loss is wanted; None for 201 times until the slowest draw has learned all but 1%.
-
-    Raises:
-        ArgumentError: one evaluation of the gradient takes more than 10^12 multiplications.
+    `reduced` is the prediction of the reduction, from `growing_strengths`. Without `times` the loss is given at 201 times
+    until the slowest of the `draws` has learned all but 1%. A gradient of more than 10^12 multiplications raises
+    `ArgumentError`.
     """
     reduction = reduced.reduction
     ends = exact_flow.outputs(statistics)

@@ -14,14 +14,8 @@ def rank_gatings(
 ) -> tuple[dict[str, np.ndarray], dict[str, Prediction]]:
     """Predict candidate gatings of one task.
 
-    Args:
-        x: Inputs, shape (sample, input).
-        y: Targets, shape (sample, 1).
-        gatings: Name to gates of shape (pathway, sample).
-        init_scale: Strength of every edge at the start.
-
-    Returns:
-        ``gating_time`` and ``gating_final_loss``, shape (gating,) each, and the prediction of every gating by name.
+    x is (sample, input), y (sample, 1), a gating (pathway, sample). Returns ``gating_time`` and ``gating_final_loss``,
+    (gating,), and the prediction of every gating by name.
     """
     made = {name: pathways_data(x, y, gates) for name, gates in gatings.items()}
     candidates = {name: (one.graph, one) for name, one in made.items()}

@@ -70,9 +70,6 @@ def predict(
         seeds: Number of networks trained, at least 2; four times as many draws are followed.
         learning_rate: Of the networks trained; by default 0.02 over the largest curvature.
 
-    Returns:
-        The prediction; all its times are in step x learning rate.
-
     Raises:
         ArgumentError: graph, data or an argument break their rules.
         StoreError: the data file cannot be read.
@@ -124,8 +121,7 @@ def rank(candidates: Mapping[str, tuple[Any, Any]], **options: Any) -> Ranking:
         **options: As of `predict`, for all candidates. If one of them has no exact reduction all are ranked by the exact
             flow from random weights.
 
-    Returns:
-        The ranking, by the time in step x learning rate at which the loss has fallen half way to the lowest final loss.
+    The ranking is by the time in step x learning rate at which the loss has fallen half way to the lowest final loss.
 
     Raises:
         ArgumentError: there is no candidate, or they are not gatings of one task: their targets differ in power.

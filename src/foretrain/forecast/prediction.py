@@ -21,7 +21,7 @@ SHORT = 1e-6
 
 @dataclass(frozen=True)
 class ModeForecast:
-    """What becomes of one mode on one path.
+    """One mode on one path.
 
     Attributes:
         path: Name of the path, its edges joined by ``>``.
@@ -90,12 +90,8 @@ class Ensemble:
 class Reduced:
     """What the reduction says of random weights, beside the exact flow.
 
-    Attributes:
-        strength: Of decoupled weights that the random ones grow into; the largest of all edges.
-        times, loss: Its expected loss at the times of the prediction, shape (time,).
-        final_loss, learning_time: As of `Prediction`.
-        worst, worst_time: The most by which its loss is off that of the exact flow, and when.
-        history: As of `Prediction`.
+    `strength` is that of decoupled weights that the random ones grow into, the largest of all edges; `worst` the most by which
+    the loss is off that of the exact flow, at `worst_time`; all else as of `Prediction`.
     """
 
     strength: float
@@ -113,9 +109,7 @@ class Judged:
     """One number of the prediction beside trained networks.
 
     Attributes:
-        quantity: What it is.
-        predicted: By the exact flow, mean over draws.
-        reduced: By the reduction.
+        predicted, reduced: By the exact flow, mean over draws, and by the reduction.
         trained: Mean over the networks trained.
         off, off_low, off_high: Mean of trained minus predicted, with its 95% interval: over networks, each beside the
             mean of as many draws as there are for one, so that the differences are independent.
@@ -141,11 +135,8 @@ class Judged:
 class Trained:
     """Networks trained beside a prediction, by descent on the examples from weights of the same law, other draws.
 
-    Attributes:
-        networks: Their loss curves, in step x learning rate.
-        learning_rate: Of plain gradient descent on all examples at once.
-        steps: Of every network.
-        judged: The prediction beside them, number by number.
+    `networks` are their loss curves, in step x learning rate, `learning_rate` and `steps` those of plain gradient descent on
+    all examples at once, `judged` the prediction beside them, number by number.
     """
 
     networks: Ensemble
@@ -156,7 +147,7 @@ class Trained:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prediction:
-    """What is expected of one network: by the reduction, or from random weights by the exact flow of the statistics.
+    """The expectation for one network: by the reduction, or from random weights by the exact flow of the statistics.
 
     In a notebook it shows in a few lines; ``print`` shows its tables.
 
@@ -174,12 +165,10 @@ class Prediction:
         smallest_curvature: Smallest eigenvalue of the Hessian of the whole network's loss at the end of the reduction,
             also off the weights that the reduction knows; 0 if none is negative. Where the residual is not zero, that
             of a network on the diagonal part of the statistics.
-        stable: Whether the end is stable for the whole network. False at a saddle, which small random weights leave,
-            at a rate of about ``-smallest_curvature`` (or later, where the saddle is flat and the paths have three edges
-            or more); None where the residual is not zero, so that the end is a fixed point of the reduction alone.
+        stable: True if the end is stable for the whole network. False at a saddle, which small random weights leave at a
+            rate of about ``-smallest_curvature`` (later where it is flat); None where the residual is not zero.
         attainable_loss: Least loss of any weights of this network on these data.
-        attainable_is_bound: Whether hidden banks may be too narrow to reach it: then nothing is below, and perhaps
-            nothing reaches it.
+        attainable_is_bound: True if hidden banks may be too narrow to reach it.
         reduction: The reduced network.
         horizon: Time up to which modes were followed.
         history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
@@ -188,7 +177,7 @@ class Prediction:
         reduced: Of random weights, what the reduction would have said; `residual`, `smallest_curvature` and `stable`
             are those of its end.
         drift: Of random weights, how far what the flow conserves has moved, relative to squared weights.
-        finished: Whether every draw came down to the attainable loss.
+        finished: True if every draw came down to the attainable loss.
         curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
         trained: Networks trained beside it, if that was asked.
     """

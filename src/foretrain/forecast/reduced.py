@@ -42,15 +42,10 @@ def reduced_prediction(
     strengths: np.ndarray,
     times: ArrayLike | None,
 ) -> Prediction:
-    """What the reduction expects from decoupled weights.
+    """The expectation of the reduction from decoupled weights.
 
-    Args:
-        reduction: Of these statistics, exact or not.
-        scale: What the user gave, for messages.
-        strengths: Of every edge of the graph at time 0, positive, the same in all modes: shape (edge,).
-
-    Raises:
-        ArgumentError: float64 cannot follow so small or large a start, or such times.
+    `scale` is the user's, for messages, `strengths` those of every edge at time 0, (edge,), positive, the same in all modes. A
+    start or times that float64 cannot follow raise `ArgumentError`.
     """
     natural = _natural_strength(reduction)
     check_scale(scale, strengths, reduction, natural)

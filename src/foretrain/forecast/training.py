@@ -35,14 +35,8 @@ def train_beside(
 ) -> Prediction:
     """The prediction with networks trained beside it and what they say of it.
 
-    Args:
-        prediction: From random weights.
-        seeds: Number of networks.
-        learning_rate: Of descent; by default 0.02 over the largest curvature, or what gets there in 100,000 steps.
-
-    Raises:
-        ArgumentError: the learning rate is 2 over the largest curvature or more.
-        ForetrainError: descent diverged all the same, which a smaller learning rate mends.
+    `learning_rate` is by default 0.02 over the largest curvature, or what gets there in 100,000 steps; 2 over the curvature
+    or more raises `ArgumentError`, descent that diverges all the same `ForetrainError`.
 
     Cost: seeds x steps passes over all examples and back.
     """

@@ -76,19 +76,10 @@ def layers(decoder: Decoder, joined):
 
 
 def slopes(decoder: Decoder, joined, first, second, back):
-    """Slopes of a loss by a turned decoder and by the joined embeddings, as the chain rule gives them.
+    """Slopes of a loss by a turned decoder and by the joined embeddings (sample, entry), as the chain rule gives them.
 
-    Written out, so that samples which are only looked at can be left out of them.
-
-    Args:
-        decoder: Its weights.
-        joined: (sample, entry).
-        first: (sample, unit) of the first hidden layer.
-        second: The same of the second.
-        back: (output, sample), slope of the loss by the outputs.
-
-    Returns:
-        A turned decoder, and (sample, entry).
+    Written out, so that samples which are only looked at can be left out. The hidden layers are (sample, unit), `back`, the
+    slope of the loss by the outputs, (output, sample).
     """
     weight = decoder.weight_1
     by_second = (back.T @ decoder.weight_3) * (1 - second**2)
@@ -158,12 +149,8 @@ def nearness(outputs, targets):
 def right_answers(outputs, targets, chosen):
     """Whether the target nearest to an output is that of its label, 1 or 0, (sample,); a tie is no right answer.
 
-    With one-hot targets, whether the largest output is that of the label.
-
-    Args:
-        outputs: (sample, output).
-        targets: (label, output).
-        chosen: (label, sample), 1 at the label of each sample.
+    With one-hot targets: whether the largest output is that of the label. Outputs are (sample, output), targets (label,
+    output), `chosen` (label, sample), 1 at the label of each sample.
     """
     import jax.numpy as jnp
 

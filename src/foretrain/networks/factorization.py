@@ -5,8 +5,7 @@ n x n. Two losses: the squared error ||C - Z||_F^2 (no 1/2), and the cross-entro
 matrices read as logits. Optimizers are Optax's; learning rate and weight decay are arguments of
 every step, so they may be traced and differ between the runs of a batch.
 
-Targets and starts are drawn on the host (`foretrain.networks.factorization_start`); everything here is
-JAX on one run, to be jitted and vectorised. Time is counted in optimizer steps.
+`foretrain.networks.factorization_start` draws targets and starts on the host; all here is JAX on one run.
 """
 
 from typing import NamedTuple

@@ -41,11 +41,6 @@ def draw_target(
 
     Returns:
         NumPy arrays of shape (n, r), float64.
-
-    Raises:
-        ArgumentError: a size is not positive, `law` is unknown or `rank` exceeds n for orthonormal
-            columns.
-        TooLarge: of `check_drawn`.
     """
     dimension, rank = integer("dimension", dimension, minimum=1), integer("rank", rank, minimum=1)
     law, scale = one_of("law", law, TARGET_LAWS), real("scale", scale, above=0)
@@ -67,18 +62,8 @@ def draw_start(
 ) -> Factors:
     """Draw the learner's factors with independent entries N(0, init_scale^2/n), on the host.
 
-    The same generator gives the same draw times `init_scale`, so that scales can be compared within
-    pairs.
-
-    Args:
-        components: k >= 1.
-        init_scale: Standard deviation times sqrt(n); > 0.
-
-    Returns:
-        NumPy arrays of shape (n, k), float64.
-
-    Raises:
-        TooLarge: of `check_drawn`.
+    The same generator gives the same draw times `init_scale`, so that pairs of scales compare. NumPy, (n, k), float64, k the
+    number of components.
     """
     dimension = integer("dimension", dimension, minimum=1)
     components = integer("components", components, minimum=1)
@@ -94,9 +79,8 @@ def exchanged(target: Factors, start: Factors) -> Factors:
     The reflection exchanges a_1 and a_2 (b_1 and b_2 for y) and keeps every length: the second component's overlaps with
     the two targets change places, nothing else does, and its law is the same.
 
-    Args:
-        target: NumPy arrays of shape (n, target), of unit columns up to a common factor.
-        start: NumPy arrays of shape (n, component); given back where there are not two targets and two components.
+    Both are NumPy arrays (n, target), columns of unit length up to a common factor, and (n, component); the start is given
+    back where there are not two targets and two components.
     """
     reflected = []
     for goal, own in zip(target, start, strict=True):

@@ -21,12 +21,8 @@ INITIAL_LAWS = ("normal", "orthogonal", "xavier_normal", "xavier_uniform")
 def forward(graph: Graph, weights, inputs, gates) -> dict:
     """Activity of every output node, eq. (1)'s h.
 
-    Args:
-        inputs: Input node to array of shape (..., width); the leading axes are examples, or absent.
-        gates: Edge or node to array of shape (...); what is left out is open.
-
-    Returns:
-        Output node to array of shape (..., width).
+    Inputs map an input node to (..., width), the leading axes being examples; gates map an edge or node to (...), open where
+    left out. Returns output node to (..., width).
     """
     activity = dict(inputs)
     for name in graph.order:
@@ -72,8 +68,7 @@ def statistics_gradient(statistics: Statistics, weights) -> dict:
     $$ -\partial L / \partial W_e = \sum_{p \ni e} W_{\bar t(p,e)}^T E(p) W_{\bar s(p,e)}^T, \qquad
        E(p) = \Sigma^{yx}(p) - \sum_{j: t(j)=t(p)} W_j \Sigma^x(j, p) $$
 
-    Returns:
-        Edge name to array of the shape of its weights; zero where no trained path passes.
+    Edge name to array of the shape of its weights; zero where no trained path passes.
     """
     totals = _bundle_products(statistics, weights)
     errors = dict(statistics.target_input)
@@ -128,8 +123,7 @@ def conserved(graph: Graph, weights) -> dict:
     It holds because W_e -> A W_e, W_f -> W_f A^{-1} leaves the network's function unchanged for every invertible A.
     Descent with learning rate eta lets Q_v drift by O(eta) over a given time.
 
-    Returns:
-        Hidden node to symmetric array of shape (width, width).
+    Hidden node to symmetric array (width, width).
     """
     return {
         name: sum(weights[e.name] @ weights[e.name].T for e in graph.incoming[name])

@@ -54,10 +54,8 @@ def zero_biases(weights: Weights) -> Biases:
 def negative_gradient(weights: Weights, scales, targets, trained_pairs) -> Weights:
     """-dL/dW of the mean over trained routes and images of 1/2 |error|^2, from statistics.
 
-    Args:
-        weights: The weights, encoders in the eigenbasis of their domain.
-        scales: Shape (input_domain or 1, input).
-        targets: Shape (input_domain or 1, class, input).
+    Encoders are in the eigenbasis of their domain, scales (input_domain or 1, input), targets (input_domain or 1, class,
+    input).
 
     Cost: about 2 M h^2 d + 2 M^2 h^2 multiply-adds for M domains, hidden width h and d inputs, whatever the number of images:
     less by a factor of about d / h + 2.5 than `foretrain.networks.routing.negative_gradient`, which takes any samples.
@@ -108,11 +106,8 @@ def _full(array, weights):
 def hidden_activity(weights: Weights, biases: Biases | None, inputs, maps, negative_slope):
     """Activity of the second hidden layer, shape (input_domain, sample, hidden).
 
-    Args:
-        biases: Biases, or None for none.
-        inputs: Shape (input_domain or 1, sample, input).
-        maps: None, or what makes the inputs of each domain from the common ones: shape (input_domain, input, pixel).
-        negative_slope: Slope of the leaky ReLUs below zero; 1 is a linear network. May be traced.
+    `biases` is None for none, `inputs` (input_domain or 1, sample, input), `maps`, from the common inputs to those of each
+    domain, (input_domain, input, pixel) or None, `negative_slope` that of the leaky ReLUs; 1 is a linear network.
     """
     bend = lambda x: jnp.where(x >= 0, x, negative_slope * x)  # noqa: E731
     encoders = weights.encoders

@@ -13,11 +13,7 @@ import jax.numpy as jnp
 class Position(NamedTuple):
     """Where a run is.
 
-    Attributes:
-        left: u, one number per input domain, shape (input_domain,).
-        right: v, one number per output domain, shape (output_domain,).
-        scale: s, a scalar.
-        progress: S, the integral of s over time, a scalar; nothing depends on it.
+    u (input_domain,), v (output_domain,), s, and the integral S of s over time, on which nothing depends.
     """
 
     left: Any

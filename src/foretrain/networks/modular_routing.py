@@ -84,12 +84,8 @@ def decoupled_modules(
 ) -> Modules:
     """A start on the decoupled submanifold (9) with all strengths 1, each module in frames of its own.
 
-    Args:
-        hidden_width: Width of the hidden layers, at least the number of modes.
-        shared_encoders: As in `random_modules`; modules then share the frame of what they share.
-
-    Returns:
-        The weights, float64 NumPy arrays.
+    Float64 NumPy arrays; `hidden_width` is at least the number of modes. With `shared_encoders` modules share the frame of
+    what they share.
     """
     count, size = groups(domains, paths)
     modes = input_modes.shape[1]

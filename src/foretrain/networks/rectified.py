@@ -2,14 +2,9 @@
 
 
 def forward(weights, inputs):
-    """Output of the network.
+    """Output (..., output) of inputs (..., input), with weights ``in1`` (hidden, input) and ``out1`` (output, hidden).
 
-    Args:
-        weights: ``in1``, shape (hidden, input), and ``out1``, shape (output, hidden).
-        inputs: Shape (..., input).
-
-    Returns:
-        Shape (..., output). At exactly zero a unit is closed and passes no gradient.
+    At exactly zero a unit is closed and passes no gradient.
     """
     arriving = inputs @ weights["in1"].T
     return (arriving * (arriving > 0)) @ weights["out1"].T

@@ -75,12 +75,7 @@ def decoupled_weights(
 ) -> Weights:
     """Weights on the decoupled submanifold (9): W1_i = R1 B V^T, W2 = R2 B R1^T, W3_j = U B R2^T, B = init_scale * I.
 
-    Args:
-        key: JAX random key, for the orthonormal columns of R1 and R2.
-        input_modes: V, shape (input, mode); at most `hidden_width` modes.
-
-    Returns:
-        The weights; every encoder is the same, and so is every decoder.
+    At most `hidden_width` modes; every encoder is the same, and so is every decoder.
     """
     output_modes, input_modes = jnp.asarray(output_modes, dtype), jnp.asarray(input_modes, dtype)
     modes = input_modes.shape[1]
@@ -95,10 +90,8 @@ def decoupled_weights(
 def negative_gradient(weights: Weights, inputs, targets, trained_pairs, maps=None) -> Weights:
     """-dL/dW of the loss in the paper's convention: the right side of the gradient flow.
 
-    Args:
-        inputs: X, shape (input_domain or 1, input, effective).
-        targets: Y, shape (input_domain or 1, output, effective).
-        maps: c, shape (input_domain, output_domain): by how much each route's targets are those of its input; None is 1.
+    X and Y are (input_domain or 1, input or output, effective), maps c (input_domain, output_domain), by how much each route's
+    targets are those of its input; None is 1.
 
     Cost: with M domains, hidden width h, inputs d, outputs o and r effective samples, M h r (3 h + 2 d) multiply-adds for
     the shared part, and for the decoders' part the lesser of 3 M^2 o h r, if the error of every route is formed, and
@@ -222,12 +215,8 @@ def singular_values(weights: Weights, modes: int) -> jax.Array:
 def alike(encoders, first_half: int) -> tuple[jax.Array, jax.Array]:
     """Mean cosine between the representations of one item in two domains, within and between two halves of the domains.
 
-    Args:
-        encoders: W1 for one-hot items, shape (input_domain, hidden, item).
-        first_half: Number of domains in the first half, at least 1; the others are the second.
-
-    Returns:
-        (within, between), scalars; 0 where there is no such pair.
+    W1 for one-hot items is (input_domain, hidden, item), `first_half` >= 1 the number of domains in the first half. Returns
+    (within, between), scalars; 0 where there is no such pair.
     """
     unit = encoders / jnp.sqrt((encoders**2).sum(1, keepdims=True))
     domains, _, items = unit.shape
@@ -242,14 +231,7 @@ def alike(encoders, first_half: int) -> tuple[jax.Array, jax.Array]:
 def per_sample_loss(weights: Weights, inputs, targets, trained_pairs) -> jax.Array:
     """The loss in the paper's convention, route by route and sample by sample: the check of the route by statistics.
 
-    Args:
-        inputs: Shape (input_domain, sample, input), the raw data of each domain.
-        targets: Shape (input_domain, sample, output).
-
-    Returns:
-        Scalar, residual included.
-
-    Cost: grows with samples times trained routes.
+    Raw inputs and targets are (input_domain, sample, ...); the residual is included. Cost: samples times trained routes.
     """
     second = jnp.einsum("gh,ihd,isd->isg", weights.hidden, weights.encoders, inputs)
     error = targets[:, None] - jnp.einsum("jog,isg->ijso", weights.decoders, second)

@@ -28,11 +28,7 @@ class Weights(NamedTuple):
 def orthonormal_columns(normal):
     """Matrices with orthonormal columns, uniformly distributed, from normal ones: the law of every orthogonal start.
 
-    Args:
-        normal: NumPy or JAX array of independent standard normal entries, shape (count, rows, columns), rows >= columns.
-
-    Returns:
-        The same kind of array, of the same shape and dtype.
+    Entries are independent and standard normal, (count, rows, columns), rows >= columns; NumPy or JAX, as is the result.
     """
     arrays = normal.__array_namespace__()
     frames, upper = arrays.linalg.qr(normal)

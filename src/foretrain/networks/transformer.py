@@ -69,9 +69,8 @@ def draw(
 def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
     """What it answers to every ordered pair of symbols, (symbol, symbol, output).
 
-    Args:
-        dropout: Share of what is dropped: of attention, of what it gives, of hidden units, and of what they give.
-        key: JAX key of what is dropped; with None, or a share of 0, nothing is.
+    `dropout` is the share dropped of attention, of what it gives, of hidden units, and of what they give, by `key`; without a
+    key nothing is.
 
     `token[a, b]` is dropped alike in the pairs (a, b) and (b, a). Each pair by itself has the law of independent drops,
     but for pairs of equal symbols, whose two tokens are one.

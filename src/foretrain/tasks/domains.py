@@ -54,11 +54,8 @@ def digits_task(
         transform: "permutation": the pixels of each domain are shuffled; "rotation": domain i is turned by
             180 i/M degrees.
         scaling: "raw": pixels in [0, 1]; "whitened": each domain is whitened by the correlations of its training part.
-        heldout_fraction: Fraction of the digits held out.
-        random: Draws the split and the permutations.
 
-    Returns:
-        The task; modes are those of the first domain, and in the others the directions driven by the same output modes.
+    Modes are those of the first domain, and in the others the directions driven by the same output modes.
     """
     data = images.digits(heldout_fraction, random)
     both = np.concatenate([data.train_images, data.heldout_images])

@@ -34,12 +34,8 @@ def compress(
 
     The mean of 1/2 |y - W x|^2 over the data equals 1/2 |Y - W X|_F^2 + residual_power / 2 for every W.
 
-    Args:
-        tolerance: Directions whose variance is below this fraction of the largest are left out: the data do not
-            vary there.
-
-    Returns:
-        Effective samples in the eigenbasis of <x x^T>, largest variance first.
+    Directions whose variance is below `tolerance` of the largest are left out. Samples are in the eigenbasis of <x x^T>,
+    largest variance first.
 
     Cost: O(sample * input^2) once; nothing after depends on the number of samples.
     """
@@ -77,11 +73,7 @@ def from_statistics(
 def whiten(inputs: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
     """The linear map that whitens data: symmetric W with W <x x^T> W the projector on the directions that vary.
 
-    Args:
-        inputs: Shape (sample, input), of the training set alone.
-
-    Returns:
-        W, shape (input, input); whitened inputs are ``inputs @ W``.
+    Of the training set alone, (sample, input); whitened inputs are ``inputs @ W``, W (input, input).
     """
     inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
     variances, directions = np.linalg.eigh(inputs.T @ inputs / len(inputs))

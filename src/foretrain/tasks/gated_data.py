@@ -115,14 +115,8 @@ def _check_lengths(cleaned):
 def load_gated_data(path: str | PathLike, graph: Graph) -> GatedData:
     """Read data from an npz file with arrays ``x.<node>``, ``y.<node>`` and ``gate.<edge or node>``.
 
-    Args:
-        path: The file. Nothing in it is executed: pickled objects are refused.
-        graph: The graph the names and widths are checked against.
-
-    Raises:
-        StoreError: the file is missing, is not an npz file, is truncated, claims more than it holds or holds pickled
-            objects.
-        ArgumentError: an array's name, shape or content does not fit the graph.
+    Names and widths are checked against the graph. A file that is missing, truncated, no npz, or claims more than it holds, or
+    that holds pickled objects, raises `StoreError`.
     """
     groups = {"x": {}, "y": {}, "gate": {}}
     for name, array in read_npz(path).items():

@@ -24,11 +24,7 @@ def partitions(items: Sequence) -> Iterator[tuple[tuple, ...]]:
 def gates_by_features(features: Mapping[str, np.ndarray]) -> np.ndarray:
     """One pathway per combination of values of some features of the examples.
 
-    Args:
-        features: Name to values, shape (sample,). Without features, use one pathway that is open everywhere.
-
-    Returns:
-        Gates, shape (pathway, sample), float64; each example opens one pathway.
+    Features map a name to values (sample,); gates are (pathway, sample), float64, and each example opens one pathway.
     """
     stacked = np.stack([np.asarray(values) for values in features.values()], axis=1)
     _, kind = np.unique(stacked, axis=0, return_inverse=True)

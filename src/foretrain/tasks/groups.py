@@ -91,13 +91,8 @@ def product(first: Operation, second: Operation) -> Operation:
 def group(table, name: str = "a group", ordered: bool = False) -> Operation:
     """The operation of a Cayley table.
 
-    Args:
-        table: int (n, n), entry [a, b] the product ab.
-        name: What it is, in words.
-        ordered: Take ordered pairs even where the group is commutative; where it is not they always are.
-
-    Raises:
-        ArgumentError: the table is no group, or has fewer than two elements.
+    The table is int (n, n), entry [a, b] the product ab; one that is no group raises `ArgumentError`. With `ordered` pairs are
+    ordered even where the group is commutative.
     """
     return _operation(check_group(table), name, ordered)
 

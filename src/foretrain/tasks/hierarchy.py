@@ -21,14 +21,8 @@ def hierarchical_items(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The items of a tree.
 
-    Args:
-        weights: Value of a feature by level, root first; a tree of depth d has d + 1 of them.
-        branching: Children of every node, at least 2.
-
-    Returns:
-        Inputs of shape (item, item), the identity, and outputs of shape (feature, item), both
-        float64, one column per item. Features are ordered by level, root first; there are
-        branching^depth items.
+    Weights are the values of a feature by level, root first; a tree of depth d has d + 1 of them, and branching^d items.
+    Inputs (item, item) are the identity, outputs (feature, item), float64, features ordered by level, root first.
     """
     branching = integer("branching", branching, minimum=2)
     weights = [real("weights", weight) for weight in weights]
@@ -51,8 +45,7 @@ def hierarchical_modes(
     tail_l = sum_{m >= l} n_m weight_m^2, <y x^T> has the singular value sqrt(tail_l) / items once
     for level 0 and branching^l - branching^(l-1) times for every deeper level l.
 
-    Returns:
-        S and D by mode, shape (mode,), float64; S does not increase with the mode, D is 1/items.
+    S and D are (mode,), float64; S does not increase with the mode, D is 1/items.
     """
     inputs, _ = hierarchical_items(weights, branching)
     items, depth = len(inputs), len(weights) - 1

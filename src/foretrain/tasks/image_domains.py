@@ -137,15 +137,9 @@ def _in_eigenbasis(correlation, association):
 def truncated(found: Statistics, share: float) -> Statistics:
     """Statistics of the images projected on the directions that hold most of them.
 
-    Exact for networks that are fed the projected images.
-
-    Args:
-        found: Of the whole images.
-        share: Directions of smallest <x^2> are left out as long as they hold at most this share of <|x|^2> in every domain,
-            0 to 1; 0 leaves out none.
-
-    Returns:
-        The same with fewer directions; the error of least squares rises by half of what they could have taught.
+    Directions of smallest <x^2> are left out as long as they hold at most `share`, 0 to 1, of <|x|^2> in every domain. Exact
+    for networks that are fed the projected images; the error of least squares rises by half of what the rest could have
+    taught.
     """
     if share == 0:
         return found

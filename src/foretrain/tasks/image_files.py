@@ -73,11 +73,7 @@ def mnist(
         heldout_fraction: Fraction held out where only one of the two pairs (train, t10k) is there. With both, the train
             pair is trained on and the t10k pair held out.
 
-    Returns:
-        Images of shape (sample, 28, 28), float32 in [0, 1].
-
-    Raises:
-        ArgumentError: no pair is there, or a file is not what its name says.
+    Images are (sample, 28, 28), float32 in [0, 1]. No pair, or a file that is not what its name says, raises `ArgumentError`.
     """
     folder = _folder(
         data_dir, "mnist", [f"{name}[.gz]" for name in _MNIST["train"] + _MNIST["t10k"]]
@@ -106,11 +102,8 @@ def cifar10(
         data_dir: As for `mnist`; folders ``cifar10`` and ``cifar-10-batches-bin`` are looked into.
         heldout_fraction: Fraction held out where the test batch, or every training batch, is absent.
 
-    Returns:
-        Images of shape (sample, 32, 32, 3), float32 in [0, 1], red, green, blue.
-
-    Raises:
-        ArgumentError: no batch is there, or a file is not a whole number of records with labels below 10.
+    Images are (sample, 32, 32, 3), float32 in [0, 1], red, green, blue. No batch, or a file that is not a whole number of
+    records with labels below 10, raises `ArgumentError`.
     """
     folder = _folder(
         data_dir, "cifar10", ["data_batch_1.bin to data_batch_5.bin", "test_batch.bin"]
@@ -133,13 +126,8 @@ def features(
             is given; or an ``.npy`` with the features beside ``<name>-labels.npy``. Pickled objects are refused.
         heldout_fraction: Fraction held out where the file gives no split.
 
-    Returns:
-        Features in place of images, shape (sample, feature), float32 or float64.
-
-    Raises:
-        StoreError: a file is missing, is truncated, claims more than it holds or holds pickled objects.
-        ArgumentError: an array is missing, of the wrong shape, or holds something else than `foretrain.tasks.images.checked`
-            takes.
+    Features are (sample, feature), float32 or float64. A missing, truncated or pickled file raises `StoreError`, arrays that
+    `foretrain.tasks.images.checked` refuses `ArgumentError`.
     """
     path = Path(path)
     if path.suffix == ".npz":

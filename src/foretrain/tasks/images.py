@@ -40,19 +40,9 @@ def checked(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Images and labels that a network can be trained on.
 
-    Args:
-        images: Shape (sample, height, width), (sample, height, width, colour) or (sample, feature), real.
-        labels: Shape (sample,), whole numbers from 0.
-        classes: Labels are below this.
-        name: Of `images` in a message.
-        labels_name: Of `labels` in a message.
-
-    Returns:
-        Images in float32 if they were, else in float64, and labels in int64.
-
-    Raises:
-        ArgumentError: there is no image, or one without pixels; numbers are not finite, too large, or all zero;
-            lengths differ; a label is no class.
+    Images are (sample, height, width), (sample, height, width, colour) or (sample, feature), labels (sample,) whole numbers
+    from 0 below `classes`; `name` and `labels_name` stand in messages. Returns images in float32 if they were, else in
+    float64, and int64 labels. No image, no pixel, numbers that are not finite, too large or all zero raise `ArgumentError`.
     """
     images = finite_array(name, images)
     if images.ndim < 2:
@@ -80,11 +70,7 @@ def split(
 ) -> LabelledImages:
     """Split images at random into a training and a held-out part.
 
-    Args:
-        heldout_fraction: Fraction held out, 0 to 0.9; neither part may be empty unless it is 0.
-
-    Raises:
-        ArgumentError: as of `checked`, or there are too few images to hold some out.
+    `heldout_fraction` is 0 to 0.9; neither part may be empty unless it is 0.
     """
     images, labels = checked(images, labels)
     heldout_fraction = real("heldout_fraction", heldout_fraction, minimum=0, maximum=0.9)

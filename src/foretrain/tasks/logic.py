@@ -33,12 +33,8 @@ def pathways_graph(pathways: int, hidden_width: int, *, input_width: int = 2) ->
 def xor(hidden_width: int = 128) -> GatedData:
     """Exclusive-or of two bits with one pathway per example (appendix A.1).
 
-    Args:
-        hidden_width: Width N_h of every pathway; 128 in the paper's figure 3.
-
-    Returns:
-        Four examples: x in {-1, 1}^2, y = 1 where the bits differ and -1 where they agree; the node gate of ``h<k>`` is
-        open on example k only.
+    Pathways have the width N_h, 128 in the paper's figure 3. Four examples: x in {-1, 1}^2, y = 1 where the bits differ and -1
+    where they agree; the node gate of ``h<k>`` is open on example k only.
     """
     graph = pathways_graph(4, hidden_width)
     x = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
@@ -58,13 +54,8 @@ def contextual(
 
     Args:
         gating: ``per_context``: two pathways, each open in one context. ``always_on``: one pathway, always open.
-        samples: Number of inputs drawn uniformly from [-1, 1]^2, each shown in both contexts. None: the four points
-            (+-1/sqrt 3, +-1/sqrt 3), whose second moments are exactly those of the uniform law, and a gated linear
-            network sees nothing else.
-        generator: Source of the draws; required with `samples`.
-
-    Returns:
-        The examples, all of context 1 first: 2 * `samples`, or 8.
+        samples: Number of inputs drawn uniformly from [-1, 1]^2, each shown in both contexts, all of context 1 first. None:
+            the four points (+-1/sqrt 3, +-1/sqrt 3), which have the second moments of the uniform law.
     """
     one_of("gating", gating, GATINGS)
     if samples is None:

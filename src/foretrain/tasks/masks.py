@@ -27,12 +27,7 @@ def circulant(domains: int, trained_outputs: int) -> np.ndarray:
 def islands(domains: int, trained_outputs: int) -> np.ndarray:
     """Train two halves of the domains each within itself, by circulant bands: no chain of trained routes joins them.
 
-    Args:
-        domains: M >= 1; the first half has the odd domain.
-        trained_outputs: K, 1 to M; an island of fewer domains is trained whole.
-
-    Returns:
-        T, shape (M, M), int8; connected within the islands for K >= 2.
+    The first half has the odd domain; an island of fewer than K domains is trained whole. Connected within for K >= 2.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     trained, half = np.zeros((domains, domains), np.int8), (domains + 1) // 2
@@ -46,11 +41,7 @@ def islands(domains: int, trained_outputs: int) -> np.ndarray:
 def random_rows(domains: int, trained_outputs: int, generator: np.random.Generator) -> np.ndarray:
     """Train every input with K outputs drawn without replacement; outputs get unequal numbers.
 
-    Args:
-        generator: Source of randomness. One seed gives nested masks as K grows.
-
-    Returns:
-        T, shape (M, M), int8, with rows that sum to K.
+    One seed gives nested masks as K grows; rows sum to K.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     ranks = generator.permuted(np.tile(np.arange(domains), (domains, 1)), axis=1)
@@ -68,8 +59,7 @@ def random_biregular(
     probability. 20 switches are proposed per trained (or, if fewer, untrained) pair; the law is
     therefore near, not exactly, uniform. For K = 1 it is exactly that of a uniform permutation.
 
-    Returns:
-        T, shape (M, M), int8, with rows and columns that sum to K.
+    Rows and columns sum to K.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     if 2 * trained_outputs > domains:  # the sparser of a mask and its complement mixes faster
@@ -96,13 +86,7 @@ def nested(
     All off-diagonal pairs are put in one random order and added one at a time, after the diagonal if
     `diagonal`; without it all pairs take part in the order.
 
-    Args:
-        pairs: Number of trained pairs, 1 to M^2, at least M with the diagonal.
-        generator: Source of randomness; the draw does not depend on `pairs`.
-        diagonal: True if input i is always trained with output i.
-
-    Returns:
-        T, shape (M, M), int8, with `pairs` ones.
+    `pairs` is 1 to M^2, at least M with the diagonal; the draw does not depend on it. The mask has `pairs` ones.
     """
     domains = integer("domains", domains, minimum=1)
     pairs = integer("pairs", pairs, minimum=domains if diagonal else 1, maximum=domains**2)
@@ -121,9 +105,7 @@ def sparse(inputs: int, outputs: int, degree: float, generator: np.random.Genera
     Below one or two it falls into components, and domains stay that are trained with none; it is connected from about the
     logarithm of the number of domains on.
 
-    Args:
-        degree: Expected number of trained outputs of an input, above 0 and at most `outputs`.
-        generator: Source of randomness. A mask that trains nothing is drawn again.
+    `degree`, above 0, is the expected number of trained outputs of an input. A mask that trains nothing is drawn again.
     """
     inputs, outputs = integer("inputs", inputs, minimum=1), integer("outputs", outputs, minimum=1)
     degree = real("degree", degree, above=0, maximum=outputs)
@@ -136,11 +118,7 @@ def sparse(inputs: int, outputs: int, degree: float, generator: np.random.Genera
 def explicit(trained_pairs) -> np.ndarray:
     """Check a mask given by the user: square, 0 or 1, at least one trained pair.
 
-    Args:
-        trained_pairs: Array-like of shape (input_domain, output_domain), numbers or booleans.
-
-    Returns:
-        T, shape (M, M), int8, a copy.
+    An array-like (input_domain, output_domain) of numbers or booleans; T is a copy.
     """
     array = finite_array("trained_pairs", trained_pairs, ndim=2)
     if array.shape[0] != array.shape[1]:

@@ -116,11 +116,7 @@ def gather_statistics(
             a time. How the data are split changes the result by rounding only.
         max_paths: The most paths that are listed.
 
-    Returns:
-        The statistics, accumulated in float64.
-
-    Raises:
-        ArgumentError: there is no batch, batches differ in graph or gates, or the graph has too many paths.
+    No batch, batches that differ in graph or gates, or too many paths raise `ArgumentError`.
 
     Cost: per batch O(sample * width^2) for every pair of bundles that is open on one of its examples; memory as the
     result.

@@ -185,8 +185,6 @@ def test_deep_paths_are_followed_until_they_are_learned():
 
 def test_options_and_data_that_do_not_fit_are_refused():
     data = xor(1)
-    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0, but is 0"):
-        of(data, init_scale=0)
     with pytest.raises(ArgumentError, match="`times` must ascend from a time that is not negative"):
         of(data, times=[3.0, 2.0])
     with pytest.raises(ArgumentError, match="`data` must be made for `graph`"):

@@ -33,10 +33,6 @@ def test_bad_data_are_refused_by_name():
     x, y = data()
     x[3, 2] = np.nan
     with pytest.raises(
-        ArgumentError, match=r"`inputs` must hold finite numbers, but has 1 .* \(3, 2\)"
-    ):
-        compress(x, y)
-    with pytest.raises(
         ArgumentError, match=r"`targets` must be as long as `inputs` \(200\), but has length 199"
     ):
         compress(data()[0], y[:199])

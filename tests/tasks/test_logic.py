@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks.logic import contextual, pathways_graph, xor
+from foretrain.tasks.logic import contextual, xor
 from foretrain.tasks.statistics import gather_statistics
 
 
@@ -51,12 +51,6 @@ def test_uniform_draws_have_the_same_correlations_up_to_sampling():
 def test_arguments_out_of_range_are_refused():
     with pytest.raises(ArgumentError, match="`gating` must be one of `per_context`, `always_on`"):
         contextual(gating="always")
-    with pytest.raises(ArgumentError, match="`samples` must be at least 1"):
-        contextual(samples=0, generator=np.random.default_rng(0))
-    with pytest.raises(ArgumentError, match="`hidden_width` must be at least 1"):
-        xor(0)
-    with pytest.raises(ArgumentError, match="`pathways` must be at least 1"):
-        pathways_graph(0, 3)
 
 
 def test_samples_need_a_source_of_randomness():

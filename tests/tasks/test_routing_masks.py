@@ -70,31 +70,6 @@ def test_nested_masks_add_one_pair_at_a_time(diagonal):
     assert (other != masks[18 - first]).any()
 
 
-def test_explicit_masks_are_copied_and_checked():
-    given_mask = np.eye(3, dtype=bool)
-    trained = routing.explicit(given_mask)
-    assert trained.dtype == np.int8
-    given_mask[0, 1] = True
-    assert trained[0, 1] == 0
-    with pytest.raises(ArgumentError, match="`trained_pairs` must have 2 axes"):
-        routing.explicit([1, 0])
-    with pytest.raises(ArgumentError, match="`trained_pairs` must have as many rows as columns"):
-        routing.explicit(np.ones((2, 3)))
-    with pytest.raises(ArgumentError, match=r"must hold zeros and ones, but holds 2.0 at \(0, 1\)"):
-        routing.explicit([[1, 2.0], [0, 1]])
-    with pytest.raises(ArgumentError, match="must train at least one pair"):
-        routing.explicit(np.zeros((2, 2)))
-
-
-def test_sizes_out_of_range_are_refused():
-    with pytest.raises(ArgumentError, match="`trained_outputs` must be between 1 and 7, but is 9"):
-        routing.circulant(7, 9)
-    with pytest.raises(ArgumentError, match="`domains` must be at least 1"):
-        routing.random_rows(0, 1, mask_generator())
-    with pytest.raises(ArgumentError, match="`pairs` must be between 5 and 25, but is 4"):
-        routing.nested(5, 4, mask_generator())
-
-
 def test_components_of_two_blocks_and_a_domain_never_trained():
     trained = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
     inputs, outputs = routing.components(trained)

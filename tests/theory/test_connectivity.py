@@ -157,14 +157,8 @@ def test_the_threshold_of_large_masks_follows_its_logarithm():
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`domains` must be between 1 and 16, but is 17"):
-        connectivity.connection_probability(17, 60, diagonal=False)
-    with pytest.raises(ArgumentError, match="`pairs` must be between 5 and 25, but is 3"):
-        connectivity.isolation_estimate(5, 3, diagonal=True)
     with pytest.raises(ArgumentError, match="`mixing` must be one of"):
         connectivity.error_across_components([1.0], [1.0], mixing="some")
-    with pytest.raises(ArgumentError, match="`singular_values` must be positive"):
-        connectivity.error_across_components([0.0], [1.0])
 
 
 def test_pairs_are_joined_when_the_last_pair_of_their_quickest_path_is_learned():

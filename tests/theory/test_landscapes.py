@@ -13,7 +13,6 @@ BOXED = [
     landscapes.product(2, 2),
     landscapes.product(1, 2),
     landscapes.product(3, 2),
-    landscapes.quadratic([1.0, 4.0], flat=1),
 ]
 
 

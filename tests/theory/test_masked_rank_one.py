@@ -122,9 +122,5 @@ def test_bad_arguments_are_refused():
         model.flow((np.ones(5), np.ones(6), 1.0), [0.0], mask(0))
     with pytest.raises(ArgumentError, match="`trained_pairs` must train at least one pair"):
         model.flow((np.ones(2), np.ones(2), 1.0), [0.0], np.zeros((2, 2)))
-    with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
-        model.flow((np.ones(6), np.ones(6), 1.0), [2.0, 1.0], mask(0))
-    with pytest.raises(ArgumentError, match="`fraction` must be greater than 0"):
-        model.escape((np.ones(6), np.ones(6), 1.0), mask(0), fraction=0.0)
     with pytest.raises(ArgumentError, match="`singular_values` must have a positive one"):
         model.alignment_exponent([0.0, 0.0])

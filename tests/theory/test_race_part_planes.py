@@ -82,5 +82,3 @@ def test_refuses_what_has_no_such_race():
         part_planes(*start(), random_rows(6, 3, np.random.default_rng(1)))
     with pytest.raises(ArgumentError, match="`hidden` must be multiples of orthogonal matrices"):
         part_planes(start()[0], np.diag(np.arange(1.0, 1 + WIDTH)), start()[2], circulant(6, 4))
-    with pytest.raises(ArgumentError, match="`times` must not be negative"):
-        part_flow(part_planes(*start(), circulant(6, 4)), TIMES[::-1], S, D)

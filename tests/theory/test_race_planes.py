@@ -65,9 +65,6 @@ def test_refuses_what_does_not_stay_on_planes_and_times_that_go_back():
     first, last, hidden = (random.standard_normal((1, 30, n)) for n in (2, 2, 30))
     with pytest.raises(ArgumentError, match="`hidden` must be multiples of orthogonal matrices"):
         planes(first, hidden, last)
-    turned = planes(first, orthogonal(random, 30, 30)[None], last)
-    with pytest.raises(ArgumentError, match="`times` must not be negative nor decrease"):
-        flow([turned], [1.0, 0.0], S[:2], D[:2], [race_factors(1, 1)])
     many = planes(*(np.repeat(a, 2, 0) for a in (first, orthogonal(random, 30, 30)[None], last)))
     with pytest.raises(ArgumentError, match="`start` must have at most one of several modules"):
         flow([many, many], [0.0, 1.0], S[:2], D[:2], [race_factors(1, 1)] * 2)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from foretrain.errors import ArgumentError
 from foretrain.tasks.masks import circulant
 from foretrain.theory import random_matrix
 
@@ -75,16 +74,3 @@ def test_the_second_value_of_many_masks_is_the_predicted_one(density):
     gap = (second.mean() - random_matrix.bernoulli_second_value(size, density)) / scatter
     assert abs(gap) < 0.22
     assert second.std() == pytest.approx(scatter, rel=0.2)
-
-
-def test_bad_arguments_are_refused():
-    with pytest.raises(ArgumentError, match="`density` must be at most 1"):
-        random_matrix.bernoulli_outlier(5, 1.5)
-    with pytest.raises(ArgumentError, match="`density` must be greater than 0"):
-        random_matrix.bernoulli_edge(5, 0.0)
-    with pytest.raises(ArgumentError, match="`density` must be less than 1, but is 1"):
-        random_matrix.bulk_density(0.5, 5, 1.0)
-    with pytest.raises(ArgumentError, match="`width` must be between 1 and 5"):
-        random_matrix.circulant_singular_values(5, 6)
-    with pytest.raises(ArgumentError, match="`size` must be at least 2"):
-        random_matrix.bernoulli_second_value(1, 0.5)

@@ -3,7 +3,7 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.theory import rank_one
-from foretrain.theory.rank_one import RankOneState, imbalance, loss, reduce
+from foretrain.theory.rank_one import imbalance, loss, reduce
 
 
 def draw(seed, dimension=100, init_scale=1.0):
@@ -119,21 +119,8 @@ def test_gradient_terms_add_up_to_the_gradient():
 
 
 def test_user_errors_name_the_argument():
-    good = RankOneState(0.1, 0.1, 1.0, 1.0)
     x, y, a, b = draw(20)
     with pytest.raises(ArgumentError, match=r"`a` must be a unit vector, but has length 2"):
         reduce(x, y, 2 * a, b)
     with pytest.raises(ArgumentError, match=r"`b` must have shape \(100,\), but has shape \(99,\)"):
         reduce(x, y, a, b[:-1])
-    with pytest.raises(ArgumentError, match="`times` must not be negative, but has -1"):
-        rank_one.flow(good, [-1.0])
-    with pytest.raises(ArgumentError, match=r"`start\.irrelevant_y` must not be negative"):
-        rank_one.flow(RankOneState(0.1, 0.1, 1.0, -1.0), [1.0])
-    with pytest.raises(ArgumentError, match=r"`start\.overlap_x` must hold finite numbers"):
-        rank_one.flow(RankOneState(np.nan, 0.1, 1.0, 1.0), [1.0])
-    with pytest.raises(ArgumentError, match="`weight_decay` must be at least 0, but is -1"):
-        rank_one.flow(good, [1.0], -1.0)
-    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, but is 0"):
-        rank_one.descent(good, 0.0, 3)
-    with pytest.raises(ArgumentError, match="`steps` must be at least 0, but is -1"):
-        rank_one.descent(good, 0.1, -1)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.theory import rank_one
 from foretrain.theory.rank_one import RankOneState, loss, reduce
 from foretrain.theory.rank_one_plateau import (
@@ -115,19 +114,3 @@ def test_a_start_without_signal_never_leaves_the_plateau():
     opposed = RankOneState(0.1, -0.1, 0.0, 0.0)
     assert plateau(opposed, until=5.0).end == np.inf
     assert plateau_estimate(opposed).end == np.inf
-
-
-def test_user_errors_name_the_argument():
-    start = typical_start(10)
-    with pytest.raises(ArgumentError, match="`level` must be less than 1, but is 1"):
-        plateau(start, level=1.0)
-    with pytest.raises(ArgumentError, match="`level` must be greater than 0, but is 0"):
-        plateau_estimate(start, level=0.0)
-    with pytest.raises(ArgumentError, match="`until` must be greater than 0"):
-        plateau(start, until=0.0)
-    with pytest.raises(ArgumentError, match="`dimension` must be at least 2, but is 1"):
-        typical_start(1)
-    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
-        typical_start(10, 0.0)
-    with pytest.raises(ArgumentError, match=r"`start\.irrelevant_x` must not be negative"):
-        plateau(RankOneState(0.1, 0.1, -1.0, 1.0))

@@ -94,5 +94,3 @@ def test_starts_that_do_not_fit_are_refused():
         decoupled_start(np.ones(3), reduction)
     with pytest.raises(ArgumentError, match="`times` must ascend"):
         flow(0.1, np.array([1.0, 0.5]), reduction)
-    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
-        descent(0.1, 0.0, 3, reduction)

@@ -63,5 +63,3 @@ def test_the_limit_is_the_closed_form_and_ends_may_be_exchanged(widths):
 def test_what_has_no_value_is_refused():
     with pytest.raises(ArgumentError, match="`widths` must be three numbers"):
         coefficient_at((2, 3, 4, 5), 10.0)
-    with pytest.raises(ArgumentError, match="`beta` must be greater than 0"):
-        coefficient_at((2, 3, 4), 0.0)

@@ -67,10 +67,3 @@ def test_ends_at_zero_loss_and_begins_at_the_networks_own(x64):
 def test_refuses_bad_arguments():
     with pytest.raises(ArgumentError, match="`trained_pairs` must train at least one pair"):
         tangent_kernel(*START, INPUTS, TARGETS, np.zeros((3, 3)))
-    with pytest.raises(ArgumentError, match="`hidden` must have 2 axes"):
-        tangent_kernel(START.encoders, START.hidden[0], START.decoders, INPUTS, TARGETS, PAIRS)
-    kernel = tangent_kernel(*START, INPUTS, TARGETS, PAIRS)
-    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0"):
-        kernel.errors(np.array([1]), 0.1, 0.0)
-    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0"):
-        kernel.errors(np.array([1]), 0.0, 1.0)

@@ -22,7 +22,6 @@ import numpy as np
 
 from foretrain.networks.routing import Weights
 
-LOSS_MASKS = ("full", "diagonal_only")
 FEW = 12  # words up to which one large product is faster than several small ones, measured on a CPU
 
 

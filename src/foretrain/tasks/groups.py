@@ -80,14 +80,6 @@ def permutation_matrices(degree: int) -> np.ndarray:
     return np.eye(degree)[_permutations(degree)].swapaxes(-1, -2)
 
 
-def product(first: Operation, second: Operation) -> Operation:
-    """Direct product of two groups: symbol (a, b) is number a * `second.symbols` + b."""
-    one, two = check_group(first.table), check_group(second.table)
-    n = len(two)
-    table = (one[:, None, :, None] * n + two[None, :, None, :]).reshape(len(one) * n, -1)
-    return group(table, f"{first.name} times {second.name}", not first.commutative)
-
-
 def group(table, name: str = "a group", ordered: bool = False) -> Operation:
     """The operation of a Cayley table.
 

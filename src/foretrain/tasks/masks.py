@@ -8,7 +8,7 @@ languages. The bipartite graph of T has the domains as nodes and the trained pai
 
 import numpy as np
 
-from foretrain.errors import argument_error, finite_array, integer, one_of, real
+from foretrain.errors import integer, one_of, real
 
 MASKS = ("circulant", "random_rows", "biregular", "islands")
 
@@ -113,27 +113,6 @@ def sparse(inputs: int, outputs: int, degree: float, generator: np.random.Genera
     while not trained.any():
         trained = (generator.random((inputs, outputs)) * outputs < degree).astype(np.int8)
     return trained
-
-
-def explicit(trained_pairs) -> np.ndarray:
-    """Check a mask given by the user: square, 0 or 1, at least one trained pair.
-
-    An array-like (input_domain, output_domain) of numbers or booleans; T is a copy.
-    """
-    array = finite_array("trained_pairs", trained_pairs, ndim=2)
-    if array.shape[0] != array.shape[1]:
-        raise argument_error(
-            "trained_pairs", "have as many rows as columns", f"has shape {array.shape}"
-        )
-    bad = (array != 0) & (array != 1)
-    if bad.any():
-        where = tuple(int(index) for index in np.argwhere(bad)[0])
-        raise argument_error(
-            "trained_pairs", "hold zeros and ones", f"holds {array[where]} at {where}"
-        )
-    if not array.any():
-        raise argument_error("trained_pairs", "train at least one pair", "trains none")
-    return array.astype(np.int8)
 
 
 def draw(

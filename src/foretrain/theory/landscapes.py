@@ -94,32 +94,6 @@ def crossover(c: float) -> Landscape:
     )
 
 
-def quadratic(curvatures, flat: int = 0) -> Landscape:
-    """1/2 sum h_i w_i^2 and flat directions: lambda(eps) = d/2 for eps < h_min/2, d the number of curvatures.
-
-    In the box lambda_Z is the sum over i of 1/2 - x exp(-x^2) / [sqrt(pi) erf x], x^2 = beta h_i/2; on the line d/2.
-
-    Args:
-        curvatures: h, all above 0.
-        flat: Number of further parameters on which nothing depends.
-    """
-    h = np.asarray(curvatures, float)
-
-    def temperature(beta):
-        x = np.sqrt(np.asarray(beta, float)[..., None] * h / 2)
-        return (0.5 - x * np.exp(-(x**2)) / (np.sqrt(np.pi) * special.erf(x))).sum(-1)
-
-    return Landscape(
-        name=f"½ sum of {h.size} squares, {flat} flat",
-        dimension=h.size + flat,
-        loss=lambda w: 0.5 * (w[..., : h.size] ** 2 @ h.astype(w.dtype)),
-        by_volume=lambda eps: np.full(np.shape(eps), h.size / 2),
-        by_temperature=temperature,
-        limit=h.size / 2,
-        below=float(h.min()) / 2,
-    )
-
-
 def plane() -> Landscape:
     """w1^2 in three parameters, the document's free directions that do not interact: two are free at every scale."""
     square = power(1)

@@ -89,25 +89,6 @@ def invariant(state, factors: RaceFactors):
     return factors.ratio * np.square(outer_weight) - np.square(hidden_weight)
 
 
-def hidden_weight_at(gain, conserved, factors: RaceFactors) -> np.ndarray:
-    """The positive B2 at which B2 B1^2 = B2 (B2^2 + C)/r equals `gain`.
-
-    `gain` G > 0 is S/D for the end of learning, S/(2D) for its half way; `conserved` C has any sign. Newton's method from
-    above, which is monotone; float64, of the broadcast shape.
-    """
-    gain = finite_array("gain", gain).astype(np.float64)
-    if not (gain > 0).all():
-        raise argument_error("gain", "be greater than 0", f"is {gain.min():g}")
-    target, conserved = np.broadcast_arrays(gain * factors.ratio, np.asarray(conserved, np.float64))
-    root = np.sqrt(np.maximum(-conserved, 0)) + np.cbrt(target)
-    for _ in range(200):
-        step = (root * (root**2 + conserved) - target) / (3 * root**2 + conserved)
-        root = root - step
-        if (np.abs(step) <= 4e-16 * root).all():
-            break
-    return np.asarray(root)
-
-
 def flow(
     start, times, singular_values, input_variances, factors: RaceFactors
 ) -> tuple[np.ndarray, np.ndarray]:

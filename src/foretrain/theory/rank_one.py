@@ -14,7 +14,6 @@ because the direction of the orthogonal part never changes. This is one term of 
 The unit of time is continuous time of the flow of L, that is step x learning rate.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,11 +87,6 @@ def reduce(x, y, a, b) -> RankOneState:
     overlap_x, overlap_y = float(a @ x), float(b @ y)
     rest_x, rest_y = x - overlap_x * a, y - overlap_y * b
     return RankOneState(overlap_x, overlap_y, float(rest_x @ rest_x), float(rest_y @ rest_y))
-
-
-def stack(states: Sequence[RankOneState]) -> RankOneState:
-    """Several states as one whose fields have shape (state,)."""
-    return RankOneState(*(np.array([getattr(one, name) for one in states]) for name in FIELDS))
 
 
 def loss(state: RankOneState) -> float | np.ndarray:

@@ -152,14 +152,6 @@ def test_a_section_in_jax_gives_what_the_named_one_does():
             np.testing.assert_allclose(one.forward, other.forward, atol=1e-9)
 
 
-def test_a_network_without_effect_has_no_directions():
-    network = perceptron([np.zeros((4, 3)), np.ones((2, 4))], None, "tanh")
-    x = np.random.default_rng(0).standard_normal((9, 3))
-    for kind in KINDS:
-        basis = interaction_basis(network, x, kind=kind, centre=True)
-        assert [layer.size for layer in basis.layers] == [0, 0, 0]
-
-
 def test_the_other_scaling_divides_by_the_importance():
     network, x = draw(11, (3, 4, 2), "tanh")
     mine, theirs = (

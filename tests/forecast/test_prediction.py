@@ -105,22 +105,6 @@ def test_shared_routes_win_the_race_and_the_more_the_smaller_the_start():
     assert own.outcome == "loses"
 
 
-def test_paths_that_disagree_in_sign_start_so_that_they_learn():
-    graph = foretrain.graph.graph_from_dict(
-        {
-            "nodes": {"x": 2, "h": 2, "y": 2},
-            "edges": {"same": ["x", "h"], "other": ["x", "h"], "out": ["h", "y"]},
-        }
-    )
-    x = np.concatenate([np.eye(2), np.eye(2)])
-    sign = np.repeat([1.0, -1.0], 2)
-    gates = {"same": sign > 0, "other": sign < 0}
-    found = predict(graph, GatedData(graph, {"x": x}, {"y": sign[:, None] * x}, gates))
-    assert {mode.singular_value > 0 for mode in found.modes} == {True, False}
-    assert {mode.outcome for mode in found.modes} == {"learned"}
-    assert found.final_loss < 1e-9
-
-
 def test_gatings_are_ranked_by_the_time_to_a_common_loss():
     per_context, always_on = contextual(2), contextual(2, gating="always_on")
     ranking = rank(candidates(always=always_on, context=per_context))
@@ -156,17 +140,6 @@ def test_nothing_to_learn_is_said_and_ranked_last():
     assert "never" in str(ranking)
 
 
-def test_what_is_learned_only_to_rounding_has_a_curve_all_the_same():
-    x, y = xor(1).inputs["x"], xor(1).targets["y"]
-    contradictory = pathways_data(x, y, np.array([[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0]]))
-    for scale in np.geomspace(1e-6, 0.03, 10):
-        for gates in ([[1, 0, 0, 1], [0, 1, 1, 0]], [[1, 1, 1, 1]]):
-            found = of(pathways_data(x, y, np.array(gates)), init_scale=scale)
-            assert found.times[-1] > 0
-            assert found.loss[-1] == pytest.approx(0.5, abs=1e-3)
-        assert of(contradictory, init_scale=scale).final_loss == pytest.approx(0.25, abs=1e-3)
-
-
 def test_deep_paths_are_followed_until_they_are_learned():
     graph = foretrain.graph.graph_from_dict(
         {
@@ -193,17 +166,6 @@ def test_options_and_data_that_do_not_fit_are_refused():
         rank({})
     with pytest.raises(ArgumentError, match=r"must be gatings of one task, .*`context` has 0\.333"):
         rank(candidates(xor=data, context=contextual(1)))
-
-
-def test_prediction_from_files_is_that_of_the_data(files):
-    found = foretrain.predict("graph.toml", "halves.npz")
-    data = pathways_data(
-        xor(1).inputs["x"],
-        xor(1).targets["y"],
-        np.array([[1, 1, 0, 0], [0, 0, 1, 1]]),
-        hidden_width=8,
-    )
-    np.testing.assert_array_equal(found.loss, of(data).loss)
 
 
 def test_the_command_prints_who_wins_when_and_how_far_to_trust(files, capsys):

@@ -127,20 +127,6 @@ def test_without_whitening_the_end_is_named_as_that_of_the_approximation():
     assert trained_loss(data, init_scale=0.1, seed=0, steps=3000, learning_rate=0.1) < 1e-4
 
 
-def test_whitening_is_not_offered_where_it_does_not_help():
-    generator = np.random.default_rng(0)
-    x = generator.standard_normal((40, 3))
-    graph = graph_from_dict(
-        {
-            "nodes": {"x": 3, "h": 4, "y1": 3, "y2": 3},
-            "edges": {"in": ["x", "h"], "out1": ["h", "y1"], "out2": ["h", "y2"]},
-        }
-    )
-    targets = {f"y{k}": x @ generator.standard_normal((3, 3)) for k in (1, 2)}
-    with pytest.raises(ReductionError, match="Whitening the inputs does not repair it"):
-        predict(graph, GatedData(graph, {"x": x}, targets), init_law="decoupled")
-
-
 def test_a_prompt_shows_a_few_lines_and_print_the_tables():
     generator = np.random.default_rng(0)
     many = of(linear(np.eye(40), generator.standard_normal((40, 40)), 40))

@@ -106,16 +106,6 @@ def test_a_hand_computed_output_with_gates_on_nodes_and_edges():
     np.testing.assert_array_equal(one, found[2])
 
 
-def test_jitted_loss_keeps_the_precision_of_its_arrays(x64):
-    data = xor(hidden_width=4)
-    weights = initial_weights(data.graph, np.random.default_rng(0), law="normal", init_scale=0.1)
-    run = jax.jit(lambda w, inputs: example_loss(data.graph, w, inputs, data.targets, data.gates))
-    found = run(weights, data.inputs)
-    assert found.dtype == np.float64
-    expected = example_loss(data.graph, weights, data.inputs, data.targets, data.gates)
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-
-
 def test_initial_weights_follow_their_law():
     graph = graph_from_dict(
         {"nodes": {"x": 300, "h": 200, "y": 100}, "edges": {"in": ["x", "h"], "out": ["h", "y"]}}

@@ -102,13 +102,6 @@ def test_idx_headers_are_not_believed_beyond_what_the_file_can_hold(tmp_path, pa
     refuse("has more bytes instead of 13", 1, 5, rest=bytes(6))
 
 
-def test_images_and_labels_of_different_number_are_refused(tmp_path):
-    write_mnist(tmp_path, "train", 5)
-    write_idx(tmp_path / "train-labels-idx1-ubyte", np.zeros(4))
-    with pytest.raises(ArgumentError, match=r"shape \(5, 28, 28\) beside labels of shape \(4,\)"):
-        image_files.mnist(tmp_path, 0.2, RANDOM())
-
-
 def test_a_single_image_or_images_of_another_size_are_refused(tmp_path):
     write_mnist(tmp_path, "train", 1)
     with pytest.raises(ArgumentError, match=r"of 1 at 0\.2 none is held out"):

@@ -37,17 +37,6 @@ def test_the_contextual_task_has_the_correlations_of_the_paper():
     assert not gated.sigma_x(0, 1).any()  # eq. (29)
 
 
-def test_uniform_draws_have_the_same_correlations_up_to_sampling():
-    samples = 20_000
-    data = contextual(4, samples=samples, generator=np.random.default_rng(0))
-    assert data.samples == 2 * samples
-    gated = gather_statistics(data)
-    # Entries x_i x_j have standard deviation at most 1/3, and half of the examples count: 5 standard errors.
-    allowed = 5 * (1 / 3) / 2 / np.sqrt(samples)
-    np.testing.assert_allclose(gated.sigma_yx(0), [[1 / 6, 0]], atol=allowed)
-    np.testing.assert_allclose(gated.sigma_x(1, 1), np.eye(2) / 6, atol=allowed)
-
-
 def test_arguments_out_of_range_are_refused():
     with pytest.raises(ArgumentError, match="`gating` must be one of `per_context`, `always_on`"):
         contextual(gating="always")

@@ -70,15 +70,6 @@ def test_nested_masks_add_one_pair_at_a_time(diagonal):
     assert (other != masks[18 - first]).any()
 
 
-def test_components_of_two_blocks_and_a_domain_never_trained():
-    trained = np.array([[1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0]])
-    inputs, outputs = routing.components(trained)
-    assert inputs[0] == inputs[1] == outputs[0] == outputs[1]
-    assert inputs[2] == outputs[2] != inputs[0]
-    assert len({inputs[0], inputs[2], inputs[3], outputs[3]}) == 4
-    assert not routing.is_connected(trained)
-
-
 @given(st.integers(2, 12), st.integers(0, 99))
 def test_components_agree_with_networkx(domains, seed):
     import networkx as nx

@@ -218,17 +218,6 @@ def test_numbers_whose_products_overflow_are_refused():
             GatedData(GRAPH, {**inputs, name: huge}, targets, gates)
 
 
-def test_pickled_objects_are_never_loaded(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return (pytest.fail, ("a pickle was loaded",))
-
-    file = tmp_path / "data.npz"
-    np.savez(file, **stored(**{"gate.h": np.array([Trap()], dtype=object)}))
-    with pytest.raises(StoreError, match="pickled objects, which are never loaded"):
-        load_gated_data(file, GRAPH)
-
-
 def test_arrays_with_other_names_are_refused(tmp_path):
     file = tmp_path / "data.npz"
     np.savez(file, **stored(labels=np.ones(30)))

@@ -173,12 +173,3 @@ def test_one_unit_for_all_routes_attains_the_best_matrix_of_rank_one():
         left = np.linalg.svd(table, compute_uv=False)[1:]
         assert least.loss == pytest.approx((left**2).sum() / np.size(table) / 2)
         assert not least.is_bound
-
-
-def test_routes_that_are_not_equally_frequent_leave_a_bound_that_training_respects():
-    data = routes(HADAMARD, width=1, weights=[[4, 1], [1, 2]])
-    least = found(data)
-    assert least.loss == 0
-    assert least.is_bound
-    assert trained_loss(data, init_scale=0.3, seed=0) > 0.05
-    assert not found(routes(HADAMARD, width=2, weights=[[4, 1], [1, 2]])).is_bound

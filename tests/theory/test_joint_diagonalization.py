@@ -86,10 +86,3 @@ def test_components_without_connection_share_modes_in_order_of_strength():
     expected = {"a": [1, 0], "b": [1, 0], "c": [0, 1], "d": [0, 1]}
     for name, order in expected.items():
         np.testing.assert_allclose(np.abs(found.columns[name]), np.eye(2)[order], atol=1e-15)
-
-
-def test_matrices_without_content_leave_every_direction_free():
-    found = joint_diagonalize({"a": 2, "b": 1}, [[("b", "a", np.zeros((1, 2)))], []])
-    assert found.residuals == (0.0, 0.0)
-    assert found.carried["a"].tolist() == [True, True]
-    assert found.carried["b"].sum() == 1

@@ -122,17 +122,6 @@ def test_starts_that_oppose_each_other_exactly_are_refused():
                 escape.early_flow(start, [[1.0]])
 
 
-def test_opposed_weights_with_a_small_scale_turn_in_closed_form():
-    # T = 1, u = -v = a, s = b < a: F = b^2 + a^2 (e^(-2S) - 1) is zero at S = -log(1 - b^2/a^2)/2.
-    early = escape.early_flow(([0.5], [-0.5], 0.3), [[1.0]])
-    assert early.turning_point == pytest.approx(-math.log(0.64) / 2, rel=1e-13)
-    # u' = -s u and s' = -u^2 = -(s^2 + .16): s = .4 tan(c - .4 t), zero at .4 t = c, infinite pi/2 on.
-    c = math.atan(0.3 / 0.4)
-    assert escape.time_at(early, early.turning_point) == pytest.approx(c / 0.4, rel=1e-11)
-    assert escape.blow_up_time(early) == pytest.approx((c + math.pi / 2) / 0.4, rel=1e-11)
-    assert place_at(early, 3.0)[1] == pytest.approx(0.4 * math.tan(c - 1.2), rel=1e-10)
-
-
 def test_weights_far_out_do_not_overflow_and_align_with_the_first_mode():
     trained = routing.circulant(6, 4)
     _, u, v, s = draw(1)

@@ -12,9 +12,6 @@ from foretrain.theory import parallelograms as theory
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)
 PRIME = 2**31 - 1
-ANY = np.random.default_rng(0)
-
-
 def sets(operation, size, draws, seed=0):
     return groups.training_sets(operation, size, draws, np.random.default_rng(seed))
 
@@ -45,13 +42,6 @@ def test_parallelograms_are_all_pairs_of_samples_with_one_label():
         assert pairs.tolist() == [
             [a, b] for a, b in every if operation.labels[a] == operation.labels[b]
         ]
-
-
-def test_eigenvalues_of_the_whole_of_addition():
-    values = np.linalg.eigvalsh(theory.gram(TEN, np.ones(55, bool)))
-    known = [0, 0, 30, 31.27, 36.55, 38.38, 42.14, 45.73, 47.315, 48.62]
-    np.testing.assert_allclose(values, known, atol=0.006)
-    assert np.trace(theory.gram(TEN, np.ones(55, bool))) == 320
 
 
 @pytest.mark.parametrize("operation", [TEN, S3, groups.cyclic(5), groups.addition(2)])
@@ -133,18 +123,6 @@ def test_ideal_by_its_definition():
             assert closed.tolist() == exact
 
 
-@pytest.mark.parametrize("symbols", [4, 7, 10, 33])
-def test_two_middle_labels_are_enough_and_hold_as_many_samples_as_symbols(symbols):
-    operation = groups.addition(symbols)
-    training = np.isin(operation.labels, [symbols - 1, symbols - 2])
-    assert training.sum() == symbols
-    assert theory.unique_linear(operation, training)
-    for sample in np.flatnonzero(training):
-        fewer = training.copy()
-        fewer[sample] = False
-        assert not theory.unique_linear(operation, fewer)
-
-
 def test_probability_of_a_unique_representation():
     draws = 20_000
     found = theory.unique_linear_probability(TEN, draws, np.random.default_rng(0))
@@ -169,26 +147,6 @@ def test_critical_size_is_where_an_order_becomes_unique():
 
 
 PAIRS = np.argwhere(np.ones((2, 2)))
-APART = groups.Operation(np.arange(4).reshape(2, 2), PAIRS, np.arange(4), False, "all apart")
-
-
-def test_two_symbols_need_nothing():
-    two = groups.addition(2)
-    assert theory.unique_linear_probability(two, 5, np.random.default_rng(0)).tolist() == [1, 1, 1]
-    assert theory.rqi(np.array([[0.0], [1.0]]), two) == 1
-
-
-@pytest.mark.parametrize("operation", [groups.addition(2), APART])
-def test_without_parallelograms_accuracy_is_what_was_trained(operation):
-    training = np.tri(len(operation.samples), dtype=bool)
-    ideal = theory.ideal(operation, training)
-    assert ideal.shape == (len(training), 0)
-    assert (theory.fraction(ideal) == 1).all()
-    predicted = theory.predicted_accuracy(operation, training, ideal)
-    assert predicted == pytest.approx(training.mean(1))
-    assert theory.predicted_accuracy(operation, training[0], ideal[0]) == predicted[0]
-
-
 @pytest.mark.parametrize("operation", [groups.cyclic(5), groups.cyclic(6), groups.dihedral(4)])
 def test_embeddings_of_a_group_that_satisfy_all_parallelograms_coincide(operation):
     training = np.ones(len(operation.samples), bool)

@@ -30,14 +30,6 @@ def test_adam_moves_by_the_rate_while_the_slope_stays(steps):
     np.testing.assert_allclose(after("adam", [SLOPE] * steps), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_adam_forgets_by_its_two_rates():
-    slopes = [SLOPE, -2 * SLOPE]
-    first = (0.9 * 0.1 - 2 * 0.1) / (1 - 0.9**2) * SLOPE
-    second = (0.999 * 0.001 + 4 * 0.001) / (1 - 0.999**2) * SLOPE**2
-    moved = after("adam", slopes[:1]) - 0.01 * first / np.sqrt(second)
-    np.testing.assert_allclose(after("adam", slopes), moved, rtol=1e-7)
-
-
 def test_decay_of_adamw_is_no_part_of_its_means():
     still = after("adamw", [0 * SLOPE] * 5, decay=0.3)
     np.testing.assert_allclose(still, WEIGHTS * (1 - 0.01 * 0.3) ** 5, rtol=1e-14)

@@ -18,7 +18,7 @@ from foretrain.theory.race_parts import (
     race_loss,
     similarity,
 )
-from foretrain.theory.race_schemes import clock_at, random_growth, random_scheme
+from foretrain.theory.race_schemes import clock_at, random_scheme
 
 S, D = np.array([3.4, 1.6, 0.75]), np.full(3, 0.25)
 TIMES = np.array([0.0, 5.0, 12.0, 30.0, np.inf])
@@ -43,16 +43,6 @@ def test_the_clock_is_that_of_the_race():
         clock = clock_at([random_scheme(0.2, routing_factors(7))], gain)
         found = race_parts._tau(np.array(gain), 0.2, 7)
         assert float(found) == pytest.approx(clock * 0.2 / 7, rel=1e-9)
-
-
-@pytest.mark.parametrize("tau", [0.1, 0.7, 1.15])
-def test_vectorised_growth_is_the_matrix_of_the_race(tau):
-    n = random_growth(tau)
-    values = np.linalg.eigvalsh(n)
-    assert race_parts._squared_norm(tau) == pytest.approx((n**2).sum())
-    assert race_parts._larger_eigenvalue(tau) == pytest.approx(values[-1])
-    rate = np.trace(n @ (n @ n - np.diag([0.0, 1.0])))
-    assert race_parts._growth_rate(tau) == pytest.approx(rate)
 
 
 def test_where_all_routes_are_trained_the_parts_of_single_domains_stay_as_drawn():
@@ -97,16 +87,6 @@ def test_a_part_is_learned_as_if_it_were_alone_at_its_share_of_the_map(share):
         for part in (1.0, share)
     ]
     assert halves[1] / halves[0] == pytest.approx(1 / share, rel=0.02)
-
-
-def test_halves_that_share_nothing_of_their_maps_are_never_alike():
-    sign = np.array([1, 1, -1, -1])
-    apart, agree = (of_maps(1 + share * np.outer(sign, sign)) for share in (1.0, 0.0))
-    within, between = domain_similarity(apart, np.eye(3), 2)
-    assert within[-1] > 0.9
-    np.testing.assert_allclose(between, 0, atol=1e-12)
-    for cosine in domain_similarity(agree, np.eye(3), 2):
-        assert cosine[-1] == pytest.approx(race(4, 4).cosine[-1].mean(), rel=1e-9)
 
 
 def test_dot_products_are_those_of_the_parts():

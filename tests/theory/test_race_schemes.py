@@ -3,7 +3,6 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from foretrain.errors import ArgumentError
-from foretrain.tasks.hierarchy import hierarchical_modes
 from foretrain.theory.race import RaceFactors, descent, flow, race_factors
 from foretrain.theory.race_schemes import (
     RANDOM_POLE,
@@ -33,12 +32,6 @@ def test_gain_solves_the_reduction_on_its_own_clock(start, ratio):
         assert scheme.gain(clock) == pytest.approx(b2 * b1**2, rel=1e-6, abs=1e-10)
 
 
-def test_balanced_start_has_the_rational_solution():
-    scheme = decoupled_scheme((0.3, 0.3), RaceFactors(0.1, 0.1))
-    assert scheme.pole == pytest.approx(1 / (0.1 * 0.3), rel=1e-14)
-    assert scheme.gain(10.0) == pytest.approx((0.3 / (1 - 0.1 * 0.3 * 10)) ** 3, rel=1e-13)
-
-
 @pytest.mark.parametrize(
     "make", [lambda f: decoupled_scheme((0.2, 0.1), f), lambda f: random_scheme(0.2, f)]
 )
@@ -62,18 +55,6 @@ def test_alone_a_scheme_is_the_flow_of_the_reduction(paths, start):
     times = np.linspace(0, 2 * half[0], 9)
     b1, b2 = flow(start, times, *modes, factors)
     np.testing.assert_allclose(gains(scheme, times, *modes)[:, 0], b2 * b1**2, rtol=1e-4, atol=1e-6)
-
-
-def test_half_learning_times_by_number_of_paths():
-    # M = 10, balanced start .08, first mode, in the paper's time; measured by an ODE solver.
-    singular, variance = (values[0] for values in hierarchical_modes())
-    times = [
-        half_time([decoupled_scheme((0.08, 0.08), race_factors(10, paths))], singular, variance)
-        for paths in (1, 4, 9, 16, 25, 36, 49, 64, 81, 100)
-    ]
-    expected = [357.1, 140.2, 80.4, 53.9, 39.5, 30.6, 24.6, 20.3, 17.2, 14.8]
-    # Printed to one decimal: half a unit of the last digit.
-    np.testing.assert_allclose(times, expected, atol=0.0501)
 
 
 def test_random_growth_solves_its_riccati_equation_and_keeps_rank_one():

@@ -29,18 +29,6 @@ def test_bulk_integrates_to_one_and_to_the_variance_of_the_entries():
     assert random_matrix.bulk_density(-0.1, size, density) == 0
 
 
-def test_distribution_is_the_integral_of_the_density():
-    size, density = 20, 0.6
-    edge = random_matrix.bernoulli_edge(size, density)
-    for x in np.array([0.1, 0.5, 0.9]) * edge:
-        integral = quad(lambda y: random_matrix.bulk_density(y, size, density), 0, x)[0]
-        assert random_matrix.bulk_distribution(x, size, density) == pytest.approx(
-            integral, rel=1e-9
-        )
-    ends = random_matrix.bulk_distribution(np.array([-1.0, 0.0, edge, 2 * edge]), size, density)
-    assert ends.tolist() == [0, 0, 1, 1]
-
-
 @pytest.mark.parametrize("density", [0.15, 0.3, 0.6])
 def test_random_masks_have_the_predicted_outlier_edge_and_bulk(density):
     size, draws = 150, 60

@@ -67,12 +67,6 @@ def test_imbalance_is_conserved_or_falls_exponentially(weight_decay):
     np.testing.assert_allclose(imbalance(path), expected, atol=1e-10)  # 100 x the integrator's
 
 
-def test_loss_of_the_reduction_is_the_loss_of_the_matrices():
-    x, y, a, b = draw(5)
-    expected = np.sum((np.outer(a, b) - np.outer(x, y)) ** 2)
-    assert loss(reduce(x, y, a, b)) == pytest.approx(expected, rel=1e-12)
-
-
 @pytest.mark.parametrize("weight_decay", [0.05, 0.5, 1.5])
 def test_weight_decay_ends_at_its_fixed_point(weight_decay):
     # Overlaps grow at rate 2 - lambda, the imbalance is forgotten at rate 2 lambda: 30 of each.
@@ -84,29 +78,6 @@ def test_weight_decay_ends_at_its_fixed_point(weight_decay):
     assert loss(end)[0] == pytest.approx(weight_decay**2 / 4, abs=1e-10)
     overlap = np.sqrt(1 - weight_decay / 2)
     np.testing.assert_allclose(np.abs(as_rows(end)[:, 0]), [overlap, overlap, 0, 0], atol=1e-10)
-
-
-@pytest.mark.parametrize("weight_decay", [2.5, 4.0])
-def test_strong_weight_decay_ends_at_zero(weight_decay):
-    end = rank_one.flow(reduce(*draw(8)), [60.0], weight_decay)
-    np.testing.assert_allclose(as_rows(end), 0.0, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", [9, 10, 11])
-def test_without_weight_decay_the_end_is_set_by_the_imbalance(seed):
-    start = reduce(*draw(seed, dimension=10))
-    end = rank_one.flow(start, [60.0])
-    # alpha beta = 1 and alpha^2 - beta^2 is the conserved imbalance.
-    ratio = np.exp(np.arcsinh(imbalance(start) / 2) / 2)
-    np.testing.assert_allclose(np.abs(as_rows(end)[:, 0]), [ratio, 1 / ratio, 0, 0], atol=1e-9)
-
-
-def test_times_may_come_in_any_order():
-    start = reduce(*draw(14))
-    forward = as_rows(rank_one.flow(start, [0.5, 1.0, 2.0]))
-    np.testing.assert_array_equal(
-        as_rows(rank_one.flow(start, [2.0, 0.5, 1.0])), forward[:, [2, 0, 1]]
-    )
 
 
 def test_gradient_terms_add_up_to_the_gradient():

@@ -3,15 +3,13 @@ import pytest
 
 from foretrain.errors import ArgumentError
 from foretrain.networks.gated import initial_weights, statistics_gradient, statistics_loss
-from foretrain.tasks.logic import contextual, xor
+from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.reduced_dynamics import (
     decoupled_start,
-    decoupled_weights,
     descent,
     flow,
     half_learning_times,
-    hidden_frames,
     loss,
     mode_strengths,
 )
@@ -59,26 +57,6 @@ def test_small_random_weights_follow_the_reduction_from_their_growing_part():
     assert losses[-1] < 1e-6
     # The part left out is of the order of the initial strength, N_h sigma_0^2 = 1.3e-4, times the slope of the curve.
     np.testing.assert_allclose(predicted, losses, rtol=0, atol=1e-3 * losses[0])
-
-
-def total_map(reduction, statistics, start, path):
-    states = flow(decoupled_start(start, reduction), np.array([0.0, 300.0]), reduction)
-    weights = decoupled_weights(
-        states[-1], hidden_frames(reduction, np.random.default_rng(0)), reduction
-    )
-    into, out = statistics.paths[path].edges
-    return weights[out] @ weights[into]
-
-
-def test_contextual_pathways_learn_their_context_and_a_single_one_the_mean():
-    statistics = gather_statistics(contextual(4))
-    reduction = find_reduction(statistics)
-    assert len(reduction.groups) == 2
-    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 0), [[1, 0]], atol=1e-8)
-    np.testing.assert_allclose(total_map(reduction, statistics, 0.1, 1), [[0, 1]], atol=1e-8)
-    statistics = gather_statistics(contextual(4, gating="always_on"))
-    found = total_map(find_reduction(statistics), statistics, 0.1, 0)
-    np.testing.assert_allclose(found, [[1 / 2, 1 / 2]], atol=1e-8)
 
 
 def test_starts_that_do_not_fit_are_refused():

@@ -144,24 +144,6 @@ def test_descent_of_the_full_network_is_euler_of_the_reduction(name):
         assert losses[k] == pytest.approx(full, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_frames_are_orthonormal_and_diagonalise(name):
-    statistics = gather_statistics(NETWORKS[name]())
-    reduction = find_reduction(statistics)
-    assert reduction.residual < 1e-12  # Rounding of the statistics.
-    for group in reduction.groups:
-        for node, frame in group.frames.items():
-            has = group.carried[node]
-            np.testing.assert_allclose(frame.T @ frame, np.diag(has.astype(float)), atol=1e-12)
-    # The squared singular values of each path are those of its matrix, whatever basis was found.
-    for bundle, old in enumerate(p for group in reduction.groups for p in group.bundles):
-        exact = np.linalg.svd(statistics.target_input[old], compute_uv=False)
-        found = np.sort(np.abs(reduction.singular_values[bundle]))[::-1]
-        size = max(exact.size, found.size)
-        exact, found = (np.pad(values, (0, size - values.size)) for values in (exact, found))
-        np.testing.assert_allclose(found, exact, atol=1e-12)
-
-
 def random_diagonalisable(seed, latents=3):
     """Any acyclic graph, real gates per context, and data that are diagonal in frames of their own at every end."""
     draw = np.random.default_rng(seed)
@@ -224,16 +206,6 @@ def test_routing_coefficients_are_counted_from_the_graph(domains, outputs_per_in
         assert coefficient[f"out{k}"] == pytest.approx(1 / domains, rel=1e-14)
     assert trained["shared"] == outputs_per_input * domains
     assert coefficient["shared"] == pytest.approx(1, rel=1e-14)
-    # Eqs. (13)-(14) of the paper with the statistics of one domain, S = sigma / 4 and D = 1 / 4 for four items.
-    s, d = np.linalg.svd(target, compute_uv=False) / 4, 1 / 4
-    outer, shared = 0.3, 0.5
-    state = decoupled_start(
-        {e.name: shared if e.name == "shared" else outer for e in reduction.graph.edges}, reduction
-    )
-    error = s - shared * outer**2 * d
-    for edge, rate in zip(reduction.graph.edges, velocity(state, reduction), strict=True):
-        expected = outer**2 * error if edge.name == "shared" else shared * outer * error / domains
-        np.testing.assert_allclose(rate, expected, rtol=1e-12)
 
 
 def test_modes_without_target_have_no_half_learning_time_and_slow_ones_an_infinite_one():
@@ -263,22 +235,6 @@ def test_directions_without_variance_are_no_modes():
     assert reduction.singular_values.shape == (1, 3)
     np.testing.assert_allclose(reduction.input_variances, [[1, 1, 1]], rtol=1e-12)
     assert np.count_nonzero(reduction.singular_values > 1e-12) == 2
-
-
-def test_flow_is_the_limit_of_descent_and_restarts_where_it_stopped():
-    reduction = find_reduction(gather_statistics(skip_connection()))
-    start = decoupled_start(0.3, reduction)
-    whole = flow(start, np.array([0.0, 1.0, 3.0]), reduction)
-    np.testing.assert_array_equal(whole[0], start)
-    again = flow(whole[1], np.array([2.0]), reduction)
-    np.testing.assert_allclose(again[0], whole[2], atol=1e-8)
-    errors = [
-        np.abs(descent(start, 3 / n, n, reduction, every=n)[-1] - whole[2]).max()
-        for n in (1000, 2000)
-    ]
-    # Euler is of first order: halving the step halves the error, up to terms of relative size 3 / 1000.
-    assert errors[0] / errors[1] == pytest.approx(2, rel=0.02)
-    assert np.all(np.diff(loss(flow(start, np.linspace(0, 5, 50), reduction), reduction)) < 0)
 
 
 def test_data_that_no_frames_diagonalise_are_refused_with_the_residual():

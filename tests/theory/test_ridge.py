@@ -47,19 +47,6 @@ def test_the_limit_is_the_ridge_solution():
     assert run.errors(np.array([10**5]))[1][0] == pytest.approx(run.floor, rel=1e-12)
 
 
-def test_as_the_step_goes_to_zero_descent_becomes_the_flow_with_an_error_of_first_order():
-    given, decay, time = drawn(), 0.05, 7.0
-    curvature = descent(*given, decay, 0.1).curvature
-
-    def gap(rate):
-        run = descent(*given, decay, rate)
-        kept = np.exp(-(curvature + decay) * time)
-        flow = run.limit + kept * (run.start - run.limit)
-        return abs(run.errors(np.array([time / rate]))[1][0] - ((flow - run.teacher) ** 2).sum())
-
-    assert gap(1e-3) / gap(1e-4) == pytest.approx(10, rel=0.05)
-
-
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_generalisation_lies_between_its_bounds_and_the_law_between_them(seed, noise):

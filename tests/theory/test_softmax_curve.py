@@ -20,8 +20,3 @@ def test_the_probability_bends_at_a_third_and_the_loss_nowhere():
     # Late, 1 - p falls as 1/t.
     late = time_of_probability(1 - np.array([1e-4, 5e-5]), 100)
     assert late[1] / late[0] == pytest.approx(2, rel=1e-2)
-
-
-def test_a_first_probability_shifts_the_clock_only():
-    later = time_of_probability(0.5, 100, np.array([0.01, 0.1]))
-    assert later[0] - later[1] == pytest.approx(time_of_probability(0.1, 100))

@@ -3,7 +3,6 @@ import numpy as np
 from foretrain.graph import graph_from_dict
 from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.reduced_dynamics import decoupled_start, flow, loss
 from foretrain.theory.reduction import find_reduction
 from foretrain.theory.start_signs import start_signs
 
@@ -43,16 +42,6 @@ def test_signs_along_every_path_multiply_to_that_of_its_singular_value():
     wished = np.sign(reduction.singular_values[reduction.bundle_of_path])
     assert (wished < 0).any()
     np.testing.assert_array_equal(path_signs(reduction), wished)
-
-
-def test_with_the_signs_everything_is_learned_and_without_them_it_is_not():
-    reduction = crossing([[1.0, -1.0], [-1.0, 1.0]])
-    times = np.array([0.0, 300.0])
-    signed = flow(decoupled_start(0.05 * start_signs(reduction), reduction), times, reduction)
-    unsigned = flow(decoupled_start(0.05, reduction), times, reduction)
-    assert loss(signed, reduction)[-1] < 1e-6
-    # From equal positive weights, only what the positive paths ask for could be learned.
-    assert loss(unsigned, reduction)[-1] > 0.1
 
 
 def test_where_wishes_contradict_each_other_the_weakest_stays_unmet():

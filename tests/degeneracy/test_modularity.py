@@ -55,7 +55,7 @@ def test_strengths_add_as_logarithms():
     assert secant_freedom(w, eps) == pytest.approx(0.5)
     assert 2 * log_strength(w, eps) == pytest.approx(log_strength(1.0, eps))
     assert secant_freedom(0.005, eps) == 0
-    assert secant_freedom(3.0, eps, full=2) == pytest.approx(2)
+    assert secant_freedom(3.0, eps) == pytest.approx(1)
     with pytest.raises(ArgumentError, match="eps"):
         log_strength(0.1, 1.0)
 

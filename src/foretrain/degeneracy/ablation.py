@@ -42,9 +42,7 @@ def all_bases(
     *,
     names: Sequence[str] = BASES,
     centre: bool = False,
-    threshold: float = THRESHOLD,
     few: bool = False,
-    budget: int = BUDGET,
 ) -> dict[str, InteractionBasis]:
     """Bases of every layer, by name, all with the same output layer.
 
@@ -55,25 +53,23 @@ def all_bases(
     """
     for name in names:
         one_of("names", name, BASES)
-    options = {"centre": centre, "threshold": threshold, "few": few}
-    options |= {"budget": budget}
-    whole = interaction_basis(network, data, kind="global", **options)
-    found = moments(network, data, centre=centre, budget=budget)
+    whole = interaction_basis(network, data, kind="global", centre=centre, few=few)
+    found = moments(network, data, centre=centre)
     chain = steps(network, not centre)
     made = {"global": whole}
     if "local" in names:
-        made["local"] = interaction_basis(network, data, kind="local", **options)
+        made["local"] = interaction_basis(network, data, kind="local", centre=centre, few=few)
     for name in names:
         if name in made:
             continue
         below = []
         for at, (one, moment) in enumerate(zip(whole.layers[:-1], found, strict=False)):
             if name == "pca":
-                below.append(pca(moment.factor, moment.mean, threshold))
+                below.append(pca(moment.factor, moment.mean, THRESHOLD))
             elif name == "neurons":
                 below.append(_neurons(one, moment))
             else:
-                below.append(_singular(chain, at, moment.mean, data, not centre, budget))
+                below.append(_singular(chain, at, moment.mean, data, not centre))
         made[name] = InteractionBasis(
             (*below, whole.layers[-1]), name, whole.folded, whole.examples
         )
@@ -90,7 +86,7 @@ def _neurons(one: LayerBasis, moment):
     )
 
 
-def _singular(chain, at, mean, data, folded, budget):
+def _singular(chain, at, mean, data, folded):
     step = chain[at]
     if isinstance(step, Pointwise):
         read = step.matrix
@@ -98,7 +94,7 @@ def _singular(chain, at, mean, data, folded, budget):
             read = np.concatenate([read, np.eye(read.shape[1])[-1:]])
     else:
         read, seen = np.zeros((0, len(mean))), 0
-        for block in blocks(data, block_size(24 * len(mean) ** 2, budget)):
+        for block in blocks(data, block_size(24 * len(mean) ** 2, BUDGET)):
             seen += len(block)
             slopes = step.jacobians(layers(chain[:at], block, folded)[-1])
             read = factor(slopes.reshape(-1, len(mean)), read)
@@ -122,7 +118,6 @@ def direction_curve(
     counts: Sequence[int],
     *,
     loss: str = "mse",
-    budget: int = BUDGET,
 ) -> np.ndarray:
     """Behavioural loss against the number of directions kept, (count,).
 
@@ -136,7 +131,7 @@ def direction_curve(
     chain = steps(network, basis.folded)
     width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(24 * sum(width), budget)):
+    for block in blocks(data, block_size(24 * sum(width), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, kept in enumerate(counts):
@@ -156,7 +151,6 @@ def edge_curve(
     counts: Sequence[int],
     *,
     loss: str = "mse",
-    budget: int = BUDGET,
 ) -> np.ndarray:
     """Behavioural loss against the number of strongest edges that are kept in each section, (count,).
 
@@ -169,7 +163,7 @@ def edge_curve(
     width = [f.shape[1] for f in layers(chain, first_block(network, data), basis.folded)]
     orders = [np.argsort(-part, axis=None, kind="stable") for part in graph.strengths]
     sums, seen = np.zeros(len(counts)), 0
-    for block in blocks(data, block_size(48 * max(width), budget)):
+    for block in blocks(data, block_size(48 * max(width), BUDGET)):
         seen += len(block)
         values = layers(chain, block, basis.folded)
         for number, kept in enumerate(counts):

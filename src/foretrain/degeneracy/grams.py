@@ -155,13 +155,13 @@ def _by_hand(network, one):
     return whole.reshape(-1, whole.shape[-1])
 
 
-def jacobian_rank(network: Network, x: np.ndarray, threshold: float = 1e-8) -> int:
+def jacobian_rank(network: Network, x: np.ndarray) -> int:
     """Rank of the Jacobian by all parameters on this data: parameters less the first-order free directions.
 
-    Singular values up to `threshold` of the largest are zero. Parameters are some thousand at most, below 1 GiB squared, else
-    `ForetrainError`; fewer examples times outputs than parameters raise `ArgumentError`.
+    Parameters are some thousand at most, below 1 GiB squared, else `ForetrainError`; examples times outputs must not be
+    fewer, else `ArgumentError`.
     """
-    return len(singular_values(network, x, threshold))
+    return len(singular_values(network, x))
 
 
 def singular_values(network: Network, x: np.ndarray, threshold: float = 1e-8) -> np.ndarray:

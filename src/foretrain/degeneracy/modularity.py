@@ -28,21 +28,18 @@ _EQUAL = 0.01  # weight of sum_a (volume_a / volume - 1/k)²
 _STARTS = 12
 
 
-def secant_freedom(strength, eps: float, full: float = 1.0) -> np.ndarray:
-    """Effective parameters that a constraint of strength w adds by the secant of volumes, (34).
+def secant_freedom(strength, eps: float) -> np.ndarray:
+    """Effective parameters that a constraint of strength w >= 0 adds by the secant of volumes, (34), where w >= 1 adds one.
 
-    Args:
-        strength: w, any shape, not negative; above 1 counts as 1.
-        eps: Cutoff, in (0, 1).
-        full: gamma~, what it adds at w = 1.
+    w has any shape; `eps` is the cutoff, in (0, 1).
     """
     logs = log_strength(np.minimum(np.asarray(strength, float), 1), eps)
-    return np.asarray(full * logs / (-0.5 * np.log(eps)))
+    return np.asarray(logs / (-0.5 * np.log(eps)))
 
 
-def derivative_freedom(strength, eps: float, full: float = 1.0) -> np.ndarray:
-    """The same by the derivative of the logarithm of the volume: `full` where w² > eps, else 0."""
-    return np.asarray(full * (np.asarray(strength, float) ** 2 > _cutoff(eps)))
+def derivative_freedom(strength, eps: float) -> np.ndarray:
+    """The same by the derivative of the logarithm of the volume: 1 where w² > eps, else 0."""
+    return np.asarray(1.0 * (np.asarray(strength, float) ** 2 > _cutoff(eps)))
 
 
 def secant_of_volumes(constrained, free, eps) -> np.ndarray:

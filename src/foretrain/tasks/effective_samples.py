@@ -11,6 +11,8 @@ import numpy as np
 
 from foretrain.errors import argument_error, finite_array, same_length
 
+FLAT = 1e-10  # of the largest variance; what is below is no direction
+
 
 @dataclass(frozen=True)
 class EffectiveSamples:
@@ -27,14 +29,12 @@ class EffectiveSamples:
     residual_power: float
 
 
-def compress(
-    inputs: np.ndarray, targets: np.ndarray, *, tolerance: float = 1e-10
-) -> EffectiveSamples:
+def compress(inputs: np.ndarray, targets: np.ndarray) -> EffectiveSamples:
     """Compress a data set to as many effective samples as its inputs have dimensions.
 
     The mean of 1/2 |y - W x|^2 over the data equals 1/2 |Y - W X|_F^2 + residual_power / 2 for every W.
 
-    Directions whose variance is below `tolerance` of the largest are left out. Samples are in the eigenbasis of <x x^T>,
+    Directions whose variance is below `FLAT` of the largest are left out. Samples are in the eigenbasis of <x x^T>,
     largest variance first.
 
     Cost: O(sample * input^2) once; nothing after depends on the number of samples.
@@ -49,7 +49,6 @@ def compress(
         inputs.T @ inputs / samples,
         targets.T @ inputs / samples,
         float((targets**2).sum() / samples),
-        tolerance=tolerance,
     )
 
 
@@ -57,12 +56,10 @@ def from_statistics(
     input_correlation: np.ndarray,
     input_output_correlation: np.ndarray,
     output_power: float,
-    *,
-    tolerance: float = 1e-10,
 ) -> EffectiveSamples:
     """Effective samples of given statistics <x x^T> (input, input), <y x^T> (output, input) and <|y|^2>; see `compress`."""
     variances, directions = np.linalg.eigh(input_correlation)
-    kept = np.flatnonzero(variances > tolerance * variances[-1])[::-1]
+    kept = np.flatnonzero(variances > FLAT * variances[-1])[::-1]
     roots = np.sqrt(variances[kept])
     targets = input_output_correlation @ directions[:, kept] / roots
     return EffectiveSamples(
@@ -70,12 +67,12 @@ def from_statistics(
     )
 
 
-def whiten(inputs: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
+def whiten(inputs: np.ndarray) -> np.ndarray:
     """The linear map that whitens data: symmetric W with W <x x^T> W the projector on the directions that vary.
 
     Of the training set alone, (sample, input); whitened inputs are ``inputs @ W``, W (input, input).
     """
     inputs = finite_array("inputs", inputs, ndim=2).astype(np.float64)
     variances, directions = np.linalg.eigh(inputs.T @ inputs / len(inputs))
-    kept = variances > tolerance * variances[-1]
+    kept = variances > FLAT * variances[-1]
     return (directions[:, kept] / np.sqrt(variances[kept])) @ directions[:, kept].T

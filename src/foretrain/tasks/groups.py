@@ -52,7 +52,7 @@ def addition(symbols: int) -> Operation:
 def cyclic(symbols: int, *, ordered: bool = False) -> Operation:
     """Addition modulo p; p^2 samples if `ordered`, else p(p+1)/2. Raises `ArgumentError` if p < 2."""
     numbers = np.arange(integer("symbols", symbols, minimum=2))
-    return group((numbers[:, None] + numbers) % symbols, f"addition modulo {symbols}", ordered)
+    return _operation((numbers[:, None] + numbers) % symbols, f"addition modulo {symbols}", ordered)
 
 
 def dihedral(sides: int) -> Operation:
@@ -61,7 +61,7 @@ def dihedral(sides: int) -> Operation:
     turn, flip = np.arange(2 * sides) % sides, np.arange(2 * sides) // sides
     turns = turn[:, None] + np.where(flip[:, None], -turn, turn)
     table = turns % sides + sides * (flip[:, None] ^ flip)
-    return group(table, f"symmetries of a polygon of {sides} sides")
+    return _operation(table, f"symmetries of a polygon of {sides} sides", False)
 
 
 def symmetric(degree: int) -> Operation:
@@ -72,21 +72,12 @@ def symmetric(degree: int) -> Operation:
     codes = chosen @ places
     order = np.argsort(codes)
     table = order[np.searchsorted(codes[order], composed @ places)]
-    return group(table, f"permutations of {degree}", ordered=degree > 2)
+    return _operation(table, f"permutations of {degree}", degree > 2)
 
 
 def permutation_matrices(degree: int) -> np.ndarray:
     """Matrices of the symbols of `symmetric`, shape (symbol, degree, degree): a group representation."""
     return np.eye(degree)[_permutations(degree)].swapaxes(-1, -2)
-
-
-def group(table, name: str = "a group", ordered: bool = False) -> Operation:
-    """The operation of a Cayley table.
-
-    The table is int (n, n), entry [a, b] the product ab; one that is no group raises `ArgumentError`. With `ordered` pairs are
-    ordered even where the group is commutative.
-    """
-    return _operation(check_group(table), name, ordered)
 
 
 def named(operation: str, symbols: int, *, ordered: bool = False) -> Operation:
@@ -124,51 +115,6 @@ def training_sets(operation: Operation, size: int, draws: int, generator) -> np.
     draws = integer("draws", draws, minimum=1)
     order = generator.permuted(np.tile(np.arange(len(operation.samples)), (draws, 1)), axis=1)
     return order < size
-
-
-def check_group(table) -> np.ndarray:
-    """Return a Cayley table as int array (n, n), or say which axiom fails and where.
-
-    Raises:
-        ArgumentError: not a square table of at least two whole numbers a side; a product that is no element; no identity;
-            an element without inverse; (ab)c that is not a(bc).
-    """
-    try:
-        array = np.asarray(table)
-    except ValueError:
-        raise argument_error("table", "have rows of one length", "has not") from None
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) < 2:
-        raise argument_error(
-            "table", "be square, with at least two rows", f"has shape {array.shape}"
-        )
-    if array.dtype.kind not in "iu":
-        raise argument_error("table", "hold whole numbers", f"has dtype {array.dtype}")
-    n = len(array)
-    elements = np.arange(n)
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        a, b = np.argwhere(outside)[0]
-        raise _fails("be closed", f"{a} * {b} is {array[a, b]}, which is not in 0..{n - 1}")
-    array = array.astype(int)
-    neutral = (array == elements).all(1) & (array.T == elements).all(1)
-    if not neutral.any():
-        raise _fails("have an identity", "no element leaves all others as they are from both sides")
-    one = int(neutral.argmax())
-    lonely = ~((array == one) & (array.T == one)).any(1)
-    if lonely.any():
-        raise _fails("have an inverse of every element", f"{lonely.argmax()} has none")
-    for a in range(n):  # by rows, so that memory stays of order n^2
-        wrong = array[array[a]] != array[a][array]
-        if wrong.any():
-            b, c = np.argwhere(wrong)[0]
-            left, right = array[array[a, b], c], array[a, array[b, c]]
-            got = f"({a} * {b}) * {c} is {left} and {a} * ({b} * {c}) is {right}"
-            raise _fails("be associative", got)
-    return array
-
-
-def _fails(rule, got):
-    return argument_error("table", f"{rule}, as a group is", f"{got}")
 
 
 def _permutations(degree):

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from foretrain.errors import argument_error
-from foretrain.graph import MAX_PATHS, Graph, Path, enumerate_paths
+from foretrain.graph import Graph, Path, enumerate_paths
 from foretrain.tasks.gated_data import GatedData
 
 
@@ -106,15 +106,12 @@ def _bundle_paths(paths: tuple[Path, ...], gate_names) -> tuple[Bundle, ...]:
     return tuple(Bundle(*key, tuple(numbers)) for key, numbers in members.items())
 
 
-def gather_statistics(
-    data: GatedData | Iterable[GatedData], *, max_paths: int = MAX_PATHS
-) -> Statistics:
+def gather_statistics(data: GatedData | Iterable[GatedData]) -> Statistics:
     """Average the statistics of gated data, in memory or streamed.
 
     Args:
         data: All data, or an iterable of batches of any sizes on one graph with the same gates; one batch is held at
             a time. How the data are split changes the result by rounding only.
-        max_paths: The most paths that are listed.
 
     No batch, batches that differ in graph or gates, or too many paths raise `ArgumentError`.
 
@@ -124,7 +121,7 @@ def gather_statistics(
     sums = None
     for batch in [data] if isinstance(data, GatedData) else data:
         if sums is None:
-            sums = _Sums(batch, max_paths)
+            sums = _Sums(batch)
         sums.add(batch)
     if sums is None:
         raise argument_error("data", "hold at least one batch", "is empty")
@@ -134,9 +131,9 @@ def gather_statistics(
 class _Sums:
     """Running sums over examples. Matrices are keyed by (source, gates), so that equal ones are summed once."""
 
-    def __init__(self, batch: GatedData, max_paths: int):
+    def __init__(self, batch: GatedData):
         self.graph, self.gate_names = batch.graph, set(batch.gates)
-        self.paths = enumerate_paths(batch.graph, max_paths=max_paths)
+        self.paths = enumerate_paths(batch.graph)
         self.bundles = _bundle_paths(self.paths, batch.gates)
         by_target: dict[str, list[int]] = {}
         for number, bundle in enumerate(self.bundles):

@@ -12,6 +12,8 @@ from foretrain.theory import parallelograms as theory
 TEN = groups.addition(10)
 S3 = groups.symmetric(3)
 PRIME = 2**31 - 1
+
+
 def sets(operation, size, draws, seed=0):
     return groups.training_sets(operation, size, draws, np.random.default_rng(seed))
 
@@ -147,6 +149,8 @@ def test_critical_size_is_where_an_order_becomes_unique():
 
 
 PAIRS = np.argwhere(np.ones((2, 2)))
+
+
 @pytest.mark.parametrize("operation", [groups.cyclic(5), groups.cyclic(6), groups.dihedral(4)])
 def test_embeddings_of_a_group_that_satisfy_all_parallelograms_coincide(operation):
     training = np.ones(len(operation.samples), bool)

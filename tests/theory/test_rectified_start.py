@@ -4,8 +4,6 @@ import pytest
 from foretrain.errors import ArgumentError
 from foretrain.tasks.logic import xor
 from foretrain.theory.rectified_start import (
-    mean_rectified_start,
-    rectified_variance,
     sort_rectified_units,
 )
 
@@ -41,15 +39,6 @@ def test_small_units_turn_to_the_example_and_grow_from_the_amplitude_derived():
     strong = amplitude > 0.05  # smaller ones are resolved no better than the finite step turns them
     np.testing.assert_allclose(size[strong] / growth, amplitude[strong], rtol=0.01)
     assert strong.mean() > 0.9
-
-
-def test_mean_over_starts_is_that_of_random_draws():
-    weights, v = units(200_000, seed=1)
-    squares = sort_rectified_units(weights, v)[1] ** 2 / 4
-    error = squares.std() / np.sqrt(squares.size)
-    assert mean_rectified_start() == pytest.approx(squares.mean(), abs=4 * error)
-    # The relative variance of a sample scatters by a few times 1/sqrt(units).
-    assert rectified_variance() == pytest.approx(squares.var() / squares.mean() ** 2, rel=0.03)
 
 
 def test_units_that_do_not_fit_or_stay_closed_are_refused():

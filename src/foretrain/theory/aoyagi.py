@@ -60,9 +60,3 @@ def chosen(spare: list[int]) -> int:
         if not outside or total < (size - 1) * outside[0]:
             return size
     raise AssertionError("one set fits, whatever the widths")
-
-
-def largest(widths) -> float:
-    """Half the number of parameters, which is lambda where nothing is free."""
-    widths = np.asarray(widths)
-    return float((widths[1:] * widths[:-1]).sum() / 2)

@@ -9,8 +9,6 @@ this example alone, with dr/dt = s v, dv/dt = s r, s = sqrt(2)/4 and |w| = r: ex
 (Saxe, Sodhani & Lewallen 2022, appendix A.1). Derived in docs/studies/xor.md.
 """
 
-from functools import lru_cache
-
 import numpy as np
 
 from foretrain.errors import argument_error, finite_array
@@ -55,36 +53,6 @@ def sort_rectified_units(
     example[units, axis] = side
     example[units, 1 - axis] = -side * end
     return example, amplitude
-
-
-def mean_rectified_start() -> float:
-    r"""Mean of a_0 / (N_h sigma_0^2) over starts whose weights are all drawn from N(0, sigma_0^2).
-
-    A quarter of the N_h units goes to each example, so that it is a quarter of the mean of q^2 at unit variance; q^2 is
-    homogeneous of degree two in the unit's three weights, so that this is 3/4 of its mean over the unit sphere.
-    """
-    return float(0.75 * _squares_on_sphere().mean())
-
-
-def rectified_variance() -> float:
-    """Relative variance of a unit's q^2 over the same starts, 1.42.
-
-    Over the sphere q^2 has the moments <f> and <f^2>; the squared length of three normal weights has 3 and 15.
-    """
-    squares = _squares_on_sphere()
-    return float(15 / 9 * np.mean(squares**2) / squares.mean() ** 2 - 1)
-
-
-@lru_cache(maxsize=1)
-def _squares_on_sphere():
-    """q^2 on a Fibonacci lattice of weights (w_1, w_2, v) of length one; errors of means go as the inverse of its points."""
-    number = np.arange(_POINTS)
-    height = 1 - (2 * number + 1) / _POINTS
-    angle = np.pi * (1 + np.sqrt(5)) * number
-    ring = np.sqrt(1 - height**2)
-    plane = np.stack([ring * np.cos(angle), ring * np.sin(angle)], axis=1)
-    _, amplitude = sort_rectified_units(plane, height)
-    return amplitude**2
 
 
 def self_consistent(

@@ -118,7 +118,7 @@ def test_a_run_with_all_variants_has_the_measures_of_the_theory_and_all_claims_a
     ids = {said.id for said in catalogue.load("parallelograms").sentences}
     assert {claim.id for claim in result.claims} == ids
     assert not json.loads((tmp_path / "a" / "summary.json").read_text())["problems"]
-    for name in ("accuracy", "predictions", "lattice", "predictors", "plane"):
+    for name in ("accuracy", "predictions", "lattice", "plane"):
         assert (tmp_path / "a" / "figures" / f"{name}.svg").exists()
     p = study.Parameters(symbols=5, training_size=8)
     task, run = operation(p), at_end(result.simulation).sel(training_size=8, seed=1)

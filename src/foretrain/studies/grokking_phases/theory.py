@@ -1,4 +1,4 @@
-"""What can be said of a run before it is trained: how long its representation and its decoder take, each alone.
+"""Times that a representation and a decoder take, each alone, told before a run is trained.
 
 Both times are computed once for a start and go as one over a rate; nothing in them is fitted to the runs. The decoder's is
 that of the decoder alone under Adam, on embeddings that do not move, at one rate: in small steps Adam's path does not depend
@@ -9,7 +9,9 @@ import dataclasses
 from functools import lru_cache
 
 import numpy as np
+from scipy.special import softmax
 
+from foretrain.networks import embedding as network
 from foretrain.study import Seed
 from foretrain.theory import published_rules
 from foretrain.theory.grokking_time import flow_time
@@ -21,7 +23,7 @@ PATH = 3.0  # rate times steps after which it counts as never
 
 
 def predict(p, step, seed):
-    """First steps of a run whose representation and decoder are learned one after the other; infinity = never."""
+    """Return the first steps of a run whose representation and decoder are learned one after the other; infinity = never."""
     task = operation(p)
     if not task.commutative or p.symbols < 3:
         return {}
@@ -32,7 +34,7 @@ def predict(p, step, seed):
 
 
 def _plain(p):
-    """Parameters that differ in what times do not depend on, made equal; of the toy model only."""
+    """Return the parameters of the toy model alone, equal where times do not depend on them."""
     names = [field.name for field in dataclasses.fields(Toy)]
     toy = Toy(**{name: getattr(p, name) for name in names})
     free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
@@ -41,7 +43,7 @@ def _plain(p):
 
 @lru_cache(maxsize=1024)
 def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
-    """Rate times steps of the flow of the effective loss, and of the decoder on a line."""
+    """Return rate times steps of the flow of the effective loss, and of the decoder on a line."""
     given, task = inputs(p, seed), operation(p)
     start, training = given["embedding"], given["training"] > 0
     flow = flow_time(start, task, training, p.rqi_threshold, p.parallelogram_tolerance)
@@ -51,52 +53,35 @@ def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
 
 
 def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
-    """Rate times steps after which the decoder alone has the accuracy wanted, in training and in validation.
+    """Return rate times steps after which the decoder alone has the accuracy wanted, in training and in validation.
 
     Args:
         p: Parameters.
         given: Inputs of the run.
-        embedding: (symbol, coordinate), which do not move.
+        embedding: Embeddings, which do not move, (symbol, coordinate).
     """
-    task = operation(p)
-    first, second = task.samples.T
-    joined, targets = embedding[first] + embedding[second], given["targets"]
-    training = given["training"] > 0
-    decoder = decoder_of(given)
-    memories = [(np.zeros_like(part), np.zeros_like(part)) for part in decoder]
-    weight = training[:, None] / training.sum()
+    task, targets, training = operation(p), given["targets"], given["training"] > 0
+    joined, wanted = embedding[task.samples].sum(1), targets[task.labels]
+    parts = [part for part in (training, ~training) if part.any()]
+    decoder = network.turned(decoder_of(given))
+    memories = [(np.zeros_like(weights), np.zeros_like(weights)) for weights in decoder]
     for step in range(int(PATH / RATE)):
-        w1, b1, w2, b2, w3, b3 = decoder
-        one = np.tanh(joined @ w1 + b1)
-        two = np.tanh(one @ w2 + b2)
-        out = two @ w3 + b3
-        nearness = out @ targets.T - 0.5 * (targets**2).sum(1)
-        right = nearness.argmax(1) == task.labels
-        if all(
-            right[part].mean() >= p.accuracy_threshold
-            for part in (training, ~training)
-            if part.any()
-        ):
+        first = np.tanh(joined @ decoder.weight_1 + decoder.bias_1)
+        second = np.tanh(first @ decoder.weight_2 + decoder.bias_2)
+        outputs = second @ decoder.weight_3.T + decoder.bias_3
+        right = network.nearness(outputs, targets).argmax(0) == task.labels
+        if all(right[part].mean() >= p.accuracy_threshold for part in parts):
             return step * RATE
-        slope = _slope(p, out, targets[task.labels]) * weight
-        back = (slope @ w3.T) * (1 - two**2)
-        first_back = (back @ w2.T) * (1 - one**2)
-        slopes = (
-            *(joined.T @ first_back, first_back.sum(0)),
-            *(one.T @ back, back.sum(0)),
-            *(two.T @ slope, slope.sum(0)),
+        regression = p.objective == "regression"
+        slope = (
+            2 * (outputs - wanted) / len(outputs.T) if regression else softmax(outputs, 1) - wanted
         )
+        back = slope.T * training / training.sum()
+        slopes, _ = network.slopes(decoder, joined, first, second, back)
         moved = [
             published_rules.step("adamw", part, slope, memory, step + 1, RATE, p.decoder_decay)
             for part, slope, memory in zip(decoder, slopes, memories, strict=True)
         ]
-        decoder, memories = zip(*moved, strict=True)
+        weights, memories = zip(*moved, strict=True)
+        decoder = network.Decoder(*weights)
     return np.inf
-
-
-def _slope(p, out, targets):
-    """Gradient of the loss of each sample in the outputs."""
-    if p.objective == "regression":
-        return 2 * (out - targets) / out.shape[1]
-    odds = np.exp(out - out.max(1, keepdims=True))
-    return odds / odds.sum(1, keepdims=True) - targets

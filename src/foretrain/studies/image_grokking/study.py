@@ -34,7 +34,7 @@ PRESETS = {
         "compared_decay": 0.1,
     },
 }
-STARTS = {"usual": None, "smaller": 2 / 3, "larger": 4 / 3}  # times alpha; None is alpha = 1
+STARTS = {"smaller": 2 / 3, "larger": 4 / 3}  # times alpha; "usual" is alpha = 1
 SIZES = {"fewer": 0.5, "more": 2.0}  # times the number of training images
 MNIST = 60_000  # training images
 
@@ -60,32 +60,23 @@ class Parameters(ImagePerceptron):
 
 
 def compared(p):
-    """Whether other sizes of the start and of the training set are trained beside it: in one cell of the map."""
+    """Return True where other sizes of the start and of the training set are trained beside it: in one cell of the map."""
     here = (p.weight_decay, p.last_learning_rate) == (p.compared_decay, p.compared_rate)
     return here and p.init_scale >= 3 and p.training_size >= 2
 
 
-def sized(p):
-    """Whether there can be training sets half and twice as large: with a batch each, and images enough."""
-    half, twice = (round(p.training_size * factor) for factor in SIZES.values())
-    there = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
-    return p.batch_size <= half and twice <= there
-
-
 def variants(p):
-    """Other sizes of the start, and of the training set if there can be."""
+    """Other sizes of the start, and training sets half and twice as large: with a batch each, and images enough."""
     if not compared(p):
         return {}
-    starts = {
-        name: {"init_scale": 1.0 if factor is None else p.init_scale * factor}
-        for name, factor in STARTS.items()
+    scales = {name: p.init_scale * factor for name, factor in STARTS.items()} | {"usual": 1.0}
+    sizes = {name: round(p.training_size * factor) for name, factor in SIZES.items()}
+    there = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
+    if p.batch_size > sizes["fewer"] or sizes["more"] > there:
+        sizes = {}
+    return {name: {"init_scale": scale} for name, scale in scales.items()} | {
+        name: {"training_size": size} for name, size in sizes.items()
     }
-    if not sized(p):
-        return starts
-    sizes = {
-        name: {"training_size": round(p.training_size * factor)} for name, factor in SIZES.items()
-    }
-    return starts | sizes
 
 
 def predict(p, step, seed):

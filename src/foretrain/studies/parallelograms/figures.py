@@ -1,4 +1,4 @@
-"""Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3, 10 and 12."""
+"""Figures of ``parallelograms``, after Liu et al. (2022), Figs 2, 3 and 12."""
 
 import numpy as np
 
@@ -21,46 +21,25 @@ _NODES = {  # places of the five representations of four numbers, by the paralle
 }
 
 
-def scattered(c, across, values, ylabel):
-    """Draw values of every run against other quantities by their labels, coloured by the training size."""
-    picture, board = panels(1, len(across), height=3.4, sharey=True)
-    colours = np.broadcast_to(fractions(c).values[:, None], values.shape)
-    for ax, (label, x) in zip(board, across.items(), strict=True):
-        points = ax.scatter(x, values, c=colours, s=18)
-        ax.plot([0, 1], [0, 1], ":", color=_GREY)
-        ax.set(xlabel=label, xlim=(-0.03, 1.03))
-    board[0].set_ylabel(ylabel)
-    picture.colorbar(points, ax=board, label="Share trained")
-    return picture
-
-
 def draw_predictions(grid):
     """Accuracy of every run against that which its parallelograms predict, and against that of the ideal model."""
     cell, where = grid.first(("training_size",))
     c = Cell(cell)
+    real = accuracy(c)
+    picture, board = panels(1, 2, height=3.4, sharey=True)
+    colours = np.broadcast_to(fractions(c).values[:, None], real.shape)
     across = {"Predicted accuracy": c.end.predicted_accuracy, "Ideal accuracy": c.ideal_accuracy}
+    for ax, (label, x) in zip(board, across.items(), strict=True):
+        points = ax.scatter(x, real, c=colours, s=18)
+        ax.plot([0, 1], [0, 1], ":", color=_GREY)
+        ax.set(xlabel=label)
+    board[0].set_ylabel("Real accuracy")
+    picture.colorbar(points, ax=board, label="Share trained")
     caption = (
         f"Every run after {c.p.steps:,} steps; accuracy counts all samples. Left: what the parallelograms of a representation "
         "predict. Right: what the ideal model would reach; runs above the diagonal beat it by luck."
     )
-    picture = scattered(c, across, accuracy(c), "Real accuracy")
     return finished(picture, "Real, predicted and ideal accuracy", caption + where)
-
-
-def draw_predictors(grid):
-    """Validation accuracy in the plane against both RQIs."""
-    cell, where = grid.first(("training_size",))
-    if "plane" not in cell.variants:
-        return None
-    c = Cell(cell)
-    end = c["plane"].end
-    across = {"RQI": end.rqi, "RQI after the decoder": end.decoder_rqi}
-    caption = (
-        "Every run of embeddings of two dimensions: parallelograms of the embeddings, and pairs of samples that the decoder "
-        "answers alike."
-    )
-    picture = scattered(c, across, end.validation_accuracy, "Validation accuracy")
-    return finished(picture, "Which RQI tells validation accuracy in the plane", caption + where)
 
 
 def draw_lattice(grid):
@@ -155,6 +134,5 @@ FIGURES = {
     ),
     "predictions": drawn(draw_predictions),
     "lattice": drawn(draw_lattice),
-    "predictors": drawn(draw_predictors),
     "plane": drawn(draw_plane),
 }

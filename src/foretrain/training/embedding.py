@@ -105,7 +105,7 @@ class Toy(TwoRates):
 
 
 def operation(p: Toy) -> Operation:
-    """What is learned."""
+    """Return the operation that is learned."""
     return operation_of(p.operation, p.symbols, p.ordered)
 
 
@@ -140,7 +140,7 @@ def shared(p: Toy) -> dict[str, np.ndarray]:
 
 
 def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
-    """What one run starts from, and what theory says of its training set."""
+    """Return the start of one run, and the predictions of its training set."""
     task = operation(p)
     given = start(p, task, seed)
     training = given.pop("training")
@@ -203,7 +203,7 @@ def program(p: Toy) -> Program:
         return (each * part).sum() / part.sum()
 
     def closed(embedding, entries, inputs):
-        """Which parallelograms the embeddings have, whose joined ones are `entries`, bool (parallelogram,)."""
+        """Parallelograms that the embeddings have, whose joined ones are `entries`, bool (parallelogram,)."""
         first, second = inputs["pair_first"], inputs["pair_second"]
         scale = embedding.var(0, ddof=1) if task.commutative else (embedding**2).mean() ** 2
         gap = ((entries[first] - entries[second]) ** 2 / scale).mean(1)
@@ -219,11 +219,10 @@ def program(p: Toy) -> Program:
         validation = jnp.where(rest.sum() > 0, (right * rest).sum() / jnp.maximum(rest.sum(), 1), 1)
         return (right * train).sum() / train.sum(), validation, share(which, right.dtype)
 
-    def reached(found, inputs):
+    def reached(levels, inputs):
+        train, validation, rqi = levels
         enough = inputs["accuracy_threshold"]
-        return jnp.stack(
-            [found[0] >= enough, found[1] >= enough, found[2] > inputs["rqi_threshold"]]
-        )
+        return jnp.stack([train >= enough, validation >= enough, rqi > inputs["rqi_threshold"]])
 
     def init(inputs):
         embedding, decoder = inputs["embedding"], network.turned(decoder_of(inputs))

@@ -66,13 +66,13 @@ def _imported(p, operation, number, sizes):
     path = Path(os.environ.get(VARIABLE, "")) / p.start_file.replace("{seed}", str(number))
     arrays = read_npz(path)
     known = {*sizes, "training_samples"} - ({"targets"} if p.objective != "regression" else set())
-    found = {}
+    given = {}
     for name, values in arrays.items():
         if name not in known:
             names = ", ".join(sorted(known))
             raise argument_error("start_file", f"hold arrays among {names}", f"holds `{name}`")
         if name == "training_samples":
-            found["training"] = _training(p, operation, values)
+            given["training"] = _training(p, operation, values)
             continue
         # PyTorch keeps a linear layer as (out, in).
         array = finite_array(name, values)
@@ -80,8 +80,8 @@ def _imported(p, operation, number, sizes):
         if array.shape != sizes[name]:
             wanted = sizes[name][::-1] if name.startswith("weight") else sizes[name]
             raise argument_error(name, f"have shape {wanted}", f"has shape {values.shape}")
-        found[name] = array
-    return found
+        given[name] = array
+    return given
 
 
 def _training(p, operation, pairs):

@@ -107,18 +107,18 @@ def images_of(data: str) -> LabelledImages:
 
 def inputs(p: ImagePerceptron, seed: Seed) -> dict[str, Any]:
     """Images of one run and its start; smaller training sets are the first of larger ones, and alpha only multiplies."""
-    found = images_of(p.data)
-    _enough(p, found)
+    every = images_of(p.data)
+    _enough(p, every)
     draw = generator(seed, "data")
-    kept = draw.permutation(len(found.train_labels))[: p.training_size]
-    held = draw.permutation(len(found.heldout_labels))[: p.validation_size]
-    images = flatten(found.train_images[kept])
-    start = draw_decoder(generator(seed, "weights"), images.shape[1], p.hidden_width, found.classes)
+    kept = draw.permutation(len(every.train_labels))[: p.training_size]
+    validation = draw.permutation(len(every.heldout_labels))[: p.validation_size]
+    images = flatten(every.train_images[kept])
+    start = draw_decoder(generator(seed, "weights"), images.shape[1], p.hidden_width, every.classes)
     return {
         "images": images,
-        "labels": found.train_labels[kept].astype(np.int32),
-        "validation_images": flatten(found.heldout_images[held]),
-        "validation_labels": found.heldout_labels[held].astype(np.int32),
+        "labels": every.train_labels[kept].astype(np.int32),
+        "validation_images": flatten(every.heldout_images[validation]),
+        "validation_labels": every.heldout_labels[validation].astype(np.int32),
         **{name: p.init_scale * part for name, part in start._asdict().items()},
     }
 
@@ -176,8 +176,10 @@ def program(p: ImagePerceptron) -> Program:
 
     def observe(inputs, state):
         value, train = loss(state.weights, inputs["images"], inputs["labels"])
-        held = loss(state.weights, inputs["validation_images"], inputs["validation_labels"])[1]
-        return {"loss": value, "train_accuracy": train, "validation_accuracy": held}
+        _, validation = loss(
+            state.weights, inputs["validation_images"], inputs["validation_labels"]
+        )
+        return {"loss": value, "train_accuracy": train, "validation_accuracy": validation}
 
     def done(inputs, state, observed):
         fitted = observed["train_accuracy"] >= inputs["train_threshold"]

@@ -1,4 +1,4 @@
-"""What can be said before a run is trained."""
+"""Predictions of a run before it is trained."""
 
 from functools import cache
 

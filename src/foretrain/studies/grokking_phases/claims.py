@@ -206,7 +206,9 @@ CLAIMS = [
     claim(
         "delay-ratio",
         "Generalisation takes the time of the representation and that of the decoder, one after the other.",
-        lambda c: by_seed(*generalised(c), lambda told, found: np.median(told / found)),
+        lambda c: by_seed(
+            *generalised(c), lambda predicted, measured: np.median(predicted / measured)
+        ),
         source=OURS,
         near=1,
         inside=(0.5, 2),

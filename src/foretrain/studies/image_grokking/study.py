@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from foretrain.study import declare, parameter
 from foretrain.theory.lazy_perceptron import Layers, lazy_step, shrinking
 from foretrain.training import image_perceptron
@@ -80,9 +82,7 @@ def variants(p):
 
 
 def predict(p, step, seed):
-    """What decay alone, and what decay and the tangent kernel say of the step of generalisation."""
-    import numpy as np
-
+    """Return the step of generalisation as decay alone, and as decay and the tangent kernel predict it."""
     given = inputs(p, seed)
     per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""What can be deduced from random training sets, before anything is trained."""
+"""Products that can be deduced from random training sets, before anything is trained."""
 
 from functools import lru_cache
 

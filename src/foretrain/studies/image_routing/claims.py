@@ -4,7 +4,7 @@ import numpy as np
 
 from foretrain.quantities.learning_time import half_fall_time
 from foretrain.quantities.threshold import closing_threshold
-from foretrain.study import claim
+from foretrain.study import NotApplicable, claim
 from foretrain.training.routing_claims import AXES, trained_routes_alone
 
 PAPER = "Saxe, Sodhani & Lewallen (2022), "
@@ -70,14 +70,16 @@ def most_routes(c):
 
 
 def at(values, outputs, scale=0):
-    """Return values at one K, given in an array of one, and one start; None where there is no such K."""
-    return values.sel(trained_outputs=outputs[0]).isel(init_scale=scale) if len(outputs) else None
+    """Return values at the first of some K, and at one start."""
+    if not len(outputs):
+        raise NotApplicable("no such number of routes was trained")
+    return values.sel(trained_outputs=outputs[0]).isel(init_scale=scale)
 
 
 def lost_from_large_starts(c):
     """Return the accuracy on untrained routes from the smallest start less that from the largest one."""
     scales, untrained = c.values("init_scale"), accuracy(c, "untrained")
-    if not len(quarter(c)) or scales[-1] < 10 * scales[0]:
+    if scales[-1] < 10 * scales[0]:
         return None
     return at(untrained, quarter(c)) - at(untrained, quarter(c), -1)
 

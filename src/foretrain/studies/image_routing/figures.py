@@ -33,12 +33,14 @@ FIGURES = {
         "Error at the end on held-out images, on routes that were trained and on routes that never were, against the number K "
         "of trained outputs of every input domain. The paper has the transition at 40% of the domains.",
         panel(ERRORS, x="trained_outputs", across="init_scale", xlabel="Trained outputs K", **LOOK),
+        sharey=True,
     ),
     "scale": figure(
         "Error against the size of the start",
         "Error at the end on held-out images on trained and untrained routes against the factor on the initial weights, for "
         "some numbers K of trained outputs.",
         panel(ERRORS, x="init_scale", across="trained_outputs", scale="semilogx", **LOOK),
+        sharey=True,
     ),
     "routes": drawn(draw_routes),
 }

@@ -47,7 +47,7 @@ def shared(p: Parameters) -> dict[str, np.ndarray]:
     maps = {} if data.maps is None else {"maps": data.maps}
     if found is None:
         return {**arrays, "inputs": data.inputs, "labels": data.labels.astype(np.int32), **maps}
-    if maps:
+    if data.maps is not None:
         maps["maps"] = found.bases.transpose(0, 2, 1).astype(np.float32) @ data.maps
     else:
         arrays["heldout_inputs"] = arrays["heldout_inputs"] @ found.bases
@@ -159,8 +159,9 @@ def _minibatch(p):
         return trained, speed, random, number + 1
 
     def losses(trained, inputs, some):
-        known = inputs["inputs"][:, some], inputs.get("maps"), inputs["labels"][some]
-        return network.evaluate(*trained, *known, inputs["negative_slope"], p.loss_function)[0]
+        images, maps, labels = inputs["inputs"][:, some], inputs.get("maps"), inputs["labels"][some]
+        units = inputs["negative_slope"], p.loss_function
+        return network.evaluate(trained[0], trained[1], images, maps, labels, *units)[0]
 
     def observe(inputs, state):
         accuracy = _heldout(p, inputs, state[0], inputs["negative_slope"])
@@ -214,7 +215,7 @@ def _heldout(p, inputs, trained, slope):
     from foretrain.networks import image_routing as network
 
     held = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
-    return network.evaluate(*trained, *held, slope, p.loss_function)[1]
+    return network.evaluate(trained[0], trained[1], *held, slope, p.loss_function)[1]
 
 
 def _observed(trained, loss, accuracy):

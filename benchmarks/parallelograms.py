@@ -31,17 +31,11 @@ def timed(function, *arguments, **options):
 def main():
     operation, random = addition(10), np.random.default_rng(0)
     print(f"{DRAWS:,} training sets at each of 55 sizes, p = 10\n")
-    print("| sets | seconds | of processor time | crosses 1/2 at |\n|---|---:|---:|---:|")
-    for name, independent in (("nested", False), ("independent", True)):
-        found, wall, core = timed(
-            parallelograms.unique_linear_probability,
-            operation,
-            DRAWS,
-            random,
-            independent=independent,
-        )
-        middle = np.interp(0.5, np.maximum.accumulate(found), np.arange(1, 56))
-        print(f"| {name} | {wall:.1f} | {core:.1f} | {middle:.2f} |")
+    probability, wall, core = timed(
+        parallelograms.unique_linear_probability, operation, DRAWS, random
+    )
+    middle = np.interp(0.5, np.maximum.accumulate(probability), np.arange(1, 56))
+    print(f"{wall:.1f} s, {core:.1f} s of processor time; one half is crossed at {middle:.2f}")
 
     training = training_sets(operation, 25, LOOPED, random)
     batched, _, quick = timed(parallelograms.unique_linear, operation, training)

@@ -7,10 +7,8 @@ import numpy as np
 import optax
 import pytest
 
-from foretrain.errors import ArgumentError
 from foretrain.networks.factorization_start import exchanged
 from foretrain.plans.grid import Grid
-from foretrain.plans.plan import make_plan, runs
 from foretrain.quantities.alignment import alignment
 from foretrain.quantities.bumps import bumps_per_component
 from foretrain.streams import Seed
@@ -42,11 +40,6 @@ def test_exchanging_changes_the_first_target_of_the_second_component():
             first_targets(exchanged(target, start), target),
         )
         assert after.tolist() == [before[0], 1 - before[1]]
-
-
-def test_one_component_has_nothing_to_exchange():
-    target, start = drawn(0, rank=1)
-    assert exchanged(target, start) is start
 
 
 SMALL = study.Parameters(dimension=9, init_scale=0.3, steps=200, observe_every=1)
@@ -86,16 +79,3 @@ def test_alignments_are_drawn_with_what_is_given_up():
     assert set(drawn) == {"alignments-2-sgd", "alignments-9-sgd"}
     assert "Dashed" in drawn["alignments-2-sgd"].caption
     assert "Dashed" not in drawn["alignments-9-sgd"].caption
-
-
-def test_the_partner_is_run_once_for_all_ranks():
-    plan = make_plan("bumps", {"rank": (2, 10), "relative_rate": 1.0, "init_scale": 1.0}, seeds=2)
-    # Two optimizers, two seeds: ranks 2 and 10 and the partner of rank 2.
-    assert len(list(runs(plan))) == 2 * 2 * 3
-
-
-def test_bad_input_names_the_argument():
-    with pytest.raises(ArgumentError, match="`prominence` must be greater than 0, but is 0"):
-        make_plan("bumps", {"prominence": 0.0})
-    with pytest.raises(ArgumentError, match="`exchanged` must be true or false, but is 'no'"):
-        make_plan("bumps", {"exchanged": "no"})

@@ -143,22 +143,6 @@ def test_another_exponent_is_noticed(wrong):
         assert claims["stuck-rate"][0].verdict == FAILS
 
 
-def test_one_shift_that_never_generalises_is_a_circulant_that_does_not():
-    # Bands and drawn circulants all do: the note's sentence fails by shifts alone, and the corrected one is not touched.
-    right = {"final_untrained_error": np.full((1, 1, 1), 1e-14), "connected": np.ones(SEEDS, bool)}
-    found = made_up.verdicts("circulant", good(drawn=right))
-    assert found["generalises"][0].verdict == FAILS
-    assert found["generalises"][0].measured == SEEDS
-    assert found["generalises.corrected"][0].verdict == HOLDS
-
-
-@pytest.mark.parametrize("factor", [0.97, 1.03])
-def test_a_misalignment_three_percent_off_is_noticed(factor):
-    spoilt = good(stage_misalignment=factor * unchanged().simulation["stage_misalignment"].values)
-    found = made_up.verdicts("circulant", spoilt, "misalignment")["misalignment"]
-    assert {claim.verdict for claim in found} == {FAILS}
-
-
 def test_an_exponent_out_of_reach_is_said_to_be():
     axes = {"width": (2, 5), "init_scale": (1e-4, 1e-3, 1e-2)}
     part = {"width": [2, 5], "init_scale": [1e-4, 1e-2, 0.3]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
 from foretrain.figures.drawings import drawings as drawn_figures
@@ -148,12 +148,6 @@ def test_every_sentence_can_hold_and_fail():
 def test_another_power_of_time_is_noticed(curve, verdict):
     found = verdicts("cross-entropy", grid(relative_loss=curve), "rank-ten-tail")["rank-ten-tail"]
     assert {claim.verdict for claim in found} == {verdict}
-
-
-def test_equal_seeds_carry_no_verdict():
-    found = verdicts("cross-entropy", grid(spread=np.ones((SEEDS, 1))))
-    found = {id: claims for id, claims in found.items() if not id.startswith("softmax-alone")}
-    assert {claim.verdict for claims in found.values() for claim in claims} == {INCONCLUSIVE}
 
 
 @pytest.mark.parametrize(

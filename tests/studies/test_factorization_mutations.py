@@ -94,23 +94,6 @@ def test_what_is_observed_along_the_modes_is_what_the_flow_from_the_start_predic
     assert np.isnan(adam["flow_loss"]).all()
 
 
-def test_a_target_that_decay_reaches_ends_where_the_threshold_says():
-    weak = dataclasses.replace(DECAYED, weight_decay=3.0)
-    # lambda/2 is above the singular value: nothing is learned, and all of the loss is left.
-    assert theory.end_of_decay(weak, Seed(0, 0)) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("fall", "count"), [(0.03, 0), (0.07, 0), (0.11, 1)])
-def test_a_maximum_is_a_bump_only_once_it_has_fallen_by_the_prominence(fall, count):
-    height = 0.1
-    curve = np.concatenate([np.linspace(0, 0.4, 20), np.linspace(0.4, 0.4 - fall, 10)])
-    counter = bump_counter.start(curve[:1, None])
-    for value in curve[1:]:
-        counter = bump_counter.update(counter, np.full((1, 1), value), height, 0.25)
-    found = bump_counter.bumps_at_end(counter, np.full((1, 1), curve[-1]), height)
-    assert found.tolist() == [[count]]
-
-
 def test_bumps_are_given_to_the_target_they_are_on():
     # Climbs to the first target and gives it up for the second: one bump, on the first.
     away = np.concatenate([np.linspace(0, 0.4, 20), np.linspace(0.4, 0.05, 20)])

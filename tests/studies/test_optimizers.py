@@ -5,19 +5,10 @@ import pytest
 
 from foretrain.dynamics.program import completed
 from foretrain.engine.lanes import Passenger, ride
-from foretrain.errors import ArgumentError
-from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.optimizers import study, theory
 from foretrain.theory import published_rules
 from foretrain.training import factorization
-
-
-@pytest.mark.parametrize("name", ["sgd", "sgd_decay", "adam", "adamw"])
-def test_every_optimizer_steps_at_the_rate_given(name):
-    given = study.inputs(study.Parameters(optimizer=name, learning_rate=0.003), Seed(0, 0))
-    assert given["rate"] == 0.003
-    assert given["decay"] == (0.01 if name in ("sgd_decay", "adamw") else 0)
 
 
 def test_starts_are_those_of_the_s_curves():
@@ -49,8 +40,3 @@ def test_how_components_learn_is_followed_at_every_step():
     np.testing.assert_allclose(run.curves["loss"], found, rtol=1e-6)
     assert set(run.curves) == {"loss"}
     assert run.finals["zero_loss"] == pytest.approx(((a @ b.T) ** 2).sum())
-
-
-def test_bad_input_names_the_argument():
-    with pytest.raises(ArgumentError, match="`learning_rate` must be greater than 0, but is -1"):
-        make_plan("optimizers", {"learning_rate": -1.0})

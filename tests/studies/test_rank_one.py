@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 import foretrain
-from foretrain.errors import ArgumentError
-from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.rank_one import study, theory
 from foretrain.theory import rank_one as reduction
@@ -43,13 +41,6 @@ def test_claims_hold_where_they_are_exact_and_name_their_cell(result):
     assert len(verdicts) == len(list(result.claims))
 
 
-def test_equal_seeds_start_alike_at_every_scale():
-    small = study.inputs(study.Parameters(init_scale=0.1, dimension=5), Seed(0, 3))
-    large = study.inputs(study.Parameters(init_scale=1.0, dimension=5), Seed(0, 3))
-    np.testing.assert_allclose(small["x"], 0.1 * large["x"], rtol=1e-14)
-    np.testing.assert_array_equal(small["a"], large["a"])
-
-
 def test_prediction_starts_at_the_start_and_has_its_plateau():
     p = study.Parameters(dimension=100, steps=100)
     found = theory.predict(p, np.arange(0, 101, 5), Seed(0, 1))
@@ -58,15 +49,3 @@ def test_prediction_starts_at_the_start_and_has_its_plateau():
     assert found["signal"][0] == pytest.approx(2 * abs(start.overlap_y), rel=1e-12)
     # Published error of the closed form at n = 100, sigma = 1: at most .024.
     assert abs(found["plateau_length"] - found["plateau_estimate"]) < 0.03
-
-
-def test_figures_are_drawn_from_the_result(result):
-    drawn = {path.stem for path in (result.path / "figures").glob("*.png")}
-    assert {"learning", "weight-decay"} <= drawn
-
-
-def test_bad_input_names_the_argument():
-    with pytest.raises(ArgumentError, match=r"`dimension` must be between 2 and .*, but is 1"):
-        make_plan("rank-one", {"dimension": 1})
-    with pytest.raises(ArgumentError, match="`init_scale` must be greater than 0, but is 0"):
-        make_plan("rank-one", {"init_scale": 0.0})

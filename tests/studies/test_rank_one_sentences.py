@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from made_up import check, runs, verdicts
 
-from foretrain.claims.claim import FAILS, HOLDS, INCONCLUSIVE
+from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.plans import catalogue
 from foretrain.plans.grid import Grid
@@ -138,13 +138,6 @@ def test_a_network_that_learns_by_another_law_is_noticed(mutated, noticed):
         assert {claim.verdict for claim in found[id]} - {HOLDS}, id
 
 
-def test_equal_seeds_carry_no_verdict():
-    same = {name: np.repeat(v[:, :, :, :1], SEEDS, 3) for name, v in _predicted().items()}
-    found = verdicts("rank-one", grid(same, same))
-    for id in set(SPOILT) - {"four-numbers"}:
-        assert {claim.verdict for claim in found[id]} == {INCONCLUSIVE}, id
-
-
 @pytest.mark.parametrize(
     ("outcome", "kept"),
     [
@@ -165,19 +158,4 @@ def test_nothing_raises_where_runs_end_early(outcome, kept):
     made = grid(ended, outcome=outcome)
     found = verdicts("rank-one", made)
     assert all(claim.verdict != HOLDS for claim in found["weight-decay-end"])
-    drawn_figures(catalogue.load("rank-one"), made)
-
-
-def test_nothing_raises_where_some_runs_diverge():
-    outcome = np.full((2, 2, 2, SEEDS), OUT_OF_STEPS, np.int8)
-    outcome[0, 0, 0, 0] = DIVERGED
-
-    def burst(values):
-        values = values.copy()
-        values[0, 0, 0, 0, 3:6] = 1e40
-        values[0, 0, 0, 0, 6:] = np.nan
-        return values
-
-    made = grid(outcome=outcome, **{name: burst for name in CURVES})
-    assert HOLDS not in {claim.verdict for claim in verdicts("rank-one", made)["weight-decay-end"]}
     drawn_figures(catalogue.load("rank-one"), made)

@@ -33,8 +33,12 @@ declare("component", kind="int", first_target="Target first aligned with, -1 if 
 class Factorization(Run):
     """Parameters of the S-curve studies; each field's rule says what it may be."""
 
-    dimension: int = parameter(100, "n, height and width of the target", minimum=2, **_SIZE)
-    rank: int = parameter(2, "r, number of components of the target", minimum=1, **_SIZE)
+    dimension: int = parameter(
+        100, "n, height and width of the target", symbol="n", minimum=2, **_SIZE
+    )
+    rank: int = parameter(
+        2, "r, number of components of the target", symbol="r", minimum=1, **_SIZE
+    )
     components: int = parameter(
         0, "k, number of components of the learner; 0: as many as the target", minimum=0, **_SIZE
     )
@@ -55,15 +59,17 @@ class Factorization(Run):
         "components independent and uniform on the sphere, or orthonormal",
         choices=("sphere", "orthonormal"),
     )
-    target_scale: float = parameter(1.0, "s, factor on the target of unit components", above=0)
+    target_scale: float = parameter(
+        1.0, "s, factor on the target of unit components", symbol="s", above=0
+    )
     init_scale: float = parameter(
-        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", above=0
+        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
     relative_rate: float = parameter(
         1.0, "learning rate over the optimizer's reference rate", above=0, maximum=1e6
     )
     weight_decay: float = parameter(
-        0.1, "lambda, used by sgd_decay and adamw only", minimum=0, maximum=100
+        0.1, "lambda, used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
     )
     prominence: float = parameter(
         0.1, "least rise and fall of an alignment that make a bump", above=0, maximum=1
@@ -135,7 +141,12 @@ def draw(p: Factorization, seed: Seed):
 
 def inputs(p: Factorization, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program."""
-    return arrays(p.loss_function, *draw(p, seed), learning_rate(p), weight_decay(p))
+    return fed(p, *draw(p, seed))
+
+
+def fed(p: Factorization, target, start) -> dict[str, Any]:
+    """What a run with a given target and start feeds to the program."""
+    return arrays(p.loss_function, target, start, learning_rate(p), weight_decay(p))
 
 
 def arrays(loss_function: str, target, start, rate: float, decay: float) -> dict[str, Any]:

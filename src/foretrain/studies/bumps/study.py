@@ -58,8 +58,7 @@ def draw_start(p: Parameters, seed: Seed) -> tuple[Any, Any]:
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program."""
-    rates = factorization.learning_rate(p), factorization.weight_decay(p)
-    return factorization.arrays(p.loss_function, *draw_start(p, seed), *rates)
+    return factorization.fed(p, *draw_start(p, seed))
 
 
 def variants(p: Parameters) -> dict[str, dict]:

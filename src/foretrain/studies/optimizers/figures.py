@@ -1,4 +1,4 @@
-"""Figures of ``optimizers``: one time-scale or not, what strong decay leaves, and how alike components learn."""
+"""Figures of ``optimizers``: one time-scale or not, and what strong decay leaves."""
 
 import numpy as np
 
@@ -23,12 +23,6 @@ def law(c):
     fell = [forgetting(int(step)) / forgetting(first) for step in steps.values]
     slowed = 1 - 5 * STRONG**2 / c.p.dimension
     return left.sel(step=first).median("seed") * steps.copy(data=np.array(fell) ** slowed)
-
-
-def spread_of_times(c):
-    if c.p.rank < 2:
-        raise NotApplicable("there is one component")
-    return c.log_learning_step.std("component")
 
 
 FIGURES = {
@@ -65,21 +59,5 @@ FIGURES = {
             theory=law,
             theory_label="what is left of v, no gradient",
         ),
-    ),
-    "rates": figure(
-        "How alike components learn",
-        "Spread over components of the log of the step at which they learn, under each optimizer from the same starts, a "
-        "panel for every start scale.",
-        panel(
-            spread_of_times,
-            x="rank",
-            by="optimizer",
-            across="init_scale",
-            scale="semilogy",
-            label="Spread of log learning times",
-            theory=False,
-        ),
-        sharey=True,
-        legend=3,
     ),
 }

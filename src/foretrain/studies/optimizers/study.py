@@ -60,7 +60,7 @@ class Parameters(Training):
         static=True,
     )
     init_scale: float = parameter(
-        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", above=0
+        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
     learning_rate: float = default(0.01, "eta, the same for every optimizer")
     weight_decay: float = parameter(

@@ -49,12 +49,11 @@ check, time = factorization.check, factorization.time
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
     """What one run feeds to the program: as in the other studies, and singular vectors of the target."""
     target, start = factorization.draw(p, seed)
-    rates = factorization.learning_rate(p), factorization.weight_decay(p)
     left, values, right = np.linalg.svd(target.left @ target.right.T)
     count = p.rank if p.rank < p.dimension else min(MODES, p.dimension)
     spans = {"span_left": left[:, :count].T, "span_right": right[:count]}
     spans |= {"span_values": values[:count], "span_unit": np.float64(2 * values.sum())}
-    return factorization.arrays(p.loss_function, target, start, *rates) | spans
+    return factorization.fed(p, target, start) | spans
 
 
 def program(p: Parameters) -> Program:

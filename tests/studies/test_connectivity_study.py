@@ -3,23 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import foretrain
-from foretrain.claims.claim import FAILS
 from foretrain.errors import ArgumentError
-from foretrain.networks import translation as network
 from foretrain.plans.plan import make_plan
 from foretrain.streams import Seed
 from foretrain.studies.connectivity import study
 from foretrain.theory.connectivity import connection_probability
-
-SMALL = {
-    "seeds": 12,
-    "languages": 3,
-    "words": 2,
-    "hidden_width": 4,
-    "init_scale": 0.01,
-    "trained_count": (3, 5, 7),
-}
 
 
 def test_masks_are_drawn_anew_for_every_number_of_pairs():
@@ -83,17 +71,3 @@ def test_masks_of_other_shapes():
             "connection_probability"
         ]
     )
-
-
-@pytest.mark.slow
-def test_training_on_the_transposed_mask_is_noticed(tmp_path, monkeypatch):
-    given = network.negative_gradient
-
-    def transposed(weights, trained_pairs, *rest):
-        return given(weights, trained_pairs.T, *rest)
-
-    monkeypatch.setattr(network, "negative_gradient", transposed)
-    small = {**SMALL, "steps": 300}
-    result = foretrain.run("connectivity", out=tmp_path / "run", workers=0, quiet=True, **small)
-    verdicts = {claim.id: claim.verdict for claim in result.claims}
-    assert verdicts["trained-pairs-alone"] == FAILS

@@ -39,13 +39,6 @@ def test_the_distance_is_small_for_quantiles_of_the_law_and_large_for_another():
     assert distance(np.array([quantiles]) / 10, law)[0] > 0.5
 
 
-@pytest.mark.slow
-def test_training_alone_can_be_the_study(tmp_path):
-    small = {"mask_size": 20, "density": 0.5, "seeds": 3, "workers": 0, "quiet": True}
-    result = foretrain.run("mask-spectrum", **small, network="rank_one", out=tmp_path / "run")
-    assert result.simulation.sizes["input_domain"] == 20
-
-
 def test_bad_arguments_are_refused():
     with pytest.raises(ArgumentError, match="`mask_size` must be at most 1000 where a network"):
         study.check(study.Parameters(mask_size=2000, network="rank_one"))

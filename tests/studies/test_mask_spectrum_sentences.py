@@ -1,5 +1,6 @@
 """Every sentence of mask-spectrum holds on real spectra and made-up training, and fails where they are spoilt."""
 
+from dataclasses import replace
 from functools import cache
 
 import made_up
@@ -122,16 +123,8 @@ def test_an_edge_five_percent_off_is_noticed(monkeypatch, factor):
 
 @pytest.mark.parametrize("mean", [-1.7, -0.7])
 def test_another_tracy_widom_mean_is_noticed(monkeypatch, mean):
-    real = _interval("second-value")
     monkeypatch.setattr(random_matrix, "_TRACY_WIDOM_MEAN", mean)
     assert verdict("second-value") != HOLDS
-    # It gets worse, by .39 of the scatter one way or the other.
-    moved = _interval("second-value")
-    assert moved - real == pytest.approx((-1.2065 - mean) / 1.268, rel=0.1)
-
-
-def _interval(id):
-    return made_up.verdicts("mask-spectrum", good(predicted=theory()), id)[id][0].measured
 
 
 def test_half_of_the_shift_of_the_outlier_is_noticed(monkeypatch):
@@ -143,22 +136,14 @@ def test_half_of_the_shift_of_the_outlier_is_noticed(monkeypatch):
 @pytest.mark.parametrize("code", [DIVERGED, STALLED, OUT_OF_STEPS, FAILED, MISSING])
 @pytest.mark.parametrize("share", [0.5, 1])
 def test_nothing_raises_and_nothing_holds_that_was_not_measured(code, share):
-    gone = np.broadcast_to(np.arange(SEEDS) < share * SEEDS, SHAPE)
-
     def blank(data):
-        keep = data["outcome"].copy(data=~gone)
-        lost = {n: data[n].astype(float).where(keep) for n in data.data_vars if n != "outcome"}
+        keep = data["seed"] >= share * SEEDS
+        lost = {n: data[n].astype(float).where(keep) for n in data if n != "outcome"}
         return data.assign(lost).assign(outcome=data["outcome"].where(keep, code).astype(np.int8))
 
     whole = unchanged()
-    grid = Grid(
-        whole.parameters,
-        AXES,
-        SEEDS,
-        simulation=blank(whole.simulation),
-        variants={name: blank(data) for name, data in whole.variants.items()},
-        theory=whole.theory,
-    )
+    variants = {name: blank(data) for name, data in whole.variants.items()}
+    grid = replace(whole, simulation=blank(whole.simulation), variants=variants)
     claims = made_up.verdicts("mask-spectrum", grid)
     if share == 1:
         assert not {id for id, found in claims.items() if found[0].verdict == HOLDS}

@@ -43,7 +43,7 @@ def test_sparse_masks_are_rectangular_and_of_every_kind():
 
 
 def test_the_closed_form_at_s_is_where_the_whole_flow_is_while_small():
-    drawn = study.sample(**SMALL, seed=Seed(0, 1))
+    drawn = study.drawn(study.Parameters(**SMALL), Seed(0, 1))
     sigma = 1e-6
     start = sigma * drawn.left, sigma * drawn.right, sigma * drawn.scale
     early = early_flow(start, drawn.trained_pairs)
@@ -65,7 +65,9 @@ def test_predictions_scale_as_they_must():
         other = predict(study.Parameters(**SMALL, init_scale=1e-5), np.arange(3), seed)
         assert 1e3 * one.pop("blow_up_time") == pytest.approx(other.pop("blow_up_time"), rel=1e-12)
         assert one == other
-        values = np.linalg.svd(study.sample(**SMALL, seed=seed).trained_pairs, compute_uv=False)
+        values = np.linalg.svd(
+            study.drawn(study.Parameters(**SMALL), seed).trained_pairs, compute_uv=False
+        )
         assert one["alignment_exponent"] == pytest.approx(1 - values[1] / values[0])
 
 
@@ -74,4 +76,4 @@ def test_bad_arguments_are_refused():
         study.check(study.Parameters(domains=5, trained_fraction=0.1))
     with pytest.raises(ArgumentError, match="`solver_tolerance` must be at least 1e-05 in float32"):
         study.check(study.Parameters(precision="float32"))
-    assert routing.is_connected(study.sample(10, 0.4, Seed(0, 0)).trained_pairs)
+    assert routing.is_connected(study.drawn(study.Parameters(), Seed(0, 0)).trained_pairs)

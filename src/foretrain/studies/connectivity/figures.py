@@ -1,17 +1,14 @@
 """Figures of the study ``connectivity``: the predicted threshold, errors by kind of pair, precision and recall, limits."""
 
-from itertools import pairwise
-
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, shades, theory_line, titled_panels
+from foretrain.figures.style import PALETTE, theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
-from foretrain.training.translation import PAIR
 from foretrain.training.translation_claims import converged, is_square, is_wide, stuck, within
 
-from .claims import LIMIT, all_came, missed, precision, recall
+from .claims import LIMIT, all_came, fraction, missed, precision, recall
 
 KINDS = (
     (0.0, "within a component", "blue"),
@@ -46,50 +43,12 @@ def draw_errors(grid):
     )
 
 
-def draw_limits(grid):
-    """Shares of stuck runs and of missed pairs against the scale, for masks parted by the exponent of their frames."""
-    labels = {"xlabel": r"Initial scale $\sigma$", "xscale": "log", "yscale": "log"}
-    titles = ["Stuck runs, H = D", "Missed pairs, H = 2D"]
-    figure, (left, right) = titled_panels(titles, 4.4, "Share", **labels)
-    part, words = grid.first(("hidden_width", *LIMIT))
-    for cell in (Cell(one.along(*LIMIT)) for one in part.cells(keep=LIMIT)):
-        if is_square(cell):
-            draw_thirds(left, cell, stuck(cell), stuck(cell).notnull())
-        elif is_wide(cell):
-            counts = (
-                pairs.sum(PAIR).where(converged(cell)) for pairs in (missed(cell), within(cell))
-            )
-            draw_thirds(right, cell, *counts)
-    return finished(
-        figure,
-        "Shares in the limit of small weights",
-        "Left, runs that get stuck where all factors are square; right, untrained pairs within components that lack half "
-        "a mode or more where hidden layers are twice as wide. Masks are parted into thirds by 1 - s_2/s_1 of their singular "
-        "values, smallest over components; a share of none is not drawn. Dashed, the law: the mean of "
-        f"sigma^(1 - s_2/s_1) over all masks, times one factor that lets it meet the smallest scale.{words}",
-    )
+def stuck_share(c):
+    return stuck(c) if is_square(c) else None
 
 
-def draw_thirds(ax, cell, count, among):
-    """Draw the share of a count for each third of the masks by their exponent and for all of them, and the law."""
-    exponent = cell.theory.frame_exponent.isel(init_scale=0)
-    scales, masks = cell.axis("init_scale"), exponent.dims
-    ends = np.quantile(exponent, [0, 1 / 3, 2 / 3, 1])
-    ends[-1] += 1e-9
-    parts = [
-        (rf"$1 - s_2/s_1$ in {low:.2f} .. {high:.2f}", (exponent >= low) & (exponent < high))
-        for low, high in pairwise(ends)
-    ]
-    parts.append(("all masks", exponent >= 0))
-    share = scales * np.nan
-    for (text, kept), colour in zip(parts, [*shades(3), INK], strict=True):
-        share = count.where(kept).sum(masks) / among.where(kept).sum(masks)
-        ax.plot(scales, share.where(share > 0), "o-", color=colour, label=text)
-    law = (scales**exponent).weighted(among.isel(init_scale=0).fillna(0).astype(float)).mean(masks)
-    if float(share[0]) > 0:
-        ax.plot(
-            scales, law * float(share[0] / law[0]), **theory_line(label=r"$\sigma^{1 - s_2/s_1}$")
-        )
+def missed_share(c):
+    return fraction(c, missed(c), within(c)) if is_wide(c) else None
 
 
 BY_WIDTH = {"across": "hidden_width", "theory": False}
@@ -130,5 +89,24 @@ FIGURES = {
         columns=2,
         legend=3,
     ),
-    "limits": drawn(draw_limits),
+    "limits": figure(
+        "Shares in the limit of small weights",
+        "Above, runs that get stuck where all factors are square; below, untrained pairs within components that lack half "
+        "a mode or more where hidden layers are twice as wide. Dashed, the law up to a factor: the mean of "
+        "sigma^(1 - s_2/s_1) over masks.",
+        *(
+            panel(
+                quantity,
+                x="init_scale",
+                by="trained_count",
+                label=label,
+                scale="loglog",
+                theory_label="law, up to a factor",
+                **BY_WIDTH | {"theory": lambda c: c.p.init_scale**c.theory.frame_exponent},
+            )
+            for label, quantity in (("Stuck runs", stuck_share), ("Missed pairs", missed_share))
+        ),
+        columns=1,
+        legend=3,
+    ),
 }

@@ -80,26 +80,15 @@ def variants(p: Parameters) -> dict[str, dict]:
     return {"sparse": any_mask, "limit": {**any_mask, "init_scale": LIMIT, "steps": 4000}}
 
 
-def sample(domains: int, trained_fraction: float, seed: Seed) -> flight.Draw:
-    """Nested mask and unit start of one seed."""
-    pairs = round(trained_fraction * domains**2)
-    trained = masks.nested(domains, pairs, generator(seed, "mask"))
-    return flight.Draw(trained.astype(float), *flight.unit_start(domains, seed))
-
-
-def sample_sparse(domains: int, seed: Seed) -> flight.Draw:
-    """Sparse mask and unit start of one seed, of `domains` inputs and half as many outputs again."""
-    random, outputs = generator(seed, "mask"), domains + domains // 2
-    degree = min(random.uniform(*DEGREES), outputs)
-    trained = masks.sparse(domains, outputs, degree, random)
-    return flight.Draw(trained.astype(float), *flight.unit_start(domains, seed, outputs))
-
-
 def drawn(p: Parameters, seed: Seed) -> flight.Draw:
-    """Mask and unit start of one seed."""
+    """Mask and unit start of one seed; a sparse mask has half as many outputs again as inputs."""
+    random, outputs = generator(seed, "mask"), p.domains
     if p.mask == "sparse":
-        return sample_sparse(p.domains, seed)
-    return sample(p.domains, p.trained_fraction, seed)
+        outputs += p.domains // 2
+        trained = masks.sparse(p.domains, outputs, min(random.uniform(*DEGREES), outputs), random)
+    else:
+        trained = masks.nested(p.domains, round(p.trained_fraction * p.domains**2), random)
+    return flight.Draw(trained.astype(float), *flight.unit_start(p.domains, seed, outputs))
 
 
 def inputs(p: Parameters, seed: Seed) -> dict:

@@ -14,7 +14,7 @@ from foretrain.theory.masked_rank_one_end import component_signs, end_of_trainin
 from foretrain.theory.masked_rank_one_escape import blow_up_time, early_flow, time_at, weights_at
 from foretrain.training.masked_rank_one import ESCAPE, STAGES
 
-from .study import Parameters, drawn, sample_sparse
+from .study import Parameters, drawn
 
 # Seeds whose whole trajectory is held against the closed forms.
 FOLLOWED = 20
@@ -39,29 +39,22 @@ def unit_prediction(p: Parameters, seed: Seed) -> dict:
 
 
 class Told(NamedTuple):
-    """What mask and start say of every pair before training, each of shape (input_domain, output_domain).
-
-    Attributes:
-        trained: Whether it is trained.
-        within: Whether both domains lie in one component.
-        idle: Whether one of them is never trained.
-        size: |s u_i v_j| at zero loss.
-        limit: What it tends to for small weights, 1 within components and rho across; 0 for idle pairs.
-        sign: Sign of s u_i v_j in that limit; 0 for idle pairs.
-    """
+    """Prediction of every pair from mask and start, each of shape (input_domain, output_domain)."""
 
     trained: np.ndarray
-    within: np.ndarray
-    idle: np.ndarray
-    size: np.ndarray
-    limit: np.ndarray
-    sign: np.ndarray
+    within: np.ndarray  # True where both domains lie in one component
+    idle: np.ndarray  # True where one of them is never trained
+    size: np.ndarray  # |s u_i v_j| at zero loss
+    limit: (
+        np.ndarray
+    )  # of the size for small weights: 1 within components and rho across; 0 for idle pairs
+    sign: np.ndarray  # of s u_i v_j in that limit; 0 for idle pairs
 
 
 @lru_cache(maxsize=10_000)
 def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
-    """What is known before training of a sparse mask and the start of one seed."""
-    trained, left, right, scale = sample_sparse(domains, seed)
+    """Predict the pairs of the sparse mask and the start of one seed."""
+    trained, left, right, scale = drawn(Parameters(domains=domains, mask="sparse"), seed)
     end = end_of_training((init_scale * left, init_scale * right, init_scale * scale), trained)
     inputs, outputs = components(trained)
     idle = np.logical_not(np.logical_and.outer(trained.sum(1) > 0, trained.sum(0) > 0))
@@ -75,9 +68,8 @@ def told_pairs(domains: int, init_scale: float, seed: Seed) -> Told:
     )
 
 
-@np.errstate(
-    over="ignore", invalid="ignore"
-)  # from large starts the linearised flow leaves float64
+# From large starts the linearised flow leaves float64.
+@np.errstate(over="ignore", invalid="ignore")
 def fit(cell: Grid) -> dict[str, np.ndarray]:
     """The linearised flow along the first `FOLLOWED` runs until they escape, nan for others; the second mode of all."""
     p, data = cell.parameters, cell.simulation

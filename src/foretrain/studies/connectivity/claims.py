@@ -1,5 +1,7 @@
 """The conjecture of docs/theory/connectivity.md, its limit of small weights, and which runs get stuck, judged."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -152,9 +154,9 @@ def limit(c):
     sigma, where a line ends too high. Either is raised to zero if it ends below, which no share can.
     """
     small, large = shares(c)
-    near, far = decade(c)
+    (near, far), (low, high) = decade(c), law(c)
     lines = []
-    for ratio in (float(np.divide(*law(c))), near / far):
+    for ratio in (low / high, near / far):
         ends = (small - ratio * large) / (1 - ratio)
         lines.append(ends + max(0.0, -float(ends.mean())))
     return PerSeed(lines[0], upto=lines[1].values)
@@ -162,7 +164,8 @@ def limit(c):
 
 def slope_of_law(c):
     """Return the slope of the logarithm of the law between both scales."""
-    return float(np.log(np.divide(*law(c))) / np.log(np.divide(*decade(c))))
+    (near, far), (low, high) = decade(c), law(c)
+    return float(np.log(low / high) / np.log(near / far))
 
 
 def told_right(c):
@@ -183,15 +186,15 @@ def other_shapes(c):
     return xr.concat([told_right(c.of(name)) for name in names], "shape").min("shape")
 
 
-ROW = {"source": GRAPH, "along": LIMIT, "among": CONVERGE}
-HEADLINE = {**ROW, "rank": "headline"}
+ROW: dict[str, Any] = {"source": GRAPH, "along": LIMIT, "among": CONVERGE}
+HEADLINE: dict[str, Any] = {**ROW, "rank": "headline"}
 BY_SCALE = {
     "source": OURS,
     "along": LIMIT,
     "among": "runs that are done",
     "where": lambda c: is_square(c) or is_wide(c),
 }
-IF_AND_ONLY_IF = {
+IF_AND_ONLY_IF: dict[str, Any] = {
     "near": 1,
     "inside": (0.95, 1),
     "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",

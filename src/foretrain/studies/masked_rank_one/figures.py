@@ -33,15 +33,16 @@ def draw_escape(grid):
     for kind, colour, name in kinds:
         for seed in np.flatnonzero(kind)[:1]:
             run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
-            curves = run["shared_scale"].values / scale, fit["early_scale"].values / scale
-            both(left, run["solver_time"].values * scale, *curves, colour, name)
+            flow, early = run["shared_scale"].values / scale, fit["early_scale"].values / scale
+            both(left, run["solver_time"].values * scale, flow, early, colour, name)
     for seed in np.flatnonzero(followed)[:1]:
         run, fit = runs.isel(seed=seed), fits.isel(seed=seed)
         for mode, colour in enumerate(("black", "green", "purple", "orange")[: run.sizes["mode"]]):
             amplitudes = run["mode_amplitude"], fit["early_mode_amplitude"]
-            curves = (one.isel(mode=mode).values / scale for one in amplitudes)
+            flow, early = (one.isel(mode=mode).values / scale for one in amplitudes)
             label = None if mode else "linearised flow"
-            both(right, abs(run["progress"].values), *curves, colour, f"mode {mode + 1}", label)
+            progress = abs(run["progress"].values)
+            both(right, progress, flow, early, colour, f"mode {mode + 1}", label)
         right.set_yscale("log")
     left.axhline(0, color=INK, linewidth=0.6)
     left.set(xlabel=r"Time × $\sigma$", ylabel=r"Shared scale $s/\sigma$", yscale="symlog")

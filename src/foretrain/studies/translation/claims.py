@@ -112,7 +112,7 @@ def stuck_loss(c):
 
 def wide_bias(c):
     small, large = both_ends(error_over(c, within(c)))
-    return np.log10(large / small).mean("trained_fraction")
+    return xr.apply_ufunc(np.log10, large / small).mean("trained_fraction")
 
 
 def seeming(c):

@@ -67,10 +67,11 @@ def draw_pairs(grid):
     for ax, place in zip(axes[0], shown, strict=True):
         run = runs.isel(trained_fraction=place)
         expected = theory["predicted_pair_error"].isel(trained_fraction=place)
-        image = matrix(ax, run, expected, run["pair_error"], vmin=0, vmax=1.5)
+        matrix(ax, run, expected, run["pair_error"], vmin=0, vmax=1.5)
         text = f"{float(run['trained_fraction']):.0%}, {int(counts[place])} component"
         ax.set_title(text + "s" * int(counts[place] > 1), loc="left")
         ax.label_outer()
+    image = axes[0, 0].images[0]
     figure.colorbar(image, ax=list(axes[0]), label="Error", shrink=0.8, extend="max")
     return Drawing(
         figure,

@@ -18,8 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.results.folding import Layout, fold
-from foretrain.results.journal import FinishedRun, Writer, scan
+from foretrain.results.journal import Writer, scan
 from foretrain.results.result import make_tree, open_result
+from foretrain.results.segment import FinishedRun
 from foretrain.results.store import write_tree
 from foretrain.vocabulary import declare
 

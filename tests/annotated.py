@@ -36,7 +36,7 @@ _REFUSE_THEMSELVES = {
     "foretrain.laboratory.train.train",
     "foretrain.plans.options.Options.__init__",
     "foretrain.plans.plan.make_plan",
-    "foretrain.plans.study.Card.__init__",
+    "foretrain.plans.card.Card.__init__",
     "foretrain.figures.drawings.drawings",
     "foretrain.results.manifest.claim_folder",
     "foretrain.results.result.open_result",

@@ -112,7 +112,6 @@ def _half_typed():
 
 
 def _studies(prefix, **_):
-    """Names of studies, and files that may be one, for the shell."""
     from argcomplete.completers import FilesCompleter
 
     from foretrain.plans import catalogue

@@ -159,7 +159,6 @@ def _list(arguments):
 
 
 def _room():
-    """Columns that a table may take: a program that reads it gets as many as there are."""
     return columns() if sys.stdout.isatty() else math.inf
 
 

@@ -98,7 +98,6 @@ class Graph:
         return f"Graph({len(self.nodes)} nodes, {edges})"
 
     def _repr_html_(self) -> str:
-        """The graph in a notebook: its nodes with their widths, its edges."""
         nodes = "".join(
             f"<tr><td>{html.escape(node.name)}</td><td>{node.width}</td></tr>"
             for node in self.nodes
@@ -193,7 +192,6 @@ def _width(name, value) -> int:
 
 
 def _short(text: str) -> str:
-    """A text that may be anything, cut to what one line has room for."""
     return text if len(text) <= _LONGEST_ITEM else f"{text[:_LONGEST_ITEM]}.."
 
 

@@ -143,11 +143,6 @@ def own_words(own: bool) -> Iterator[None]:
         _own_first.reset(token)
 
 
-def declared() -> tuple[Variable, ...]:
-    """All declared variables of the modules imported so far, by name."""
-    return tuple(lookup(name) for name in sorted(_declared.keys() | _own.keys()))
-
-
 declare("step", loss="Training loss, in the convention of the study.")
 declare(kind="int", outcome="How the run ended; see flag_meanings.")
 declare(kind="int", unit="step", steps_taken="Steps after which the run ended.")

@@ -1,4 +1,3 @@
-import dataclasses
 import io
 import math
 import sys
@@ -89,11 +88,6 @@ def test_an_open_claim_has_its_reason_and_one_that_many_share_stands_once():
         f"Inconclusive (headline-0, headline-1, detail-0 and 1 more): {CUT_OFF}.",
     ]
     assert sum(CUT_OFF in line for line in lines) == 1
-
-
-def test_without_a_headline_the_first_details_stand_in_their_place():
-    lines = ClaimTable(ranked(*["holds"] * 8)).format(120).splitlines()
-    assert [line[:5] for line in lines] == ["holds"] * 6 + ["2 mor"]
 
 
 def test_a_corrected_form_follows_what_it_corrects_in_the_higher_rank_of_the_two():
@@ -235,13 +229,6 @@ def test_markdown_has_a_row_per_claim_with_its_verdict():
 
 
 # What a row says.
-
-
-def test_an_interval_hardly_outside_what_is_allowed_is_not_rounded_into_it():
-    (row,) = rows(
-        [dataclasses.replace(made("a"), uncertainty=(1.00002, 1.00004), allowed=(0.9, 1.0))]
-    )
-    assert row.ends == "1.00002 to 1.00004"
 
 
 def test_a_deviation_is_bounded_from_above_and_a_negative_value_shows_both_ends():

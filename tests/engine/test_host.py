@@ -5,7 +5,7 @@ import pytest
 import foretrain
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
-from foretrain.plans.study import StudyError
+from foretrain.plans.card import StudyError
 from foretrain.results.journal import scan
 from foretrain.study import define
 

@@ -18,6 +18,7 @@ from foretrain.errors import ForetrainError
 from foretrain.plans.plan import grid, make_plan
 from foretrain.results import journal
 from foretrain.results.folding import Layout, fold
+from foretrain.results.segment import runs_of
 
 TOY = Path(__file__).parent / "toy_study.py"
 
@@ -102,7 +103,9 @@ def times_written(folder):
 
 def by_identity(folder):
     """Every run of a folder's journal."""
-    return {run.identity: run for run in journal.read(Path(folder))}
+    return {
+        run.identity: run for segment in journal.segments(Path(folder)) for run in runs_of(segment)
+    }
 
 
 def run_bits(run):

@@ -6,8 +6,6 @@ from dataclasses import make_dataclass
 import numpy as np
 import pytest
 import xarray as xr
-from legible import troubles
-from matplotlib.colors import to_rgb
 
 from foretrain.figures import save
 from foretrain.figures.curves import draw
@@ -136,13 +134,6 @@ def test_modes_are_colours_and_the_second_axis_stays_at_its_first_value():
     np.testing.assert_allclose(lines(drawing.figure.axes[0], True)[-1].get_ydata(), expected)
 
 
-def test_of_many_values_some_are_drawn_both_ends_among_them():
-    drawing = draw(grid({"rank": tuple(range(1, 21))}))["loss"]
-    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes if ax.get_visible()]
-    assert (len(titles), titles[0], titles[-1]) == (6, "rank=1", "rank=20")
-    assert "Of 20 values of rank 6 are drawn." in drawing.caption
-
-
 def test_without_theory_every_curve_of_the_simulation_is_drawn():
     whole = grid(modes=2)
     bare = Grid(whole.parameters, {}, 7, 0, whole.simulation)
@@ -152,12 +143,6 @@ def test_without_theory_every_curve_of_the_simulation_is_drawn():
     assert "theory" not in found["loss"].caption
     many = whole.simulation.assign({f"more_{n}": ("step", STEPS) for n in range(9)})
     assert len(draw(Grid(whole.parameters, {}, 7, 0, many))) == 6
-
-
-def test_without_time_the_abscissa_is_the_step():
-    ax, rest = draw(grid(with_time=False))["loss"].figure.axes
-    assert rest.get_xlabel() == "Step"
-    assert drawn(ax)[-1].get_xdata()[-1] == STEPS[-1]
 
 
 def test_time_may_differ_from_cell_to_cell():
@@ -327,34 +312,3 @@ def test_runs_that_were_cut_off_are_marked_where_others_converged():
     )
     (ax, *_) = draw(whole)["loss"].figure.axes
     assert "cut off by the number of steps" not in labels(ax.figure)
-
-
-def test_ordered_values_have_colours_in_their_order():
-    drawing = draw(grid({"rank": (1, 2), "init_scale": (0.1, 0.2, 0.4)}))["loss"]
-    colours = [
-        line.get_color() for line in drawn(drawing.figure.axes[0]) if line.get_linewidth() > 2
-    ]
-    brightness = [sum(to_rgb(colour)) for colour in colours]
-    assert brightness == sorted(brightness)
-
-
-@pytest.mark.parametrize(
-    ("axes", "options"),
-    [
-        ({}, {"seeds": 1, "with_time": False}),
-        (AXES, {"seeds": 2}),
-        ({"rank": (1, 2)}, {"modes": 3}),
-    ],
-)
-def test_the_default_figures_can_be_read_at_their_smallest_and_over_axes(axes, options):
-    for drawing in draw(grid(axes, **options)).values():
-        assert troubles(drawing.figure) == []
-
-
-def test_a_dim_of_one_value_leaves_ordered_colours_to_the_axis():
-    drawing = draw(grid({"rank": (1, 2), "init_scale": (0.1, 0.2)}, modes=1))["mode_strength"]
-    one, other = (
-        line.get_color() for line in drawn(drawing.figure.axes[0]) if line.get_linewidth() > 2
-    )
-    assert sum(to_rgb(one)) < sum(to_rgb(other))
-    assert sum(to_rgb(one)) < 0.8  # the dark end of the sequence, no colour of the palette

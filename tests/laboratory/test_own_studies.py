@@ -10,17 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
 import foretrain
 from foretrain.cli import main
 from foretrain.errors import ArgumentError, FolderError
 from foretrain.laboratory.check import check
 from foretrain.plans import catalogue
-from foretrain.plans.study import StudyError
-from foretrain.quantities.cell import Cell
+from foretrain.plans.card import StudyError
 from foretrain.results.journal import scan
-from foretrain.study import Grid, Program, Run, claim, declare, define, generator, parameter
+from foretrain.study import Program, Run, claim, declare, define, generator, parameter
 
 SMALL = {"seeds": 3, "workers": 0, "quiet": True, "steps": 200}
 
@@ -53,16 +51,6 @@ def test_the_template_runs_and_holds(mine, tmp_path):
     kinds = {path.suffix for path in (tmp_path / "out" / "figures").iterdir()}
     assert kinds == {".csv", ".png", ".svg"}
     assert (tmp_path / "out" / "report.html").exists()
-
-
-def test_the_order_of_the_template_is_that_of_the_times(mine):
-    study = catalogue.load(mine)
-    rising = np.linspace(0, 1, 9)[:, None] * [4.0, 2.0, 1.0]
-    seen = np.stack([rising, rising[:, ::-1], rising * [1, 0, 1]])
-    coords = {"step": np.arange(9), "time": ("step", np.arange(9.0))}
-    data = xr.Dataset({"strength": (("seed", "step", "mode"), seen)}, coords)
-    order = study.sentences[-1].quantity(Cell(Grid(study.Parameters(), seeds=3, simulation=data)))
-    np.testing.assert_array_equal(order, [True, False, False])
 
 
 @pytest.mark.slow
@@ -277,13 +265,6 @@ def test_runs_of_other_code_are_never_mixed_in_silence(mine, tmp_path, capsys):
     assert dict(scan(out).codes) == {second: 5}
 
 
-def test_what_only_looks_at_runs_is_no_other_code(mine):
-    before = catalogue.load(mine).code
-    edited(mine, "Components of larger variance", "Larger components")
-    edited(mine, '"""Draw for one run', '"""Give one run')
-    assert catalogue.load(mine).code == before
-
-
 def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_counted(mine, tmp_path):
     out = tmp_path / "out"
     foretrain.run(mine, out=out, **SMALL)
@@ -296,15 +277,6 @@ def test_a_sentence_that_changes_after_the_first_run_is_named_and_looks_are_coun
     assert summary["remarks"][0].endswith("not fixed before it: larger-first.")
     assert [look["seeds"] for look in summary["looks"]] == [3, 4]
     assert "larger-first" in (out / "report.html").read_text()
-
-
-@pytest.mark.slow
-def test_a_claim_carries_its_preset_and_where_it_was_looked_at(mine, tmp_path):
-    result = foretrain.run(mine, out=tmp_path / "out", workers=1, quiet=True)
-    assert {claim.scale for claim in result.claims} == {"quick"}
-    other = foretrain.run(mine, out=tmp_path / "b", init_scale=[0.01, 0.02], **SMALL)
-    assert {claim.scale for claim in other.claims} == {"own"}
-    assert {claim.cell["init_scale"] for claim in other.claims} == {0.01, 0.02}
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from foretrain import errors
 from foretrain.errors import ArgumentError, FolderError, StoreError
 from foretrain.plans import catalogue, plan
+from foretrain.plans.card import StudyError
 from foretrain.plans.config import read_sweep
-from foretrain.plans.study import StudyError
 
 RANGE = "study = 'routing'\n[axes]\ninit_scale = "
 HUGE = "9" * 400

@@ -56,12 +56,6 @@ def test_counting_in_jax_is_counting_in_numpy():
     assert maxima(expected) > 0
 
 
-def test_a_fall_from_the_start_and_a_rise_to_the_end_are_no_maxima():
-    falling = np.linspace(0.9, 0.1, 20).reshape(-1, 1, 1)
-    assert maxima(passage(falling, 0.1)) == 0
-    assert maxima(passage(falling[::-1], 0.1)) == 0
-
-
 def test_first_target_is_the_first_reached_and_stays():
     curves = np.zeros((5, 2, 2))
     curves[1:, 1, 0] = 0.3

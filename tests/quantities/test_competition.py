@@ -24,8 +24,3 @@ def test_only_pairs_in_which_one_run_shares_count_and_their_sides_are_told_apart
     sharing, apart = competition.matched_bumps(first, bumps, partner, partner_bumps)
     np.testing.assert_array_equal(sharing, [2, 4, np.nan, np.nan])
     np.testing.assert_array_equal(apart, [4, 1, np.nan, np.nan])
-
-
-def test_the_mean_over_cells_leaves_out_what_is_not_finite():
-    values = [[1.0, np.nan, np.nan], [3.0, 2.0, np.nan]]
-    np.testing.assert_array_equal(competition.mean_over_cells(values), [2.0, 2.0, np.nan])

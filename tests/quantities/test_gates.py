@@ -22,12 +22,6 @@ def test_lengths_do_not_matter_and_one_direction_is_one_group():
     np.testing.assert_allclose(centres, [12], atol=1e-9)
 
 
-def test_evenly_spread_directions_are_one_group():
-    labels, centres = angle_clusters(directions(*range(0, 360, 10)))
-    assert set(labels) == {0}
-    assert len(centres) == 1
-
-
 @pytest.mark.parametrize("turn", [0, 30, 77, 135, 260])
 def test_groups_turn_with_the_vectors(turn):
     base = np.array([0, 5, 90, 95, 180, 185, 270, 275])

@@ -9,7 +9,8 @@ from foretrain.cli import main
 from foretrain.laboratory.page import _derived
 from foretrain.plans import catalogue
 from foretrain.plans.plan import make_plan
-from foretrain.report.derivation import derivations, mathml, named, pages
+from foretrain.report import derivation
+from foretrain.report.derivation import derivations, mathml, pages
 from foretrain.report.page import PageFigure, render
 
 PAGE = """---
@@ -64,7 +65,6 @@ def found(tmp_path):
 
 def test_a_section_derives_what_it_names(found):
     assert [one.claims for one in found] == [("first",), ("second", "third")]
-    assert named(PAGE) == {"mine": ["first", "second", "third"], "other": ["second"]}
 
 
 def test_a_section_keeps_words_formulas_and_tables_and_leaves_out_what_one_file_cannot_hold(found):
@@ -181,8 +181,10 @@ def test_a_claim_links_to_its_figure_and_with_its_corrected_form_to_its_derivati
 def test_sections_derive_every_sentence_and_none_that_there_is_not():
     derived: dict[str, set[str]] = {}
     for file in pages():
-        for study, ids in named(file.read_text(encoding="utf-8")).items():
-            derived.setdefault(study, set()).update(ids)
+        for block in file.read_text(encoding="utf-8").split("\n\n"):
+            if block.startswith(derivation._JUDGED):
+                for study, id in derivation._NAMED.findall(block):
+                    derived.setdefault(study.replace("_", "-"), set()).add(id)
     known = {name: catalogue.load(name).sentences for name in catalogue.names()}
     lacking = [
         f"{name}/{said.id}"

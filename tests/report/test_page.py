@@ -248,11 +248,6 @@ def test_runs_of_several_versions_of_the_code_are_named(summary):
     assert "Hash of the code a1b2c3d4" in one
 
 
-def test_the_preset_is_named(summary):
-    assert "Preset paper" in text_of(summary)
-    assert "Preset none: parameters of the run's own" in text_of({"preset": "own"})
-
-
 def test_parameters_are_written_exactly_and_axes_apart():
     page = render({"config": {"rate": 0.123456789, "scale": 1.0}, "axes": {"scale": [1.0, 2.5]}})
     text = " ".join(" ".join(data for _, data in Outline(page).text).split())

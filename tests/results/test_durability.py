@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from foretrain.errors import FolderError
-from foretrain.results.journal import FinishedRun, Writer, scan
+from foretrain.results.journal import Writer, scan
+from foretrain.results.segment import FinishedRun
 
 APPEND = textwrap.dedent(
     """
     import sys
     import numpy as np
-    from foretrain.results.journal import FinishedRun, Writer
+    from foretrain.results.journal import Writer
+    from foretrain.results.segment import FinishedRun
     writer, number = Writer(sys.argv[1], "w"), int(sys.argv[2])
     while True:
         number += 1

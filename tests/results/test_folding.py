@@ -7,7 +7,8 @@ import xarray as xr
 from foretrain.errors import ForetrainError
 from foretrain.results import journal
 from foretrain.results.folding import Layout, fold, fold_all
-from foretrain.results.journal import FinishedRun, Writer, scan
+from foretrain.results.journal import Writer, scan
+from foretrain.results.segment import FinishedRun
 from foretrain.vocabulary import VocabularyError, declare
 
 OUTCOMES = ("running", "converged", "diverged")
@@ -133,13 +134,6 @@ def test_runs_that_are_not_done_are_missing(tmp_path):
     assert np.isnan(missing.loss).all()
 
 
-def test_an_empty_journal_folds_to_a_grid_of_missing_runs(tmp_path):
-    dataset = fold(tmp_path, layout())
-    assert dataset.outcome.shape == (3, 2, 2)
-    assert (dataset.outcome == -1).all()
-    assert "step" not in dataset.dims
-
-
 def test_runs_outside_the_layout_are_left_out_and_do_not_widen_it(folder):
     few = [((0, 0, seed), identity(0, 0, seed)) for seed in range(2)]
     dataset = fold(folder, layout(axes={"init_scale": (0.1,), "hidden_width": (2,)}, places=few))
@@ -155,15 +149,6 @@ def test_a_run_may_stand_at_several_places(folder):
             dataset.isel(init_scale=0).loss.assign_coords(init_scale=SCALES[i])
         )
     assert not np.isnan(dataset.loss.isel(step=0)).any()
-
-
-def test_a_run_held_twice_counts_once_and_the_first_segment_wins(tmp_path):
-    run = RUNS[0, 0, 0]
-    Writer(tmp_path, "b").append([FinishedRun("0-0-0", 2, 7, np.array([0]), {"loss": np.ones(1)})])
-    Writer(tmp_path, "a").append([run, run])
-    dataset = fold(tmp_path, layout())
-    assert int(dataset.outcome[0, 0, 0]) == run.outcome
-    assert dataset.sizes["step"] == len(run.steps)
 
 
 def test_steps_are_the_union_of_those_stored(tmp_path):
@@ -197,18 +182,6 @@ def test_what_is_observed_gets_a_step_dim_even_if_declared_without(tmp_path):
     dataset = fold(tmp_path, layout())
     assert dataset.test_fold_weights.dims[-3:] == ("step", "layer", "mode")
     np.testing.assert_array_equal(dataset.test_fold_weights[0, 0, 0], weights)
-
-
-def test_axes_keep_the_type_of_their_values(tmp_path):
-    axes = {"law": ("xavier", "orthogonal"), "whiten": (False, True), "rate": (0.1,)}
-    dataset = fold(tmp_path, layout(axes=axes, places=[]))
-    assert dataset.whiten.dtype == np.bool_
-    assert dataset.sel(law="orthogonal", whiten=True, rate=0.1).outcome.shape == (2,)
-
-
-def test_a_grid_without_axes_has_seeds_alone(folder):
-    places = [((seed,), identity(1, 1, seed)) for seed in range(2)]
-    assert fold(folder, layout(axes={}, places=places)).loss.dims == ("seed", "step")
 
 
 @pytest.mark.parametrize(
@@ -335,11 +308,3 @@ def test_steps_of_runs_that_are_no_beginnings_of_each_other_are_all_kept(tmp_pat
     assert folded("0", "1", "2", "3").step.values.tolist() == [0, 3, 5, 7, 9]
     np.testing.assert_array_equal(folded("1", "2").loss, [[0, np.nan, 7], [np.nan, 3, np.nan]])
     assert folded("3").sizes["step"] == 0
-
-
-def test_the_memory_of_all_layouts_counts_together(folder):
-    stored = fold(folder, layout()).drop_vars(["outcome", "steps_taken"])
-    size = sum(variable.nbytes for variable in stored.data_vars.values())
-    fold_all(folder, {"a": layout(), "b": layout()}, memory=2 * size)
-    with pytest.raises(ForetrainError, match="GB of memory"):
-        fold_all(folder, {"a": layout(), "b": layout()}, memory=2 * size - 1)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from foretrain.errors import FolderError
 from foretrain.results import files
-from foretrain.results.journal import FinishedRun, Writer, forget, read, scan, segments
+from foretrain.results.journal import Writer, forget, scan, segments
+from foretrain.results.segment import FinishedRun, runs_of
 
 
 def make_run(number, observations=3, *, width=2, dtype=np.float32, note=""):
@@ -42,6 +43,10 @@ def assert_same_run(run, other):
             assert held[name].dtype == expected_values.dtype
             assert held[name].shape == expected_values.shape
             assert held[name].tobytes() == expected_values.tobytes()
+
+
+def read(folder):
+    return [run for segment in segments(folder) for run in runs_of(segment)]
 
 
 def segment_names(folder):
@@ -127,13 +132,7 @@ def test_scan_lists_each_run_once_with_outcome_and_note(tmp_path):
 def test_of_a_run_held_twice_the_first_segment_by_name_wins(tmp_path):
     Writer(tmp_path, "z").append([make_run(0, note="z")])
     Writer(tmp_path, "a").append([make_run(0, note="a")])
-    assert [run.note for run in read(tmp_path)] == ["a"]
     assert list(scan(tmp_path).notes.values()) == ["a"]
-
-
-def test_a_folder_without_a_journal_holds_no_runs(tmp_path):
-    assert scan(tmp_path).identities == []
-    assert list(read(tmp_path / "nowhere")) == []
 
 
 def test_a_second_writer_of_the_same_name_goes_on_counting(tmp_path):
@@ -216,18 +215,6 @@ def test_a_full_disk_leaves_no_part_of_the_segment_and_says_so(tmp_path, monkeyp
     assert len(scan(tmp_path).identities) == 2
 
 
-def test_another_refusal_of_the_disk_is_named(tmp_path, monkeypatch):
-    writer = Writer(tmp_path, "w")
-
-    def broken(descriptor):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr(files.os, "fsync", broken)
-    with pytest.raises(FolderError, match=r"Cannot write .*w-00000001\.npz: Input/output error"):
-        writer.append([make_run(0)])
-    assert segment_names(tmp_path) == []
-
-
 def test_a_file_where_the_journal_should_be_is_named(tmp_path):
     (tmp_path / "journal").touch()
     with pytest.raises(FolderError, match=r"Cannot write .*journal"):
@@ -269,11 +256,6 @@ def test_what_cannot_be_stored_is_refused_before_writing(tmp_path, runs, message
     assert segment_names(tmp_path) == []
 
 
-def test_segments_are_equal_to_the_bit_for_equal_runs(tmp_path):
-    paths = [Writer(tmp_path / name, "w").append([make_run(0)]) for name in "ab"]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
 def test_a_segment_is_a_plain_npz_file_without_pickled_content(tmp_path):
     runs = [make_run(0), make_run(1, observations=5)]
     path = Writer(tmp_path, "w").append(runs)
@@ -297,11 +279,6 @@ def test_every_run_carries_the_hash_of_the_code_that_made_it(tmp_path):
     forget(tmp_path, {f"{0:032x}"})
     assert scan(tmp_path).code_of(f"{1:032x}") in ("first", "second")
     assert scan(tmp_path).codes == {"first": 1, "": 1, "second": 1}
-
-
-def test_a_code_that_no_header_holds_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="at most 128 characters"):
-        Writer(tmp_path, "w", "x" * 129)
 
 
 def test_a_note_that_utf_8_cannot_hold_costs_no_run(tmp_path):

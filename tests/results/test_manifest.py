@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from foretrain.errors import ArgumentError, FolderError, StoreError
+from foretrain.errors import FolderError, StoreError
 from foretrain.results import manifest
 from foretrain.results.manifest import claim_folder, read_manifest, write_manifest
 
@@ -112,11 +112,6 @@ def test_a_file_larger_than_any_manifest_is_not_read(tmp_path):
         read_manifest(tmp_path)
 
 
-def test_a_folder_without_one_has_none(tmp_path):
-    assert read_manifest(tmp_path) is None
-    assert read_manifest(tmp_path / "nowhere") is None
-
-
 @pytest.mark.parametrize(
     "text", ["", '{"plan": {"stu', "[1]", "{}", '{"name": "Web app", "icons": []}', "[" * 10**5]
 )
@@ -157,20 +152,6 @@ def test_a_foreign_folder_is_refused(tmp_path):
         claim_folder(tmp_path)
 
 
-def test_a_folder_with_the_manifest_of_another_program_is_refused(tmp_path):
-    path = tmp_path / "manifest.json"
-    path.write_text('{"name": "Web app", "icons": []}')
-    with pytest.raises(StoreError, match=r"manifest\.json is not a manifest of foretrain"):
-        claim_folder(tmp_path)
-    assert os.listdir(tmp_path) == ["manifest.json"]
-
-
-@pytest.mark.parametrize("path", [None, b"runs", "a\0b", "x" * 300, 3, ["a"]])
-def test_what_is_no_path_is_named(path):
-    with pytest.raises(ArgumentError, match=r"^Argument `out` must be a path[^\n]*$"):
-        claim_folder(path)
-
-
 def test_a_folder_that_another_shard_is_just_claiming_is_accepted(tmp_path):
     (tmp_path / "journal").mkdir()
     (tmp_path / "shard-1-of-2.lock").touch()
@@ -184,11 +165,4 @@ def test_an_unwritable_folder_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(manifest.tempfile, "NamedTemporaryFile", denied)
     with pytest.raises(FolderError, match=r"can be written to, but .* is not: Permission denied"):
-        claim_folder(tmp_path)
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_read_only_folder_is_named(tmp_path):
-    tmp_path.chmod(0o500)
-    with pytest.raises(FolderError, match="can be written to"):
         claim_folder(tmp_path)

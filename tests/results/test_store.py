@@ -1,5 +1,4 @@
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -9,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from altered_files import fit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import store as store_module
+from foretrain.results.decode import SCHEMA
 from foretrain.results.store import (
     NAME,
-    attributes,
     chunk_shape,
     open_tree,
     write_group,
@@ -45,7 +45,7 @@ def make_tree(seed=0):
     claims = xr.Dataset({"ends": ("bound", [-np.inf, np.inf]), "none": ((), np.nan)})
     return xr.DataTree.from_dict(
         {
-            "/": xr.Dataset(attrs={"schema": store_module.SCHEMA, "hash": "abc"}),
+            "/": xr.Dataset(attrs={"schema": SCHEMA, "hash": "abc"}),
             "simulation": simulation,
             "claims": claims,
         }
@@ -67,15 +67,6 @@ def flip(path, position=None):
     content = bytearray(path.read_bytes())
     content[len(content) // 2 if position is None else position] ^= 1
     path.write_bytes(content)
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_what_is_stored_is_loaded(store, lazy):
-    tree = open_tree(store, lazy=lazy)
-    xr.testing.assert_identical(tree.load(), make_tree())
-    for node in make_tree().subtree:
-        for name, variable in node.to_dataset(inherit=False).variables.items():
-            assert tree[node.path].to_dataset().variables[name].dtype == variable.dtype
 
 
 numbers = st.sampled_from(["f4", "f8", "i1", "i4", "i8", "u4", "?", "c16"])
@@ -116,11 +107,6 @@ def test_any_tree_is_loaded_as_it_was_stored_to_the_bit(tmp_path_factory, tree):
                 assert variable.values.tobytes() == other.values.tobytes()
 
 
-def test_a_loaded_tree_can_be_stored_again_to_the_same_bits(store, tmp_path_factory):
-    again = write_tree(tmp_path_factory.mktemp("again"), open_tree(store))
-    assert all_bytes(again) == all_bytes(store)
-
-
 def test_one_group_written_anew_gives_the_store_that_is_written_whole(store, tmp_path_factory):
     part, kept = tmp_path_factory.mktemp("part"), tmp_path_factory.mktemp("kept") / "a"
     none = xr.DataTree.from_dict({"/": make_tree().to_dataset(), "claims": xr.Dataset()})
@@ -150,11 +136,6 @@ def test_the_order_in_which_groups_and_variables_were_made_leaves_no_trace(store
     }
     other = write_tree(tmp_path_factory.mktemp("turned"), xr.DataTree.from_dict(turned))
     assert all_bytes(other) == all_bytes(store)
-
-
-def test_variables_come_in_the_order_of_their_names(store):
-    assert list(open_tree(store).children) == ["claims", "simulation"]
-    assert list(open_tree(store)["simulation"].data_vars) == ["count", "empty", "flag", "loss"]
 
 
 def test_nothing_warns_and_xarray_alone_can_read_it(store):
@@ -206,13 +187,6 @@ def test_a_lost_chunk_is_noticed_and_not_read_as_nan(store):
     assert "loss" not in open_tree(store, strict=False)["simulation"]
 
 
-def test_a_truncated_chunk_is_noticed(store):
-    chunk = next((store / "simulation/count/c").rglob("*/0"))
-    chunk.write_bytes(chunk.read_bytes()[:-3])
-    with pytest.raises(StoreError, match="`simulation/count`"):
-        open_tree(store)
-
-
 def test_altered_metadata_is_noticed_and_the_rest_can_be_read(store):
     path = store / "simulation/loss/zarr.json"
     path.write_text(path.read_text().replace("float32", "float64"))
@@ -256,16 +230,6 @@ def test_a_truncated_root_is_named_and_what_lies_below_can_be_read(store):
         xr.testing.assert_identical(tree[group].to_dataset(), make_tree()[group].to_dataset())
 
 
-def test_half_a_copy_of_a_store_is_read_as_far_as_it_goes(store):
-    for path in ["zarr.json", "simulation/zarr.json", "simulation/loss/zarr.json"]:
-        (store / path).unlink()
-    count = store / "simulation/count/zarr.json"
-    count.write_text(count.read_text()[:40])
-    tree = open_tree(store, strict=False)
-    assert tree.attrs["damaged"]["simulation/count"] == "its metadata cannot be read"
-    assert set(tree["simulation"].data_vars) - {"time", "law"} == {"flag", "empty"}
-
-
 def test_an_empty_folder_is_not_a_store(tmp_path):
     for strict in (True, False):
         with pytest.raises(StoreError, match="truncated or not a store of foretrain"):
@@ -288,20 +252,9 @@ def test_a_store_that_lists_files_outside_itself_is_not_followed(store):
 
 def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
     tree = make_tree()
-    tree.attrs["schema"] = store_module.SCHEMA + 1
+    tree.attrs["schema"] = SCHEMA + 1
     with pytest.raises(StoreError, match="schema 3, but this foretrain reads schema 2"):
         open_tree(write_tree(tmp_path, tree))
-
-
-def reseal(store):
-    """Make the checksums fit what somebody has written into the metadata."""
-    path = store / "zarr.json"
-    root = json.loads(path.read_text())
-    seal = root["attributes"]["metadata_sha256"]
-    for name in seal:
-        seal[name] = hashlib.sha256((store / name).read_bytes()).hexdigest()
-    root["attributes"]["root_sha256"] = store_module._digest_of_root(root)
-    path.write_text(json.dumps(root))
 
 
 @pytest.mark.parametrize(
@@ -360,7 +313,7 @@ def test_a_root_that_is_no_mapping_or_too_deep_is_one_line(store, content):
 def test_an_array_that_nobody_writes_is_damaged_whatever_its_checksum(store, odd):
     path = store / "simulation/loss/zarr.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **odd}))
-    reseal(store)
+    fit(store)
     with pytest.raises(StoreError, match=r"^[^\n]*altered: `simulation/loss`[^\n]*$"):
         open_tree(store)
     tree = open_tree(store, strict=False)
@@ -427,16 +380,3 @@ def test_several_chunks_are_stored_and_counted(tmp_path, monkeypatch):
     (store / "x/c/2/1").unlink()
     with pytest.raises(StoreError, match="1 of 16 chunks are missing"):
         open_tree(store)
-
-
-def test_attributes_of_the_root_are_text_and_numbers():
-    attrs = attributes(
-        config={"b": 1, "a": [0.1]},
-        hash="abc",
-        seeds=3,
-        root_seed=0,
-        versions={"zarr": "3"},
-        device="cpu",
-    )
-    assert attrs["config"] == '{"a": [0.1], "b": 1}'
-    assert {type(value) for value in attrs.values()} == {int, str}

@@ -12,6 +12,7 @@ from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import Exact, NotApplicable, PerSeed, largest
 
 NOTHING = "nothing was measured"
+_WORDS = ("id", "statement", "source", "why", "among", "corrects", "unit", "rank")
 
 
 class _Judged(NamedTuple):
@@ -66,27 +67,17 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
         note = f"{note} {lost[0].upper()}{lost[1:]}.".strip()
     elif lost:
         verdict, reason = INCONCLUSIVE, reason or lost
+    found = ("measured", "uncertainty", "seeds", "left_out", "method")
     return Claim(
-        id=said.id,
-        statement=said.statement,
-        source=said.source,
+        **{name: getattr(said, name) for name in _WORDS},
+        **{name: getattr(judged, name) for name in found},
         predicted=predicted,
-        measured=judged.measured,
-        uncertainty=judged.uncertainty,
         allowed=allowed,
         verdict=verdict,
-        seeds=judged.seeds,
         cell=dict(cell.grid.cell),
-        left_out=judged.left_out,
         reason=reason,
-        method=judged.method,
-        why=said.why,
-        among=said.among,
-        corrects=said.corrects,
         along={name: ends for name, ends in cell.grid.ends().items() if name in said.along},
-        unit=said.unit,
         note=note,
-        rank=said.rank,
         reads=", ".join(sorted(cell.reads)),
     )
 
@@ -122,7 +113,6 @@ def _by_seed(said: Sentence, values: Any) -> np.ndarray:
 
 
 def _exact(said: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell) -> _Judged:
-    """Judge the largest deviation from an exact fact."""
     worst = np.asarray(fact.worst)
     if worst.ndim or worst.dtype.kind not in "fiu":
         raise _mistake(said, f"must measure one number as its deviation, but gave {fact.worst!r}")
@@ -140,7 +130,6 @@ def _exact(said: Sentence, fact: Exact, allowed: tuple[float, float], cell: Cell
 def _spread(
     said: Sentence, given: PerSeed, allowed: tuple[float, float], cell: Cell, networks: Any
 ) -> _Judged:
-    """Judge a statistic over seeds by its interval."""
     # Its tables take longer to load than a list of sentences.
     from foretrain.claims.interval import between, interval
 

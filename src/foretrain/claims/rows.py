@@ -145,7 +145,7 @@ def _row(group: CellClaims) -> Row:
     digits = digits_to_tell_apart(*measured, *predicted, *(uncertainty or ()), *(allowed or ()))
     unit = "" if first.unit in ("1", "") else f" {first.unit}"
     ends = "" if uncertainty is None else _ends(uncertainty, digits)
-    row = Row(
+    return Row(
         id=group.id,
         label=group.id if several else first.label,
         rank=first.rank,
@@ -167,7 +167,6 @@ def _row(group: CellClaims) -> Row:
         cells=tuple(_cells(group, digits)) if several else (),
         more_cells=max(0, len(group.claims) - MOST_CELLS) if several else 0,
     )
-    return row
 
 
 def _numbers(group, measured, uncertainty, predicted, allowed, unit) -> str:
@@ -221,7 +220,6 @@ def _measured(group, ends, digits) -> str:
 
 
 def _ends(uncertainty, digits) -> str:
-    """The interval of one claim; "" where it is undefined."""
     low, high = uncertainty
     undefined = math.isnan(low) or math.isnan(high)
     return "" if undefined else f"{number(low, digits)} to {number(high, digits)}"

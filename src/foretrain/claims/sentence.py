@@ -156,7 +156,6 @@ def _ends(inside: Any) -> Any:
 
 
 def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes with single names of axes and networks as tuples of one."""
     names = {name: row[name] for name in ("along", "of") if name in row}
     single = {
         name: (value,) if isinstance(value, str) else tuple(value) for name, value in names.items()

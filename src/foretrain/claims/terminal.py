@@ -77,12 +77,10 @@ def _verdict(row: Row) -> str:
 
 
 def _size(rows, width) -> int:
-    """Columns that verdicts take."""
     return min(max((len(_verdict(row)) for row in rows), default=0) + _GAP, width // 3)
 
 
 def _row(row, size, width, fit, *remarks):
-    """A verdict in its colour; beside it the sentence and its numbers."""
     verdict, statement = _verdict(row), row.statement.strip().removesuffix(".")
     statement = re.sub(r"\bsqrt\((\w+)\)", r"√\1", statement)
     text = " ".join([f"{statement}: {row.numbers}.", *remarks])
@@ -92,14 +90,12 @@ def _row(row, size, width, fit, *remarks):
 
 
 def _hung(text, width, fit, rest="", first=None):
-    """A text in lines of the width, `rest` before each of them but the first."""
     from rich.text import Text
 
     return Text(fold(fit(text), width, rest if first is None else first, rest), overflow="fold")
 
 
 def _further(row: Row, scale: bool) -> Iterator[str]:
-    """The lines below a sentence, with its scale or without."""
     corrected = f", corrected form of {row.corrects}" if row.corrects else ""
     yield f"{row.label}{corrected}; {row.details.get('Source', 'no source')}"
     yield from row.remarks

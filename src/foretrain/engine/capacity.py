@@ -84,7 +84,6 @@ def choose_lanes(
 
 
 def _lane_steps_per_second(program, sample, shared, lanes) -> float:
-    """Steps of all lanes per second, with a copy of the sample in each."""
     endless = {**sample.inputs, "max_steps": np.iinfo(np.int32).max - program.observe_every}
     trial = Lanes(program, shared, lanes)
     trial.board(replace(sample, inputs=endless) for _ in range(lanes))

@@ -31,9 +31,10 @@ from foretrain.errors import ForetrainError, TooLarge
 from foretrain.plans import catalogue
 from foretrain.plans.plan import Plan, Run
 from foretrain.results.folding import physical_memory
-from foretrain.results.journal import FinishedRun, Writer, scan
+from foretrain.results.journal import Writer, scan
 from foretrain.results.lock import patient_lock
 from foretrain.results.manifest import read_manifest, write_manifest
+from foretrain.results.segment import FinishedRun
 
 MEASURED_FROM = 16  # runs per worker from which the number of lanes may be measured
 _TELL_S = 0.2
@@ -173,7 +174,6 @@ class Coordinator:
                 self._say("running")
 
     def _fill(self):
-        """Give every worker that could do with it more to do."""
         for worker in list(self.living.values()):
             if not self.device or worker.process is None:
                 continue

@@ -5,6 +5,7 @@ two cores. A process that is pinned to one core before JAX starts has one thread
 """
 
 import os
+import platform
 
 
 def available_cores() -> list[int]:
@@ -26,3 +27,24 @@ def pin_to_one_core(number: int = 0) -> None:
     flags = os.environ.get("XLA_FLAGS", "")
     single = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["XLA_FLAGS"] = f"{flags} {single}".strip()
+
+
+def device() -> str:
+    """What JAX computes on, in words: kind, processor, number of cores, system."""
+    import jax
+
+    backend, kind = jax.default_backend(), jax.devices()[0].device_kind
+    if backend == "cpu":
+        kind = f"{_processor()}, {os.cpu_count()} cores"
+    return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
+            for line in told:
+                if line.startswith("model name"):
+                    return " ".join(line.partition(":")[2].split())
+    except OSError:  # no Linux
+        pass
+    return platform.processor() or "unknown processor"

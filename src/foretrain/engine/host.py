@@ -11,7 +11,7 @@ import numpy as np
 
 from foretrain.dynamics.program import COMPUTED, DIVERGED
 from foretrain.plans.study import Study
-from foretrain.results.journal import FinishedRun
+from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed
 
 _SAMPLED = "learning_coefficient"

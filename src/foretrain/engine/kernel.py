@@ -62,7 +62,6 @@ class Kernel:
         self.finish = jax.jit(self._finish)
 
     def _over_lanes(self, function, shared):
-        """`function` over the lanes, with the shared inputs added to those of each lane."""
         return jax.vmap(lambda inputs, *rest: function({**inputs, **shared}, *rest))
 
     def _start(self, inputs, shared):
@@ -203,7 +202,6 @@ def _strong(leaf):
 
 
 def _select(lanes, new, old):
-    """`new` in the lanes that are true, `old` in the others."""
     return jnp.where(lanes.reshape(lanes.shape + (1,) * (new.ndim - 1)), new, old)
 
 

@@ -25,7 +25,7 @@ from foretrain.engine.checkpoint import InFlight
 from foretrain.engine.kernel import Kernel, refill, take
 from foretrain.engine.sizes import shapes_of, size
 from foretrain.errors import integer
-from foretrain.results.journal import FinishedRun
+from foretrain.results.segment import FinishedRun
 
 FEWEST = 3  # lanes; XLA compiles one or two into another program
 _CHUNK_S = (
@@ -170,7 +170,6 @@ class Lanes:
         return jax.enable_x64(self._wide)
 
     def _cast(self, value):
-        """A host array in the precision of the program."""
         array = np.asarray(value)
         if array.dtype.kind == "f":
             return array.astype(self.program.precision)
@@ -201,7 +200,6 @@ class Lanes:
         }
 
     def _open(self, inputs, shapes):
-        """Prepare the lanes for inputs like these."""
         self._state_shape, self._observed_shape = shapes_of(self.program, inputs, self._shared)
         rows = _RECORD_BYTES // max(1, size(self._observed_shape) * self.lanes)
         rows = int(np.clip(rows, 1, _MOST_ROWS))
@@ -358,7 +356,6 @@ def ride(
 
 
 def _data(leaf):
-    """The leaf itself, or the data of a random key."""
     is_key = jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return jax.random.key_data(leaf) if is_key else leaf
 

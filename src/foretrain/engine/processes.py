@@ -16,33 +16,13 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from foretrain.engine.cores import available_cores, pin_to_one_core
+from foretrain.engine.cores import available_cores, device, pin_to_one_core
 from foretrain.errors import argument_error, integer
 
 _STOP_S = 30.0
 _TAIL = 4000
-
-
-class AnyProcess(Protocol):
-    """A worker, in a process of its own or in the calling one."""
-
-    def send(self, message: dict) -> None:
-        """Tell it something."""
-
-    def stop(self) -> None:
-        """Let it write what is due and end; does not wait for it."""
-
-    def wait(self) -> None:
-        """Return when it has ended."""
-
-    def kill(self) -> None:
-        """End it without its help."""
-
-    def reason(self) -> str:
-        """Why it has died, in words."""
-        ...
 
 
 class Process:
@@ -129,7 +109,7 @@ class InProcess:
         check_can_run_here()
         if not _jax_runs():
             pin_to_one_core(setup["core"] or 0)
-        from foretrain.engine.session import Session, device
+        from foretrain.engine.session import Session
 
         self._session = Session(setup, lambda message: answers.put((number, message)))
         answers.put((number, {"say": "ready", "device": device()}))

@@ -14,7 +14,6 @@ When the other side is gone it ends at once and writes nothing more, so that a n
 
 import json
 import os
-import platform
 import queue
 import signal
 import sys
@@ -31,14 +30,15 @@ import numpy as np
 
 from foretrain.dynamics.program import FAILED, Program, completed
 from foretrain.engine import checkpoint
-from foretrain.engine.cores import pin_to_one_core
+from foretrain.engine.cores import device, pin_to_one_core
 from foretrain.engine.host import Host, Waiting, computed
 from foretrain.errors import FolderError, ForetrainError, TooLarge
 from foretrain.plans import catalogue
+from foretrain.plans.card import StudyError
 from foretrain.plans.place import place
-from foretrain.plans.study import StudyError
-from foretrain.results.journal import FinishedRun, Writer
+from foretrain.results.journal import Writer
 from foretrain.results.log import append_log
+from foretrain.results.segment import FinishedRun
 from foretrain.streams import Seed
 
 _FLUSH_S = 1.0
@@ -254,7 +254,6 @@ class Session:
         return Passenger(identity, inputs)
 
     def _asked(self, overrides, seed):
-        """Parameters and seed of a run."""
         if overrides != self._last[0]:
             self._last = (overrides, replace(self._base, **overrides))
         return self._last[1], Seed(self._root_seed, seed)
@@ -269,7 +268,6 @@ class Session:
             self._left.append(self._numbers[run.identity])
 
     def _with_host_part(self, run):
-        """A run that was trained, and what it computes on the host."""
         asked = self._beside.pop(run.identity, None)
         if asked is None or run.outcome == FAILED:
             return run
@@ -283,7 +281,7 @@ class Session:
 
     def _fail_all(self, error):
         """The program itself raised: every run that has entered and not left has failed."""
-        if _out_of_memory(error):
+        if isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error):
             raise ForetrainError(
                 f"A worker has run out of memory with {self._lanes.lanes} lanes. What was finished is kept: "
                 "try fewer workers, or a machine with more memory."
@@ -328,32 +326,6 @@ class _Nothing:
 
     def in_flight(self):
         return []
-
-
-def _out_of_memory(error):
-    return isinstance(error, MemoryError) or "RESOURCE_EXHAUSTED" in str(error)
-
-
-def device() -> str:
-    """What JAX computes on, in words: kind, processor, number of cores, system."""
-    import jax
-
-    backend, kind = jax.default_backend(), jax.devices()[0].device_kind
-    if backend == "cpu":
-        kind = f"{_processor()}, {os.cpu_count()} cores"
-    return f"{backend}: {kind}; {platform.system()} {platform.machine()}"
-
-
-def _processor() -> str:
-    """Name of the processor, as the system tells it."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as told:
-            for line in told:
-                if line.startswith("model name"):
-                    return " ".join(line.partition(":")[2].split())
-    except OSError:  # no Linux
-        pass
-    return platform.processor() or "unknown processor"
 
 
 def main() -> None:

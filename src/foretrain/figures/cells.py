@@ -76,7 +76,6 @@ def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing
 
 
 def _title(panel, wide) -> str:
-    """The id of a claim and its sentence, in lines of so many letters."""
     said = next(iter(panel.claims.values())).statement
     lines = textwrap.wrap(said, wide, max_lines=_LINES, placeholder=" ...")
     return "\n".join([*textwrap.wrap(panel.id, wide), *lines]).replace("$", r"\$")
@@ -209,7 +208,6 @@ def _scale(axis, set_scale, values):
 
 
 def _apart(values, scale) -> list[float]:
-    """Every so many of some ascending values, so that their labels do not meet side by side."""
     places = scale(values)
     places = (places - places[0]) / (places[-1] - places[0])
     wide = np.array([0.027 * len(f"{value:.3g}") for value in values])
@@ -231,7 +229,6 @@ def _edges(values) -> np.ndarray:
 
 
 def _is_geometric(values) -> bool:
-    """Whether the values of an axis lie more evenly on a logarithmic scale than on a linear one."""
     values = np.sort(np.asarray(values, float))
     if len(values) < 3 or values[0] <= 0:
         return False

@@ -23,10 +23,9 @@ from foretrain.figures.style import (
 from foretrain.quantities.curves import (
     abscissa,
     axis_label,
-    by_seed,
     curve_names,
-    held_to_end,
-    label_along,
+    curves_at,
+    lines_along,
     mean_of_known,
     prediction,
     predictions,
@@ -67,7 +66,7 @@ def _figure(grid, name: str) -> Drawing:
     axes = [axis for axis in grid.axes if axis in variable.dims]
     along = some(grid.axes[axes[0]], _PANELS) if axes else {0: None}
     own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
-    lines, fixed = _lines(grid, variable, axes, own)
+    lines, fixed = _lines(grid, variable, axes)
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
     below = len(along) == 1 and _close(grid, name, {**dict.fromkeys(axes[:1], 0), **fixed}, lines)
@@ -111,33 +110,24 @@ def _figure(grid, name: str) -> Drawing:
     return Drawing(figure, _title(name), _caption(grid, variable, theory, axes, own, len(lines)))
 
 
-def _lines(grid, variable, axes, own) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
-    """Words to place of every colour, and the place on the axes that are neither panels nor colours."""
-    fixed = dict.fromkeys(axes[1:], 0)
-    single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
-    long = [dim for dim in own if dim not in single]
-    lines: dict[str, dict[str, int]] = {"": {}}
-    if long:
-        spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
-        found = [dict(zip(long, spots[n], strict=True)) for n in some(spots, _COLOURS)]
-        words = [
-            [f"{dim} {label_along(variable, dim, n)}" for dim, n in spot.items()] for spot in found
-        ]
-        lines = dict(zip(map(", ".join, words), found, strict=True))
-    elif len(axes) > 1:
+def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    fixed, lines = dict.fromkeys(axes[1:], 0), lines_along(variable, axes, _COLOURS)
+    if "" in lines and len(axes) > 1:
         second = axes[1]
         del fixed[second]
         chosen = some(grid.axes[second], _COLOURS)
         texts = told_apart(list(chosen.values()))
-        lines = {f"{second}={text}": {second: n} for n, text in zip(chosen, texts, strict=True)}
-    return {words: {**place, **single} for words, place in lines.items()}, fixed
+        lines = {
+            f"{second}={text}": {second: n, **lines[""]}
+            for n, text in zip(chosen, texts, strict=True)
+        }
+    return lines, fixed
 
 
 def _curve(ax, x, grid, name, place, words, colour) -> bool:
     """Draw a variable at a place of all its dims but seed and step, with words if others are drawn; whether it is there."""
     variable, theory = grid.simulation[name], grid.theory.get(name)
-    runs = by_seed(variable.isel(place, missing_dims="ignore"))
-    runs = held_to_end(runs, grid.simulation.get("outcome"), place)
+    runs = curves_at(grid, name, place)
     kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
     found = bool(kept.size)
     if found:
@@ -162,12 +152,6 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
     return found
 
 
-def _mean(grid, name, place) -> np.ndarray:
-    """The mean over the seeds that are there, shape (step,)."""
-    runs = by_seed(grid.simulation[name].isel(place, missing_dims="ignore"))
-    return mean_of_known(held_to_end(runs, grid.simulation.get("outcome"), place))
-
-
 def _close(grid, name, place, lines) -> bool:
     """Whether theory lies on the simulation in a picture: then only what is left between them tells them apart."""
     theory = grid.theory.get(name)
@@ -177,7 +161,7 @@ def _close(grid, name, place, lines) -> bool:
     for spot in lines.values():
         predicted = prediction(theory, grid.simulation[name], {**place, **spot})
         if predicted is not None:
-            mean = _mean(grid, name, {**place, **spot})
+            mean = mean_of_known(curves_at(grid, name, {**place, **spot}))
             shown.append(mean)
             off.append(mean - predicted)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -194,8 +178,7 @@ def _residual(ax, x, grid, name, place, colour) -> None:
     predicted = predictions(theory, variable, place)
     if predicted is None:
         return
-    runs = by_seed(variable.isel(place, missing_dims="ignore"))
-    runs = held_to_end(runs, grid.simulation.get("outcome"), place)
+    runs = curves_at(grid, name, place)
     runs = runs - (predicted if len(predicted) in (1, len(runs)) else predicted[: len(runs)])
     kept = thinned(np.isfinite(runs).any(axis=0) & np.isfinite(x), _POINTS)
     if kept.size:

@@ -19,18 +19,10 @@ def _import() -> None:
 
 _import()
 
-from matplotlib import rc_context  # noqa: E402
-from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
-from matplotlib.collections import Collection, PathCollection, QuadMesh  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
-
-__all__ = [
-    "Collection",
-    "Figure",
-    "FigureCanvasAgg",
-    "Line2D",
-    "PathCollection",
-    "QuadMesh",
-    "rc_context",
-]
+from matplotlib import rc_context as rc_context  # noqa: E402
+from matplotlib.backends.backend_agg import FigureCanvasAgg as FigureCanvasAgg  # noqa: E402
+from matplotlib.collections import Collection as Collection  # noqa: E402
+from matplotlib.collections import PathCollection as PathCollection  # noqa: E402
+from matplotlib.collections import QuadMesh as QuadMesh  # noqa: E402
+from matplotlib.figure import Figure as Figure  # noqa: E402
+from matplotlib.lines import Line2D as Line2D  # noqa: E402

@@ -126,7 +126,6 @@ def layered_graph(
 
 
 def _heights(module):
-    """From 1 down to 0, by module with a gap between, then in order."""
     module = np.asarray(module)
     order = np.lexsort(
         (np.arange(len(module)), np.where(module < 0, module.max(initial=0) + 1, module))
@@ -143,7 +142,6 @@ def _colour(module):
 
 
 def _tones(first, second):
-    """Colour of each pair of modules: theirs, or grey where they differ."""
     return np.array(
         [to_rgb(_colour(a) if a == b else _BETWEEN) for a, b in zip(first, second, strict=True)]
     ).reshape(-1, 3)

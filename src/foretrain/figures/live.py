@@ -7,10 +7,9 @@ import numpy as np
 from foretrain.quantities.curves import (
     abscissa,
     axis_label,
-    by_seed,
     curve_names,
-    held_to_end,
-    label_along,
+    curves_at,
+    lines_along,
     mean_of_known,
     prediction,
     some,
@@ -42,7 +41,9 @@ def live(grid: Any) -> dict | None:
         name: some(values, _VALUES if number == 0 else 4)
         for number, (name, values) in enumerate(grid.axes.items())
     }
-    variables = {name: _lines(grid, name) for name in names}
+    variables = {
+        name: lines_along(grid.simulation[name], list(grid.axes), _LINES) for name in names
+    }
     sizes = [len(places) for places in axes.values()]
     seeds = min(_SEEDS, int(grid.simulation.sizes.get("seed", 1)))
     curves = int(np.prod(sizes)) * sum(map(len, variables.values())) * (2 + seeds)
@@ -70,35 +71,10 @@ def live(grid: Any) -> dict | None:
     }
 
 
-def _lines(grid, name) -> dict[str, dict[str, int]]:
-    """Words to place along the variable's own dims; at most so many."""
-    variable = grid.simulation[name]
-    own = [dim for dim in variable.dims if dim not in (*grid.axes, "seed", "step")]
-    single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
-    long = [dim for dim in own if dim not in single]
-    if not long:
-        return {"": single}
-    spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
-    found = [dict(zip(long, spots[n], strict=True)) for n in some(spots, _LINES)]
-    return {
-        ", ".join(f"{dim} {label_along(variable, dim, n)}" for dim, n in spot.items()): {
-            **spot,
-            **single,
-        }
-        for spot in found
-    }
-
-
 def _cell(grid, variables, place, points) -> dict | None:
-    """The curves of one cell on common points; None where no run is there."""
     x, label = abscissa(grid.simulation, place)
-    outcome = grid.simulation.get("outcome")
     runs = {
-        (name, words): held_to_end(
-            by_seed(grid.simulation[name].isel({**place, **spot}, missing_dims="ignore")),
-            outcome,
-            place,
-        )
+        (name, words): curves_at(grid, name, {**place, **spot})
         for name, lines in variables.items()
         for words, spot in lines.items()
     }

@@ -51,7 +51,7 @@ def draw_scheme(
             "markeredgewidth": 0.8,
             "zorder": 3,
         }
-        ax.plot(_X[1], height, "s", markersize=_size(len(pathways)), **look)
+        ax.plot(_X[1], height, "s", markersize=(15 if len(pathways) < 6 else 7), **look)
         if pathway.words:
             below = height < 0.5
             place = {"textcoords": "offset points", "ha": "center", "fontsize": 10, "zorder": 4}
@@ -71,9 +71,4 @@ def draw_scheme(
 
 
 def _heights(number: int) -> np.ndarray:
-    """From the top down, a single one in the middle."""
     return np.linspace(1, 0, number) if number > 1 else np.array([0.5])
-
-
-def _size(number: int) -> float:
-    return 15 if number < 6 else 7

@@ -13,11 +13,12 @@ from foretrain.dynamics.program import Program, completed
 from foretrain.errors import ForetrainError
 from foretrain.laboratory.labelled import theory_of
 from foretrain.plans.author import loaded
+from foretrain.plans.card import StudyError
 from foretrain.plans.grid import Grid, WithheldError
 from foretrain.plans.parameters import clean, rules
 from foretrain.plans.place import place
 from foretrain.plans.plan import Plan, make_plan
-from foretrain.plans.study import Study, StudyError
+from foretrain.plans.study import Study
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.measured import NotApplicable
 from foretrain.streams import Seed
@@ -50,7 +51,6 @@ def check(study: str | Path | Study) -> Problems:
 
 
 def _lacks(found: Study, plan: Plan) -> list[str]:
-    """What a study that could be loaded and planned lacks, a line each."""
     p, lines = plan.parameters, []
     for name in ("steps", "observe_every") if found.trains else ():
         if name not in rules(found.Parameters):
@@ -141,12 +141,10 @@ def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
 
 
 def _no_runs(plan) -> Grid:
-    """A cell of the plan in which nothing was trained."""
     return next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
 
 
 def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:
-    """Raise where a sentence that speaks of a cell allows or predicts there what cannot be judged."""
     laid = Cell(cell.along(*said.along)).blind()
     try:
         if said.where is None or said.where(laid):

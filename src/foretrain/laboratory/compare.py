@@ -95,7 +95,6 @@ def _differences(first: Summary, second: Summary) -> Iterator[tuple[str, str, st
 
 
 def _facts(summary: Summary) -> dict[str, str]:
-    """Item to value of all that may differ between two results, but for their verdicts."""
     config = {name: _value(value) for name, value in summary.config.items()}
     config |= {name: ", ".join(map(_value, values)) for name, values in summary.axes.items()}
     seal = summary.looks[-1].get("seal", {}) if summary.looks else {}
@@ -160,7 +159,6 @@ def told(found: Comparison, width: int = 120) -> str:
 
 
 def _table(rows, width: int) -> list[str]:
-    """The lines of a table; where it is too wide a line per row, folded."""
     lines = laid(rows, range(len(rows[0])), width)
     return [line if len(line) <= width else fold(line, width, rest="    ") for line in lines]
 
@@ -255,14 +253,10 @@ def _joined(first, second, one, other, shared):
             for curve in cell["curves"][place]:
                 lines.append(
                     {
-                        kind: [_at(run, known, x) for x in union]
+                        kind: [(run[known[x]] if x in known else None) for x in union]
                         for kind, run in curve.items()
                         if kind != "seeds"
                     }
                 )
         curves.append(lines)
     return {"xlabel": one["xlabel"], "x": union, "curves": curves}
-
-
-def _at(run, known, x):
-    return run[known[x]] if x in known else None

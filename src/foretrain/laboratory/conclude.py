@@ -75,7 +75,6 @@ def conclude(
 
 
 def _refuse_to_lose(folder: Path, whole: Grid) -> None:
-    """Raise `FolderError` where a store that holds runs would be replaced by one that holds none."""
     if _done((whole.simulation, *whole.variants.values())):
         return
     try:
@@ -90,7 +89,6 @@ def _refuse_to_lose(folder: Path, whole: Grid) -> None:
 
 
 def _done(networks: Iterable[xr.Dataset]) -> int:
-    """Number of runs, failed ones included, that some networks hold."""
     return sum(int((data["outcome"] != MISSING).sum()) for data in networks if "outcome" in data)
 
 
@@ -153,16 +151,15 @@ class _Writing:
             # A cell that lacks a variant has no runs of it: nothing is missing there.
             counts["missing"] -= data["outcome"].size - sum(1 for _ in grid(plan, name))
         counts = +counts
-        held, manifest, fields = self._held, self.manifest, plan.as_dict()
+        held, manifest, card = self._held, self.manifest, plan.study.card
         looks = manifest.get("looks", [])
-        card = plan.study.card
         write_summary(
             folder,
             Summary(
                 study=card.name,
                 summary=card.summary,
                 source=card.source,
-                config=fields["parameters"],
+                config=plan.as_dict()["parameters"],
                 axes=plan.axes,
                 hash=plan.hash,
                 seeds=plan.seeds,

@@ -217,7 +217,6 @@ def _other_code(
 
 
 def _failed(held: Scan) -> set[str]:
-    """Runs that raised."""
     return {held.identities[number] for number in np.flatnonzero(held.outcomes == FAILED)}
 
 

@@ -29,7 +29,6 @@ def results_below(folder: str | Path) -> list[Path]:
 
 
 def _folders_in(parent: Path) -> list[Path]:
-    """The folders in a folder, none where it cannot be read."""
     try:
         return sorted(one for one in parent.iterdir() if os.path.isdir(one) and one.name[:1] != ".")
     except OSError:
@@ -63,7 +62,6 @@ def write_index(folder: str | Path) -> Path:
 
 
 def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
-    """What the page says of one result; paths are as seen from the page, "" where there is none."""
     relative = place.relative_to(folder).as_posix()
     picture = _first_figure(place)
     return {
@@ -79,7 +77,6 @@ def _shown(folder: Path, place: Path, summary: Summary) -> dict[str, Any]:
 
 
 def _first_figure(place: Path) -> str:
-    """Name of the figure that stands first on the page of a result, "" where there is none."""
     try:
         with open(place / FILE_NAME, "rb") as page:
             found = re.search(rb'<figure [^>]*data-name="([^"]+)"', page.read(_HEAD))

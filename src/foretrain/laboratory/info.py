@@ -12,6 +12,7 @@ from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
 from foretrain.plans.study import Study
+from foretrain.provenance.sources import source
 from foretrain.words import count, fold, interval, number
 
 
@@ -82,39 +83,23 @@ def info(study: str | Path | Study) -> Info:
     return Info(content)
 
 
-def _file(study: Study, role: str) -> ast.Module | None:
-    """The syntax of the file in which a part of a study is looked for; None for a study made from functions."""
+def _file(study: Study, role: str) -> Path | None:
     file = study.files.get(role) or study.files.get("study")
-    return ast.parse(Path(file).read_bytes()) if file else None
+    return Path(file) if file else None
 
 
 def _binds(study: Study, role: str, name: str) -> bool:
-    """Whether a part of a study defines a name, told from the text of its file."""
-    tree = _file(study, role)
-    if tree is None:
-        return name in (study.part("study") or ())
-    return name in {getattr(node, "name", "") for node in tree.body} | {
-        alias.asname or alias.name
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    } | {
-        target.id
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    file = _file(study, role)
+    return name in (source(file).statements if file else study.part("study") or ())
 
 
 def _figures(study: Study) -> list[str]:
-    """Names of a study's own figures, as far as the keys of `FIGURES` are literal."""
-    tree = _file(study, "figures")
-    if tree is None:
+    file = _file(study, "figures")
+    if file is None:
         return list((study.part("study") or {}).get("FIGURES", ()))
     return [
         key.value
-        for node in tree.body
+        for node in ast.parse(file.read_bytes()).body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Dict)
         and ast.unparse(node.targets[0]) == "FIGURES"
@@ -126,7 +111,8 @@ def _figures(study: Study) -> list[str]:
 def _draws(study: Study) -> str:
     """Say what is drawn: the first line of the file of figures, or what every study gets."""
     if "figures" in study.files:
-        return (ast.get_docstring(_file(study, "figures")) or "Figures of its own.").splitlines()[0]
+        text = Path(study.files["figures"]).read_bytes()
+        return (ast.get_docstring(ast.parse(text)) or "Figures of its own.").splitlines()[0]
     if _binds(study, "figures", "FIGURES"):
         return "Figures of its own."
     return "Every variable that theory and simulation share, dashed over solid."

@@ -70,7 +70,6 @@ def labelled(
 def _beside_theory(
     plan: Plan, folded: dict[str, xr.Dataset], problems: list[Problem] | None, tell: Tell
 ) -> Grid:
-    """The folded runs of a plan with theory and fits."""
     study = plan.study
     simulation = folded.pop("")
     whole = Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed, simulation, folded)
@@ -91,7 +90,6 @@ def _guarded(
 
 
 def _theory(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
-    """The theory of every cell of a grid, along its axes; empty if the study predicts nothing."""
     if not study.predicts:
         return xr.Dataset()
     return _over_cells(whole, lambda cell: theory_of(study, cell), "Predicting", tell)
@@ -110,7 +108,6 @@ def theory_of(study: Study, cell: Grid) -> xr.Dataset:
 
 
 def _by_seed(name: str, found: list[Any]) -> np.ndarray:
-    """A variable that was predicted seed by seed, shape (seed, ...)."""
     shapes = {None if one is None else _numbers(name, one).shape for one in found}
     if len(shapes) > 1:
         got = " and ".join("is missing" if one is None else f"has shape {one}" for one in shapes)
@@ -119,18 +116,13 @@ def _by_seed(name: str, found: list[Any]) -> np.ndarray:
 
 
 def _fits(study: Study, whole: Grid, tell: Tell) -> xr.Dataset:
-    """What is fitted to the runs of every cell, along the axes; empty if the study fits nothing."""
     if not study.fits:
         return xr.Dataset()
 
     def of(cell: Grid) -> xr.Dataset:
         if not any_run(cell.simulation):
             return xr.Dataset()
-        step = (
-            np.asarray(cell.simulation["step"].values)
-            if "step" in cell.simulation.coords
-            else np.zeros(0)
-        )
+        step = np.asarray(cell.simulation.coords.get("step", np.zeros(0)))
         return dataset(study.fit(cell), study.labels(cell.parameters, step), step, seeds=cell.seeds)
 
     return _over_cells(whole, of, "Fitting", tell)
@@ -179,7 +171,6 @@ def dataset(
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
-    """A variable as an array of real numbers."""
     try:
         array = np.asarray(values)
         got = f"has dtype {array.dtype}"
@@ -215,15 +206,11 @@ def _over_cells(
     coords = labels(whole.axes, words, np.zeros(0), {})
     most = {dim: max(reached) for dim, reached in sizes.items() if dim != "step"}
     laid = {place: _filled(part, most) for place, part in parts.items()}
-    for position in reversed(range(len(whole.axes))):
-        name = list(whole.axes)[position]
-        label = xr.DataArray(list(whole.axes[name]), dims=name, name=name)
+    for position, (name, values) in reversed(list(enumerate(whole.axes.items()))):
+        label = xr.DataArray(list(values), dims=name, name=name)
         laid = {
             head: xr.concat(
-                [laid[(*head, i)] for i in range(shape[position])],
-                label,
-                join="outer",
-                data_vars="all",
+                [laid[(*head, i)] for i in range(len(values))], label, join="outer", data_vars="all"
             )
             for head in np.ndindex(*shape[:position])
         }

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from foretrain.plans import catalogue
 from foretrain.plans.author import loaded
-from foretrain.plans.study import Card, Study
+from foretrain.plans.card import Card
+from foretrain.plans.study import Study
 from foretrain.references import bibtex
 from foretrain.words import fold
 

@@ -53,7 +53,6 @@ class StudyResult(Result):
         return drawn_at(ax, lambda: curves.draw(grid, [chosen]), chosen).figure
 
     def _repr_html_(self) -> str:
-        """The result in a notebook: its verdicts in a line, claims and data to unfold."""
         shown = {"simulation": self.simulation, "theory": self.theory, "fits": self.fits}
         shown |= {f"variant {name}": self.variant(name) for name in self.variants}
         parts = [(self.claims.tally(), self.claims._repr_html_())] if self.claims else []
@@ -89,8 +88,9 @@ class StudyResult(Result):
             return None
 
     def _drawn(self) -> Mapping[str, Drawing]:
-        own = None if self._plan is None else drawings(self._plan.study, self.grid)
-        return curves.draw(self.grid) if own is None else own
+        return (
+            curves.draw(self.grid) if self._plan is None else drawings(self._plan.study, self.grid)
+        )
 
 
 def opened(path: str | Path, *, strict: bool = True, lazy: bool = False) -> StudyResult:

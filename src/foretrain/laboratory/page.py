@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foretrain import figures, references
-from foretrain.figures import curves
 from foretrain.figures.drawings import drawings
 from foretrain.figures.links import links
 from foretrain.figures.live import live
@@ -44,28 +43,24 @@ def write_page(
     assert result.path is not None, "a page is written into the folder of a result"
     summary = read_summary(result.path)
     tell(Stage("Drawing"))
-    drawings: dict[str, figures.Drawing] = {}
+    drawn: dict[str, figures.Drawing] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
-        drawings = _guarded("figures", problems, lambda: _drawn(plan, whole), {})
-    drawings |= _guarded(
-        "figure of the claims",
-        problems,
-        lambda: figures.draw_cells(summary.claims, summary.axes),
-        {},
-    )
+        drawn = _guarded("figures", problems, lambda: drawings(plan.study, whole), {})
+    cells = lambda: figures.draw_cells(summary.claims, summary.axes)  # noqa: E731
+    drawn |= _guarded("figure of the claims", problems, cells, {})
     numbers: dict[str, Any] = {}
     if plan is not None and whole is not None and any_run(whole.simulation):
         numbers = _guarded("curves", problems, lambda: live(whole) or {}, {})
     shows: dict[str, tuple[str, ...]] = {}
     if plan is not None:
-        shows = _guarded("links", problems, lambda: links(drawings, summary.claims), {})
-    shown, room = [], _MOST_CSV
-    for name, drawing in drawings.items():
-        tell(Stage("Drawing", len(shown), len(drawings), "figures", name))
+        shows = _guarded("links", problems, lambda: links(drawn, summary.claims), {})
+    shown, room, folder = [], _MOST_CSV, result.path / "figures"
+    for name, drawing in drawn.items():
+        tell(Stage("Drawing", len(shown), len(drawn), "figures", name))
         paths = _guarded(
             f"figure `{name}`",
             problems,
-            lambda name=name, drawing=drawing: figures.save({name: drawing}, _folder(result)),
+            lambda name=name, drawing=drawing: figures.save({name: drawing}, folder),
             {},
         )
         if name in paths:
@@ -83,7 +78,6 @@ def write_page(
 
 
 def _derived(plan: Plan, problems: list[Problem]) -> list[Derivation]:
-    """The sections that derive sentences of the study; what is wrong with them is a problem each."""
     lines: list[str] = []
     found = derivations(plan.study.name, _derived_in(plan), lines)
     known = {said.id for said in plan.study.sentences}
@@ -103,18 +97,7 @@ def _derived_in(plan: Plan) -> list[Path]:
     return [folder / "theory.md" for folder in folders]
 
 
-def _folder(result: Result) -> Path:
-    assert result.path is not None
-    return result.path / "figures"
-
-
-def _drawn(plan: Plan, whole: Grid) -> dict[str, figures.Drawing]:
-    own = drawings(plan.study, whole)
-    return curves.draw(whole) if own is None else own
-
-
 def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwise: T) -> T:
-    """What `make` gives, or `otherwise` where it raises, which becomes a problem."""
     try:
         return make()
     except (Exception, SystemExit) as error:
@@ -123,7 +106,6 @@ def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwis
 
 
 def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dict:
-    """The summary as the page takes it."""
     meanings = {}
     if plan is not None:
         meanings = {name: rule.meaning for name, rule in rules(plan.study.Parameters).items()}

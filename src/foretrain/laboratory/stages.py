@@ -154,8 +154,6 @@ class Pace:
 
 
 class _Shown:
-    """What is shown of the last stage that was told."""
-
     def __init__(self):
         self._began = self._since = time.monotonic()
         self._now: Stage | None = None

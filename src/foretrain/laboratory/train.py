@@ -99,7 +99,6 @@ def train(
 
 
 def _tell_failures(folder: Path) -> None:
-    """Say which runs failed, of which the data hold nothing; raise where all did."""
     summary = read_summary(folder)
     if not summary.failures:
         return

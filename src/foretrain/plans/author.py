@@ -5,8 +5,9 @@ from pathlib import Path
 
 from foretrain.errors import ForetrainError
 from foretrain.plans import catalogue
+from foretrain.plans.card import StudyError
 from foretrain.plans.place import place
-from foretrain.plans.study import ROLES, Study, StudyError
+from foretrain.plans.study import ROLES, Study
 
 
 def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:

@@ -4,7 +4,6 @@ A study is a name of the catalogue (a folder of `foretrain.studies`), the name o
 another package, or the path of a file or folder of one's own.
 """
 
-import ast
 import base64
 import importlib
 import importlib.metadata
@@ -17,13 +16,12 @@ from types import ModuleType
 from typing import Any
 
 from foretrain.errors import argument_error, nearest
-from foretrain.plans.constants import constants
-from foretrain.plans.study import ROLES, Card, Study, StudyError
+from foretrain.plans.card import Card, StudyError, read_card
+from foretrain.plans.study import ROLES, Study
 from foretrain.provenance import siblings
 
 _FOLDER = Path(__file__).parents[1] / "studies"
 GROUP = "foretrain.studies"
-_CARD = {"SOURCE": "", "COST": "", "REFERENCES": ()}
 
 
 @cache
@@ -48,19 +46,6 @@ def card(name: str) -> Card:
     return Card(
         name, f"A study of the package {found.name if found else point.value}.", point.value
     )
-
-
-def read_card(file: Path, name: str) -> Card:
-    """The card of a study's file, read from its text."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        return Card(name, f"cannot be read: {error}".splitlines()[0])
-    found = _CARD | constants(file, tree, set(_CARD))
-    summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
-    if not isinstance(found["REFERENCES"], tuple | list):
-        raise StudyError(f"{file}: `REFERENCES` must be a list of keys of references.")
-    return Card(name, summary, found["SOURCE"], found["COST"], tuple(found["REFERENCES"]))
 
 
 def load(study: str | Path | Study) -> Study:
@@ -136,7 +121,6 @@ def _is_path(text: str) -> bool:
 
 
 def _from_path(path: Path) -> Study:
-    """The study of a file, or of a folder with a ``study.py``."""
     path = path.expanduser().resolve()
     file = path / "study.py" if path.is_dir() else path
     if not file.is_file():

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from foretrain.plans.study import Card, Study, StudyError
+from foretrain.plans.card import Card, StudyError
+from foretrain.plans.study import Study
 
 
 def define(name: str, *, Parameters: type, **parts: Any) -> Study:

@@ -72,7 +72,6 @@ class Grid:
             yield self._at(dict(zip(cut, index, strict=True)))
 
     def _at(self, places: dict[str, int]) -> "Grid":
-        """The part at these positions of some axes."""
         chosen = {name: self.axes[name][place] for name, place in places.items()}
         return self._mapped(
             lambda data: _trimmed(data.isel(places, missing_dims="ignore")),
@@ -82,7 +81,6 @@ class Grid:
         )
 
     def _mapped(self, change, **fields) -> "Grid":
-        """The grid with every dataset changed alike."""
         return dataclasses.replace(
             self,
             simulation=change(self.simulation),
@@ -168,7 +166,6 @@ class Grid:
         return _Each(lambda name: self._without(name, absent))
 
     def _without(self, name: str, codes: dict[int, str]) -> str:
-        """How many runs of a network ended in one of these ways, in words."""
         if name and name not in self.variants:
             return f"no network `{name}` was trained"
         return _lost(self.network(name), codes)

@@ -137,7 +137,7 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
         items = sorted(value) if isinstance(value, set | frozenset) else list(value)
         cleaned: tuple[Any, ...] = tuple(clean(parameters_type, name, item) for item in items)
         if not cleaned:
-            clean(parameters_type, name, _any(parameters_type, name))
+            clean(parameters_type, name, getattr(parameters_type, name, None))
             raise argument_error(name, "have at least one value", "has none")
         if len(cleaned) > 1 and not rules(parameters_type)[name].sweepable:
             raise argument_error(name, "have one value", f"has {len(cleaned)}: it cannot be swept")
@@ -153,12 +153,6 @@ def _is_several(value: Any) -> bool:
     if isinstance(value, str | bytes | dict) or getattr(value, "shape", None) == ():
         return False
     return isinstance(value, Iterable)
-
-
-def _any(parameters_type, name):
-    return next(
-        (item.default for item in dataclasses.fields(parameters_type) if item.name == name), None
-    )
 
 
 def cells(parameters, axes: dict[str, tuple]):

@@ -89,7 +89,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """Hash (12 hex digits) of all that changes a result."""
-        return _digest(self._content())[:12]
+        return hashlib.sha256(json.dumps(self._content(), sort_keys=True).encode()).hexdigest()[:12]
 
 
 def make_plan(
@@ -152,7 +152,6 @@ def _laid_out(study: Study, given: dict) -> tuple[Any, dict[str, tuple[Any, ...]
 
 
 def _check_names(axes: Mapping[str, Any]) -> None:
-    """Refuse an axis that has the name of what results hold already."""
     for name in axes:
         if name in DIMS or name in ("loss", "outcome", "steps_taken"):
             got = "is that of a variable or dim of the results"
@@ -382,15 +381,10 @@ def _cell_variants(plan: Plan) -> Iterator[tuple[tuple[int, ...], Any, dict[str,
         yield index, cell, {"": {}, **plan.study.variants(cell)}
 
 
-def _digest(content: dict) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 _SHOWN = "What is in the folder can be shown and opened as it is."
 
 
 def _study_of(fields: Mapping[str, Any]) -> Study:
-    """The study of a stored plan, looked for by its path or name."""
     name, where = fields["study"], fields.get("where")
     if where and not Path(where).exists():
         raise FolderError(

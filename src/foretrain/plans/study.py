@@ -36,7 +36,7 @@ import contextlib
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,12 @@ import numpy as np
 
 from foretrain.claims.sentence import Sentence
 from foretrain.errors import ForetrainError, integer
+from foretrain.plans.card import Card, StudyError
 from foretrain.plans.options import FIELDS
 from foretrain.plans.parameters import clean, guarded, rules, types
 from foretrain.plans.place import place
 from foretrain.provenance.seal import makes, seal
 from foretrain.quantities.panels import FigureRow
-from foretrain.references import bibtex
 from foretrain.streams import Seed
 
 ROLES = ("study", "training", "measurement", "chains", "theory", "claims", "figures")
@@ -59,38 +59,6 @@ _GIVEN = ("root_seed", "seed", "max_steps")  # inputs of every run that no study
 # Parameters stand beside these on the command line, in Python and among the inputs of a run.
 _TAKEN = {*_GIVEN, *FIELDS, "study", "config", "check", "help"}
 _ON_HOST = (("measurement", "measure"), ("chains", "posterior"))
-
-
-class StudyError(ForetrainError, TypeError):
-    """A study lacks something, or answers in a form that cannot be used."""
-
-
-@dataclass(frozen=True)
-class Card:
-    """What is known of a study without importing anything.
-
-    Attributes:
-        name: With hyphens.
-        summary: First line of its docstring.
-        source: Document and figure.
-        cost: What the default size costs on 2 cores, in words.
-        references: Keys of `foretrain.references`.
-    """
-
-    name: str
-    summary: str = ""
-    source: str = ""
-    cost: str = ""
-    references: tuple[str, ...] = ()
-
-    def __post_init__(self):
-        for name, text in (("SOURCE", self.source), ("COST", self.cost)):
-            if not isinstance(text, str):
-                raise StudyError(
-                    f"`{name}` of the study `{self.name}` must be words, but is {text!r}."
-                )
-        if self.references:
-            bibtex(self.references)
 
 
 class Study:

@@ -159,7 +159,6 @@ class _Walk:
 
 
 def _files(module: str | None) -> list[Path]:
-    """The file of a module of the user or of foretrain; none for any other."""
     name = getattr(sys.modules.get(module or ""), "__file__", None)
     ours = name is not None and Path(name).is_relative_to(sources.PACKAGE)
     return [Path(name)] if name and (ours or sources.is_users(name)) else []

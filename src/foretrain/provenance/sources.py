@@ -149,7 +149,6 @@ def counts(file: Path, rooms: set[str] = ROOMS) -> bool:
 
 @cache
 def _room(file: Path) -> str:
-    """The room of foretrain in which a file is, "" if it is not foretrain's."""
     inside = file.is_relative_to(PACKAGE)
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py") if inside else ""
 
@@ -266,7 +265,6 @@ def _keepers(node: ast.AST, assigned: set[str], defined: Mapping[str, ast.stmt])
 
 
 def _assigned(node: ast.AST) -> set[str]:
-    """Names that an assignment binds or changes."""
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         return set()
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -287,7 +285,6 @@ def _is_left_out(node: ast.stmt) -> bool:
 
 
 def _last(node: ast.AST) -> str:
-    """The name of a function, with or without the module before it."""
     return getattr(node, "attr", getattr(node, "id", ""))
 
 
@@ -313,7 +310,6 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _texts(file: Path, held: set[Statement]) -> list[str]:
-    """The texts of some statements; those under one name keep the order of the file."""
     numbers: dict[str, int] = {}
     texts = []
     for one in source(file).statements[WHOLE]:

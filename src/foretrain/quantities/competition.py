@@ -45,10 +45,3 @@ def matched_bumps(first, bumps, partner_first, partner_bumps) -> tuple[np.ndarra
     sharing = np.where(decides, np.where(shared, counts, counts_too), np.nan)
     apart = np.where(decides, np.where(shared, counts_too, counts), np.nan)
     return sharing, apart
-
-
-def mean_over_cells(values) -> np.ndarray:
-    """Mean over the first axis of what is finite, shape (cell, seed) to (seed,); nan where nothing is."""
-    values = np.asarray(values, dtype=float)
-    counts = np.isfinite(values).sum(0)
-    return np.where(counts > 0, np.nansum(values, 0) / np.maximum(counts, 1), np.nan)

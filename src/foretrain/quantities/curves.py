@@ -100,6 +100,30 @@ def mean_of_known(values: np.ndarray) -> np.ndarray:
     return np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), np.nan)
 
 
+def curves_at(grid: Any, name: str, place: Mapping[str, int]) -> np.ndarray:
+    """Values of shape (seed, step) of a variable at a place of its other dims, runs held to the end."""
+    runs = by_seed(grid.simulation[name].isel(place, missing_dims="ignore"))
+    return held_to_end(runs, grid.simulation.get("outcome"), place)
+
+
+def lines_along(
+    variable: xr.DataArray, axes: Collection[str], most: int
+) -> dict[str, dict[str, int]]:
+    """Words to place along a variable's own dims, at most so many; "" where these have one value each."""
+    own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
+    single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
+    long = [dim for dim in own if dim not in single]
+    if not long:
+        return {"": single}
+    spots = list(np.ndindex(*(variable.sizes[dim] for dim in long)))
+    found = [dict(zip(long, spots[n], strict=True)) for n in some(spots, most)]
+    words = [
+        ", ".join(f"{dim} {label_along(variable, dim, n)}" for dim, n in spot.items())
+        for spot in found
+    ]
+    return {text: {**spot, **single} for text, spot in zip(words, found, strict=True)}
+
+
 def thinned(mask: np.ndarray, most: int) -> np.ndarray:
     """Places where it is true, evenly thinned to at most so many, the last among them."""
     places = np.flatnonzero(mask)

@@ -13,66 +13,13 @@ regression), which has no setting either. No unit of time or of loss enters. Wha
 law, a straight line that ends) has no plateau; nor has the flat end of training, as no fall follows.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.optimize import isotonic_regression
 from scipy.signal import find_peaks
 
 WINDOWS = np.geomspace(0.02, 0.5, 24)  # below the first, noise of two percent makes what there is
 FACTORS = np.geomspace(1.1, 64, 32)
-CLEAR = 2.0  # half as fast as beside it is seen by eye
 _LEVELS = 400
-
-
-@dataclass(frozen=True)
-class Step:
-    """A plateau and the fall behind it.
-
-    Attributes:
-        start: Time at which the loss first reaches the plateau.
-        length: Time it stays within the window of that level.
-        level: The loss there, over the first.
-        depth: How far the loss falls from there to the next plateau, or to its end, over the first loss.
-        strength: How many times faster it falls on either side, at the window looked at.
-    """
-
-    start: float
-    length: float
-    level: float
-    depth: float
-    strength: float
-
-
-def steps(times, losses, *, strength: float = CLEAR, floor: float = 0.0) -> list[Step]:
-    """The plateaus of a curve with their depths and lengths, in order.
-
-    Args:
-        times: Ascending, shape (time,).
-        losses: Shape (time,), the first positive.
-        strength: A; the number found is the same for a wide range of it.
-        floor: Losses below this share of the first are taken for it.
-
-    Returns:
-        As many as are found over the longest range of windows, looked at in the middle of that range.
-
-    Cost:
-        About 10 ms.
-    """
-    found = _diagram(times, losses, floor)
-    (number,) = _numbers(found, np.array([strength]))
-    if not number:
-        return []
-    # In the middle of the windows at which that many are found.
-    places = [place for place, one in enumerate(found) if (one[-1] >= strength).sum() == number]
-    start, dwell, level, factors = found[places[len(places) // 2]]
-    kept = factors >= strength
-    start, dwell, level, factors = (values[kept] for values in (start, dwell, level, factors))
-    ends = np.append(level[1:], _end(losses, floor))
-    return [
-        Step(*(float(value) for value in one))
-        for one in zip(start, dwell, level, level - ends, factors, strict=True)
-    ]
 
 
 def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.ndarray:
@@ -83,7 +30,7 @@ def plateau_strengths(times, losses, nth: int = 1, *, floor: float = 0.0) -> np.
         losses: Shape (run, time). A run that ended early is nan from there on; one whose last finite loss is not below its
             first has diverged.
         nth: 1 for the strongest.
-        floor: As for `steps`.
+        floor: Losses below this share of the first are taken for it.
 
     Returns:
         Shape (run,), one of `FACTORS` or 1.
@@ -121,7 +68,6 @@ def _diagram(times, losses, floor):
 
 
 def _reached(times, fallen, levels):
-    """When each level is first reached, linear between samples."""
     after = np.minimum(np.searchsorted(fallen, levels - 1e-12), len(fallen) - 1)
     before = np.maximum(after - 1, 0)
     rise = fallen[after] - fallen[before]
@@ -136,8 +82,3 @@ def _numbers(found, factors):
     windows = np.stack([(counts == number).sum(0) for number in range(counts.max() + 1)])
     windows[0] = 0
     return windows.argmax(0)
-
-
-def _end(losses, floor):
-    losses = np.asarray(losses, float)
-    return max(float(np.min(losses) / losses[0]), floor)

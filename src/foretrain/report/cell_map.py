@@ -65,6 +65,5 @@ def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:
 
 
 def _number_or_place(values):
-    """A key that sorts numbers and leaves texts in their order."""
     numbers = all(isinstance(value, int | float) for value in values)
     return lambda at: values[at] if numbers else at

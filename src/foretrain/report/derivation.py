@@ -88,16 +88,6 @@ def _hyphened(study: str) -> str:
     return study.replace("_", "-")
 
 
-def named(text: str) -> dict[str, list[str]]:
-    """Study to the ids of its sentences that the sections of a page name, in their order."""
-    found: dict[str, list[str]] = {}
-    for token in _markdown([]).parse(text):
-        if token.type == "inline" and token.content.startswith(_JUDGED):
-            for study, claim in _NAMED.findall(token.content):
-                found.setdefault(_hyphened(study), []).append(claim)
-    return found
-
-
 def mathml(formula: str, display: str) -> str:
     """The MathML of a formula in TeX, "inline" or "block"; enlarged brackets grow with what they enclose."""
     from latex2mathml.converter import convert_to_element
@@ -170,7 +160,6 @@ def _markdown(mistakes: list[str]):
 
 
 def _cell(renderer, tokens, at, options, _):
-    """A cell of a table; the page lets no style stand at an element, a class says that numbers are aligned."""
     if tokens[at].attrs.pop("style", "") == "text-align:right":
         tokens[at].attrSet("class", "number")
     return renderer.renderToken(tokens, at, options, {})
@@ -216,7 +205,6 @@ def _sections(study: str, text: str, mistakes: list[str]) -> list[Derivation]:
 
 
 def _blocks(tokens: Sequence) -> list[list]:
-    """The blocks at the outermost level, each with all that is in it."""
     found: list[list] = []
     depth = 0
     for token in tokens:

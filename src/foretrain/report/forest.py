@@ -122,7 +122,6 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
 
 
 def _ticks(ticks):
-    """The texts of the bounds, as one where they would stand on each other."""
     if len(ticks) < 2 or ticks[1][0] - ticks[0][0] > _APART:
         return tuple(ticks)
     (low, first), (high, last) = ticks
@@ -130,7 +129,6 @@ def _ticks(ticks):
 
 
 def _ends(claim: Claim) -> tuple[float, float]:
-    """The interval of a claim, its value twice where there is none."""
     low, high = claim.uncertainty or (claim.measured, claim.measured)
     return (
         low if math.isfinite(low) else claim.measured,

@@ -216,7 +216,6 @@ def picture(figure: PageFigure, said: Verdicts | None) -> tuple[PageFigure, str,
 
 
 def _bare(svg: str) -> str:
-    """The SVG in base64, without what a browser skips: document type, comments, metadata."""
     svg = re.sub(r"<!DOCTYPE[^>\[]*>", "", svg, count=1)
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL).strip()
     return base64.b64encode(svg.encode()).decode()
@@ -238,7 +237,6 @@ def _runs(summary: Mapping) -> dict:
 
 
 def _parameters(summary: Mapping) -> dict:
-    """The axes, if the study was run over several values, and what was fixed."""
     config, axes = summary.get("config") or {}, summary.get("axes") or {}
     meanings = summary.get("meanings") or {}
     head = ("Parameter", "Value", "Meaning") if meanings else ("Parameter", "Value")
@@ -289,13 +287,11 @@ def _codes(codes: Mapping) -> str:
 
 
 def _sealed(seal: Mapping) -> str:
-    """The hashes of what verdicts rest on, and the commit they stood at."""
     names = {"predicts": "theory", "judges": "judge", "commit": "commit"}
     return ", ".join(f"{what} {seal[name]}" for name, what in names.items() if seal.get(name))
 
 
 def _looks(looks: Sequence[Mapping]) -> str:
-    """How often verdicts were looked at, with how many seeds, and when."""
     if not looks:
         return ""
     seeds = [str(look["seeds"]) for look in looks]

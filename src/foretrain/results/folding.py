@@ -15,8 +15,9 @@ import numpy as np
 import xarray as xr
 
 from foretrain.errors import ForetrainError
-from foretrain.results.journal import Column, Outline, Scan, Segment, scan, segments
+from foretrain.results.journal import Outline, Scan, scan, segments
 from foretrain.results.labels import annotate, labels, lengths
+from foretrain.results.segment import Column, Segment
 from foretrain.vocabulary import MISSING, VocabularyError, lookup
 
 
@@ -216,7 +217,6 @@ def _enlarge(sizes, column, wanted):
 
 
 def _needed(sizes, places, observations) -> int:
-    """Bytes of a dataset, whose variables are checked against the vocabulary before anything large is made."""
     needed = 0
     for name, size in sizes.items():
         if len(_own_dims(name, size)) != len(size.shape):
@@ -299,7 +299,6 @@ def _scatter(
 
 
 def _groups(shapes):
-    """Each distinct row of `shapes`, with the numbers of the rows equal to it."""
     if len(shapes) and (shapes == shapes[0]).all():
         return [(shapes[0].tolist(), np.arange(len(shapes)))]
     distinct, group = np.unique(shapes, axis=0, return_inverse=True)

@@ -44,7 +44,6 @@ def annotate(dataset: xr.Dataset) -> xr.Dataset:
 
 
 def _named(name: str, meaning: str) -> dict[str, str]:
-    """A name that an axis can bear, and what it means."""
     return {"long_name": name.replace("_", " "), "description": meaning}
 
 
@@ -121,7 +120,6 @@ def lengths(
 
 
 def _differing(numbers, axes):
-    """The axes along which `numbers` differ, and `numbers` along those alone."""
     names = []
     for position, axis in reversed(list(enumerate(axes))):
         first = numbers.take([0], axis=position)
@@ -133,7 +131,6 @@ def _differing(numbers, axes):
 
 
 def _stack(arrays, dims, sizes):
-    """Arrays of different length in one, shape (array, *dims)."""
     longest = np.array([array.shape for array in arrays]).max(axis=0, initial=0)
     lengths = [int(sizes.get(dim, length)) for dim, length in zip(dims, longest, strict=True)]
     dtype = np.result_type(*arrays)

@@ -126,7 +126,6 @@ def _unreadable(path):
 
 
 def _refuse_living(path):
-    """Raise if the lock's holder lives or cannot be told to be dead."""
     try:
         holder = decode.holder(read_file(path, _MOST_BYTES), path)
     except StoreError:

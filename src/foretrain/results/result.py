@@ -15,7 +15,7 @@ from foretrain.errors import (
     path_argument,
     refuse_optimized_python,
 )
-from foretrain.results import decode
+from foretrain.results import metadata
 from foretrain.results.claim_data import claims_dataset, claims_from_dataset
 from foretrain.results.files import unreadable
 from foretrain.results.store import NAME, open_tree
@@ -73,7 +73,7 @@ class Result:
     @property
     def config(self) -> dict:
         """The configuration: study, parameters, axes, seeds."""
-        return decode.config(self.tree.attrs.get("config", "{}"), self._where)
+        return metadata.config(self.tree.attrs.get("config", "{}"), self._where)
 
     @property
     def _where(self):

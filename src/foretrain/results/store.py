@@ -18,18 +18,18 @@ from pathlib import Path
 import xarray as xr
 
 from foretrain.errors import FolderError, StoreError
-from foretrain.results import decode
+from foretrain.results import metadata
 from foretrain.results.checksum import NAME
-from foretrain.results.decode import ArrayNode
+from foretrain.results.decode import SCHEMA, line
 from foretrain.results.files import read_file, refused, sync_folder
 from foretrain.results.folding import physical_memory
+from foretrain.results.metadata import ArrayNode
 
-SCHEMA = decode.SCHEMA
 _METADATA = "zarr.json"
 _SEAL, _ROOT_SEAL, _LABELS = "metadata_sha256", "root_sha256", "label_names"
 _UNKNOWN = ""  # stands for the checksum of a file whose list is lost
 _LOST_ROOT = "its attributes cannot be read"
-_CHUNK_BYTES = decode.MOST_CHUNK
+_CHUNK_BYTES = metadata.MOST_CHUNK
 
 
 def attributes(
@@ -145,7 +145,7 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
         except Exception as error:  # whatever a decoder makes of altered bytes
             damaged = _altered(store, seal, {})
             if not damaged:
-                raise _unreadable(store, decode.line(error)) from error
+                raise _unreadable(store, line(error)) from error
     if strict:
         first, reason = next(iter(damaged.items()))
         more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
@@ -159,7 +159,7 @@ def open_tree(path: Path, *, strict: bool = True, lazy: bool = False) -> xr.Data
             _copy_whole_part(store, seal, damaged, Path(whole))
             tree = _open(whole).load()
         except Exception as error:
-            raise _unreadable(store, decode.line(error)) from error
+            raise _unreadable(store, line(error)) from error
     tree.attrs["damaged"] = damaged
     return tree
 
@@ -209,7 +209,7 @@ def _encoding(dataset):
 
 
 def _item(variable):
-    return variable.dtype.itemsize if variable.dtype.kind in "biufc" else decode.STRING_BYTES
+    return variable.dtype.itemsize if variable.dtype.kind in "biufc" else metadata.STRING_BYTES
 
 
 def chunk_shape(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -262,7 +262,7 @@ def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
     for name, digest in seal.items():
         node = name.removesuffix(f"/{_METADATA}")
         try:
-            content = read_file(store / name, decode.MOST_ROOT)
+            content = read_file(store / name, metadata.MOST_FILE)
         except (OSError, StoreError):
             damaged[node] = "its metadata is missing"
             continue
@@ -270,13 +270,13 @@ def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
             damaged[node] = "its metadata differs from its checksum"
             continue
         try:
-            metadata = decode.store_node(content)
+            array = metadata.node(content)
         except ValueError:
             damaged[node] = "its metadata cannot be read"
             continue
-        if isinstance(metadata, ArrayNode):
-            needed += metadata.bytes
-            if missing := _missing_chunks(store / node, metadata):
+        if isinstance(array, ArrayNode):
+            needed += array.bytes
+            if missing := _missing_chunks(store / node, array):
                 damaged[node] = missing
     limit = physical_memory()
     if needed > limit and not damaged and not lazy:
@@ -294,7 +294,7 @@ def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
     If not strict, the list of files is made up where the root cannot be read.
     """
     try:
-        root = decode.store_root(read_file(store / _METADATA, decode.MOST_ROOT))
+        root = metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
     except (ValueError, OSError) as error:
         below = [
             file.relative_to(store).as_posix() for file in sorted(store.glob(f"*/**/{_METADATA}"))
@@ -304,20 +304,20 @@ def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
                 "is truncated or altered" if below else "is truncated or not a store of foretrain"
             )
             raise StoreError(
-                f"{store} {known}: its {_METADATA} cannot be read ({decode.line(error)})."
+                f"{store} {known}: its {_METADATA} cannot be read ({line(error)})."
             ) from error
         return dict.fromkeys(below, _UNKNOWN), {"/": _LOST_ROOT}
-    attributes = decode.store_attributes(root, store)
+    attributes = metadata.attributes(root, store)
     if _digest_of_root(root) == attributes.root_sha256:
         return attributes.metadata_sha256, {}
     return attributes.metadata_sha256, {"/": "its attributes differ from their checksum"}
 
 
-def _missing_chunks(folder, metadata: ArrayNode) -> str:
+def _missing_chunks(folder, array: ArrayNode) -> str:
     found = sum(path.is_file() for path in [folder / "c", *folder.glob("c/**/*")])
-    if found >= metadata.chunks:
+    if found >= array.chunks:
         return ""
-    return f"{metadata.chunks - found} of {metadata.chunks} chunks are missing"
+    return f"{array.chunks - found} of {array.chunks} chunks are missing"
 
 
 def _open(store) -> xr.DataTree:
@@ -335,14 +335,12 @@ def _open(store) -> xr.DataTree:
 
 
 def _ordered(dataset, labels):
-    """Variables in the order of their names, labels apart; Zarr lists them as the file system does."""
     variables = {name: dataset.variables[name] for name in sorted(dataset.variables)}
     coords = {name: variables.pop(name) for name in sorted(labels) if name in variables}
     return xr.Dataset(variables, coords, dataset.attrs)
 
 
 def _altered(store, seal, known) -> dict[str, str]:
-    """Arrays whose chunks do not decode to what was written."""
     import zarr
 
     damaged = {}
@@ -351,7 +349,7 @@ def _altered(store, seal, known) -> dict[str, str]:
         if node in known:
             continue
         try:
-            if isinstance(decode.store_node((store / name).read_bytes()), ArrayNode):
+            if isinstance(metadata.node((store / name).read_bytes()), ArrayNode):
                 zarr.open_array(store / node, mode="r")[...]
         except Exception:  # a decoder may fail on altered bytes in any way
             damaged[node] = "a chunk differs from its checksum"
@@ -362,10 +360,9 @@ def _copy_whole_part(store, seal, damaged, target):
     """Copy what is not damaged. A damaged group keeps its variables but loses its attributes."""
     nodes = [name.removesuffix(f"/{_METADATA}") for name in seal]
     for node in nodes:
-        metadata = store / node / _METADATA
         if node not in damaged:
             (target / node).mkdir(parents=True, exist_ok=True)
-            shutil.copy(metadata, target / node)
+            shutil.copy(store / node / _METADATA, target / node)
             if (store / node / "c").is_dir():
                 shutil.copytree(store / node / "c", target / node / "c", symlinks=True)
             elif (store / node / "c").exists():

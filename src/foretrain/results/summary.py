@@ -5,13 +5,15 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
-from foretrain.claims.claim import Claim
 from foretrain.errors import FolderError, StoreError
 from foretrain.results import decode
 from foretrain.results.checksum import NAME as STORE
@@ -50,7 +52,7 @@ class Summary:
         runs: Outcome to number of runs.
         failures: Identity of each run that failed, to the reason.
         codes: Hash of the sources that made runs, to the number of those runs.
-        claims: The judged sentences.
+        claims: The judged sentences, a tuple of `foretrain.claims.claim.Claim`.
         problems: What raised while predicting, judging or drawing, a line each.
         looks: The times at which the claims were judged, see `foretrain.results.decode.Look`.
         remarks: What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
@@ -60,27 +62,29 @@ class Summary:
         citations: Keys of the works it builds on.
     """
 
-    study: str
+    study: Annotated[str, Meta(min_length=1, max_length=4096)]
     summary: str = ""
     source: str = ""
-    config: dict = field(default_factory=dict)
-    axes: dict = field(default_factory=dict)
+    config: decode.Parameters = field(default_factory=dict)
+    axes: Annotated[dict[decode.Name, Sequence[decode.Value]], Meta(max_length=64)] = field(
+        default_factory=dict
+    )
     hash: str = ""
-    seeds: int = 0
-    root_seed: int = 0
+    seeds: Annotated[int, Meta(ge=0, le=decode.MOST_SEEDS)] = 0
+    root_seed: decode.RootSeed = 0
     preset: str = ""
-    versions: dict = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
     device: str = ""
-    wall_time_s: float = 0.0
+    wall_time_s: Annotated[float, Meta(ge=0)] = 0.0
     created_at: str = ""
-    runs: dict = field(default_factory=dict)
-    failures: dict = field(default_factory=dict)
-    codes: dict = field(default_factory=dict)
-    claims: tuple[Claim, ...] = ()
+    runs: dict[decode.Outcome, decode.Count] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    codes: dict[str, decode.Count] = field(default_factory=dict)
+    claims: Any = ()
     problems: tuple[str, ...] = ()
-    looks: tuple[dict, ...] = ()
+    looks: tuple[decode.Look, ...] = ()
     remarks: tuple[str, ...] = ()
-    seal: dict = field(default_factory=dict)
+    seal: decode.Seal = field(default_factory=dict)
     history: tuple[str, ...] = ()
     command: str = ""
     citations: tuple[str, ...] = ()
@@ -89,6 +93,9 @@ class Summary:
     def lost(self) -> int:
         """Number of runs that failed or are missing."""
         return self.runs.get("failed", 0) + self.runs.get("missing", 0)
+
+
+_SUMMARY = msgspec.json.Decoder(Summary)
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
@@ -143,10 +150,20 @@ def read_summary(folder: Path) -> Summary:
         raise FolderError(f"Argument `folder` must hold results, but {folder} {what}.") from error
     except OSError as error:
         raise unreadable(path, error) from error
-    entries, claims = decode.summary(content, path)
-    for name in ("problems", "looks", "remarks", "history", "citations"):
-        entries[name] = tuple(entries[name])
-    return Summary(**entries, claims=claims)
+    return parse(content, path)
+
+
+def parse(content: bytes, path: object) -> Summary:
+    """Decode a summary; `path` is the file, for messages.
+
+    Raises:
+        StoreError: it is truncated, altered, another program's or of another schema.
+    """
+    decode.refuse_other_schema(content, path)
+    found = decode.decoded(_SUMMARY, content, path, "a summary")
+    if not isinstance(found.claims, list):
+        raise StoreError(f"{path} is truncated or not a summary of foretrain: it has no `claims`.")
+    return replace(found, claims=decode.claims(found.claims, path))
 
 
 def versions() -> dict[str, str]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from foretrain.quantities import competition
 from foretrain.quantities.cell import Cell
+from foretrain.quantities.curves import mean_of_known
 from foretrain.quantities.stability import is_stable
 from foretrain.study import DIVERGED
 
@@ -51,7 +52,7 @@ def matched_bumps(c):
 
 def mean(cells, measure):
     """Return the mean over cells of what a measure gives per seed; nan where no cell gives a number."""
-    return competition.mean_over_cells([measure(one) for one in cells] or [[np.nan]])
+    return mean_of_known(np.asarray([measure(one) for one in cells] or [[np.nan]], float))
 
 
 def proportion(measure):

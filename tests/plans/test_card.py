@@ -4,8 +4,8 @@ import ast
 
 import pytest
 
+from foretrain.plans.card import constants
 from foretrain.plans.catalogue import read_card
-from foretrain.plans.constants import constants
 
 HEAD = 'from helper import PAPER, KEYS\nfrom .further import YEAR as when\nimport numpy as np\nOWN = "Own, "\n'
 

@@ -1,14 +1,63 @@
-"""Constants of a Python file, read from its text: nothing of it is run."""
+"""The card of a study: what its text says of it, read without running any of its code."""
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foretrain.errors import ForetrainError
 from foretrain.provenance.siblings import beside
 from foretrain.provenance.sources import file_of
+from foretrain.references import bibtex
 
+_CARD = {"SOURCE": "", "COST": "", "REFERENCES": ()}
 _PACKAGE = Path(__file__).parents[1]
 _DEPTH = 5  # of names that are imported from a file that imports them
+
+
+class StudyError(ForetrainError, TypeError):
+    """A study lacks something, or answers in a form that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is known of a study without importing anything.
+
+    Attributes:
+        name: With hyphens.
+        summary: First line of its docstring.
+        source: Document and figure.
+        cost: What the default size costs on 2 cores, in words.
+        references: Keys of `foretrain.references`.
+    """
+
+    name: str
+    summary: str = ""
+    source: str = ""
+    cost: str = ""
+    references: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        for name, text in (("SOURCE", self.source), ("COST", self.cost)):
+            if not isinstance(text, str):
+                raise StudyError(
+                    f"`{name}` of the study `{self.name}` must be words, but is {text!r}."
+                )
+        if self.references:
+            bibtex(self.references)
+
+
+def read_card(file: Path, name: str) -> Card:
+    """The card of a study's file, read from its text."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError) as error:
+        return Card(name, f"cannot be read: {error}".splitlines()[0])
+    found = _CARD | constants(file, tree, set(_CARD))
+    summary = next(iter((ast.get_docstring(tree) or "").splitlines()), "")
+    if not isinstance(found["REFERENCES"], tuple | list):
+        raise StudyError(f"{file}: `REFERENCES` must be a list of keys of references.")
+    return Card(name, summary, found["SOURCE"], found["COST"], tuple(found["REFERENCES"]))
 
 
 def constants(
@@ -83,7 +132,6 @@ def constants(
 
 
 def _file(file: Path, node: ast.ImportFrom) -> Path | None:
-    """The file from which names are imported, None if it is neither foretrain's nor of the same folder."""
     module = node.module or ""
     if node.level:
         parts = module.split(".") if module else ()

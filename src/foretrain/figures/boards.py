@@ -1,0 +1,273 @@
+"""Panels that a study declares, evaluated on a grid: lines of values with what theory says of them, before any picture."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.colors import to_hex
+
+from foretrain.figures.style import PALETTE, shades
+from foretrain.plans.card import StudyError
+from foretrain.plans.grid import Grid
+from foretrain.plans.parameters import rules
+from foretrain.quantities.cell import THEORY, Cell
+from foretrain.quantities.curves import (
+    axis_label,
+    by_seed,
+    held_to_end,
+    label_along,
+    mean_of_known,
+    some,
+)
+from foretrain.quantities.measured import NotApplicable, PerSeed
+from foretrain.quantities.panels import Panel
+from foretrain.words import number
+
+_COLOURS = [PALETTE[name] for name in ("blue", "vermillion", "green", "purple", "orange", "sky")]
+
+
+@dataclass
+class Line:
+    """One line of a panel: values of shape (seed, x), and what theory says, shape (x,)."""
+
+    label: str
+    colour: str
+    x: np.ndarray
+    samples: np.ndarray | None
+    theory: tuple[np.ndarray, np.ndarray] | None
+
+
+@dataclass
+class Board:
+    """A panel at one value of `across`, evaluated."""
+
+    panel: Panel
+    cell: Cell
+    title: str
+    lines: list[Line]
+    xlabel: str
+    ylabel: str
+    words: str
+    reads: set[str]
+
+
+def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
+    """Evaluate a panel on the grid: a board for each value of `across` where it applies."""
+    known = rules(type(grid.parameters))
+    used = [name for name in (panel.across, panel.by, panel.x) if name in known]
+    part, words = grid.first(used)
+    across = _chosen(part, panel.across, panel.most) if panel.across in known else [None]
+    for value in across:
+        chosen = {} if value is None else {panel.across: value}
+        for title, at in _dims(panel, part, chosen) if panel.across not in known else [("", {})]:
+            shown = title or (_named(part, panel.across, value) if value is not None else "")
+            board = _board(panel, part, chosen, at, shown, words)
+            if board.lines:
+                yield board
+
+
+def _dims(panel: Panel, part: Grid, chosen: dict) -> list[tuple[str, dict[str, int]]]:
+    """Title and place of each value of a dim of the quantity that gives panels; one without a title where there is none."""
+    if panel.across is None:
+        return [("", {})]
+    cell = Cell(next(_cut(part, chosen)))
+    values = _evaluated(next(iter(panel.quantities.values())), cell)
+    if values is None or panel.across not in values.dims:
+        return []
+    places = list(range(values.sizes[panel.across]))
+    return [
+        (label_along(values, panel.across, place), {panel.across: place})
+        for place in some(places, panel.most)
+    ]
+
+
+def _board(panel, part, chosen, at, title, words) -> Board:
+    known = rules(type(part.parameters))
+    lines: list[Line] = []
+    reads: set[str] = set()
+    labels = {"x": "", "y": ""}
+    networks = panel.of or {"": ""}
+    values = _chosen(part, panel.by, panel.most) if panel.by in known else [None]
+    ordered = panel.by in known and not isinstance(values[0], str) and len(values) > 1
+    ramp = [to_hex(one) for one in shades(len(values))] if ordered else _COLOURS
+    number = 0
+    for label, quantity in panel.quantities.items():
+        for of_label, network in networks.items():
+            for place, value in enumerate(values):
+                here = chosen if value is None else {**chosen, panel.by: value}
+                named = "" if value is None else _named(part, panel.by, value)
+                colour = ramp[(place if value is not None else number) % len(ramp)]
+                prefix = ", ".join(filter(None, (label, of_label, named)))
+                new = _lines(panel, quantity, network, part, here, at, prefix, reads, labels)
+                for offset, line in enumerate(new):
+                    line.colour = colour if len(new) == 1 else _COLOURS[offset % len(_COLOURS)]
+                lines += new
+            number += 1
+    cell = Cell(next(_cut(part, chosen)))
+    xlabel = panel.xlabel or labels["x"]
+    ylabel = panel.label or labels["y"]
+    return Board(panel, cell, title or panel.title, lines, xlabel, ylabel, words, reads)
+
+
+def _lines(panel, quantity, network, part, chosen, at, label, reads, labels) -> list[Line]:
+    """Evaluate one quantity of one network at one place of the grid: a line, or one for each value of its own dim `by`."""
+    known = rules(type(part.parameters))
+    if panel.x in known:
+        labels["x"] = labels["x"] or _parameter(part, panel.x)
+        return _against_axis(panel, quantity, network, part, chosen, label, reads, labels)
+    cell = Cell(next(_cut(part, chosen)))
+    values = _evaluated(quantity, cell.of(network) if network else cell)
+    reads |= cell.reads
+    predicted = _theory(panel, quantity, Cell(cell.grid))
+    if values is None:
+        return []
+    labels["y"] = labels["y"] or _ordinate(values)
+    spots = [(label, dict(at))]
+    if panel.by is not None and panel.by not in known:
+        if panel.by not in values.dims:
+            raise StudyError(f"A panel must be drawn by a dim, but `{panel.by}` is none of it.")
+        spots = [
+            (f"{panel.by} {label_along(values, panel.by, n)}", {**at, panel.by: n})
+            for n in some(list(range(values.sizes[panel.by])), panel.most)
+        ]
+        spots = [(", ".join(filter(None, (label, named))), spot) for named, spot in spots]
+    data = cell.grid.network(network)
+    lines = []
+    for named, spot in spots:
+        x, samples, name = _curve(panel, values.isel(spot), data, cell)
+        labels["x"] = labels["x"] or name
+        theory = None
+        if predicted is not None:
+            there = predicted.isel({dim: n for dim, n in spot.items() if dim in predicted.dims})
+            theory_x, rows, _ = _curve(panel, there, cell.grid.theory, cell)
+            theory = (theory_x, _middle(panel, rows))
+        lines.append(Line(named, "", x, samples, theory))
+    return lines
+
+
+def _against_axis(panel, quantity, network, part, chosen, label, reads, labels) -> list[Line]:
+    """Evaluate a quantity in every cell along an axis of the grid, which is the abscissa."""
+    columns, predicted, places = [], [], part.values(panel.x)
+    for value in places:
+        cell = Cell(next(_cut(part, {**chosen, panel.x: value})))
+        values = _evaluated(quantity, cell.of(network) if network else cell)
+        reads |= cell.reads
+        columns.append(None if values is None else _per_seed(values))
+        labels["y"] = labels["y"] or ("" if values is None else _ordinate(values))
+        said = _theory(panel, quantity, Cell(cell.grid))
+        predicted.append(np.nan if said is None else float(mean_of_known(_per_seed(said))))
+    if all(column is None for column in columns):
+        return []
+    seeds = max(column.size for column in columns if column is not None)
+    samples = np.full((seeds, len(places)), np.nan)
+    for place, column in enumerate(columns):
+        if column is not None:
+            samples[: column.size, place] = column
+    x = np.arange(len(places)) if isinstance(places[0], str) else np.asarray(places, float)
+    theory = (x, np.array(predicted)) if np.isfinite(predicted).any() else None
+    return [Line(label, "", x, samples, theory)]
+
+
+def _middle(panel: Panel, rows: np.ndarray) -> np.ndarray:
+    if panel.statistic != "median":
+        return mean_of_known(rows)
+    columns = [column[np.isfinite(column)] for column in rows.T]
+    return np.array([np.median(column) if column.size else np.nan for column in columns])
+
+
+def _evaluated(quantity, cell: Cell) -> xr.DataArray | None:
+    try:
+        values = quantity(cell)
+    except NotApplicable:
+        return None
+    if isinstance(values, PerSeed):
+        values = values.values
+    if values is None:
+        return None
+    if not isinstance(values, xr.DataArray):
+        values = np.asarray(values)
+        if values.ndim > 1:
+            rule = "A panel's quantity must have labelled dims"
+            raise StudyError(f"{rule}, but gives an array of shape {values.shape}.")
+        values = xr.DataArray(values, dims=("seed",)[: values.ndim])
+    return values
+
+
+def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
+    chosen = panel.theory
+    if isinstance(chosen, Mapping):
+        label = next(one for one, drawn in panel.quantities.items() if drawn is quantity)
+        chosen = chosen.get(label, False)
+    if chosen is False:
+        return None
+    if callable(chosen):
+        return _evaluated(chosen, cell)
+    return _evaluated(quantity, cell.of(THEORY))
+
+
+def _per_seed(values: xr.DataArray) -> np.ndarray:
+    values = values.squeeze(
+        [dim for dim in values.dims if dim != "seed" and values.sizes[dim] == 1]
+    )
+    if set(values.dims) - {"seed"}:
+        rule = "A panel over an axis must draw one value per seed"
+        raise StudyError(f"{rule}, but its quantity has dims {values.dims}.")
+    return np.atleast_1d(values.values.astype(float))
+
+
+def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
+    """Return abscissa (x,), samples (seed, x) and the label of the abscissa of a curve."""
+    dim = "step" if panel.x in ("time", "step") else panel.x
+    if dim not in values.dims:
+        own = [str(one) for one in values.dims if one != "seed"]
+        if len(own) != 1 or panel.x not in ("time", "step"):
+            raise StudyError(
+                f"A panel's quantity must have the dim `{dim}`, but has {values.dims}."
+            )
+        dim = own[0]  # the clock of a variant that is observed at times of its own
+    extra = [one for one in values.dims if one not in ("seed", dim) and values.sizes[one] == 1]
+    values = values.squeeze(extra)
+    x, label = np.arange(values.sizes[dim], dtype=float), dim.replace("_", " ").capitalize()
+    time = values.coords.get("time")
+    if panel.x == "time" and time is not None and time.dims == (dim,) and np.isfinite(time).any():
+        x, label = time.values.astype(float), axis_label(time, "Time")
+    elif dim in values.coords and values[dim].dtype.kind in "fiu":
+        x = values[dim].values.astype(float)
+    samples = by_seed(values.rename({dim: "step"}) if dim != "step" else values)
+    outcome = data.get("outcome") if dim == "step" and hasattr(data, "get") else None
+    return x, held_to_end(samples, outcome, {}), label
+
+
+def _cut(part: Grid, chosen: Mapping[str, Any]) -> Iterator[Grid]:
+    for cell in part.cells():
+        if all(
+            cell.cell.get(name, getattr(cell.parameters, name)) == value
+            for name, value in chosen.items()
+        ):
+            yield cell
+
+
+def _chosen(part: Grid, name: str, most: int) -> list[Any]:
+    return list(some(part.values(name), most).values())
+
+
+def _named(part: Grid, name: str, value: Any) -> str:
+    symbol = rules(type(part.parameters))[name].symbol
+    return f"{_mathematical(symbol) or name.replace('_', ' ')} = {number(value)}"
+
+
+def _parameter(part: Grid, name: str) -> str:
+    rule = rules(type(part.parameters))[name]
+    words = [name.replace("_", " ").capitalize(), _mathematical(rule.symbol)]
+    unit = f" ({rule.unit})" if rule.unit not in ("", "1") else ""
+    return " ".join(filter(None, words)) + unit
+
+
+def _mathematical(symbol: str) -> str:
+    return f"${symbol}$" if any(sign in symbol for sign in "_^\\") else symbol
+
+
+def _ordinate(values: xr.DataArray) -> str:
+    return axis_label(values) if values.name is not None and "description" in values.attrs else ""

@@ -1,0 +1,174 @@
+"""The metadata of a store as it is read from disk: its root, its groups and arrays, each typed and bounded."""
+
+import json
+import math
+import re
+from typing import Annotated, Any, Literal, TypedDict
+
+import msgspec
+from msgspec import Meta, Struct
+
+from foretrain.errors import StoreError
+from foretrain.results.decode import (
+    MOST_SEEDS,
+    SCHEMA,
+    Axes,
+    Parameters,
+    RootSeed,
+    Schema,
+    Seeds,
+    decoded,
+    line,
+    refuse_other_schema,
+)
+
+MOST_CHUNK = 8 * 2**20  # bytes of a chunk of the store once it is decoded
+MOST_FILE = 4 * 2**20  # bytes of a file of metadata
+STRING_BYTES = 32  # taken as the size of a string when chunks are cut
+
+FileName = Annotated[
+    str, Meta(max_length=1000, pattern=r"^(?!/)(?!(.*/)?\.\.(/|$))[^\x00\\]+/zarr\.json$")
+]
+_NUMBERS = Literal[
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128", "string",
+]  # fmt: skip
+_ITEM_BYTES = {"bool": 1, "string": STRING_BYTES}
+
+
+class Attributes(Struct, kw_only=True):
+    """Attributes of the root of a store, see `foretrain.results.store.attributes`; the last three are its seal."""
+
+    schema: Schema = SCHEMA
+    config: str = "{}"
+    hash: str = ""
+    seeds: Annotated[int, Meta(ge=0, le=MOST_SEEDS)] = 0
+    root_seed: RootSeed = 0
+    versions: str = "{}"
+    device: str = ""
+    label_names: dict[str, list[str]] = {}
+    metadata_sha256: dict[FileName, str]
+    root_sha256: str
+
+
+class _Root(Struct):
+    attributes: Attributes
+    node_type: Literal["group"]
+
+
+class _ChunkShape(Struct):
+    chunk_shape: Annotated[list[Annotated[int, Meta(ge=1, le=2**48)]], Meta(max_length=32)]
+
+
+class _ChunkGrid(Struct):
+    configuration: _ChunkShape
+
+
+class _Codec(Struct):
+    name: Literal["bytes", "vlen-utf8", "zstd", "crc32c"]
+
+
+class ArrayNode(Struct, tag_field="node_type", tag="array"):
+    """``zarr.json`` of an array."""
+
+    shape: Annotated[list[Annotated[int, Meta(ge=0, le=2**48)]], Meta(max_length=32)]
+    data_type: _NUMBERS
+    chunk_grid: _ChunkGrid
+    codecs: list[_Codec]
+
+    @property
+    def chunk(self) -> list[int]:
+        """Lengths of a chunk."""
+        return self.chunk_grid.configuration.chunk_shape
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a value; of a string, as many as are taken for it when chunks are cut."""
+        known = _ITEM_BYTES.get(self.data_type)
+        return known or int(re.sub(r"\D", "", self.data_type)) // 8
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole array."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def chunks(self) -> int:
+        """Number of chunks."""
+        return math.prod(-(-n // c) for n, c in zip(self.shape, self.chunk, strict=True))
+
+
+class GroupNode(Struct, tag_field="node_type", tag="group"):
+    """``zarr.json`` of a group."""
+
+
+class Config(TypedDict, total=False):
+    """The configuration in the attributes of a store: what of a plan is known of it."""
+
+    schema: Schema
+    study: str
+    parameters: Parameters
+    axes: Axes
+    seeds: Seeds
+    root_seed: RootSeed
+
+
+_NODE = msgspec.json.Decoder(ArrayNode | GroupNode)
+_CONFIG = msgspec.json.Decoder(Config)
+
+
+def root(content: bytes) -> Any:
+    """Decode the metadata of the root of a store as plain values, of which nothing is checked yet.
+
+    Raises:
+        ValueError: it is truncated, no JSON or nested too deeply.
+    """
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def attributes(root: object, store: object) -> Attributes:
+    """Return the attributes of the root of a store.
+
+    Raises:
+        StoreError: the store is another program's, of another schema, or holds what no store holds.
+    """
+    try:
+        refuse_other_schema(root, store)
+        return msgspec.convert(root, _Root).attributes
+    except StoreError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise StoreError(
+            f"{store} is not a store of foretrain, but of another program, or altered: {line(error)}."
+        ) from None
+
+
+def node(content: bytes) -> ArrayNode | GroupNode:
+    """The metadata of an array or a group of a store.
+
+    Raises:
+        ValueError: it is truncated or altered, or no writer of foretrain makes such an array.
+    """
+    try:
+        found = _NODE.decode(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if isinstance(found, ArrayNode):
+        if len(found.shape) != len(found.chunk):
+            raise ValueError("its chunks have other axes than itself")
+        if math.prod(found.chunk) * found.itemsize > MOST_CHUNK:
+            raise ValueError("its chunks are too large")
+    return found
+
+
+def config(text: str, path: object) -> dict[str, Any]:
+    """The configuration that a store names; empty if it names none.
+
+    Raises:
+        StoreError: it is none.
+    """
+    decoded(_CONFIG, text.encode("utf-8", "replace"), path, "a store")
+    return json.loads(text)

@@ -1,0 +1,115 @@
+"""Files that were altered, for the tests of what reads them."""
+
+import copy
+import hashlib
+import json
+import tracemalloc
+from contextlib import contextmanager
+
+from hypothesis import strategies as st
+
+from foretrain.errors import StoreError
+from foretrain.results import store as store_module
+
+HEADER = {"format": 1, "notes": {"0": "a note"}, "code": "ab12"}
+DEEP = "<deep>"
+ODD = st.sampled_from(
+    [
+        *(None, True, False, -1, 0, 1, 7, 10**9, 10**12, 10**30, -(10**30), 0.5, 1e308),
+        *("", "text", "é\n\0", "1", "a" * 2000, DEEP),
+        *([], {}, [[]], [1, 2, 3], {"a": {}}, [{}], {"": 1}),
+    ]
+)
+
+
+def places(value, path=()):
+    """The path of every value within a JSON value."""
+    yield path
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    for key, one in inner:
+        yield from places(one, (*path, key))
+
+
+@st.composite
+def mutated(draw, content):
+    """The bytes of a JSON value in which up to three entries are replaced, left out or added, then bits are flipped."""
+    whole = [copy.deepcopy(content)]
+    for _ in range(draw(st.integers(0, 3))):
+        path = draw(st.sampled_from([(0, *path) for path in places(whole[0])]))
+        parent = whole
+        for key in path[:-1]:
+            parent = parent[key]
+        change = draw(st.sampled_from(["replace", "leave out", "add"]))
+        if change == "replace" or len(path) == 1:
+            parent[path[-1]] = copy.deepcopy(draw(ODD))
+        elif change == "leave out":
+            del parent[path[-1]]
+        elif isinstance(parent, dict):
+            parent[draw(st.sampled_from(["schema", "plan", "new", "tolerance"]))] = copy.deepcopy(
+                draw(ODD)
+            )
+        else:
+            parent.append(copy.deepcopy(draw(ODD)))
+    text = json.dumps(whole[0], ensure_ascii=draw(st.booleans()))
+    depth = draw(st.sampled_from([10, 5000]))
+    text = text.replace(json.dumps(DEEP), "[" * depth + "]" * depth)
+    return draw(torn(text.encode()))
+
+
+@st.composite
+def torn(draw, content):
+    """The bytes with a few of them flipped, or without their end."""
+    found = bytearray(content)
+    for _ in range(draw(st.integers(0, 2))):
+        if found:
+            found[draw(st.integers(0, len(found) - 1))] ^= 1 << draw(st.integers(0, 7))
+    if draw(st.integers(0, 9)) == 0:
+        del found[draw(st.integers(0, len(found))) :]
+    return bytes(found)
+
+
+@contextmanager
+def little_memory(content):
+    """Nothing larger than ten times the content may be allocated, but for what any decoding takes."""
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(content) + 500_000
+
+
+class Told:
+    """Whether a block ended in one line of foretrain's that names `name`."""
+
+    def __init__(self, name, kinds=StoreError):
+        self.name, self.kinds, self.said = name, kinds, False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        self.said = isinstance(error, self.kinds)
+        if self.said:
+            line = str(error)
+            assert self.name in line
+            assert "\n" not in line
+            assert len(line) < 1000
+        return self.said
+
+
+def fit(store):
+    """Make the checksums of a store fit what somebody has written into its metadata."""
+    root = json.loads((store / "zarr.json").read_text())
+    seal = root["attributes"]["metadata_sha256"]
+    for name in seal:
+        seal[name] = hashlib.sha256((store / name).read_bytes()).hexdigest()
+    root["attributes"]["root_sha256"] = store_module._digest_of_root(root)
+    (store / "zarr.json").write_text(json.dumps(root))

@@ -261,7 +261,6 @@ def test_a_store_of_a_newer_foretrain_is_named(tmp_path):
     "odd",
     [
         {"schema": "1"},
-        {"schema": 0},
         {"config": {"study": "a"}},
         {"seeds": 10**9},
         {"seeds": "3"},

@@ -125,7 +125,7 @@ class Sentence:
 def claim(
     id: str, words: str, quantity: Callable[[Any], Any], *, inside: Any, why: str, **row: Any
 ) -> Sentence:
-    """Make one row of a study's ``CLAIMS``.
+    """Make one row of a study's ``CLAIMS``; raises `SentenceError` where an argument cannot be judged.
 
     Args:
         id: Short name, unique within the study.
@@ -135,9 +135,6 @@ def claim(
         why: Reason for just this interval.
         **row: The other attributes of `Sentence`: ``near``, ``source``, ``rank``, ``exact``, ``along``, ``where``, ``of``,
             ``statistic``, ``at_end``, ``among``, ``corrects``, ``note``, ``unit``.
-
-    Raises:
-        SentenceError: an argument cannot be judged.
     """
     unknown = set(row) - {field.name for field in fields(Sentence)}
     if unknown:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from foretrain.engine.sweep import check_shard, execute
+from foretrain.engine.sweep import Execution, check_shard, execute
 from foretrain.errors import ForetrainError, argument_error, integer
 from foretrain.plans.plan import Plan, plan_from_dict
 from foretrain.results.lock import LockedError
@@ -21,12 +21,10 @@ from foretrain.results.lock import LockedError
 if TYPE_CHECKING:
     from distributed import Client
 
-_CONNECT_S = (
-    6.0  # a scheduler that lives answers within milliseconds; import and margin stay below 10 s
-)
-_LOCK_WAIT_S = (
-    120.0  # a shard whose client was killed ends its task within this time or is left to it
-)
+# A scheduler that lives answers within milliseconds; import and margin stay below 10 s.
+_CONNECT_S = 6.0
+# A shard whose client was killed ends its task within this time or is left to it.
+_LOCK_WAIT_S = 120.0
 
 
 def sbatch_script(
@@ -86,7 +84,7 @@ def _log_name(folder: Path) -> str:
     return f'"{path}.slurm-%A-%a.log"'
 
 
-def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> dict:
+def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) -> Execution:
     """Run one shard with one worker; what a task of the cluster does. Waits while another process holds the shard.
 
     Args:
@@ -94,31 +92,16 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
         folder: Folder of the results.
         shard: (i, n).
         options: Further options of `foretrain.engine.sweep.execute`.
-
-    Returns:
-        Number of runs ``found`` and ``ran``, the ``device``, and the ``failures``.
     """
     patience = time.monotonic() + _LOCK_WAIT_S
     while True:
         try:
-            done = execute(
-                plan_from_dict(plan),
-                Path(folder),
-                workers=1,
-                shard=check_shard(shard),
-                **options,
-            )
+            part = check_shard(shard)
+            return execute(plan_from_dict(plan), Path(folder), workers=1, shard=part, **options)
         except LockedError:
             if time.monotonic() > patience:
                 raise
             time.sleep(1.0)
-            continue
-        return {
-            "found": done.found,
-            "ran": done.ran,
-            "device": done.device,
-            "failures": done.failures,
-        }
 
 
 def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
@@ -163,9 +146,7 @@ def _refusal(scheduler: str, timeout: float) -> str | None:
             outcome.append(None)
         except TimeoutError as error:
             outcome.append(_first_line(error) if str(error) else f"silent for {timeout:g} s")
-        except (
-            Exception
-        ) as error:  # what does not speak dask is read as anything, even as an array of exabytes
+        except Exception as error:  # any bytes are read as anything, even as an array of exabytes
             outcome.append(_first_line(error))
 
     thread = threading.Thread(target=ask, name="foretrain-scheduler", daemon=True)
@@ -204,7 +185,7 @@ def execute_on(
     shards: int | None = None,
     tell: Callable[[int, int], None] | None = None,
     **options,
-) -> list[dict]:
+) -> list[Execution]:
     """Run every shard of a plan on a dask.distributed cluster whose workers share the folder.
 
     Args:
@@ -229,16 +210,9 @@ def execute_on(
     with opened as client:
         threads = sum(dict(client.nthreads()).values())  # type: ignore[call-overload]  # no coroutine: the client is synchronous
         parts = integer("shards", shards or max(1, 4 * threads), minimum=1)
+        given = plan.as_dict(), str(Path(folder).resolve())
         futures = [
-            client.submit(
-                run_shard,
-                plan.as_dict(),
-                str(Path(folder).resolve()),
-                (part, parts),
-                options,
-                pure=False,
-                retries=5,
-            )
+            client.submit(run_shard, *given, (part, parts), options, pure=False, retries=5)
             for part in range(1, parts + 1)
         ]
         done = []

@@ -87,9 +87,8 @@ def make_groups(runs: Sequence[Run], estimate: Callable[[Any], float]) -> list[G
     predicted = [0.0] * len(runs)
     last, group, steps = None, None, 0.0
     for number, run in enumerate(runs):
-        if (
-            group is None or run.parameters is not last
-        ):  # the seeds of a cell share their parameters
+        # The seeds of a cell share their parameters.
+        if group is None or run.parameters is not last:
             last, steps = run.parameters, float(estimate(run.parameters))
             signature = static_signature(last)
             group = groups.get(signature)

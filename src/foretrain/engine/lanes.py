@@ -28,9 +28,8 @@ from foretrain.errors import integer
 from foretrain.results.segment import FinishedRun
 
 FEWEST = 3  # lanes; XLA compiles one or two into another program
-_CHUNK_S = (
-    0.5  # longest chunk, so that a finished run leaves within 5 s with its worker's other duties
-)
+# The longest chunk, so that a finished run leaves within 5 s with its worker's other duties.
+_CHUNK_S = 0.5
 _RECORD_BYTES = 2 * 2**20  # observations kept on the device during a chunk
 _MOST_ROWS = 512
 _FINISH_WIDTH = 8
@@ -73,7 +72,7 @@ class _Pool:
 
 
 class Lanes:
-    """A fixed number of lanes of one program.
+    """A fixed number of lanes of one program; raises `ArgumentError` where there are fewer than three.
 
     Args:
         program: The program of one static signature.
@@ -83,10 +82,6 @@ class Lanes:
     Attributes:
         strides_done: Strides of all runs so far.
         strides_paid: Strides of all lanes so far, idle and frozen ones included; the ratio is the occupancy.
-
-    Raises:
-        ArgumentError: fewer than 3 lanes.
-
     Cost: five compilations, at the first `advance`. Memory on the device is that of `bytes_per_lane` for every lane.
     """
 

@@ -69,9 +69,8 @@ class Session:
         self._say = say
         self._queue: deque = deque()  # of (number, identity, overrides, seed, checkpoint file)
         self._numbers: dict[str, int] = {}  # of the runs that entered and are not durable
-        self._beside: dict[
-            str, Waiting
-        ] = {}  # runs in a lane that compute something on the host, too
+        # Runs in a lane that compute something on the host, too.
+        self._beside: dict[str, Waiting] = {}
         self._lanes: Any = None  # Lanes of the group, or `_Nothing`
         self._program: Any = None
         self._unwritten, self._unwritten_bytes, self._oldest = [], 0, 0.0

@@ -17,19 +17,12 @@ from typing import Any
 import numpy as np
 
 from foretrain.claims.claim import Claim
-from foretrain.figures.headless import (
-    Collection,
-    FigureCanvasAgg,
-    Line2D,
-    PathCollection,
-    QuadMesh,
-    rc_context,
-)
+from foretrain.figures import headless
+from foretrain.figures.headless import FigureCanvasAgg, Line2D, PathCollection, QuadMesh, rc_context
 from foretrain.figures.style import legend_below, panel_letters, style
 
-_MOST_MARKS = (
-    2000  # of a figure that is drawn of lines alone; each takes a hundred characters of the SVG
-)
+# Of a figure that is drawn of lines alone; each takes a hundred characters of the SVG.
+_MOST_MARKS = 2000
 _FEW = 50  # marks of one series that stay lines even then
 
 
@@ -129,7 +122,7 @@ def _lighten(figure: Any) -> None:
 
 
 def _has_marks(artist: Any) -> bool:
-    return isinstance(artist, Line2D | Collection)
+    return isinstance(artist, Line2D | headless.Collection)
 
 
 def _marks(artist: Any) -> int:

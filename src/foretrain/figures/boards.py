@@ -35,7 +35,7 @@ class Line:
     label: str
     colour: str
     x: np.ndarray
-    samples: np.ndarray | None
+    samples: np.ndarray
     theory: tuple[np.ndarray, np.ndarray] | None
 
 
@@ -62,7 +62,9 @@ def boards(panel: Panel, grid: Grid) -> Iterator[Board]:
     for value in across:
         chosen = {} if value is None else {panel.across: value}
         for title, at in _dims(panel, part, chosen) if panel.across not in known else [("", {})]:
-            shown = title or (_named(part, panel.across, value) if value is not None else "")
+            shown = title or (
+                _named(part, panel.across, value) if panel.across and value is not None else ""
+            )
             board = _board(panel, part, chosen, at, shown, words)
             if board.lines:
                 yield board

@@ -144,7 +144,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             with connected(options.scheduler) as client:
                 claimed()
                 shards = execute_on(client, plan, folder, tell=on_cluster(tell), **how)
-            device = next((shard["device"] for shard in shards if shard["device"]), "")
+            device = next((shard.device for shard in shards if shard.device), "")
             return conclude(folder, plan, device, time.monotonic() - began, tell=tell)
         try:
             execution = execute(

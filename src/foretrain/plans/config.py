@@ -38,13 +38,9 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
             raise argument_error(
                 reserved, "stand at the top of the file", "stands in a table", "It makes no axis."
             )
-    beside = Path(config).parent / fields["study"]
-    if (
-        fields["study"].endswith(".py")
-        and not Path(fields["study"]).is_absolute()
-        and beside.exists()
-    ):
-        fields["study"] = str(beside)  # a path is meant from where the file stands
+    beside = Path(config).parent / fields["study"]  # the path itself where it is absolute
+    if fields["study"].endswith(".py") and beside.exists():
+        fields["study"] = str(beside)
     for name, axis in axes.items():
         if name in values:
             raise argument_error(
@@ -80,16 +76,11 @@ def _read_toml(path: Path) -> dict:
         return tomllib.loads(text)
     except FileNotFoundError:
         raise argument_error("config", "be a TOML file", f"{path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise argument_error(
-            "config", "be a TOML file", f"{path} cannot be read: {error}"
-        ) from None
     except tomllib.TOMLDecodeError as error:
         raise argument_error("config", "be valid TOML", f"{path} is not: {error}") from None
-    except (ValueError, RecursionError) as error:  # a number or a nesting beyond what Python reads
-        raise argument_error(
-            "config", "be readable TOML", f"{path} cannot be read: {error}"
-        ) from None
+    except (OSError, ValueError, RecursionError) as error:  # or a number or a nesting beyond Python
+        got = f"{path} cannot be read: {error}"
+        raise argument_error("config", "be readable TOML", got) from None
 
 
 def _table(fields, name) -> dict:
@@ -122,14 +113,8 @@ def _axis(name: str, axis) -> list:
         raise argument_error(name, "be a list, or {from, to, number, scale}", f"is {axis!r}")
     number = integer(f"{name}.number", axis["number"], minimum=1, maximum=LONGEST_AXIS)
     scale = one_of(f"{name}.scale", axis.get("scale", "linear"), ("linear", "log"))
-    if scale == "log":
-        first, last = (real(f"{name}.{end}", axis[end], above=0) for end in ("from", "to"))
-        values = np.geomspace(first, last, number)
-    else:
-        first, last = (
-            real(f"{name}.{end}", axis[end], minimum=-1e300, maximum=1e300)
-            for end in ("from", "to")
-        )
-        values = np.linspace(first, last, number)
+    bounds = {"above": 0} if scale == "log" else {"minimum": -1e300, "maximum": 1e300}
+    first, last = (real(f"{name}.{end}", axis[end], **bounds) for end in ("from", "to"))
+    values = (np.geomspace if scale == "log" else np.linspace)(first, last, number)
     # Twelve digits: an axis is read by people and selected by value.
     return [float(f"{value:.12g}") for value in values]

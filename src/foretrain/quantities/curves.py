@@ -110,7 +110,7 @@ def lines_along(
     variable: xr.DataArray, axes: Collection[str], most: int
 ) -> dict[str, dict[str, int]]:
     """Words to place along a variable's own dims, at most so many; "" where these have one value each."""
-    own = [dim for dim in variable.dims if dim not in (*axes, "seed", "step")]
+    own = [str(dim) for dim in variable.dims if dim not in (*axes, "seed", "step")]
     single = {dim: 0 for dim in own if variable.sizes[dim] == 1}
     long = [dim for dim in own if dim not in single]
     if not long:

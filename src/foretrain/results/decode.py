@@ -180,7 +180,7 @@ class StoredClaim(Struct, kw_only=True):
     reads: str = ""
 
 
-def claims(entries: Sequence[dict], path: object) -> tuple[Claim, ...]:
+def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
 
     Args:

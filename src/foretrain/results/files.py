@@ -79,9 +79,7 @@ def read_file(path: Path, most: int | None = None) -> bytes:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable, where the system can."""
-    if (
-        os.name == "nt"
-    ):  # Windows cannot open a folder for syncing; its journal keeps renames in order
+    if os.name == "nt":  # Windows cannot sync a folder; its journal keeps renames in order
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

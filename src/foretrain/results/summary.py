@@ -84,7 +84,7 @@ class Summary:
     problems: tuple[str, ...] = ()
     looks: tuple[decode.Look, ...] = ()
     remarks: tuple[str, ...] = ()
-    seal: decode.Seal = field(default_factory=dict)
+    seal: decode.Seal = field(default_factory=decode.Seal)
     history: tuple[str, ...] = ()
     command: str = ""
     citations: tuple[str, ...] = ()
@@ -106,7 +106,6 @@ def write_summary(folder: Path, summary: Summary) -> Path:
     """
     content = {"schema": decode.SCHEMA, **asdict(summary)}
     content["claims"] = [claim.as_dict() for claim in summary.claims]
-    content["axes"] = {name: list(values) for name, values in summary.axes.items()}
     content["store"] = checksum(Path(folder))
     content[_CHECKSUM] = _checksum(content)
     return write_json(Path(folder) / FILE, content)

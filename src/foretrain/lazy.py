@@ -28,10 +28,6 @@ def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
     """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a module that lists its names under ``if TYPE_CHECKING``.
 
     Type checkers read the same imports, written as ``from foretrain.errors import argument_error as argument_error``.
-
-    Args:
-        module: Its ``__name__``.
-        file: Its ``__file__``.
     """
     tree = ast.parse(Path(file).read_bytes())
     block = next(node for node in tree.body if isinstance(node, ast.If))
@@ -57,12 +53,7 @@ def lazy(module: str, file: str) -> tuple[Callable[[str], Any], Callable[[], lis
 def modules(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that offers its own modules.
-
-    Args:
-        package: Its ``__name__``.
-        file: The ``__file__`` of its ``__init__``.
-    """
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package that offers its own modules."""
     names = sorted(path.stem for path in Path(file).parent.glob("[a-z]*.py"))
 
     def get(name: str) -> Any:

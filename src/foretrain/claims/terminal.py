@@ -21,11 +21,6 @@ def lines(claims: Sequence[Claim], width: int, fit: Callable[[str], str]) -> Ite
     A claim of the document that is no headline itself is counted, also where its corrected form is one. A claim that fails
     is named whatever its rank, and an inconclusive one has its reason.
 
-    Args:
-        claims: The claims; those of one sentence in several cells are one line that counts them.
-        width: Number of columns.
-        fit: Makes a text printable.
-
     Yields:
         What `rich` prints, from top to bottom.
     """

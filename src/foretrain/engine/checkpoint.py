@@ -35,13 +35,7 @@ class InFlight:
 
 
 def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
-    """Replace the checkpoint of a worker; raises `FolderError` if the disk refuses it.
-
-    Args:
-        folder: The folder of results.
-        worker: Name of the worker.
-        runs: At least one run; all of one program, so that their states have the same shapes.
-    """
+    """Replace the checkpoint of a worker by at least one run, all of one program; raises `FolderError` if refused."""
     first = runs[0]
     content = {
         "identity": np.array([run.identity.encode() for run in runs], np.bytes_),

@@ -107,10 +107,6 @@ def run_shard(plan: dict, folder: str, shard: tuple[int, int], options: dict) ->
 def connected(scheduler: str, timeout: float = _CONNECT_S) -> "Client":
     """A client of a dask scheduler, to be closed by the caller (it is a context manager).
 
-    Args:
-        scheduler: Address, such as ``tcp://10.0.0.1:8786``.
-        timeout: Seconds that the scheduler has to answer.
-
     Raises:
         ForetrainError: the package is missing, or no scheduler answers within the time (and at most 1 s more).
     """

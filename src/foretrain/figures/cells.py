@@ -49,10 +49,6 @@ class _Panel:
 def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing]:
     """Claims that were judged along an axis of numbers: a curve over one such axis, a map over two.
 
-    Args:
-        claims: All claims of a result.
-        axes: Parameter to its values.
-
     Returns:
         ``cells`` to the drawing, with a panel for each of at most six such claims; empty if there are none.
     """

@@ -35,10 +35,6 @@ _STATISTICS = {"mean": np.mean, "median": np.median}
 def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
     """Draw the figures of a study; those of `foretrain.figures.curves` where it declares none.
 
-    Args:
-        study: The study.
-        grid: All that was run and predicted.
-
     Returns:
         Name of each figure to its drawing, in the order of the study.
 

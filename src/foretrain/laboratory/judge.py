@@ -36,12 +36,6 @@ def judged(
 
     A sentence that raises in a cell costs that claim alone; of one that raises in many cells the first is told.
 
-    Args:
-        study: The study.
-        grid: All that was run and predicted.
-        scale: The preset, as claims carry it.
-        tell: Told how many cells are done.
-
     Cost: some milliseconds per cell.
     """
     # Where every run of a network failed there is nothing to judge: the reasons are what the user needs to see.

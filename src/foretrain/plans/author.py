@@ -13,10 +13,6 @@ from foretrain.plans.study import ROLES, Study
 def loaded(study: str | Path | Study, parts: Iterable[str] = ROLES) -> Study:
     """Load a study and import its files.
 
-    Args:
-        study: Name, path, or the study itself.
-        parts: Roles of the files that are imported now; the others are imported when they are asked for.
-
     Raises:
         ArgumentError: there is none of that name or at that path.
         StudyError: a file of it cannot be imported, with the file, the line and the message; or it lacks what it must have.

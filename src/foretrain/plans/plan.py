@@ -213,10 +213,6 @@ def check_size(plan_shape: tuple[int, ...], seeds: int, yes: bool) -> None:
 def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Plan:
     """The plan that `Plan.as_dict` wrote.
 
-    Args:
-        fields: A decoded plan, see `foretrain.results.manifest`.
-        study: The study, where it stands neither in the catalogue nor at the path that the plan names.
-
     Raises:
         FolderError: the study is not to be found, or has no longer a parameter that the plan holds.
         StoreError: it holds what no plan of the study holds.
@@ -250,11 +246,6 @@ def plan_from_dict(fields: Mapping[str, Any], study: Study | None = None) -> Pla
 
 def refuse_other_runs(stored: Mapping[str, Any], study: Study, folder: Path) -> None:
     """Refuse to read a folder's runs by a study whose runs are other ones now, none of which the folder could hold.
-
-    Args:
-        stored: The plan in the folder's manifest, see `Plan.as_dict`.
-        study: The study as it is now.
-        folder: The folder of results, for the message.
 
     Raises:
         FolderError: the study has another revision, or a parameter more.

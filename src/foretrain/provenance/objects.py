@@ -28,13 +28,7 @@ def digest(*parts: str) -> str:
 
 
 def hashed(value: Any, rooms: set[str] = sources.ROOMS, folders: Iterable[Path] = ()) -> str:
-    """Hash (12 hex digits) of a value, or of all that a function depends on; the same in every process.
-
-    Args:
-        value: Anything.
-        rooms: Rooms of foretrain that count.
-        folders: Folders in which the files of a study look for the modules that they import.
-    """
+    """Hash (12 hex digits) of a value, or of all that a function depends on; the same in every process."""
     walk = _Walk(rooms, folders)
     return digest(walk.text(value), *sources.reached(walk.places, folders, rooms)[0])
 

@@ -21,12 +21,7 @@ _PREFIX = "foretrain_study_"
 
 
 def package_of(file: Path, folder: Path) -> str:
-    """Name of the package of a study: another one as soon as a file changes that the study imports.
-
-    Args:
-        file: The study, a file or a folder.
-        folder: Where its files are.
-    """
+    """Name of the package of a study: another one as soon as a file changes that the study imports."""
     roots = [file] if file.is_file() else sorted(folder.glob("*.py"))
     files = reached([(root, WHOLE) for root in roots], [folder])[1]
     states = [(str(one), one.stat()) for one in sorted(files) if not one.is_relative_to(PACKAGE)]

@@ -57,11 +57,7 @@ class Forest:
 
 
 def forest(claims: Sequence[Claim]) -> Forest | None:
-    """The forest plot of one sentence; None where nothing finite was measured.
-
-    Args:
-        claims: The sentence in each of its cells.
-    """
+    """The forest plot of one sentence; None where nothing finite was measured."""
     found = [claim for claim in claims if math.isfinite(claim.measured)]
     if not found:
         return None

@@ -86,10 +86,6 @@ def _plain(value):
 def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:
     """The claims that `claims_dataset` laid out.
 
-    Args:
-        dataset: The group.
-        where: The store, for messages.
-
     Raises:
         StoreError: it holds no claims, or what no claim can be.
     """

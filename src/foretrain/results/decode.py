@@ -7,7 +7,7 @@ refused. Arrays in ``npz`` files are `foretrain.results.arrays`'s.
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -129,10 +129,6 @@ _MANIFEST = msgspec.json.Decoder(Manifest)
 def manifest(content: bytes, path: object) -> Manifest:
     """Decode a manifest, as a dictionary that holds known entries only.
 
-    Args:
-        content: The bytes of the file.
-        path: The file, for messages.
-
     Raises:
         StoreError: it is truncated, altered, another program's or of another schema.
     """
@@ -182,10 +178,6 @@ class StoredClaim(Struct, kw_only=True):
 
 def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
     """Claims from plain values, such as the rows of a table, each a dictionary of the claim's fields.
-
-    Args:
-        entries: One dictionary per claim.
-        path: Where they come from, for messages.
 
     Raises:
         StoreError: they are no claims.

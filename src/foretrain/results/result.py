@@ -118,14 +118,6 @@ def make_tree(
 
     Variants stand beside the simulation, not below it: they may have other seeds and steps, and groups of a tree share
     the coordinates of those above them.
-
-    Args:
-        simulation: Folded runs of the study's own network.
-        variants: Name to folded runs of each further network.
-        theory: The prediction.
-        fits: Constants fitted to the runs.
-        claims: Judged sentences.
-        attrs: Attributes of the root, as `foretrain.results.store.attributes` makes them.
     """
     groups = {"/": xr.Dataset(attrs=attrs or {})}
     if simulation is not None:

@@ -35,16 +35,7 @@ _CHUNK_BYTES = metadata.MOST_CHUNK
 def attributes(
     *, config: dict, hash: str, seeds: int, root_seed: int, versions: dict, device: str
 ) -> dict:
-    """Attributes of the tree's root; what is nested is kept as JSON text, which every format can hold.
-
-    Args:
-        config: The study, its parameters and axes, JSON-ready.
-        hash: Hash of the configuration.
-        seeds: Number of seeds.
-        root_seed: Root of the random streams.
-        versions: Package to version.
-        device: What it ran on, in words.
-    """
+    """Attributes of the tree's root; what is nested is kept as JSON text, which every format can hold."""
     return {
         "schema": SCHEMA,
         "config": json.dumps(config, sort_keys=True),

@@ -8,7 +8,6 @@ from legible import troubles
 import foretrain
 from foretrain.errors import ForetrainError
 from foretrain.figures import curves, draw_cells
-from foretrain.figures.drawings import drawings as drawn_figures
 from foretrain.figures.style import style
 from foretrain.plans import catalogue
 from foretrain.plans.parameters import rules
@@ -58,7 +57,7 @@ def test_every_figure_of_a_study_can_be_read(name, over, tmp_path, monkeypatch):
     result = foretrain.run(name, seeds=2, workers=1, quiet=True, out=tmp_path / "out", **given)
     axes = {name: list(values) for name, values in result.grid.axes.items()}
     drawings = draw_cells(list(result.claims), axes)
-    if drawn_figures(study, result.grid) is None:
+    if study.figures is None:
         drawings |= curves.draw(result.grid)
     with style():
         found = {name: troubles(drawing.figure) for name, drawing in drawings.items()}

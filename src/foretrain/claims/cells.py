@@ -15,15 +15,10 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class CellClaims:
-    """One sentence in all the cells in which it was judged; often that is one.
+    """One sentence in all the cells in which it was judged; often that is one."""
 
-    Attributes:
-        id: Its id.
-        claims: One per cell.
-    """
-
-    id: str
-    claims: tuple[Claim, ...]
+    id: str  # its id
+    claims: tuple[Claim, ...]  # one per cell
 
     @property
     def counts(self) -> dict[str, int]:

@@ -33,47 +33,31 @@ _MOST_HEADLINES = 6
 
 @dataclass(frozen=True)
 class Row:
-    """One sentence, in one cell or in many, as a person reads it.
+    """One sentence, in one cell or in many, as a person reads it."""
 
-    Attributes:
-        id: Id of the sentence.
-        label: The id, with its cell where it was judged in one of a grid.
-        rank: Its rank, see `foretrain.claims.claim.RANKS`.
-        verdict: The verdict, of several cells the worst.
-        holding: "2 of 3 cells hold"; "" where there is one.
-        statement: The sentence.
-        predicted: The predicted value with its unit; "" where the sentence only bounds.
-        measured: The measured value with its unit; of several cells the smallest and largest.
-        ends: Its 95% interval; "" where there is none.
-        allowed: What is allowed, with its unit.
-        numbers: Measured, predicted and allowed in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%".
-        spread: Lines on where the measured value comes from: interval and method, seeds.
-        reasons: Why it is inconclusive, where it is.
-        remarks: What must not be overlooked, in sentences: where it fails, why it is inconclusive, seeds left out.
-        corrects: Id of the sentence that it corrects, or "".
-        details: What else there is to know, label to text: why just this is allowed, source, scale.
-        cells: Of several, the first of them with the worst first: label, verdict, what was measured and why.
-        more_cells: Number of cells that are not among `cells`.
-    """
-
-    id: str
-    label: str
-    rank: str
-    verdict: str
-    holding: str
-    statement: str
-    predicted: str
-    measured: str
-    ends: str
-    allowed: str
+    id: str  # id of the sentence
+    label: str  # the id, with its cell where it was judged in one of a grid
+    rank: str  # its rank, see `foretrain.claims.claim.RANKS`
+    verdict: str  # the verdict, of several cells the worst
+    holding: str  # "2 of 3 cells hold"; "" where there is one
+    statement: str  # the sentence
+    predicted: str  # the predicted value with its unit; "" where the sentence only bounds
+    measured: str  # the measured value with its unit; of several cells the smallest and largest
+    ends: str  # its 95% interval; "" where there is none
+    allowed: str  # what is allowed, with its unit
+    # Measured, predicted and allowed in one line, such as "off by 1.2% (0.89 to 1.6), allowed 3.6%".
     numbers: str
+    # Lines on where the measured value comes from: interval and method, seeds.
     spread: tuple[str, ...]
-    reasons: tuple[str, ...]
+    reasons: tuple[str, ...]  # why it is inconclusive, where it is
+    # What must not be overlooked, in sentences: where it fails, why it is inconclusive, seeds left out.
     remarks: tuple[str, ...]
-    corrects: str
+    corrects: str  # id of the sentence that it corrects, or ""
+    # What else there is to know, label to text: why just this is allowed, source, scale.
     details: dict[str, str]
+    # Of several, the first of them with the worst first: label, verdict, what was measured and why.
     cells: tuple[tuple[str, str, str], ...] = ()
-    more_cells: int = 0
+    more_cells: int = 0  # number of cells that are not among `cells`
 
 
 def rows(claims: Iterable[Claim]) -> list[Row]:

@@ -19,18 +19,13 @@ _DAMAGE = (ValueError, KeyError, OSError)
 
 @dataclass(frozen=True)
 class InFlight:
-    """A run that is under way, apart from any lane.
+    """A run that is under way, apart from any lane."""
 
-    Attributes:
-        identity: Identity of the run.
-        step: Steps taken.
-        state: Leaves of the program's state in tree order, as NumPy arrays (of a random key its data).
-        curves: What was observed so far, name to array of shape (observation, ...).
-    """
-
-    identity: str
-    step: int
+    identity: str  # identity of the run
+    step: int  # steps taken
+    # Leaves of the program's state in tree order, as NumPy arrays (of a random key its data).
     state: tuple[np.ndarray | np.generic, ...]
+    # What was observed so far, name to array of shape (observation, ...).
     curves: dict[str, np.ndarray]
 
 

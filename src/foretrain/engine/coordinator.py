@@ -44,40 +44,31 @@ _MOST_KILLERS = 10  # runs that may take their workers with them before any othe
 
 @dataclass
 class Coordinator:
-    """Gives the runs of one shard to workers and hears what became of them.
+    """Gives the runs of one shard to workers and hears what became of them."""
 
-    Attributes:
-        plan, folder, runs: What is to be run, and where to.
-        total: Runs of the shard, those found included.
-        workers, checkpoint_every, shard, keep_state, tell: As in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
-            and `workers` the number of processes once it is known.
-        began: Monotonic time of the start.
-        device: What the workers compute on, once known.
-        compiled, from_cache: Programs that the workers compiled, and that they read from the cache instead.
-        outcomes, failures: What became of the runs that are done.
-        groups: The runs by static signature.
-        living: The living workers by number.
-        started: All workers there have been.
-    """
-
+    # Plan, folder, runs: what is to be run, and where to.
     plan: Plan
     folder: Path
     runs: list[Run]
-    total: int
+    total: int  # runs of the shard, those found included
+    # Workers, checkpoint_every, shard, keep_state, tell: as in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
+    # and `workers` the number of processes once it is known.
     workers: Any
     checkpoint_every: float
     shard: tuple[int, int]
     keep_state: str
     tell: Callable[[Progress], None]
-    began: float
-    device: str = ""
+    began: float  # monotonic time of the start
+    device: str = ""  # what the workers compute on, once known
+    # Compiled, from_cache: programs that the workers compiled, and that they read from the cache instead.
     compiled: int = 0
     from_cache: int = 0
+    # Outcomes, failures: what became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
     failures: list = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
-    living: dict[int, Worker] = field(default_factory=dict)
-    started: list[Worker] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)  # the runs by static signature
+    living: dict[int, Worker] = field(default_factory=dict)  # the living workers by number
+    started: list[Worker] = field(default_factory=list)  # all workers there have been
     _code: str = ""
     _prefix: str = ""
     _token: str = ""

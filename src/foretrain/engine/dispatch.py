@@ -14,27 +14,20 @@ _MOST_AHEAD = 1024  # runs a worker holds beyond its lanes
 
 @dataclass
 class Group:
-    """Runs of one static signature.
+    """Runs of one static signature."""
 
-    Attributes:
-        parameters: ``Parameters`` with every field that is not static at its default.
-        name: The static fields that differ from their default, as text; key of the lane count in the manifest.
-        waiting: Numbers of the runs that no worker holds, longest-predicted first.
-        suspects: Numbers of runs that are done one at a time, since two workers have died with them.
-        steps: Predicted steps of all runs.
-        count: Number of runs.
-        lanes: Lanes per worker, once known; None before.
-        bytes: Fewest bytes that a run takes in the labelled result, once known.
-    """
-
-    parameters: Any
+    parameters: Any  # ``Parameters`` with every field that is not static at its default
+    # The static fields that differ from their default, as text; key of the lane count in the manifest.
     name: str
+    # Numbers of the runs that no worker holds, longest-predicted first.
     waiting: deque = field(default_factory=deque)
+    # Numbers of runs that are done one at a time, since two workers have died with them.
     suspects: deque = field(default_factory=deque)
-    steps: float = 0.0
-    count: int = 0
+    steps: float = 0.0  # predicted steps of all runs
+    count: int = 0  # number of runs
+    # Lanes per worker, once known; None before.
     lanes: Any = None  # an int, once known
-    bytes: int = 0
+    bytes: int = 0  # fewest bytes that a run takes in the labelled result, once known
 
     @property
     def left(self) -> int:
@@ -44,31 +37,19 @@ class Group:
 
 @dataclass
 class Worker:
-    """What a worker holds.
+    """What a worker holds."""
 
-    Attributes:
-        process: The worker.
-        slot: Its number among those that live at once, which fixes its core.
-        group: Group it is at.
-        ready: Whether it has started and knows the lanes of its group.
-        sample: Number of the run with which it settles the lanes of its group, if it does.
-        queued: Numbers of runs it was given and has not begun.
-        entered: Numbers of runs that wait for or ride in a lane.
-        left: Numbers of runs that are done and not yet durable.
-        alone: Whether its only run is a suspect.
-        steps: Steps that it has reported.
-    """
-
-    process: Any
-    slot: int = 0
-    group: Group | None = None
-    ready: bool = False
+    process: Any  # the worker
+    slot: int = 0  # its number among those that live at once, which fixes its core
+    group: Group | None = None  # group it is at
+    ready: bool = False  # whether it has started and knows the lanes of its group
+    # Number of the run with which it settles the lanes of its group, if it does.
     sample: int | None = None
-    queued: set = field(default_factory=set)
-    entered: set = field(default_factory=set)
-    left: set = field(default_factory=set)
-    alone: bool = False
-    steps: int = 0
+    queued: set = field(default_factory=set)  # numbers of runs it was given and has not begun
+    entered: set = field(default_factory=set)  # numbers of runs that wait for or ride in a lane
+    left: set = field(default_factory=set)  # numbers of runs that are done and not yet durable
+    alone: bool = False  # whether its only run is a suspect
+    steps: int = 0  # steps that it has reported
 
     @property
     def held(self) -> int:

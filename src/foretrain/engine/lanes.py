@@ -37,17 +37,12 @@ _FINISH_WIDTH = 8
 
 @dataclass(frozen=True)
 class Passenger:
-    """A run that is ready to ride.
+    """A run that is ready to ride."""
 
-    Attributes:
-        identity: Identity of the run.
-        inputs: Inputs of the program, without the shared ones; ``root_seed``, ``seed`` and ``max_steps`` among them.
-        checkpoint: Where to go on from, or None to begin.
-    """
-
-    identity: str
+    identity: str  # identity of the run
+    # Inputs of the program, without the shared ones; ``root_seed``, ``seed`` and ``max_steps`` among them.
     inputs: dict[str, Any]
-    checkpoint: InFlight | None = None
+    checkpoint: InFlight | None = None  # where to go on from, or None to begin
 
 
 @dataclass

@@ -11,40 +11,26 @@ _SLACK_S, _SLACK = 2.0, 0.05
 
 @dataclass(frozen=True)
 class Progress:
-    """A sweep at one moment.
+    """A sweep at one moment."""
 
-    Attributes:
-        phase: "starting" (before any worker), "running", "done", or "stopped" (by an exception).
-        groups: Number of static signatures, each of which is compiled once per worker.
-        workers: Number of workers.
-        total: Runs of this shard.
-        found: Those that were done before.
-        finished: Those done since.
-        riding: Those in a lane now.
-        outcomes: Name of an outcome to the number of runs that ended so since the start.
-        predicted_steps: Steps still to be done at the start, as predicted.
-        steps: Steps done since the start.
-        elapsed_s: Seconds since the start.
-        remaining_s: Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to
-            within a factor of two, see `Forecast`.
-        bound: Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
-        trains: Whether runs are trained; else they are computed on the host.
-    """
-
-    phase: str
-    groups: int
-    workers: int
-    total: int
-    found: int = 0
-    finished: int = 0
-    riding: int = 0
+    phase: str  # "starting" (before any worker), "running", "done", or "stopped" (by an exception)
+    groups: int  # number of static signatures, each of which is compiled once per worker
+    workers: int  # number of workers
+    total: int  # runs of this shard
+    found: int = 0  # those that were done before
+    finished: int = 0  # those done since
+    riding: int = 0  # those in a lane now
+    # Name of an outcome to the number of runs that ended so since the start.
     outcomes: dict[str, int] = field(default_factory=dict)
-    predicted_steps: float = 0.0
-    steps: int = 0
-    elapsed_s: float = 0.0
+    predicted_steps: float = 0.0  # steps still to be done at the start, as predicted
+    steps: int = 0  # steps done since the start
+    elapsed_s: float = 0.0  # seconds since the start
+    # Seconds left, from the speed so far and the ratio of actual to predicted steps; None until it is known to within a
+    # factor of two, see `Forecast`.
     remaining_s: float | None = None
+    # Whether `remaining_s` is the most it can be, since no run has ended yet that tells how early others may.
     bound: bool = False
-    trains: bool = True
+    trains: bool = True  # whether runs are trained; else they are computed on the host
 
 
 class Forecast:

@@ -19,27 +19,19 @@ from foretrain.results.lock import lock, refuse_living
 
 @dataclass(frozen=True)
 class Execution:
-    """What `execute` did.
+    """What `execute` did."""
 
-    Attributes:
-        found: Runs that were in the folder before.
-        ran: Runs that were done now.
-        outcomes: Name of an outcome to the number of runs of the shard that ended so, those found included.
-        failures: (identity, reason) of the runs that failed, those found included.
-        device: What was computed on; "" if nothing was run.
-        wall_time_s: Seconds it took.
-        compiled: Programs that were compiled, none where all of them were in the cache of an earlier start.
-        from_cache: Programs that were read from that cache.
-    """
-
-    found: int
-    ran: int
+    found: int  # runs that were in the folder before
+    ran: int  # runs that were done now
+    # Name of an outcome to the number of runs of the shard that ended so, those found included.
     outcomes: dict[str, int]
+    # (identity, reason) of the runs that failed, those found included.
     failures: list[tuple[str, str]]
-    device: str
-    wall_time_s: float
+    device: str  # what was computed on; "" if nothing was run
+    wall_time_s: float  # seconds it took
+    # Programs that were compiled, none where all of them were in the cache of an earlier start.
     compiled: int
-    from_cache: int
+    from_cache: int  # programs that were read from that cache
 
 
 def execute(

@@ -27,19 +27,12 @@ _MARKS = {FAILS: ("x", PALETTE["vermillion"]), INCONCLUSIVE: (".", "#ffffff")}
 
 @dataclass(frozen=True)
 class _Panel:
-    """A claim along the one or two axes on which it is drawn.
+    """A claim along the one or two axes on which it is drawn."""
 
-    Attributes:
-        id: Its id without a cell.
-        along: The drawn axes, the one with most values first.
-        claims: Index per drawn axis to claim.
-        fixed: Axes that the claim's cells name and that are not drawn.
-    """
-
-    id: str
-    along: dict[str, list]
-    claims: dict[tuple[int, ...], Claim]
-    fixed: tuple[str, ...]
+    id: str  # its id without a cell
+    along: dict[str, list]  # the drawn axes, the one with most values first
+    claims: dict[tuple[int, ...], Claim]  # index per drawn axis to claim
+    fixed: tuple[str, ...]  # axes that the claim's cells name and that are not drawn
 
     @property
     def holds(self) -> bool:

@@ -30,19 +30,12 @@ Table = tuple[str, tuple[str, ...], list[tuple[str, ...]]]  # heading, names of 
 
 @dataclass(frozen=True)
 class Told:
-    """An analysis in words.
+    """An analysis in words."""
 
-    Args:
-        title: Name of the model.
-        analysis: What was found.
-        tables: Heading, names of columns, rows of texts.
-        doubts: Lines on trust.
-    """
-
-    title: str
-    analysis: Analysis
-    tables: list[Table]
-    doubts: list[str]
+    title: str  # name of the model
+    analysis: Analysis  # what was found
+    tables: list[Table]  # heading, names of columns, rows of texts
+    doubts: list[str]  # lines on trust
 
     def __str__(self) -> str:
         return self.text()

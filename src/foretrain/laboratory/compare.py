@@ -24,18 +24,13 @@ _ABSENT = "-"
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results side by side.
+    """Two results side by side."""
 
-    Attributes:
-        folders: Where they lie.
-        summaries: What they hold in brief.
-        differences: Item, its value in the first and in the second result, of all that was asked or made differently.
-        claims: Id of each sentence to its row in either result, None where it was not judged.
-    """
-
-    folders: tuple[Path, Path]
-    summaries: tuple[Summary, Summary]
+    folders: tuple[Path, Path]  # where they lie
+    summaries: tuple[Summary, Summary]  # what they hold in brief
+    # Item, its value in the first and in the second result, of all that was asked or made differently.
     differences: tuple[tuple[str, str, str], ...]
+    # Id of each sentence to its row in either result, None where it was not judged.
     claims: dict[str, tuple[Row | None, Row | None]]
 
     @property

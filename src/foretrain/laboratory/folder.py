@@ -130,11 +130,7 @@ def stored_plan(folder: Path) -> Mapping[str, Any] | None:
 
 
 def refuse_other_code(folder: Path, codes: Iterable[str], code: str) -> None:
-    """Refuse to add runs to a folder whose runs were made by other code.
-
-    Raises:
-        FolderError: there are such runs.
-    """
+    """Refuse to add runs to a folder whose runs were made by other code; raises `FolderError` where there are such runs."""
     others = sorted(set(codes) - {code, ""})
     if others:
         raise FolderError(

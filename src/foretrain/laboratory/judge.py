@@ -18,15 +18,10 @@ from foretrain.vocabulary import FAILED, MISSING
 
 @dataclass(frozen=True)
 class Problem:
-    """A part of a study that raised.
+    """A part of a study that raised."""
 
-    Attributes:
-        line: What raised and why, with the author's file and line.
-        trace: The whole traceback, for the log.
-    """
-
-    line: str
-    trace: str
+    line: str  # what raised and why, with the author's file and line
+    trace: str  # the whole traceback, for the log
 
 
 def judged(

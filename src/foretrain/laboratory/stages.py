@@ -21,22 +21,15 @@ _SPARE = 4  # columns left free: what a terminal echoes of Ctrl-C must not break
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a run is.
+    """Where a run is."""
 
-    Attributes:
-        name: What is being done, such as "Training" or "Judging".
-        done, total: How many of how many; 0 of 0 where that is not known.
-        of: What is counted, such as "runs".
-        note: What else there is to say.
-        left: The time left, in words, where it is known.
-    """
-
-    name: str
+    name: str  # what is being done, such as "Training" or "Judging"
+    # Done, total: how many of how many; 0 of 0 where that is not known.
     done: int = 0
     total: int = 0
-    of: str = ""
-    note: str = ""
-    left: str = ""
+    of: str = ""  # what is counted, such as "runs"
+    note: str = ""  # what else there is to say
+    left: str = ""  # the time left, in words, where it is known
 
 
 Tell = Callable[[Stage], None]

@@ -21,21 +21,13 @@ class StudyError(ForetrainError, TypeError):
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a study without importing anything.
+    """What is known of a study without importing anything."""
 
-    Attributes:
-        name: With hyphens.
-        summary: First line of its docstring.
-        source: Document and figure.
-        cost: What the default size costs on 2 cores, in words.
-        references: Keys of `foretrain.references`.
-    """
-
-    name: str
-    summary: str = ""
-    source: str = ""
-    cost: str = ""
-    references: tuple[str, ...] = ()
+    name: str  # with hyphens
+    summary: str = ""  # first line of its docstring
+    source: str = ""  # document and figure
+    cost: str = ""  # what the default size costs on 2 cores, in words
+    references: tuple[str, ...] = ()  # keys of `foretrain.references`
 
     def __post_init__(self):
         for name, text in (("SOURCE", self.source), ("COST", self.cost)):

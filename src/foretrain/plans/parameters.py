@@ -14,27 +14,19 @@ LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
 
 @dataclass(frozen=True)
 class Rule:
-    """What a parameter may be, and what it is for.
+    """What a parameter may be, and what it is for."""
 
-    Attributes:
-        meaning: One sentence, with the paper's symbol where it has one.
-        minimum, maximum, above: Bounds of a number; `above` is strict.
-        choices: Allowed strings.
-        static: True if a change of value needs another compiled program (shapes, laws, optimisers).
-        sweepable: True if several values make an axis.
-        symbol: The paper's symbol, such as "σ_0" or "η_A/η_x"; "" where it has none.
-        unit: Unit, "1" for a pure number.
-    """
-
-    meaning: str
+    meaning: str  # one sentence, with the paper's symbol where it has one
+    # Minimum, maximum, above: bounds of a number; `above` is strict.
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # allowed strings
+    # True if a change of value needs another compiled program (shapes, laws, optimisers).
     static: bool = False
-    sweepable: bool = True
-    symbol: str = ""
-    unit: str = "1"
+    sweepable: bool = True  # true if several values make an axis
+    symbol: str = ""  # the paper's symbol, such as "σ_0" or "η_A/η_x"; "" where it has none
+    unit: str = "1"  # unit, "1" for a pure number
 
 
 def parameter(default: Any, meaning: str, **rule) -> Any:

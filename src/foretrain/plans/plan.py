@@ -32,39 +32,26 @@ OWN = "own"  # the scale of a plan that is no preset
 
 @dataclass(frozen=True)
 class Run:
-    """One training, known by what it is.
+    """One training, known by what it is."""
 
-    Attributes:
-        identity: Hash (32 hex digits) of study, its revision, parameters, root seed and seed: equal runs have equal
-            identity, in whatever plan and at whatever place of a grid they stand.
-        parameters: The study's ``Parameters`` of this run.
-        seed: Root and number of its seed.
-    """
-
+    # Hash (32 hex digits) of study, its revision, parameters, root seed and seed: equal runs have equal identity, in
+    # whatever plan and at whatever place of a grid they stand.
     identity: str
-    parameters: Any
-    seed: Seed
+    parameters: Any  # the study's ``Parameters`` of this run
+    seed: Seed  # root and number of its seed
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A grid of runs of one study.
+    """A grid of runs of one study."""
 
-    Attributes:
-        study: The study.
-        parameters: ``Parameters`` with every axis at its first value.
-        axes: Field name to its values, in the order in which they become dims.
-        seeds: Number of seeds, 0 .. seeds-1, run in every cell.
-        root_seed: Root of all random streams.
-        preset: The preset it is, with at least its seeds; "own" if it is none.
-    """
-
-    study: Study
-    parameters: Any
+    study: Study  # the study
+    parameters: Any  # ``Parameters`` with every axis at its first value
+    # Field name to its values, in the order in which they become dims.
     axes: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    seeds: int = 10
-    root_seed: int = 0
-    preset: str = OWN
+    seeds: int = 10  # number of seeds, 0 .. seeds-1, run in every cell.
+    root_seed: int = 0  # root of all random streams
+    preset: str = OWN  # the preset it is, with at least its seeds; "own" if it is none
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -31,15 +31,10 @@ Place = tuple[Path, str]
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A part of a file.
+    """A part of a file."""
 
-    Attributes:
-        names: Names under which it counts.
-        node: Its syntax.
-    """
-
-    names: frozenset[str]
-    node: ast.stmt | ast.Lambda
+    names: frozenset[str]  # names under which it counts
+    node: ast.stmt | ast.Lambda  # its syntax
 
     @cached_property
     def text(self) -> str:

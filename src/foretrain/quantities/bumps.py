@@ -23,21 +23,13 @@ from foretrain.quantities.alignment import final_target
 
 @dataclass(frozen=True)
 class Bump:
-    """One bump.
+    """One bump."""
 
-    Attributes:
-        component: j.
-        target: i.
-        index: Sample at which the alignment is largest.
-        height: The alignment there.
-        prominence: How far it stands out, see the module.
-    """
-
-    component: int
-    target: int
-    index: int
-    height: float
-    prominence: float
+    component: int  # j
+    target: int  # i
+    index: int  # sample at which the alignment is largest
+    height: float  # the alignment there
+    prominence: float  # how far it stands out, see the module
 
 
 def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) -> list[Bump]:

@@ -29,19 +29,13 @@ _LEVELS_PER_DEPTH = 8
 
 @dataclass(frozen=True)
 class LossPlateau:
-    """One plateau.
+    """One plateau."""
 
-    Attributes:
-        start: Time at which the loss first reaches the plateau's level.
-        end: Time at which it first reaches (1 - depth) of it.
-        loss: The level at the start.
-        strength: How many times slower the loss falls there than beside it, exp of the prominence; it is found at every
-            `acceleration` up to this.
-    """
-
-    start: float
-    end: float
-    loss: float
+    start: float  # time at which the loss first reaches the plateau's level
+    end: float  # time at which it first reaches (1 - depth) of it
+    loss: float  # the level at the start
+    # How many times slower the loss falls there than beside it, exp of the prominence; it is found at every `acceleration`
+    # up to this.
     strength: float
 
 

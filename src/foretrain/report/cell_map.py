@@ -13,18 +13,14 @@ _MOST = 400  # squares: of more cells the figure of the claims over the grid sho
 
 @dataclass(frozen=True)
 class CellMap:
-    """A small map.
+    """A small map."""
 
-    Attributes:
-        width, height: In pixels.
-        squares: Left and upper end in pixels, verdict and cell in words.
-        axes: The axis from left to right and those from top to bottom, in words.
-    """
-
+    # Width, height: in pixels.
     width: int
     height: int
+    # Left and upper end in pixels, verdict and cell in words.
     squares: tuple[tuple[int, int, str, str], ...]
-    axes: str
+    axes: str  # the axis from left to right and those from top to bottom, in words
 
 
 def cell_map(group: CellClaims, axes: Mapping[str, Sequence]) -> CellMap | None:

@@ -38,17 +38,11 @@ _COMMON = {
 
 @dataclass(frozen=True)
 class Derivation:
-    """A section that derives sentences of one study.
+    """A section that derives sentences of one study."""
 
-    Attributes:
-        title: Title of its page and its own, as HTML.
-        html: Its text, as HTML.
-        claims: Ids of the sentences.
-    """
-
-    title: Any
-    html: Any
-    claims: tuple[str, ...]
+    title: Any  # title of its page and its own, as HTML
+    html: Any  # its text, as HTML
+    claims: tuple[str, ...]  # ids of the sentences
 
 
 def pages() -> list[Path]:

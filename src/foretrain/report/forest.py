@@ -15,45 +15,32 @@ _STACKED = 12  # so many cells have a line each
 
 @dataclass(frozen=True)
 class Mark:
-    """What was measured in one cell, in percent of the width.
+    """What was measured in one cell, in percent of the width."""
 
-    Attributes:
-        verdict: Its verdict.
-        at: The measured value.
-        low, high: Ends of its interval, both `at` where there is none.
-        allowed: What is allowed in this cell, where that differs from cell to cell; else None.
-        predicted: What is predicted in this cell, where that differs from cell to cell; else None.
-    """
-
-    verdict: str
-    at: float
+    verdict: str  # its verdict
+    at: float  # the measured value
+    # Low, high: ends of its interval, both `at` where there is none.
     low: float
     high: float
+    # What is allowed in this cell, where that differs from cell to cell; else None.
     allowed: tuple[float, float] | None = None
+    # What is predicted in this cell, where that differs from cell to cell; else None.
     predicted: float | None = None
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Where everything stands, in percent of the width from the left.
+    """Where everything stands, in percent of the width from the left."""
 
-    Attributes:
-        allowed: Ends of what is allowed, 0 or 100 where it is open; None where it differs from cell to cell.
-        open: Whether what is allowed is open to the left and to the right.
-        predicted: Places of the predicted values.
-        marks: The cells.
-        stacked: Whether each cell has a line of its own, with what is allowed and predicted in it.
-        ticks: Place to text of the ends of what is allowed.
-        logarithmic: Whether the scale is.
-    """
-
+    # Ends of what is allowed, 0 or 100 where it is open; None where it differs from cell to cell.
     allowed: tuple[float, float] | None
-    open: tuple[bool, bool]
-    predicted: tuple[float, ...]
-    marks: tuple[Mark, ...]
+    open: tuple[bool, bool]  # whether what is allowed is open to the left and to the right
+    predicted: tuple[float, ...]  # places of the predicted values
+    marks: tuple[Mark, ...]  # the cells
+    # Whether each cell has a line of its own, with what is allowed and predicted in it.
     stacked: bool
-    ticks: tuple[tuple[float, str], ...]
-    logarithmic: bool
+    ticks: tuple[tuple[float, str], ...]  # place to text of the ends of what is allowed
+    logarithmic: bool  # whether the scale is
 
 
 def forest(claims: Sequence[Claim]) -> Forest | None:

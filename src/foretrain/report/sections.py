@@ -30,40 +30,25 @@ _PRESETS = {"own": "none: parameters of the run's own, or fewer seeds than a pre
 
 @dataclass(frozen=True)
 class PageFigure:
-    """One figure of the page.
+    """One figure of the page."""
 
-    Attributes:
-        name: File name without ending, unique on the page.
-        title: A few words, the figure's heading and its text alternative.
-        caption: What is drawn and what is seen in it, in sentences.
-        svg: The picture, an SVG document that needs nothing outside itself.
-        csv: What it shows as numbers; "" where there is nothing, or too much to stand on the page.
-        shows: Ids of the sentences that are judged by what is seen in it.
-    """
-
-    name: str
-    title: str
-    caption: str
-    svg: str
+    name: str  # file name without ending, unique on the page
+    title: str  # A few words, the figure's heading and its text alternative
+    caption: str  # what is drawn and what is seen in it, in sentences
+    svg: str  # the picture, an SVG document that needs nothing outside itself
+    # What it shows as numbers; "" where there is nothing, or too much to stand on the page.
     csv: str = ""
-    shows: tuple[str, ...] = ()
+    shows: tuple[str, ...] = ()  # ids of the sentences that are judged by what is seen in it
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes:
-        name: Id on the page, and name of the macro that writes it.
-        heading: Its heading.
-        content: What the macro is given.
-        folded: Whether the heading alone is seen until it is opened.
-    """
-
-    name: str
-    heading: str
-    content: Any
-    folded: bool = False
+    name: str  # id on the page, and name of the macro that writes it
+    heading: str  # its heading
+    content: Any  # what the macro is given
+    folded: bool = False  # whether the heading alone is seen until it is opened
 
 
 def sections(
@@ -105,35 +90,26 @@ def sections(
 
 @dataclass(frozen=True)
 class Entry:
-    """A sentence on the page.
+    """A sentence on the page."""
 
-    Attributes:
-        row: It in words.
-        forest: Its plot of what was measured against what is allowed; None where nothing finite was.
-        map: Its verdicts on the axes of the grid; None where it was judged in one cell.
-        place: Its number on the page.
-        figure: Number and title of the first figure that shows it; None where none does.
-        derivation: Number and title of the first section that derives it; None where none does.
-    """
-
-    row: Row
+    row: Row  # it in words
+    # Its plot of what was measured against what is allowed; None where nothing finite was.
     forest: Forest | None
+    # Its verdicts on the axes of the grid; None where it was judged in one cell.
     map: CellMap | None
-    place: int
+    place: int  # its number on the page
+    # Number and title of the first figure that shows it; None where none does.
     figure: tuple[int, str] | None = None
+    # Number and title of the first section that derives it; None where none does.
     derivation: tuple[int, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """All sentences of a page.
+    """All sentences of a page."""
 
-    Attributes:
-        tally: Their count in words.
-        groups: Rank, its count in words, and its sentences; headlines first.
-    """
-
-    tally: str
+    tally: str  # their count in words
+    # Rank, its count in words, and its sentences; headlines first.
     groups: list[tuple[str, str, list[Entry]]]
 
     @property

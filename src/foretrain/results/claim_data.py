@@ -84,11 +84,7 @@ def _plain(value):
 
 
 def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:
-    """The claims that `claims_dataset` laid out.
-
-    Raises:
-        StoreError: it holds no claims, or what no claim can be.
-    """
+    """The claims that `claims_dataset` laid out; raises `StoreError` where it holds no claims, or what no claim can be."""
     columns = {
         name: _column(dataset, name, variable, where)
         for name, variable in _COLUMNS.items()

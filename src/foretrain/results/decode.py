@@ -71,49 +71,29 @@ class Seal(TypedDict, total=False):
 
 
 class Look(TypedDict):
-    """One look at verdicts.
+    """One look at verdicts."""
 
-    Attributes:
-        seeds: Number of seeds from which the claims were judged.
-        at: ISO 8601 time.
-        hash: Hash of the plan.
-        seal: What the verdicts rested on.
-        verdicts: Id of each claim to its verdict.
-    """
-
-    seeds: Count
-    at: NotRequired[str]
-    hash: NotRequired[str]
-    seal: NotRequired[Seal]
-    verdicts: NotRequired[dict[str, str]]
+    seeds: Count  # number of seeds from which the claims were judged
+    at: NotRequired[str]  # ISO 8601 time
+    hash: NotRequired[str]  # hash of the plan
+    seal: NotRequired[Seal]  # what the verdicts rested on
+    verdicts: NotRequired[dict[str, str]]  # id of each claim to its verdict
 
 
 class Manifest(TypedDict, total=False):
-    """``manifest.json``: what is computed in a folder.
+    """``manifest.json``: what is computed in a folder."""
 
-    Attributes:
-        schema: Version of this layout.
-        plan: What was asked of the folder, all together; absent while nothing is.
-        where: Path of a study of one's own.
-        versions: Package to version.
-        lanes: Name of a static signature to the lanes of each worker.
-        seal: What verdicts rest on, before the first run.
-        looks: The times at which the claims were judged.
-        code: Hash of sources to what they are.
-        data_dir: Where data that the study reads lie.
-        history: What was done with the folder, in words.
-    """
-
-    schema: Schema
-    plan: PlanEntries
-    where: FilePath
-    versions: dict[str, str]
+    schema: Schema  # version of this layout
+    plan: PlanEntries  # what was asked of the folder, all together; absent while nothing is
+    where: FilePath  # path of a study of one's own
+    versions: dict[str, str]  # package to version
+    # Name of a static signature to the lanes of each worker.
     lanes: dict[str, Annotated[int, Meta(ge=1, le=MOST_LANES)]]
-    seal: Seal
-    looks: list[Look]
-    code: dict[str, str | Count]
-    data_dir: FilePath
-    history: list[str]
+    seal: Seal  # what verdicts rest on, before the first run
+    looks: list[Look]  # the times at which the claims were judged
+    code: dict[str, str | Count]  # hash of sources to what they are
+    data_dir: FilePath  # where data that the study reads lie
+    history: list[str]  # what was done with the folder, in words
 
 
 class _Head(Struct):
@@ -193,14 +173,11 @@ def claims(entries: Sequence[Any], path: object) -> tuple[Claim, ...]:
 
 
 class SegmentHeader(Struct):
-    """The header of a segment.
+    """The header of a segment."""
 
-    Attributes:
-        notes: Number of a run within the segment to a sentence.
-        code: Hash of the sources that made the runs; "" where it is not known.
-    """
-
+    # Number of a run within the segment to a sentence.
     notes: dict[Annotated[str, Meta(pattern=r"^[0-9]{1,9}$")], str]
+    # Hash of the sources that made the runs; "" where it is not known.
     code: Annotated[str, Meta(max_length=128)] = ""
 
 
@@ -213,11 +190,7 @@ _SEGMENT = msgspec.json.Decoder(SegmentHeader)
 
 
 def segment_header(content: bytes, known: int) -> SegmentHeader:
-    """Decode the header of a segment of a format up to `known`.
-
-    Raises:
-        StoreError: it is no such header.
-    """
+    """Decode the header of a segment of a format up to `known`; raises `StoreError` where it is no such header."""
     what = "a segment"
     found = decoded(_SEGMENT_FORMAT, content, "It", what).format
     if found > known:
@@ -229,21 +202,14 @@ def segment_header(content: bytes, known: int) -> SegmentHeader:
 
 
 class Holder(Struct, frozen=True):
-    """Who holds a lock.
+    """Who holds a lock."""
 
-    Attributes:
-        host: Name of the host.
-        pid: Process id, as the process itself sees it.
-        started: What tells the process from others that have or had its id; None if there is no such process.
-        boot: Id of the start of the host's system; "" where there is none.
-        namespace: In which world of process ids `pid` counts; "" where there is but one.
-    """
-
-    host: str
-    pid: Annotated[int, Meta(ge=1, le=2**31 - 1)]
+    host: str  # name of the host
+    pid: Annotated[int, Meta(ge=1, le=2**31 - 1)]  # process id, as the process itself sees it
+    # What tells the process from others that have or had its id; None if there is no such process.
     started: str | None
-    boot: str = ""
-    namespace: str = ""
+    boot: str = ""  # id of the start of the host's system; "" where there is none
+    namespace: str = ""  # in which world of process ids `pid` counts; "" where there is but one
 
 
 _HOLDER = msgspec.json.Decoder(Holder)

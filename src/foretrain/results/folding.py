@@ -23,24 +23,19 @@ from foretrain.vocabulary import MISSING, VocabularyError, lookup
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each run stands in the labelled result.
+    """Where each run stands in the labelled result."""
 
-    Attributes:
-        axes: Name of each swept parameter to its values, in the order in which they become dims.
-        seeds: Length of the dim ``seed``.
-        places: (index per axis, then seed; identity of the run) of every place that is to be filled. A run may stand
-            at several places, and a place may have no run.
-        outcomes: Names of the outcomes 0, 1, ...
-        coordinates: ``coordinates(index of the cell, step) -> {name: (dims, values)}``: labels along dims of one cell,
-            where `step` holds all step numbers of the result, shape (step,); or None.
-        steps: ``steps(index of the cell)``: the largest number of steps of its runs; None where no cell has another.
-    """
-
+    # Name of each swept parameter to its values, in the order in which they become dims.
     axes: dict[str, tuple]
-    seeds: int
+    seeds: int  # length of the dim ``seed``
+    # (index per axis, then seed; identity of the run) of every place that is to be filled. A run may stand at several
+    # places, and a place may have no run.
     places: Iterable[tuple[tuple[int, ...], str]]
-    outcomes: Sequence[str]
+    outcomes: Sequence[str]  # names of the outcomes 0, 1,
+    # ``coordinates(index of the cell, step) -> {name: (dims, values)}``: labels along dims of one cell, where `step` holds
+    # all step numbers of the result, shape (step,); or None.
     coordinates: Callable[[tuple[int, ...], np.ndarray], dict] | None = None
+    # ``steps(index of the cell)``: the largest number of steps of its runs; None where no cell has another.
     steps: Callable[[tuple[int, ...]], int] | None = None
 
     @property
@@ -60,27 +55,21 @@ class _Size:
 
 @dataclass(frozen=True)
 class _Target:
-    """A dataset that is being filled.
+    """A dataset that is being filled."""
 
-    Attributes:
-        layout: Which runs, and where they stand.
-        starts, positions: Positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
-        chosen: Name of a segment to the runs of it that are taken, and their numbers.
-        step: Union of the step numbers.
-        sizes: What each variable needs.
-        outcome, steps_taken, gathered: What is filled, all places first.
-        lengths: Dim to how far it reaches at each place before it is padded, 0 where nothing is.
-    """
-
-    layout: Layout
+    layout: Layout  # which runs, and where they stand
+    # Starts, positions: positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
     starts: np.ndarray
     positions: np.ndarray
+    # Name of a segment to the runs of it that are taken, and their numbers.
     chosen: dict[str, tuple[np.ndarray, np.ndarray]]
-    step: np.ndarray
-    sizes: dict[str, _Size]
+    step: np.ndarray  # union of the step numbers
+    sizes: dict[str, _Size]  # what each variable needs
+    # Outcome, steps_taken, gathered: what is filled, all places first.
     outcome: np.ndarray
     steps_taken: np.ndarray
     gathered: dict[str, np.ndarray]
+    # Dim to how far it reaches at each place before it is padded, 0 where nothing is.
     lengths: dict[str, np.ndarray]
 
 

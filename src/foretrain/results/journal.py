@@ -23,42 +23,26 @@ FOLDER = "journal"
 
 @dataclass(frozen=True)
 class ColumnOutline:
-    """What a `Column` holds, without its values.
+    """What a `Column` holds, without its values."""
 
-    Attributes:
-        name: Name of the variable.
-        kind: "curves" or "finals".
-        dtype: Of the values.
-        runs: Numbers of the runs that have it, or a slice over all of them.
-        shapes: Shape of each array, (holder, axis), of a curve that of one observation.
-    """
-
-    name: str
-    kind: str
-    dtype: np.dtype
-    runs: np.ndarray | slice
-    shapes: np.ndarray
+    name: str  # name of the variable
+    kind: str  # "curves" or "finals"
+    dtype: np.dtype  # of the values
+    runs: np.ndarray | slice  # numbers of the runs that have it, or a slice over all of them
+    shapes: np.ndarray  # shape of each array, (holder, axis), of a curve that of one observation
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a `Segment` holds, without its values: all that is needed to know how large a result becomes.
+    """What a `Segment` holds, without its values: all that is needed to know how large a result becomes."""
 
-    Attributes:
-        name: Name of the file.
-        identities: Identities of the runs.
-        observations: Number of observations of each run, shape (run,).
-        steps: Step numbers of the longest run if those of all others are its first, else of all runs, end to end.
-        shared: Which of the two.
-        columns: The variables.
-    """
-
-    name: str
-    identities: list[str]
-    observations: np.ndarray
+    name: str  # name of the file
+    identities: list[str]  # identities of the runs
+    observations: np.ndarray  # number of observations of each run, shape (run,)
+    # Step numbers of the longest run if those of all others are its first, else of all runs, end to end.
     steps: np.ndarray
-    shared: bool
-    columns: tuple[ColumnOutline, ...]
+    shared: bool  # which of the two
+    columns: tuple[ColumnOutline, ...]  # the variables
 
     def steps_of(self, wanted: np.ndarray) -> np.ndarray:
         """The distinct step numbers of some runs; `wanted` is a mask of shape (run,)."""
@@ -69,24 +53,16 @@ class Outline:
 
 @dataclass(frozen=True)
 class Scan:
-    """What a journal holds, from one reading of it.
+    """What a journal holds, from one reading of it."""
 
-    Attributes:
-        identities: Runs that are done, each once, in the order of the segments.
-        outcomes: Their outcomes, int8, shape (run,).
-        notes: Identity to note, of those that have one.
-        damaged: Name of each segment that cannot be used, to the reason.
-        outlines: Every other segment without its values, by name, for `foretrain.results.folding.fold_all`.
-        code_names: Hashes of the sources that made the runs.
-        code_numbers: Which of them made each run, int32, shape (run,).
-    """
-
-    identities: list[str]
-    outcomes: np.ndarray
-    notes: dict[str, str]
-    damaged: dict[str, str]
+    identities: list[str]  # runs that are done, each once, in the order of the segments
+    outcomes: np.ndarray  # their outcomes, int8, shape (run,)
+    notes: dict[str, str]  # identity to note, of those that have one
+    damaged: dict[str, str]  # name of each segment that cannot be used, to the reason
+    # Every other segment without its values, by name, for `foretrain.results.folding.fold_all`.
     outlines: tuple[Outline, ...] = ()
-    code_names: tuple[str, ...] = ()
+    code_names: tuple[str, ...] = ()  # hashes of the sources that made the runs
+    # Which of them made each run, int32, shape (run,).
     code_numbers: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @property

@@ -165,10 +165,6 @@ def node(content: bytes) -> ArrayNode | GroupNode:
 
 
 def config(text: str, path: object) -> dict[str, Any]:
-    """The configuration that a store names; empty if it names none.
-
-    Raises:
-        StoreError: it is none.
-    """
+    """The configuration that a store names; empty if it names none; raises `StoreError` where it is none."""
     decoded(_CONFIG, text.encode("utf-8", "replace"), path, "a store")
     return json.loads(text)

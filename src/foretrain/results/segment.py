@@ -24,44 +24,29 @@ _LONGEST = 2**40  # of an axis
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """One run that has ended, as the sweep engine hands it over and as it is read back, to the bit.
+    """One run that has ended, as the sweep engine hands it over and as it is read back, to the bit."""
 
-    Attributes:
-        identity: Hash of parameters and seed; ASCII without trailing NULs.
-        outcome: Number of the outcome in `foretrain.vocabulary.OUTCOMES`.
-        steps_taken: Steps after which the run ended.
-        steps: Step numbers of the observations, int, shape (observation,).
-        curves: Name to what was observed, each of shape (observation, ...).
-        finals: Name to what was kept once at the end, of any shape.
-        note: A sentence for the reader, such as why a run failed.
-    """
-
-    identity: str
-    outcome: int
-    steps_taken: int
-    steps: np.ndarray
+    identity: str  # hash of parameters and seed; ASCII without trailing NULs
+    outcome: int  # number of the outcome in `foretrain.vocabulary.OUTCOMES`
+    steps_taken: int  # steps after which the run ended
+    steps: np.ndarray  # step numbers of the observations, int, shape (observation,)
+    # Name to what was observed, each of shape (observation, ...).
     curves: dict[str, np.ndarray] = field(default_factory=dict)
+    # Name to what was kept once at the end, of any shape.
     finals: dict[str, np.ndarray] = field(default_factory=dict)
-    note: str = ""
+    note: str = ""  # A sentence for the reader, such as why a run failed
 
 
 @dataclass(frozen=True)
 class Column:
-    """One variable of a segment: the arrays of those runs that have it, end to end.
+    """One variable of a segment: the arrays of those runs that have it, end to end."""
 
-    Attributes:
-        name: Name of the variable.
-        kind: "curves" or "finals".
-        runs: Numbers of the runs within the segment, ascending, shape (holder,).
-        shapes: Shape of each array, (holder, axis); of a curve the first axis is the observation.
-        values: All values, flat.
-    """
-
-    name: str
-    kind: str
-    runs: np.ndarray
+    name: str  # name of the variable
+    kind: str  # "curves" or "finals"
+    runs: np.ndarray  # numbers of the runs within the segment, ascending, shape (holder,)
+    # Shape of each array, (holder, axis); of a curve the first axis is the observation.
     shapes: np.ndarray
-    values: np.ndarray
+    values: np.ndarray  # all values, flat
 
 
 @dataclass(frozen=True)

@@ -33,61 +33,42 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class Summary:
-    """What ``summary.json`` holds.
+    """What ``summary.json`` holds."""
 
-    Attributes:
-        study: Name of the study.
-        summary: Its first line.
-        source: Document and figure.
-        config: Parameters, with every axis at its first value.
-        axes: Name of each swept parameter to its values.
-        hash: Hash of all that changes a result.
-        seeds: Number of seeds.
-        root_seed: Root of the random streams.
-        preset: The preset it is, "own" if it is none.
-        versions: Package to version.
-        device: What it ran on, in words.
-        wall_time_s: Seconds spent, over all sessions.
-        created_at: ISO 8601 time of writing, with its zone.
-        runs: Outcome to number of runs.
-        failures: Identity of each run that failed, to the reason.
-        codes: Hash of the sources that made runs, to the number of those runs.
-        claims: The judged sentences, a tuple of `foretrain.claims.claim.Claim`.
-        problems: What raised while predicting, judging or drawing, a line each.
-        looks: The times at which the claims were judged, see `foretrain.results.decode.Look`.
-        remarks: What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
-        seal: What the verdicts rest on, as it was before the first run, see `foretrain.results.decode.Seal`.
-        history: What was done with the folder, in words.
-        command: Command line that repeats it.
-        citations: Keys of the works it builds on.
-    """
-
-    study: Annotated[str, Meta(min_length=1, max_length=4096)]
-    summary: str = ""
-    source: str = ""
+    study: Annotated[str, Meta(min_length=1, max_length=4096)]  # name of the study
+    summary: str = ""  # its first line
+    source: str = ""  # document and figure
+    # Parameters, with every axis at its first value.
     config: decode.Parameters = field(default_factory=dict)
+    # Name of each swept parameter to its values.
     axes: Annotated[dict[decode.Name, Sequence[decode.Value]], Meta(max_length=64)] = field(
         default_factory=dict
     )
-    hash: str = ""
-    seeds: Annotated[int, Meta(ge=0, le=decode.MOST_SEEDS)] = 0
-    root_seed: decode.RootSeed = 0
-    preset: str = ""
-    versions: dict[str, str] = field(default_factory=dict)
-    device: str = ""
-    wall_time_s: Annotated[float, Meta(ge=0)] = 0.0
-    created_at: str = ""
+    hash: str = ""  # hash of all that changes a result
+    seeds: Annotated[int, Meta(ge=0, le=decode.MOST_SEEDS)] = 0  # number of seeds
+    root_seed: decode.RootSeed = 0  # root of the random streams
+    preset: str = ""  # the preset it is, "own" if it is none
+    versions: dict[str, str] = field(default_factory=dict)  # package to version
+    device: str = ""  # what it ran on, in words
+    wall_time_s: Annotated[float, Meta(ge=0)] = 0.0  # seconds spent, over all sessions
+    created_at: str = ""  # ISO 8601 time of writing, with its zone
+    # Outcome to number of runs.
     runs: dict[decode.Outcome, decode.Count] = field(default_factory=dict)
+    # Identity of each run that failed, to the reason.
     failures: dict[str, str] = field(default_factory=dict)
+    # Hash of the sources that made runs, to the number of those runs.
     codes: dict[str, decode.Count] = field(default_factory=dict)
-    claims: Any = ()
-    problems: tuple[str, ...] = ()
+    claims: Any = ()  # the judged sentences, a tuple of `foretrain.claims.claim.Claim`
+    problems: tuple[str, ...] = ()  # what raised while predicting, judging or drawing, a line each
+    # The times at which the claims were judged, see `foretrain.results.decode.Look`.
     looks: tuple[decode.Look, ...] = ()
+    # What makes the verdicts worth less than if all had been fixed before the first run, a sentence each.
     remarks: tuple[str, ...] = ()
+    # What the verdicts rest on, as it was before the first run, see `foretrain.results.decode.Seal`.
     seal: decode.Seal = field(default_factory=decode.Seal)
-    history: tuple[str, ...] = ()
-    command: str = ""
-    citations: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()  # what was done with the folder, in words
+    command: str = ""  # command line that repeats it
+    citations: tuple[str, ...] = ()  # keys of the works it builds on
 
     @property
     def lost(self) -> int:

@@ -306,14 +306,13 @@ def gap(one, other) -> float:
 
 def drawn(study, grid: Grid, folder: Path) -> list[str]:
     """Draw all figures into a folder, as PNG; what raised, a line each."""
-    from foretrain.figures import curves, save
+    from foretrain.figures import save
     from foretrain.figures.drawings import drawings
     from foretrain.figures.style import style
 
     try:
         with style():
             found = drawings(study, grid)
-            found = curves.draw(grid) if found is None else found
         save(found, folder)
     except Exception as error:
         return [f"figures: {type(error).__name__}: {error}"]

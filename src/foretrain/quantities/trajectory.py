@@ -43,3 +43,11 @@ def furthest(values: xr.DataArray, expected: float = 1.0) -> np.ndarray:
     flat = values.transpose("seed", ...).values.reshape(values.sizes["seed"], -1)
     worst = np.abs(flat - expected).argmax(1)  # the first nan, if there is one
     return np.take_along_axis(flat, worst[:, None], 1)[:, 0]
+
+
+def learned_at(curves: xr.DataArray, left: float = 0.01) -> float:
+    """Time at which the last of some falling curves has only this share of its fall to go; 0 if none falls."""
+    time, values = curves["time"].values, curves.transpose("seed", "step").values
+    least = np.fmin.reduce(values, axis=1, keepdims=True)
+    learning = values > least + left * (values[:, :1] - least)
+    return float(time[learning.any(0)].max(initial=0))

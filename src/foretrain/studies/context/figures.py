@@ -5,8 +5,8 @@ import numpy as np
 from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
-from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import DIVERGING, PALETTE, panels
+from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 from foretrain.training.pathways import SOLVED
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from foretrain.figures import finished
 from foretrain.figures.routes import block_maps, output_blocks, trained_blocks
-from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import DIVERGING, panels
+from foretrain.quantities.trajectory import learned_at
 from foretrain.study import crossing, drawn, figure, panel
 
 from .claims import deviation, moved, same_item

@@ -7,8 +7,8 @@ import numpy as np
 from foretrain.figures import curves, finished
 from foretrain.figures.routes import block_maps, draw_accuracy, output_blocks, trained_blocks
 from foretrain.figures.routing_task import task_drawing
-from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import panels
+from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
 from foretrain.training.routing import maps, mask

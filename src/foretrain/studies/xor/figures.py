@@ -8,9 +8,9 @@ from matplotlib.colors import ListedColormap
 from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
-from foretrain.figures.seed_curves import learned_at
 from foretrain.figures.style import PALETTE, panels
 from foretrain.quantities.gates import angle_clusters
+from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 
 from .claims import rectified

@@ -29,55 +29,38 @@ Scalar = int | float | bool | str
 
 @dataclass(frozen=True)
 class Claim:
-    """One judged sentence.
+    """One judged sentence."""
 
-    Attributes:
-        id: Short name of the sentence, unique within a study.
-        statement: The sentence, in words.
-        source: Document, equation or figure; for a result of our own the docs page that derives it.
-        predicted: The value that theory gives (nan where a sentence only bounds the measured value).
-        measured: The statistic over seeds.
-        uncertainty: 95% interval of `measured`; None for an exact fact.
-        allowed: Interval in which `measured` must lie; an end may be infinite.
-        verdict: ``holds``, ``fails`` or ``inconclusive``.
-        seeds: Number of seeds that entered.
-        cell: Axis to its value in this cell; empty where nothing was cut.
-        left_out: Number of seeds without a value: missing, failed, diverged, or not among those the sentence speaks of.
-        reason: Why the verdict is inconclusive although there is an interval; "" otherwise.
-        method: How `uncertainty` was made; "exact" for an exact fact.
-        why: Why just this interval is allowed.
-        among: Of which runs the sentence speaks; "" for all.
-        corrects: Id of the sentence of which this one is the corrected form, or "".
-        scale: The preset in which it was judged, "own" where parameters differ from every preset.
-        along: Axis to (smallest, largest) of its values, for the axes along which the sentence looks.
-        unit: Unit of predicted and measured.
-        note: A sentence for the reader, such as what the number is.
-        rank: ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of
-            the experiment itself: conservation laws, negative controls).
-        reads: Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
-    """
-
-    id: str
-    statement: str
+    id: str  # short name of the sentence, unique within a study
+    statement: str  # the sentence, in words
+    # Document, equation or figure; for a result of our own the docs page that derives it.
     source: str
+    # The value that theory gives (nan where a sentence only bounds the measured value).
     predicted: float
-    measured: float
-    uncertainty: tuple[float, float] | None
-    allowed: tuple[float, float]
-    verdict: str
-    seeds: int
+    measured: float  # the statistic over seeds
+    uncertainty: tuple[float, float] | None  # 95% interval of `measured`; None for an exact fact
+    allowed: tuple[float, float]  # interval in which `measured` must lie; an end may be infinite
+    verdict: str  # ``holds``, ``fails`` or ``inconclusive``
+    seeds: int  # number of seeds that entered
+    # Axis to its value in this cell; empty where nothing was cut.
     cell: dict[str, Scalar] = field(default_factory=dict)
+    # Number of seeds without a value: missing, failed, diverged, or not among those the sentence speaks of.
     left_out: int = 0
-    reason: str = ""
-    method: str = ""
-    why: str = ""
-    among: str = ""
-    corrects: str = ""
+    reason: str = ""  # why the verdict is inconclusive although there is an interval; "" otherwise
+    method: str = ""  # how `uncertainty` was made; "exact" for an exact fact
+    why: str = ""  # why just this interval is allowed
+    among: str = ""  # of which runs the sentence speaks; "" for all
+    corrects: str = ""  # id of the sentence of which this one is the corrected form, or ""
+    # The preset in which it was judged, "own" where parameters differ from every preset.
     scale: str = ""
+    # Axis to (smallest, largest) of its values, for the axes along which the sentence looks.
     along: dict[str, tuple[Scalar, Scalar]] = field(default_factory=dict)
-    unit: str = "1"
-    note: str = ""
+    unit: str = "1"  # unit of predicted and measured
+    note: str = ""  # A sentence for the reader, such as what the number is
+    # ``headline`` (one of the three to six claims that the document is about), ``detail``, or ``control`` (a check of the
+    # experiment itself: conservation laws, negative controls).
     rank: str = DETAIL
+    # Variables that its quantity reads, separated by commas: ``loss``, ``flow/loss`` of a variant, ``theory/loss``.
     reads: str = ""
 
     def __post_init__(self):

@@ -46,12 +46,12 @@ _MOST_KILLERS = 10  # runs that may take their workers with them before any othe
 class Coordinator:
     """Gives the runs of one shard to workers and hears what became of them."""
 
-    # Plan, folder, runs: what is to be run, and where to.
+    # What is to be run, and where to.
     plan: Plan
     folder: Path
     runs: list[Run]
     total: int  # runs of the shard, those found included
-    # Workers, checkpoint_every, shard, keep_state, tell: as in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
+    # As in `foretrain.engine.sweep.execute`; `tell` is its `progress`,
     # and `workers` the number of processes once it is known.
     workers: Any
     checkpoint_every: float
@@ -60,10 +60,10 @@ class Coordinator:
     tell: Callable[[Progress], None]
     began: float  # monotonic time of the start
     device: str = ""  # what the workers compute on, once known
-    # Compiled, from_cache: programs that the workers compiled, and that they read from the cache instead.
+    # Programs that the workers compiled, and that they read from the cache instead.
     compiled: int = 0
     from_cache: int = 0
-    # Outcomes, failures: what became of the runs that are done.
+    # What became of the runs that are done.
     outcomes: Counter = field(default_factory=Counter)
     failures: list = field(default_factory=list)
     groups: list[Group] = field(default_factory=list)  # the runs by static signature

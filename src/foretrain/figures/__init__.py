@@ -28,19 +28,13 @@ _FEW = 50  # marks of one series that stay lines even then
 
 @dataclass(frozen=True)
 class Drawing:
-    """One figure with its words.
+    """One figure with its words."""
 
-    Attributes:
-        figure: A `matplotlib.figure.Figure`, not registered with pyplot, or a part of one.
-        title: A few words.
-        caption: What is drawn and what is seen in it, in sentences; what bands and error bars are.
-        reads: Variables that are drawn, such as "loss" or "flow/loss".
-    """
-
-    figure: Any
-    title: str
+    figure: Any  # A `matplotlib.figure.Figure`, not registered with pyplot, or a part of one
+    title: str  # A few words
+    # What is drawn and what is seen in it, in sentences; what bands and error bars are.
     caption: str
-    reads: frozenset[str] = frozenset()
+    reads: frozenset[str] = frozenset()  # variables that are drawn, such as "loss" or "flow/loss"
 
 
 def finished(figure: Any, title: str, caption: str, columns: int = 2) -> Drawing:

@@ -24,7 +24,7 @@ class Stage:
     """Where a run is."""
 
     name: str  # what is being done, such as "Training" or "Judging"
-    # Done, total: how many of how many; 0 of 0 where that is not known.
+    # How many of how many; 0 of 0 where that is not known.
     done: int = 0
     total: int = 0
     of: str = ""  # what is counted, such as "runs"

@@ -17,7 +17,7 @@ class Rule:
     """What a parameter may be, and what it is for."""
 
     meaning: str  # one sentence, with the paper's symbol where it has one
-    # Minimum, maximum, above: bounds of a number; `above` is strict.
+    # Bounds of a number; `above` is strict.
     minimum: float | None = None
     maximum: float | None = None
     above: float | None = None

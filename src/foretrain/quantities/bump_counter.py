@@ -18,20 +18,14 @@ _NOTHING = -2.0  # below every alignment
 
 
 class BumpCounter(NamedTuple):
-    """What is remembered of the alignments seen so far.
+    """What is remembered of the alignments seen so far."""
 
-    Attributes:
-        climbing: Shape (target, component), whether the last change by h was upwards.
-        extreme: Same shape, largest alignment of the climb, or least of the fall.
-        heights: Shape (slot, target, component), the heights of the first maxima, -2 where there
-            is none; a fifth maximum of one curve is not counted.
-        first_target: Shape (component,), target with which the component first was aligned, or
-            `NO_TARGET`.
-    """
-
-    climbing: Any
-    extreme: Any
+    climbing: Any  # shape (target, component), whether the last change by h was upwards
+    extreme: Any  # same shape, largest alignment of the climb, or least of the fall
+    # Shape (slot, target, component), the heights of the first maxima, -2 where there is none; a fifth maximum of one curve
+    # is not counted.
     heights: Any
+    # Shape (component,), target with which the component first was aligned, or `NO_TARGET`.
     first_target: Any
 
 

@@ -15,7 +15,7 @@ _MOST = 400  # squares: of more cells the figure of the claims over the grid sho
 class CellMap:
     """A small map."""
 
-    # Width, height: in pixels.
+    # In pixels.
     width: int
     height: int
     # Left and upper end in pixels, verdict and cell in words.

@@ -19,7 +19,7 @@ class Mark:
 
     verdict: str  # its verdict
     at: float  # the measured value
-    # Low, high: ends of its interval, both `at` where there is none.
+    # Ends of its interval, both `at` where there is none.
     low: float
     high: float
     # What is allowed in this cell, where that differs from cell to cell; else None.

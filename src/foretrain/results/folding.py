@@ -58,14 +58,14 @@ class _Target:
     """A dataset that is being filled."""
 
     layout: Layout  # which runs, and where they stand
-    # Starts, positions: positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
+    # Positions of run number n in the flat grid are ``positions[starts[n]:starts[n + 1]]``.
     starts: np.ndarray
     positions: np.ndarray
     # Name of a segment to the runs of it that are taken, and their numbers.
     chosen: dict[str, tuple[np.ndarray, np.ndarray]]
     step: np.ndarray  # union of the step numbers
     sizes: dict[str, _Size]  # what each variable needs
-    # Outcome, steps_taken, gathered: what is filled, all places first.
+    # What is filled, all places first.
     outcome: np.ndarray
     steps_taken: np.ndarray
     gathered: dict[str, np.ndarray]

@@ -56,22 +56,6 @@ def test_a_range_leaves_out_what_is_not_defined():
     assert group.allowed is None
 
 
-def test_claims_find_their_places_on_the_axes_by_value():
-    group = gather(grid())[1]
-    along, places = over_axes(group, {**AXES, "steps": [1, 2]})
-    assert list(along) == ["init_scale", "rank"]
-    assert len(places) == 30
-    assert places[5, 4].measured == pytest.approx(5 / 7)
-
-
-def test_two_values_that_read_alike_to_six_digits_stay_apart():
-    axes = {"rate": [0.1, 0.1 + 1e-9]}
-    claims = [made("a", float(n), cell={"rate": rate}) for n, rate in enumerate(axes["rate"])]
-    assert claims[0].label != claims[1].label
-    _, places = over_axes(CellClaims("a", tuple(claims)), axes)
-    assert {index: claim.measured for index, claim in places.items()} == {(0,): 0.0, (1,): 1.0}
-
-
 def test_a_cell_that_lies_on_no_place_of_the_axes_is_left_out():
     claims = [
         made("a", 0.1, cell={"rank": 1, "mask": "b"}),

@@ -2,8 +2,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from foretrain.engine.dispatch import Group, Worker, make_groups, next_group, recall, share
 from foretrain.plans.parameters import static_signature
 from foretrain.plans.plan import Run
@@ -116,16 +114,3 @@ def test_runs_that_a_dead_worker_made_durable_are_not_redone():
     group.waiting.clear()
     assert recall(Worker(None, group=group, entered={0}, left={1, 2}), {}, {1}) == []
     assert sorted(group.waiting) == [0, 2]
-
-
-@pytest.mark.parametrize("count", [1, 2, 7, 40])
-def test_nothing_is_left_over(count):
-    group = group_of(count)
-    workers = [Worker(None, group=group) for _ in range(3)]
-    total = 0
-    for _ in range(100):
-        given = deal_all(group, workers)
-        total += sum(map(len, given))
-        for worker in workers:
-            worker.queued.clear()
-    assert (total, group.left) == (count, 0)

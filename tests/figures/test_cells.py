@@ -84,14 +84,6 @@ def test_nothing_is_drawn_without_an_axis_of_several_numbers(axes):
     assert draw_cells(claims(axes) if axes else [], axes) == {}
 
 
-def test_a_claim_with_one_cell_or_one_value_on_an_axis_is_not_drawn():
-    axes = {"init_scale": SCALES}
-    (one, *_) = claims(axes)
-    assert draw_cells([one], axes) == {}
-    lost = [made("a", [np.nan, np.nan], (0, 1), cell={"init_scale": one}) for one in SCALES[1:]]
-    assert draw_cells([one, *lost], axes) == {}
-
-
 def test_a_line_parts_cells_whose_value_is_allowed_from_the_others():
     axes = {"init_scale": SCALES, "rank": [1, 2, 3, 4]}
     figure = draw_cells(claims(axes), axes)["cells"].figure

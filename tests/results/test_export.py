@@ -59,12 +59,6 @@ def test_tables_are_long_one_for_each_set_of_dims(tmp_path, fmt):
     assert len(frames["simulation.learning_rate-seed"]) == 6
 
 
-def test_values_without_dims_become_a_table_of_one_row(tmp_path):
-    result = Result(None, make_tree(theory=xr.Dataset({"loss": 1.5})))
-    export(result, "csv", tmp_path / "t")
-    assert pd.read_csv(tmp_path / "t" / "theory.scalar.csv").loss.tolist() == [1.5]
-
-
 def test_an_unknown_format_is_named(tmp_path):
     with pytest.raises(ArgumentError, match="`to` must be one of `netcdf`, `csv`, `parquet`"):
         export(RESULT, "netcfd", tmp_path / "x")

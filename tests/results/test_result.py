@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from foretrain.claims.claim import FAILS, HOLDS
 from foretrain.errors import ArgumentError, FolderError
@@ -59,10 +58,6 @@ def test_variants_may_have_other_seeds(folder):
         result.variant("singel")
 
 
-def test_the_store_itself_can_be_named_instead_of_its_folder():
-    assert open_result(str(KEPT[2] / "results.zarr")).path == KEPT[2]
-
-
 def test_the_card_says_what_there_is():
     card = repr(open_result(KEPT[2]))
     assert card.splitlines()[0] == "foretrain result: parabola"
@@ -79,20 +74,6 @@ def test_an_empty_result_has_empty_parts():
     assert "claims      none" in repr(result)
     with pytest.raises(ArgumentError, match="It has none"):
         result.variant("any")
-
-
-def test_parts_of_different_length_fit_one_tree():
-    long = xr.Dataset({"a": ("seed", np.zeros(3))}, {"seed": [0, 1, 2]})
-    tree = make_tree(
-        simulation=long,
-        variants={"few": long.isel(seed=[0])},
-        theory=long.isel(seed=[1]),
-        fits=long.isel(seed=[2]),
-    )
-    result = Result(None, tree)
-    assert result.fits.seed.values.tolist() == [2]
-    assert result.variant("few").sizes["seed"] == 1
-    assert result.theory.seed.values.tolist() == [1]
 
 
 def test_a_folder_without_results_is_named(tmp_path):

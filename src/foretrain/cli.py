@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 from foretrain.commands import COMMANDS, load, version
 from foretrain.errors import ForetrainError, argument_error, nearest
@@ -68,7 +69,11 @@ def _stop(number, frame):
 
 
 def _parse(argv):
-    parser = _Parser(prog="foretrain", description=_description(), epilog=EPILOG)
+    parser = _Parser(
+        prog="foretrain",
+        description="Predict how a network will learn from a reduced theory, train it, and judge claim by claim.",
+        epilog=EPILOG,
+    )
     parser.add_argument("--version", action="store_true", help="print the version and leave")
     commands = parser.add_subparsers(dest="name", metavar="command", parser_class=_Parser)
     made = {}
@@ -118,59 +123,104 @@ def _studies(prefix, **_):
     return [*catalogue.names(), *FilesCompleter(["py"])(prefix)]
 
 
-def _description():
-    return "Predict how a network will learn from a reduced theory, train it, and judge claim by claim."
+_FLAG, _PATH, _STUDY = {"action": "store_true"}, {"type": Path}, "name of a study, or path of one"
+# Verbs, name, meaning and kind of every argument but the options of a run and the parameters of a study.
+_ARGUMENTS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
+    ("run cite check info", "study", _STUDY, {}),
+    ("list", "study", _STUDY, {"nargs": "?"}),
+    ("run", "--config", "TOML file with parameters; flags take precedence", _PATH),
+    ("sweep", "config", "TOML file: study, fixed parameters, axes, seeds", _PATH),
+    ("sweep", "--explain", "print what would run and leave", _FLAG),
+    ("sweep", "--emit-sbatch", "print a SLURM array script of so many shards", {"type": int}),
+    ("show report export", "folder", "folder of results", _PATH),
+    ("compare", "first", "first folder of results", _PATH),
+    ("compare", "second", "second folder of results", _PATH),
+    (
+        "run sweep show",
+        "-v --verbose",
+        "every claim, why it allows what it does, its source",
+        _FLAG,
+    ),
+    ("run sweep show", "--check", "exit with 1 if a claim fails", _FLAG),
+    ("report", "--study", "path of the study, where it has moved or has another name now", {}),
+    ("show", "--markdown", "the claims alone, as a Markdown table", _FLAG),
+    ("show list info predict compare", "--json", "as JSON, for a program", _FLAG),
+    ("list", "--claims", "the sentences of a study that are judged", _FLAG),
+    ("export", "--to", "netcdf, csv or parquet", {"required": True}),
+    ("export", "--out", "file or folder to write; default beside the results", _PATH),
+    ("compare", "--out", "folder for a page of both", _PATH),
+    ("completion", "shell", "bash, zsh or fish", {"choices": ("bash", "zsh", "fish")}),
+    ("new", "file", "file to write, such as mine.py", _PATH),
+    ("predict", "files", "graph.toml data.npz; further data or pairs are ranked", {"nargs": "+"}),
+    (
+        "predict",
+        "--init-scale",
+        "strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; default 0.01",
+        {"default": 0.01},
+    ),
+    (
+        "predict",
+        "--init-law",
+        "decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the reduction is exact and "
+        "nothing is trained, else normal",
+        {},
+    ),
+    ("predict", "--times", "times at which the loss is wanted", {"nargs": "+"}),
+    ("predict", "--until", "last time of the expected loss", {}),
+    (
+        "predict",
+        "--approximate",
+        "the reduction where data allow no exact one; see residual",
+        _FLAG,
+    ),
+    (
+        "predict",
+        "--train",
+        "train the graph from small random weights beside it, and judge it",
+        _FLAG,
+    ),
+    (
+        "predict",
+        "--seeds",
+        "networks trained, a quarter of draws followed; default 5",
+        {"default": 5},
+    ),
+    (
+        "predict",
+        "--learning-rate",
+        "of networks trained; default 0.02 over the largest curvature",
+        {},
+    ),
+    ("predict", "--out", "folder for prediction.json, the page and the figure", _PATH),
+    ("analyze", "models", "model.safetensors or model.npz; more are other seeds", {"nargs": "+"}),
+    ("analyze", "--data", "inputs as an .npy file, (example, input)", {"required": True}),
+    ("analyze", "--activation", "between layers; default relu", {"default": "relu"}),
+    (
+        "analyze",
+        "--noise-scale",
+        "loss that counts as none, or `seeds`: as several models differ",
+        {},
+    ),
+    ("analyze", "--loss", "mse (default) or kl, of what is sampled", {"default": "mse"}),
+    ("analyze", "--modules", "how many; default by modularity", {"type": int}),
+    ("analyze", "--points", "of the integral of an edge; default 5", {"type": int, "default": 5}),
+    ("analyze", "--draws", "of each chain; 0 samples nothing", {"type": int, "default": 200}),
+    ("analyze", "--out", "folder for the page; default runs/analyze-<model>", _PATH),
+    ("analyze", "--quiet", "no progress", _FLAG),
+)
 
 
 def _add_arguments(made, argv):
-    run, sweep = made["run"], made["sweep"]
-    about_study = "name of a study, see `foretrain list`, or path of one of your own"
-    run.add_argument("study", help=about_study).completer = _studies
-    run.add_argument("--config", type=Path, help="TOML file with parameters; flags take precedence")
-    sweep.add_argument("config", type=Path, help="TOML file: study, fixed parameters, axes, seeds")
-    for parser in (run, sweep):
+    for verbs, name, about, how in _ARGUMENTS:
+        for verb in verbs.split():
+            option = made[verb].add_argument(*name.split(), help=about, **how)
+            if name == "study":
+                option.completer = _studies
+    for verb in ("run", "sweep"):
         for name, item in FIELDS.items():
-            if parser is run or name not in OF_GRID:
-                _add_option(parser, name, item)
-        _add_verbose(parser)
-        parser.add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
-    sweep.add_argument("--explain", action="store_true", help="print what would run and leave")
-    sweep.add_argument(
-        "--emit-sbatch",
-        type=int,
-        metavar="n",
-        help="print a SLURM array script of n shards and leave",
-    )
-    for name in ("show", "report", "export"):
-        made[name].add_argument("folder", type=Path, help="folder of results")
-    made["report"].add_argument(
-        "--study", help="path of the study, where it has moved or has another name now"
-    )
-    made["show"].add_argument("--check", action="store_true", help="exit with 1 if a claim fails")
-    made["show"].add_argument(
-        "--markdown", action="store_true", help="the claims alone, as a Markdown table"
-    )
-    made["export"].add_argument("--to", required=True, help="netcdf, csv or parquet")
-    made["export"].add_argument(
-        "--out", type=Path, help="file or folder to write; default beside the results"
-    )
-    made["show"].add_argument("--json", action="store_true", help="the summary, as JSON")
-    _add_verbose(made["show"])
-    for name in ("cite", "check", "info"):
-        made[name].add_argument("study", help=about_study).completer = _studies
-    for name in ("first", "second"):
-        made["compare"].add_argument(name, type=Path, help=f"{name} folder of results")
-    made["compare"].add_argument("--out", type=Path, help="folder for a page of both")
-    for name in ("list", "info", "predict", "compare"):
-        made[name].add_argument("--json", action="store_true", help="as JSON, for a program")
-    made["list"].add_argument("study", nargs="?", help=about_study).completer = _studies
-    made["completion"].add_argument("shell", choices=("bash", "zsh", "fish"))
-    made["list"].add_argument(
-        "--claims", action="store_true", help="the sentences of a study that are judged"
-    )
-    made["new"].add_argument("file", type=Path, help="file to write, such as mine.py")
-    _add_prediction(made["predict"])
-    _add_analysis(made["analyze"])
+            if verb == "run" or name not in OF_GRID:
+                _add_option(made[verb], name, item)
+    run = made["run"]
     if argv and argv[0] == "run" and (study := _study_in(argv[1:], run)) is not None:
         _add_parameters(run, study)
 
@@ -179,15 +229,6 @@ def _add_option(parser, name, item):
     kind, meaning = item.metadata["kind"], item.metadata["meaning"]
     how = {"action": "store_true"} if kind is bool else {"type": kind, "default": item.default}
     parser.add_argument(f"--{name.replace('_', '-')}", help=meaning, **how)
-
-
-def _add_verbose(parser):
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="every claim, with why it allows what it does, and its source",
-    )
 
 
 def _study_in(words, parser):
@@ -230,64 +271,3 @@ def _add_parameters(parser, study):
         )
         values = rule.choices or ("true", "false") * (kinds[name] is bool)
         option.completer = lambda values=values, **_: values
-
-
-def _add_prediction(parser):
-    parser.add_argument(
-        "files", nargs="+", help="graph.toml data.npz; more data files, or more pairs, are ranked"
-    )
-    parser.add_argument(
-        "--init-scale",
-        default=0.01,
-        help="strength of every edge if decoupled; else standard deviation, or factor of an orthogonal matrix; default 0.01",
-    )
-    parser.add_argument(
-        "--init-law",
-        help="decoupled, normal, orthogonal, xavier_normal or xavier_uniform; default decoupled where the "
-        "reduction is exact and nothing is trained, else normal",
-    )
-    parser.add_argument("--times", nargs="+", help="times at which the loss is wanted")
-    parser.add_argument("--until", help="last time of the expected loss")
-    parser.add_argument(
-        "--approximate",
-        action="store_true",
-        help="the reduction even where the data allow no exact one; the residual is printed",
-    )
-    parser.add_argument(
-        "--train",
-        action="store_true",
-        help="train the same graph from small random weights beside the prediction, and judge it",
-    )
-    parser.add_argument(
-        "--seeds",
-        default=5,
-        help="networks trained, and a quarter of the draws followed; default 5",
-    )
-    parser.add_argument(
-        "--learning-rate", help="of the networks trained; default 0.02 over the largest curvature"
-    )
-    parser.add_argument(
-        "--out", type=Path, help="folder for prediction.json, the page and the figure"
-    )
-
-
-def _add_analysis(parser):
-    parser.add_argument(
-        "models", nargs="+", help="model.safetensors or model.npz; further ones are other seeds"
-    )
-    parser.add_argument("--data", required=True, help="inputs as an .npy file, (example, input)")
-    parser.add_argument("--activation", default="relu", help="between layers; default relu")
-    parser.add_argument(
-        "--noise-scale",
-        help="behavioural loss that counts as none, or `seeds`: as several models differ",
-    )
-    parser.add_argument("--loss", default="mse", help="mse (default) or kl, of what is sampled")
-    parser.add_argument("--modules", type=int, help="how many; default by modularity")
-    parser.add_argument(
-        "--points", type=int, default=5, help="of the integral of an edge; default 5"
-    )
-    parser.add_argument("--draws", type=int, default=200, help="of each chain; 0 samples nothing")
-    parser.add_argument(
-        "--out", type=Path, help="folder for the page; default runs/analyze-<model>"
-    )
-    parser.add_argument("--quiet", action="store_true", help="no progress")

@@ -25,25 +25,17 @@ _TRIAL_S = 0.3
 
 def choose_lanes(
     program: Completed,
-    sample: Any,
-    shared: dict[str, Any],
+    sample: Any,  # A `Passenger`, or None where its inputs cannot be made
+    shared: dict[str, Any],  # inputs common to all runs
     *,
-    runs: int,
-    steps: float,
-    workers: int,
+    runs: int,  # number of runs of this signature
+    steps: float,  # their predicted steps, summed
+    workers: int,  # number of workers of the sweep
 ) -> int:
     """Number of lanes for the runs of one static signature.
 
     A short sweep gets as many as it has runs per worker, up to a usual number; for a long one the candidates whose
     states fit into the cache are timed on copies of `sample`. Where lanes move in turn, more than the fewest gain nothing.
-
-    Args:
-        program: The program.
-        sample: A `Passenger`, or None where its inputs cannot be made.
-        shared: Inputs common to all runs.
-        runs: Number of runs of this signature.
-        steps: Their predicted steps, summed.
-        workers: Number of workers of the sweep.
 
     Raises:
         TooLarge: not even three lanes fit into memory, with the estimate.

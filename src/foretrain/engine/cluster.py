@@ -28,22 +28,15 @@ _LOCK_WAIT_S = 120.0
 
 
 def sbatch_script(
-    study: str,
-    config: Path,
-    folder: Path,
-    shards: int,
-    cores: int = 4,
+    study: str,  # name of the study, for the name of the job
+    config: Path,  # the sweep's TOML file
+    folder: Path,  # folder of the results, on a file system that all nodes share
+    shards: int,  # number of array tasks, at least 1
+    cores: int = 4,  # cores of a task, each with one worker
+    # Further arguments of ``foretrain sweep``, such as ``("--keep-state", "end")``.
     options: Sequence[str] = (),
 ) -> str:
     """A SLURM array script with one task per shard.
-
-    Args:
-        study: Name of the study, for the name of the job.
-        config: The sweep's TOML file.
-        folder: Folder of the results, on a file system that all nodes share.
-        shards: Number of array tasks, at least 1.
-        cores: Cores of a task, each with one worker.
-        options: Further arguments of ``foretrain sweep``, such as ``("--keep-state", "end")``.
 
     Returns:
         The text of the script, to be submitted with ``sbatch``. Time, memory and partition are the user's to set. The
@@ -174,23 +167,18 @@ def _first_line(error: Exception) -> str:
 
 
 def execute_on(
+    # Address, such as ``tcp://10.0.0.1:8786``, or a client of `connected`, which stays open.
     scheduler: "str | Client",
-    plan: Plan,
-    folder: Path,
+    plan: Plan,  # what to run
+    folder: Path,  # folder of the results, at the same path on all machines
     *,
+    # Number of parts, by default four per thread of the cluster. The same number resumes the same shards.
     shards: int | None = None,
+    # Called with the number of shards done and of all shards.
     tell: Callable[[int, int], None] | None = None,
-    **options,
+    **options,  # further options of `foretrain.engine.sweep.execute`, such as `checkpoint_every`
 ) -> list[Execution]:
     """Run every shard of a plan on a dask.distributed cluster whose workers share the folder.
-
-    Args:
-        scheduler: Address, such as ``tcp://10.0.0.1:8786``, or a client of `connected`, which stays open.
-        plan: What to run.
-        folder: Folder of the results, at the same path on all machines.
-        shards: Number of parts, by default four per thread of the cluster. The same number resumes the same shards.
-        tell: Called with the number of shards done and of all shards.
-        **options: Further options of `foretrain.engine.sweep.execute`, such as `checkpoint_every`.
 
     Returns:
         What `run_shard` returned, for every shard. A task on a lost worker is tried again up to five times.

@@ -37,28 +37,23 @@ def drawn_edges(
 
 
 def layered_graph(
+    # One array (to, from) between neighbouring layers, not negative: how strong each edge is.
     strengths: Sequence[np.ndarray],
+    # For each layer the module of every node, -1 for none; by default all are of one.
     modules: Sequence[np.ndarray] | None = None,
     *,
+    # Of the layers; by default "input", "layer 1", ..., "output".
     names: Sequence[str] | None = None,
-    threshold: float | None = None,
-    most: int = MOST,
-    title: str = "Interactions between layers",
+    threshold: float | None = None,  # as of `drawn_edges`, as is `most`
+    most: int = MOST,  # likewise
+    title: str = "Interactions between layers",  # of the drawing
+    # What an edge's strength is, in words for the caption.
     what: str = "root mean square of what a direction contributes to the next layer's",
 ) -> Drawing:
     """Draw a layered graph.
 
     Nodes without a drawn edge are small and pale. Within a layer nodes stand by module, then in their own order, those of
     one layer as far apart as fills the height.
-
-    Args:
-        strengths: One array (to, from) between neighbouring layers, not negative: how strong each edge is.
-        modules: For each layer the module of every node, -1 for none; by default all are of one.
-        names: Of the layers; by default "input", "layer 1", ..., "output".
-        threshold: As of `drawn_edges`, as is `most`.
-        most: Likewise.
-        title: Of the drawing.
-        what: What an edge's strength is, in words for the caption.
     """
     sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
     if modules is None:

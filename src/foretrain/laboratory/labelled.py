@@ -25,20 +25,13 @@ from foretrain.vocabulary import VocabularyError, lookup, own_words
 def labelled(
     folder: Path,
     plan: Plan,
+    # Takes what the theory raises; without it the exception comes through.
     problems: list[Problem] | None = None,
-    held: Scan | None = None,
+    held: Scan | None = None,  # what the journal holds, if it has been read before
     *,
-    tell: Tell = silent,
+    tell: Tell = silent,  # told of how many cells there is theory
 ) -> Grid:
-    """Fold the journal of a folder into labelled runs and put theory and fits beside them.
-
-    Args:
-        folder: The folder of results.
-        plan: Its plan.
-        problems: Takes what the theory raises; without it the exception comes through.
-        held: What the journal holds, if it has been read before.
-        tell: Told of how many cells there is theory.
-    """
+    """Fold the journal of a folder into labelled runs and put theory and fits beside them."""
     cell_list = dict(cells(plan.parameters, plan.axes))
     study = plan.study
 

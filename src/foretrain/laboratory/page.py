@@ -25,21 +25,13 @@ _MOST_CSV = 300_000  # characters of numbers beside the figures of a page; all a
 
 def write_page(
     result: Result,
-    plan: Plan | None,
-    whole: Grid | None,
-    problems: list[Problem],
+    plan: Plan | None,  # its plan; None where the folder holds none; only the claims are drawn then
+    whole: Grid | None,  # its runs and theory
+    problems: list[Problem],  # takes the figures that raise; each costs itself only
     *,
-    tell: Tell = silent,
+    tell: Tell = silent,  # told which figure is drawn
 ) -> Path:
-    """Draw the figures of a result into ``figures/`` and write ``report.html``.
-
-    Args:
-        result: The result, with its folder.
-        plan: Its plan; None where the folder holds none; only the claims are drawn then.
-        whole: Its runs and theory.
-        problems: Takes the figures that raise; each costs itself only.
-        tell: Told which figure is drawn.
-    """
+    """Draw the figures of a result into ``figures/`` and write ``report.html``."""
     assert result.path is not None, "a page is written into the folder of a result"
     summary = read_summary(result.path)
     tell(Stage("Drawing"))

@@ -13,22 +13,16 @@ LIVE_STYLE, LIVE_SCRIPTS = "uplot.css", ("save.js", "uplot.js", "curves.js")
 
 
 def document(
-    template: str,
+    template: str,  # such as ``report/page.html``
     *,
+    # Files beside it whose text is the script of the page, in this order.
     scripts: Sequence[str] = (),
+    # Whether curves are looked into, which takes a style and scripts of their own.
     live: bool = False,
-    images: str = "data:",
-    **values: Any,
+    images: str = "data:",  # where pictures may come from, as the policy says it
+    **values: Any,  # what else the template asks for
 ) -> str:
-    """Fill a template with style, script, policy and values.
-
-    Args:
-        template: Such as ``report/page.html``.
-        scripts: Files beside it whose text is the script of the page, in this order.
-        live: Whether curves are looked into, which takes a style and scripts of their own.
-        images: Where pictures may come from, as the policy says it.
-        **values: What else the template asks for.
-    """
+    """Fill a template with style, script, policy and values."""
     names = list(dict.fromkeys([*scripts, *(LIVE_SCRIPTS if live else ())]))
     script = "\n".join(markup.source(f"report/{name}").strip() for name in names)
     sheets = ["page.css", *([LIVE_STYLE] if live else ())]

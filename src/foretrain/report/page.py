@@ -22,19 +22,14 @@ _SCRIPTS = ("save.js", "zoom.js")  # of figures
 
 
 def render(
+    # Content of ``summary.json``; see above. Its texts are escaped, none is trusted as HTML.
     summary: Mapping,
-    figures: Sequence[PageFigure] = (),
-    live: Mapping | None = None,
+    figures: Sequence[PageFigure] = (),  # in the order they are shown
+    live: Mapping | None = None,  # the curves that can be looked into, see `foretrain.figures.live`
+    # Sections that derive sentences, see `foretrain.report.derivation`.
     derived: Sequence[Derivation] = (),
 ) -> str:
     """Compose the page.
-
-    Args:
-        summary: Content of ``summary.json``; see above. Its texts are escaped, none is
-            trusted as HTML.
-        figures: In the order they are shown.
-        live: The curves that can be looked into, see `foretrain.figures.live`.
-        derived: Sections that derive sentences, see `foretrain.report.derivation`.
 
     Returns:
         A whole HTML document. Equal arguments give equal text.

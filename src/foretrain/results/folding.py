@@ -80,19 +80,15 @@ def fold(folder: Path, layout: Layout, *, memory: float | None = None) -> xr.Dat
 
 def fold_all(
     folder: Path,
-    layouts: dict[str, Layout],
+    layouts: dict[str, Layout],  # name to which runs make a dataset, and where they stand
     *,
+    # What `foretrain.results.journal.scan` has found in the folder; by default it is called. Runs that came to the folder
+    # later are not taken.
     held: Scan | None = None,
+    # Most bytes the datasets may take together; by default the machine's physical memory.
     memory: float | None = None,
 ) -> dict[str, xr.Dataset]:
     """Gather the runs of a folder's journal into datasets.
-
-    Args:
-        folder: The folder of results.
-        layouts: Name to which runs make a dataset, and where they stand.
-        held: What `foretrain.results.journal.scan` has found in the folder; by default it is called. Runs that came to the
-            folder later are not taken.
-        memory: Most bytes the datasets may take together; by default the machine's physical memory.
 
     Returns:
         Name to dataset. Every variable of the runs, annotated by the vocabulary, with dims (axes, ``seed``) in front of

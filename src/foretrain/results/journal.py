@@ -178,16 +178,11 @@ def forget(folder: Path, identities: Container[str]) -> None:
 
 def segments(
     folder: Path,
+    # Is given the name of each segment that cannot be used, and the reason.
     damaged: dict[str, str] | None = None,
-    only: Container[str] | None = None,
+    only: Container[str] | None = None,  # names of the segments to read; all by default
 ) -> Iterator[Segment]:
-    """Every valid segment by name, by column.
-
-    Args:
-        folder: The folder of results.
-        damaged: Is given the name of each segment that cannot be used, and the reason.
-        only: Names of the segments to read; all by default.
-    """
+    """Every valid segment by name, by column."""
     for path in sorted((Path(folder) / FOLDER).glob("*.npz")):
         if path.name.startswith(".") or (only is not None and path.name not in only):
             continue

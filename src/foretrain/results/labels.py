@@ -48,19 +48,15 @@ def _named(name: str, meaning: str) -> dict[str, str]:
 
 
 def labels(
-    axes: dict[str, tuple],
+    axes: dict[str, tuple],  # name of each swept parameter to its values
+    # ``coordinates(index of the cell, step) -> {name: (dims, values)}``.
     coordinates: Callable[[tuple[int, ...], np.ndarray], dict],
-    step: np.ndarray,
+    step: np.ndarray,  # all step numbers of the result, shape (step,)
+    # Length of the dims of the result. Labels are cut or padded to them (floats with nan, integers with -1, strings with
+    # ""); a dim that is not among them is as long as its longest label.
     sizes: dict[str, int],
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Gather the labels of all cells.
-
-    Args:
-        axes: Name of each swept parameter to its values.
-        coordinates: ``coordinates(index of the cell, step) -> {name: (dims, values)}``.
-        step: All step numbers of the result, shape (step,).
-        sizes: Length of the dims of the result. Labels are cut or padded to them (floats with nan, integers with -1,
-            strings with ""); a dim that is not among them is as long as its longest label.
 
     Returns:
         Name to (dims, values). In front of the label's own dims stand those axes along which it differs, and only

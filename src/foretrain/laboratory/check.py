@@ -63,12 +63,9 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     def attempt(what: str, function: Callable[[], Any]) -> Any:
         try:
             return function()
-        except WithheldError as error:
-            lines.append(f"{what}: {place(error)}")
-        except ForetrainError as error:
-            lines.append(f"{what}: {error}")
         except (Exception, SystemExit) as error:
-            lines.append(f"{what}: {place(error)}")
+            whole = isinstance(error, ForetrainError) and not isinstance(error, WithheldError)
+            lines.append(f"{what}: {error if whole else place(error)}")
         return None
 
     attempt("variants", lambda: _variants(found, p))
@@ -82,21 +79,16 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     attempt("figures", lambda: found.figures)
     made = _no_runs(plan)
     theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
-    if (
-        theory is not None
-        and theory.data_vars
-        and observed
-        and not sentences
-        and not set(theory.data_vars) & set(observed)
-    ):
+    theory = xr.Dataset() if theory is None else theory
+    common = sorted(observed.keys() & theory.data_vars.keys())
+    if theory.data_vars and observed and not sentences and not common:
         lines.append(
             f"predict: it must give a variable that the program observes ({', '.join(observed)}), but gives "
             f"{', '.join(map(str, theory.data_vars))}: nothing can be compared."
         )
-    if theory is not None:
-        for name in sorted(observed.keys() & theory.data_vars.keys()):
-            attempt("predict", lambda name=name: _as_long(name, theory[name], sizes))
-    made = dataclasses.replace(made, theory=xr.Dataset() if theory is None else theory)
+    for name in common:
+        attempt("predict", lambda name=name: _as_long(name, theory[name], sizes))
+    made = dataclasses.replace(made, theory=theory)
     swept = {name for name, values in plan.axes.items() if len(values) > 1}
     for said in sentences:
         attempt(f"The sentence `{said.id}`", lambda said=said: _interval(said, made, swept))

@@ -99,6 +99,9 @@ def _protect(whole: Grid) -> None:
             variable.values.flags.writeable = False
 
 
+_PARTS = ("simulation", "variants", "theory", "fits")
+
+
 class _Writing:
     """What store and summary hold of a plan's runs, and how they are written."""
 
@@ -121,23 +124,12 @@ class _Writing:
     ) -> None:
         """Write summary and, unless it has been, store with these claims."""
         plan, whole, folder = self._plan, self._whole, self._folder
+        common = {name: getattr(plan, name) for name in ("hash", "seeds", "root_seed")}
+        common |= {"versions": versions(), "device": self._device}
         if store:
-            attrs = attributes(
-                config=plan.as_dict(),
-                hash=plan.hash,
-                seeds=plan.seeds,
-                root_seed=plan.root_seed,
-                versions=versions(),
-                device=self._device,
-            )
-            tree = make_tree(
-                simulation=whole.simulation,
-                variants=whole.variants,
-                theory=whole.theory,
-                fits=whole.fits,
-                claims=claims,
-                attrs=attrs,
-            )
+            parts = {name: getattr(whole, name) for name in _PARTS}
+            attrs = attributes(config=plan.as_dict(), **common)
+            tree = make_tree(**parts, claims=claims, attrs=attrs)
             with patient_lock(folder, "fold", 600):
                 # What this has written is there already, unless another process has folded since.
                 if self._written is not None and self._written == _stamp(folder):
@@ -161,12 +153,7 @@ class _Writing:
                 source=card.source,
                 config=plan.as_dict()["parameters"],
                 axes={name: list(values) for name, values in plan.axes.items()},
-                hash=plan.hash,
-                seeds=plan.seeds,
-                root_seed=plan.root_seed,
                 preset=plan.preset,
-                versions=versions(),
-                device=self._device,
                 wall_time_s=self._wall_time_s,
                 created_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 runs=dict(counts),
@@ -180,6 +167,7 @@ class _Writing:
                 history=tuple(manifest.get("history", ())),
                 command=shlex.join(command(plan)),
                 citations=tuple(card.references),
+                **common,
             ),
         )
 

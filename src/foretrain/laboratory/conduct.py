@@ -106,10 +106,11 @@ def folder_of(plan: Plan, out: str | Path | None) -> Path:
 def conduct(plan: Plan, options: Options) -> Result | None:
     """Run a plan in a folder and conclude it; see `run`."""
     refuse_optimized_python()
-    part, keep_state = _shard(options.shard), options.keep_state
-    check_options(
-        workers=options.workers, checkpoint_every=options.checkpoint_every, keep_state=keep_state
-    )
+    how: dict[str, Any] = {
+        name: getattr(options, name) for name in ("checkpoint_every", "keep_state")
+    }
+    part = _shard(options.shard)
+    check_options(workers=options.workers, **how)
     retrain, keep, data_dir, quiet = options.retrain, options.keep, options.data_dir, options.quiet
     if retrain and keep:
         raise argument_error("retrain", "stand without `keep`", "stands beside it")
@@ -126,11 +127,7 @@ def conduct(plan: Plan, options: Options) -> Result | None:
             if not quiet:
                 say(f"Found done in {folder}; nothing was trained.")
             return found
-        how: dict[str, Any] = {
-            "checkpoint_every": options.checkpoint_every,
-            "keep_state": keep_state,
-            "again": frozenset(again),
-        }
+        how["again"] = frozenset(again)
         remembered = None if data_dir is None else str(Path(data_dir).resolve())
         before: list[Mapping[str, Any] | None] = []
 

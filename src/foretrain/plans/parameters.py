@@ -111,8 +111,7 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
         The parameters with every axis at its first value, and the axes, field name to tuple of distinct values.
 
     Raises:
-        ArgumentError: a name is unknown, a value breaks its rule, an axis is empty, repeats a value or cannot be
-            swept.
+        ArgumentError: a name is unknown, a value breaks its rule, an axis is empty, repeats a value or cannot be swept.
     """
     fixed, axes = {}, {}
     for name, value in values.items():

@@ -28,8 +28,7 @@ def final_target(alignments, minimum: float = 0.5):
     """The target each component ends on: that of greatest final alignment, if it is high enough.
 
     Args:
-        alignments: NumPy or JAX array of shape (..., time, target, component); only the last time
-            is used.
+        alignments: NumPy or JAX array of shape (..., time, target, component); only the last time is used.
         minimum: Least alignment that counts, in [-1, 1].
 
     Returns:

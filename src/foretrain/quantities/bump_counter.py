@@ -1,10 +1,9 @@
 """Counting bumps while a run trains, without keeping its alignments.
 
-The definition is that of `foretrain.quantities.bumps`. A maximum has a prominence of at least h if
-and only if the curve climbs by h to it from a valley before and falls by h after it, before rising
-above it: so one passage suffices that remembers, for every target and component, whether the curve
-was last seen to climb or to fall, the extreme since then, and the heights of the maxima passed.
-Whether a bump was given up is decided at the end.
+The definition is that of `foretrain.quantities.bumps`. A maximum has a prominence of at least h if and only if the curve
+climbs by h to it from a valley before and falls by h after it, before rising above it: so one passage suffices that
+remembers, for every target and component, whether the curve was last seen to climb or to fall, the extreme since then,
+and the heights of the maxima passed. Whether a bump was given up is decided at the end.
 
 Written against the array API for one run; jit and vectorise at will. Every state is finite.
 """

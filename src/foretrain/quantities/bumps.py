@@ -7,9 +7,8 @@ A bump of component j on target i is a local maximum in time of the alignment A_
 - is given up: the last alignment lies below the maximum by at least `prominence`, and the component
   does not end on i.
 
-Only the order of the samples matters, not their times, provided no bump falls between two of them.
-Sensitivity to the two thresholds is a matter of the data: report counts at several prominences
-beside the default.
+Only the order of the samples matters, not their times, provided no bump falls between two of them. Sensitivity to the two
+thresholds is a matter of the data: report counts at several prominences beside the default.
 """
 
 from dataclasses import dataclass
@@ -36,8 +35,7 @@ def bumps(alignments, *, prominence: float = 0.1, ends_on_minimum: float = 0.5) 
     """All bumps of one run.
 
     Args:
-        alignments: A, shape (time, target, component), from
-            `foretrain.quantities.alignment.alignment`.
+        alignments: A, shape (time, target, component), from `foretrain.quantities.alignment.alignment`.
         prominence: Least prominence and least final fall, > 0.
         ends_on_minimum: Least final alignment for a component to end on a target.
 

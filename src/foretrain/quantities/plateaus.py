@@ -118,9 +118,8 @@ def plateau_strengths(times, losses, nth: int = 1, **thresholds) -> np.ndarray:
 def plateau_length(times, losses, *, upper: float, lower: float) -> float:
     """Time from first reaching the loss `upper` to first reaching `lower`.
 
-    Interpolated in the logarithm of the loss. With upper = 1.1 and lower = 0.9 (times the squared
-    norm of the target) this is the plateau of a rank-one fit as `foretrain.theory.rank_one_plateau`
-    predicts it.
+    Interpolated in the logarithm of the loss. With upper = 1.1 and lower = 0.9 (times the squared norm of the target)
+    this is the plateau of a rank-one fit as `foretrain.theory.rank_one_plateau` predicts it.
 
     Args:
         times: Shape (time,), ascending.

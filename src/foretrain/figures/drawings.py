@@ -45,7 +45,7 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
     if study.figures is None:
         return curves.draw(grid)
     with style():
-        made = _drawn(study.figures, grid)
+        made = _drawn(study, grid)
     for name, drawing in made.items():
         if not isinstance(name, str) or not name or Path(name).name != name:
             raise StudyError(f"`FIGURES` must name files without a folder, but names {name!r}.")
@@ -55,9 +55,9 @@ def drawings(study: Study, grid: Grid) -> dict[str, Drawing]:
     return made
 
 
-def _drawn(rows: Mapping[str, FigureRow], grid: Grid) -> dict[str, Any]:
+def _drawn(study: Study, grid: Grid) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    for name, row in rows.items():
+    for name, row in (study.figures or {}).items():
         if row.where is not None and not row.where(Cell(next(grid.cells())).blind()):
             continue
         if row.function is None:

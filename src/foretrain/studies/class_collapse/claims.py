@@ -7,8 +7,6 @@ from foretrain.study import claim
 from .study import FLOW_STEP, SOURCE, closed_form
 
 OWN = "docs/studies/class-collapse.md"
-THIRD = "A third of the length may be left."
-Z = "Z, end over start."
 
 
 def documented(c):
@@ -46,7 +44,29 @@ def mean_kept(c):
     return runs.end.squared_norm / (runs.start.squared_norm - runs.start.within)
 
 
-APART = {"inside": (0.5, np.inf), "note": "Fraction of Z between class means, end over start."}
+OWN_NETWORK = {"source": SOURCE, "where": documented, "rank": "headline"}
+TO_ZERO = {
+    "near": 0,
+    "inside": (0, 0.1),
+    "source": SOURCE,
+    "why": "A third of the length may be left.",
+    "note": "Z, end over start.",
+}
+_control = claim(
+    "control",
+    "The flow of the loss that is not normalised collapses all points to zero.",
+    kept("squared_norm", "flow_control"),
+    **TO_ZERO,
+)
+_encoder = claim(
+    "encoder",
+    "A trained encoder does not collapse globally if the loss is normalised.",
+    between_fraction("encoder"),
+    inside=(0.5, np.inf),
+    source=SOURCE,
+    why="Half of the part of Z between classes lost; to join all points of a class only adds to it.",
+    note="Fraction of Z between class means, end over start.",
+)
 CLAIMS = [
     claim(
         "same-class",
@@ -54,23 +74,19 @@ CLAIMS = [
         kept("within"),
         near=0,
         inside=(0, 0.05),
-        rank="headline",
-        source=SOURCE,
-        where=documented,
         statistic="median",
         why="Adam ends with steps of its learning rate, which keep some percent of the spread; without a pull it would be 1.",
         note="Squared distances to class means, end over start.",
+        **OWN_NETWORK,
     ),
     claim(
         "different-classes",
         "Means of different classes do not collapse under the normalised loss.",
         kept("between"),
         inside=(0.5, np.inf),
-        rank="headline",
-        source=SOURCE,
-        where=documented,
         why="Less than half of the squared distances lost; the flow only ever widens them.",
         note="Squared distances between class means, end over start.",
+        **OWN_NETWORK,
     ),
     claim(
         "flow",
@@ -85,25 +101,14 @@ CLAIMS = [
         why="A fifth-order solver leaves so much with steps of a tenth of the time constant.",
         note="Largest distance from the closed form over the largest coordinate, of both losses, and change of Z.",
     ),
-    claim(
-        "control",
-        "The flow of the loss that is not normalised collapses all points to zero.",
-        kept("squared_norm", "flow_control"),
-        near=0,
-        inside=(0, 0.1),
-        source=SOURCE,
-        why=THIRD,
-        note=Z,
-    ),
-    claim(
-        "control.corrected",
+    _control,
+    _control.corrected(
         "The flow of the loss that is not normalised collapses each class to its mean, which stays in place.",
-        mean_kept,
+        quantity=mean_kept,
         near=1,
         inside=(0.999, 1.001),
         rank="headline",
         source=OWN,
-        corrects="control",
         why="After ten time constants e^-20 of the deviations are left.",
         note="Z at the end over that of the class means at the start.",
     ),
@@ -111,31 +116,16 @@ CLAIMS = [
         "encoder-control",
         "A trained encoder collapses all images to nearly a point if the loss is not normalised.",
         kept("squared_norm", "encoder_control"),
-        near=0,
-        inside=(0, 0.1),
         rank="control",
-        source=SOURCE,
         statistic="median",
-        why=THIRD,
-        note=Z,
+        **TO_ZERO,
     ),
-    claim(
-        "encoder",
-        "A trained encoder does not collapse globally if the loss is normalised.",
-        between_fraction("encoder"),
-        source=SOURCE,
-        why="Half of the part of Z between classes lost; to join all points of a class only adds to it.",
-        **APART,
-    ),
-    claim(
-        "encoder.corrected",
+    _encoder,
+    _encoder.corrected(
         "A trained encoder does not collapse globally if the loss is divided by a Z about the mean of all points.",
-        between_fraction("encoder_centred"),
+        quantity=between_fraction("encoder_centred"),
         rank="headline",
         source=OWN,
-        corrects="encoder",
-        why="Half of the part of Z between classes lost, as in the claim that it corrects.",
-        **APART,
     ),
     claim(
         "frame",

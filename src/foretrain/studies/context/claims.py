@@ -15,8 +15,9 @@ RATES = {"per-context": 1 / 6, "always-on": np.sqrt(2) / 6}
 
 def off(c, network, target):
     """Return the largest deviation of a gated network's total weights at the end from a target, dims (pathway, input)."""
-    chosen = {"pathway": slice(2 if network.startswith("per-context") else 1)}
-    gaps = abs(c[network].total_weights.isel(chosen) - target.isel(chosen))
+    target = xr.DataArray(target, dims=("pathway", "input")) if isinstance(target, list) else target
+    own = {"pathway": slice(2 if network.startswith("per-context") else 1)}
+    gaps = abs(c[network].total_weights.isel(own) - target.isel(own))
     return gaps.max(("pathway", "input"), skipna=False)
 
 
@@ -25,11 +26,6 @@ def off_samples(c):
     solution = c.theory.network_weights
     names = ("per-context-samples", "always-on-samples")
     return np.maximum(*(off(c, name, solution.sel(condition=name, drop=True)) for name in names))
-
-
-def constant(weights):
-    """Return weights of shape (pathway, input) with names of their dims."""
-    return xr.DataArray(np.array(weights), dims=("pathway", "input"))
 
 
 def euler(c, network, rate):
@@ -91,14 +87,14 @@ CLAIMS = [
     claim(
         "weights-per-context",
         "With one pathway per context, the pathways converge to [1 0] and [0 1], which solves the task.",
-        lambda c: off(c, "per-context", constant(np.eye(2))),
+        lambda c: off(c, "per-context", [[1, 0], [0, 1]]),
         rank="headline",
         **WEIGHTS,
     ),
     claim(
         "weights-always-on",
         "A single pathway that is always on converges to [1/2 1/2], the best linear answer, which leaves half of the loss.",
-        lambda c: off(c, "always-on", constant([[0.5, 0.5]])),
+        lambda c: off(c, "always-on", [[0.5, 0.5]]),
         rank="headline",
         **WEIGHTS,
     ),

@@ -26,7 +26,7 @@ def joined(pair, activation: str, mediators: int, strength: float):
         mediators: Number of units of M1 that M2 reads.
         strength: Weight by which it reads each.
     """
-    weights = [block_diag(a, b) for a, b in zip(pair[0][0], pair[1][0], strict=True)]
+    weights = [np.asarray(block_diag(*both)) for both in zip(pair[0][0], pair[1][0], strict=True)]
     unit = np.arange(mediators)
     weights[1][len(weights[1]) // 2 + unit, unit] = strength
     biases = [np.concatenate(both) for both in zip(pair[0][1], pair[1][1], strict=True)]

@@ -96,14 +96,15 @@ def signed(random, many):
 def planted(h, random):
     """Two modules of h neurons, and two neurons that idle."""
     made = [(SIZE * directions(random, h, 3), signed(random, h)) for _ in range(2)]
-    own, out = (block_diag(*both) for both in zip(*made, strict=True))
+    own, out = (np.asarray(block_diag(*both)) for both in zip(*made, strict=True))
     return np.pad(own, ((0, 2), (0, 0))), np.pad(out, ((0, 0), (0, 2)))
 
 
 def linear(h, random):
     """Two linear modules of h neurons, each of rank h."""
     made = [[SIZE * directions(random, h, 3) for _ in range(2)] for _ in range(2)]
-    return block_diag(made[0][0], made[1][0]), block_diag(made[0][1].T, made[1][1].T)
+    own, out = zip(*made, strict=True)
+    return np.asarray(block_diag(*own)), np.asarray(block_diag(*out)).T
 
 
 def trained(h, random, x, wanted):

@@ -196,10 +196,9 @@ def cross(network, x, widths, points):
         part * (above[:, None] != below)
         for part, (below, above) in zip(graph.strengths, pairwise(first), strict=True)
     ]
-    sums = (max(part.max() for part in parts) for parts in (between, graph.strengths))
-    return np.divide(*sums), np.divide(
-        *(sum(map(np.sum, one)) for one in (between, graph.strengths))
-    )
+    whole = graph.strengths
+    largest = max(map(np.max, between)) / max(map(np.max, whole))
+    return largest, sum(map(np.sum, between)) / sum(map(np.sum, whole))
 
 
 def blocks(p, seed):

@@ -91,6 +91,14 @@ def ended(how: str, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, Cal
     return ends, gone, lost
 
 
+def changed(made: Grid, variable: str, change: Callable[[xr.DataArray], Any]) -> Grid:
+    """The grid with a variable changed, such as ``"loss"``, or ``"flow/loss"`` of a network trained beside it."""
+    network, _, name = variable.rpartition("/")
+    data = made.network(network)
+    data[name] = (data[name].dims, np.asarray(change(data[name].copy())))
+    return made
+
+
 def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
     """Id of every sentence that applies, or of the one asked for, to its claims, one per cell."""
     found: dict[str, list[Claim]] = {}
@@ -107,14 +115,15 @@ def verdicts(study: str, made: Grid, id: str = "") -> dict[str, list[Claim]]:
 def check(
     study: str,
     good: Callable[[], Grid] | dict[str, Callable[[], Grid]],
-    spoilt: dict[str, Callable[[], Grid]],
+    spoilt: dict[str, Any],
 ) -> None:
     """Hold that every sentence holds on a good grid, in some cell, and fails on the grid spoilt for it.
 
     Args:
         study: Name of the study.
         good: Makes the grid on which all sentences hold, or id to what makes that of each.
-        spoilt: Id of every sentence to what makes a grid on which it fails.
+        spoilt: Id of every sentence to what makes a grid on which it fails, or to variable and change, see `changed`, of the
+            good grid.
     """
     ids = {said.id for said in catalogue.load(study).sentences}
     assert ids == set(spoilt), f"without a grid on which it fails: {sorted(ids ^ set(spoilt))}"
@@ -126,7 +135,8 @@ def check(
             for claim in held
         ]
         assert any(claim.verdict == HOLDS for claim in held), f"{id} holds nowhere: {seen}"
-        failed = verdicts(study, spoilt[id](), id).get(id, [])
+        makes, bad = good if callable(good) else good[id], spoilt[id]
+        failed = verdicts(study, bad() if callable(bad) else changed(makes(), *bad), id).get(id, [])
         seen = [
             (claim.label, claim.verdict, claim.measured, claim.uncertainty, claim.reason)
             for claim in failed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_up import check, runs, verdicts
+from made_up import changed, check, runs, verdicts
 
 from foretrain.claims.claim import FAILS
 from foretrain.degeneracy.grams import jacobian
@@ -144,15 +144,6 @@ def test_least_squares_of_a_rectified_layer_are_at_rest_and_better_with_width():
     assert losses[1] < losses[0] / 10
 
 
-def test_linear_models_are_least_squares_of_their_rank():
-    loss, parameters, closed, measured, heldout = selection.linear_family(Seed(0, 0))
-    assert (np.diff(loss) < 0).all()
-    assert (np.diff(closed)[selection.RANK :] <= np.diff(parameters)[selection.RANK :]).all()
-    assert (closed <= parameters).all()
-    assert (measured <= parameters).all()
-    assert (heldout > 1).all()
-
-
 def test_more_trained_outputs_than_domains_are_refused():
     with pytest.raises(ValueError, match="`trained_outputs` must be at most"):
         catalogue.load("degeneracy-over-training").check(replace(P, trained_outputs=3))
@@ -163,100 +154,66 @@ def steps(at, wide=1.0):
     return 1 / (1 + np.exp((at - T) / wide))
 
 
-def laid(rising, grokking):
-    """Of all systems, (system, seed, moment): linear ones rise by what wins, grokking is as given."""
-    linear = WINNER[:2] * rising * np.ones((2, SEEDS, study.MOMENTS))
-    return np.concatenate([linear, np.broadcast_to(grokking, (2, SEEDS, study.MOMENTS))])
-
-
-def three(values):
-    return np.repeat(values[..., None], 3, -1)
-
-
 def curves(count, effective, error, **more):
     return {
         "count": count,
-        "effective_parameters": three(effective),
+        "effective_parameters": np.repeat(effective[..., None], 3, -1),
         "unseen_error": error,
         "fit_error": (1 - steps(1, 0.1)) * np.ones(count.shape),
     } | {name: np.broadcast_to(v, count.shape) for name, v in more.items()}
 
 
-def grid(
-    rising=1.0,
-    depth=100.0,
-    drawn=0.0,
-    rank=5.0,
-    fewer=10.0,
-    exact=0.0,
-    winner=0,
-    separate=0,
-    untrained=1.0,
-    tied=1.0,
-    taus=(-0.5, 0.3, 0.5, 0.6),
-    rectified=(0.0, 0.3, np.nan, 0.5),
-):
+def grid():
     """Networks that do as corrected: grokking falls from generalisation on, and by most only later."""
-    fall = steps(WHEN, 4)
-    after = 200 + tied * 8 * WHEN - depth * steps(WHEN + 10, 4)
-    error = 1.2 - 1.2 * fall + 0.01 * np.exp(0.2 * WHEN)
-    linear_error = np.broadcast_to(1 - steps(WHEN, 1), (2, SEEDS, study.MOMENTS))
-    tau = np.stack([np.tile(one, (SEEDS, 1)) for one in (taus, rectified)], 1)
-    count = laid(steps(WHEN, 1), after)
-    count[:2, :, -1] = WINNER[:2, :, 0] + winner
-    simulation = curves(
+    ones, flat = np.ones((2, SEEDS, 1)), np.ones((1, SEEDS, study.MOMENTS))
+    grokking = ones * (200 + 8 * WHEN - 100 * steps(WHEN + 10, 4))
+    error = ones * (1.2 - 1.2 * steps(WHEN, 4) + 0.01 * np.exp(0.2 * WHEN))
+    risen = np.concatenate([WINNER[:2] * steps(WHEN, 1), grokking])
+    count = risen.copy()
+    count[:2, :, -1] = WINNER[:2, :, 0]
+    taus = [(-0.5, 0.3, 0.5, 0.6), (0.0, 0.3, np.nan, 0.5)]
+    own = curves(
         count,
-        laid(rising * steps(WHEN, 1), after),
-        np.concatenate([linear_error, [error] * 2]),
-        activation_rank=24 - rank * steps(WHEN, 1),
-        blocks=24 - fewer * steps(WHEN, 1),
-    ) | {"rank_agreement": np.broadcast_to(tau + 0.01 * NOISE[..., None], (4, *tau.shape))}
-    flat = np.ones((1, SEEDS, study.MOMENTS))
+        risen,
+        np.concatenate([ones * (1 - steps(WHEN, 1)), error]),
+        activation_rank=24 - 5 * steps(WHEN, 1),
+        blocks=24 - 10 * steps(WHEN, 1),
+    ) | {"rank_agreement": taus + 0.01 * NOISE[..., None]}
     apart = theory.winner_count(FULL, shared=False) * flat
-    laid_out = curves(
-        np.concatenate([apart + separate, *[200 * flat] * 3]),
-        np.concatenate([apart, *[(200 - drawn * fall)[None]] * 3]),
-        np.concatenate([untrained * flat, *[2 * flat] * 3]),
-        activation_rank=24,
-        blocks=24,
-    )
-    told = {
-        "effective_parameters": three(WINNER[:2] * steps(WHEN[:1], 1)).reshape(2, study.MOMENTS, 3)
-    }
-    told = {name: np.concatenate([values, values]) for name, values in told.items()}
-    exactly = {"effective_parameters": told["effective_parameters"][:, None] + exact}
+    apart = np.concatenate([apart, *[200 * flat] * 3])
+    errors = np.concatenate([flat, *[2 * flat] * 3])
+    rival = curves(apart, apart, errors, activation_rank=24, blocks=24)
+    reduction = np.repeat((WINNER[:2] * steps(WHEN[:1], 1))[:, 0, :, None], 3, -1)
+    reduction = {"effective_parameters": np.concatenate([reduction] * 2)}
+    decoupled = {"effective_parameters": reduction["effective_parameters"][:, None]}
     names = {name: (name, values) for name, values in study.labels(FULL).items()}
     moment = {name: names[name] for name in ("moment", "noise_scale")}
     axis = {"system": SYSTEMS}
-
-    return Grid(
-        FULL,
-        axis,
-        SEEDS,
-        simulation=runs(axis, SEEDS, simulation, labels=names),
-        variants={
-            "rival": runs(axis, SEEDS, laid_out, labels=moment),
-            "decoupled": runs(axis, 1, exactly, labels=moment),
-        },
-        theory=runs(axis, 0, told, outcome=None, labels=moment),
-    )
+    variants = {
+        "rival": runs(axis, SEEDS, rival, labels=moment),
+        "decoupled": runs(axis, 1, decoupled, labels=moment),
+    }
+    predicted = runs(axis, 0, reduction, outcome=None, labels=moment)
+    return Grid(FULL, axis, SEEDS, 0, runs(axis, SEEDS, own, labels=names), variants, predicted)
 
 
 def test_every_sentence_can_hold_and_fail():
+    fall = 300 * steps(WHEN, 4)[..., None]
     spoilt = {
         "falls": grid,
-        "falls.corrected": lambda: grid(rising=-1.0),
-        "not-by-decay": lambda: grid(drawn=300.0),
-        "rank-falls": lambda: grid(rank=0.0, fewer=-10.0),
-        "closed-form": lambda: grid(exact=1e-6),
-        "rise": lambda: grid(rising=1.5),
-        "winner": lambda: grid(separate=5),
-        "fewer-generalise": lambda: grid(untrained=0.0),
-        "lower-together": lambda: grid(tied=-1.0),
-        "foretell": lambda: grid(tied=-1.0),
-        "linear-closed-form": lambda: grid(taus=(-0.5, 0.3, 0.1, 0.6)),
-        "rectified-measured": lambda: grid(rectified=(0.0, 0.6, np.nan, 0.5)),
+        "falls.corrected": ("effective_parameters", lambda v: -v),
+        "not-by-decay": ("rival/effective_parameters", lambda v: v - fall),
+        "rank-falls": ("blocks", lambda v: 48 - v),
+        "closed-form": ("decoupled/effective_parameters", lambda v: v + 1e-6),
+        "rise": ("effective_parameters", lambda v: 1.5 * v),
+        "winner": ("rival/count", lambda v: v + 5),
+        "fewer-generalise": ("rival/unseen_error", lambda v: 0 * v),
+        "lower-together": ("unseen_error", lambda v: 2 - v),
+        "foretell": ("effective_parameters", lambda v: 500 - v),
+        "linear-closed-form": ("rank_agreement", lambda v: -v),
+        "rectified-measured": ("rank_agreement", lambda v: -v),
     }
     check("degeneracy-over-training", grid, spoilt)
-    (shared, *_) = verdicts("degeneracy-over-training", grid(winner=5), "winner")["winner"]
+    more = changed(grid(), "count", lambda v: v + 5)
+    (shared, *_) = verdicts("degeneracy-over-training", more, "winner")["winner"]
     assert shared.verdict == FAILS

@@ -65,98 +65,61 @@ def test_fewest_edges_keep_the_loss_below_the_scale():
         assert kept[0] > kept[1] > kept[2] == 0
 
 
-def grid(
-    beyond=0,
-    sources=(5, 2, 4, 0),
-    squares=0,
-    left=0,
-    power=1.0,
-    law=1.0,
-    counted_by=0,
-    roots=0,
-    least=-1,
-    edges=-2,
-    decades=0.1,
-):
-    """Networks that are as the theory says, but for what is counted, left, lost and forgotten."""
-    shape = (len(KINDS), SEEDS, NETWORKS)
-    counted = np.broadcast_to(np.array(sources, float)[:, None], (*shape[:2], 4, NETWORKS)).copy()
-    counted[..., 0, : NETWORKS // 2] += beyond
-    ones = np.ones(shape)
-    axes = {"kind": KINDS}
+def grid():
+    """Networks that are as the theory says."""
+    ones = np.ones((len(KINDS), SEEDS, NETWORKS))
     # Effective parameters of networks that differ, fewer at larger scales.
     curve = (29 - 4 * np.arange(len(study.SCALES)))[:, None] - np.arange(NETWORKS) % 3
-    shifts = {
-        "effective": 0,
-        "counted_at_scale": counted_by,
-        "counted_by_roots": roots,
-        "left_at_scale": least,
-        "edges_at_scale": edges,
-    }
-    scales = {name: curve + by for name, by in shifts.items()}
-    names = {name: (name, values) for name, values in study.labels(FULL).items()}
-    simulation = runs(
+    labels = {name: (name, values) for name, values in study.labels(FULL).items()}
+
+    def laid(axes, *names, **variables):
+        return runs(axes, SEEDS, variables, labels={name: labels[name] for name in names})
+
+    axes = {"kind": KINDS}
+    simulation = laid(
         axes,
-        SEEDS,
-        {
-            "parameter_count": 40 * ones,
-            "counted": counted,
-            "counted_by_squares": 11 * ones - squares,
-            "deficit": 11 * ones,
-            "parameters_left": (29 + left) * ones,
-        }
-        | scales,
-        labels={"free_source": ("free_source", list(study.SOURCES))},
+        "free_source",
+        parameter_count=40 * ones,
+        counted=np.array([5.0, 2, 4, 0])[:, None] * ones[:, :, None],
+        counted_by_squares=11 * ones,
+        deficit=11 * ones,
+        parameters_left=29 * ones,
+        effective=curve,
+        counted_at_scale=curve,
+        counted_by_roots=curve,
+        left_at_scale=curve - 1,
+        edges_at_scale=curve - 2,
     )
     share = np.array(study.SHARES)[:, None] * np.ones((SEEDS, 1, NETWORKS))
-    near = runs(
-        {},
-        SEEDS,
-        {
-            "disagreement": share,
-            "mixing_loss": share**power,
-        },
-        labels={"flipped_share": names["flipped_share"]},
-    )
-    update = study.shown(FULL)
-    forgotten = (1 - FULL.learning_rate * FULL.weight_decay) ** (law * update)
-    null = np.stack([np.ones(len(update)), forgotten]) * np.ones((SEEDS, 1, 1))
-    trained = runs(
-        {},
-        SEEDS,
-        {"null_weight": null},
-        labels={"decayed": names["decayed"], "update": names["update"]},
-    )
-    smooth = 18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones((SEEDS, 1, 4))
-    sampled = 18.0 - 2 * (np.log10(study.SAMPLED / study.SCALES[0]) + decades)[:, None] * np.ones(
-        (SEEDS, 1, 4)
-    )
-    chains = runs(
-        {},
-        SEEDS,
-        {"smooth": smooth, "sampled": sampled},
-        labels={name: names[name] for name in ("noise_scale", "sampled_scale")},
-    )
-    variants = {"approximate": near, "decay": trained, "sampled": chains}
+    fallen = (1 - FULL.learning_rate * FULL.weight_decay) ** study.shown(FULL)
+    decades = np.log10(study.SAMPLED / study.SCALES[0]) + 0.1
+    variants = {
+        "approximate": laid({}, "flipped_share", disagreement=share, mixing_loss=share),
+        "decay": laid({}, "decayed", "update", null_weight=[np.ones(len(fallen)), fallen]),
+        "sampled": laid(
+            {},
+            *("noise_scale", "sampled_scale"),
+            smooth=18.0 - 2 * np.arange(len(study.SCALES))[:, None] * np.ones(4),
+            sampled=18.0 - 2 * decades[:, None] * np.ones(4),
+        ),
+    }
     return Grid(FULL, axes, SEEDS, simulation=simulation, variants=variants)
 
 
 def test_every_sentence_can_hold_and_fail():
     spoilt = {
-        "accounted": lambda: grid(beyond=-1),
-        "accounted.corrected": lambda: grid(sources=(5, 2, 3, 0)),
-        "squares": lambda: grid(squares=1),
-        "squares.corrected": lambda: grid(beyond=-1),
-        "enough": lambda: grid(left=-1),
-        "enough.corrected": lambda: grid(left=3),
-        "by-roots": lambda: grid(roots=-5),
-        "by-roots.corrected": lambda: grid(counted_by=5),
-        "enough-at-scale": lambda: grid(least=1),
-        "enough-at-scale.corrected": lambda: grid(edges=1),
-        "by-volume": lambda: grid(decades=1.5),
-        "rise-power": lambda: grid(power=0.7),
-        "forgotten": lambda: grid(law=1.001),
+        "accounted": ("counted", lambda v: v - 1),
+        "accounted.corrected": ("counted", lambda v: v - 1),
+        "squares": ("counted_by_squares", lambda v: v - 1),
+        "squares.corrected": ("counted", lambda v: v - 1),
+        "enough": ("parameters_left", lambda v: v - 1),
+        "enough.corrected": ("parameters_left", lambda v: v + 3),
+        "by-roots": ("counted_by_roots", lambda v: v - 5),
+        "by-roots.corrected": ("counted_at_scale", lambda v: v + 5),
+        "enough-at-scale": ("left_at_scale", lambda v: v + 2),
+        "enough-at-scale.corrected": ("edges_at_scale", lambda v: v + 3),
+        "by-volume": ("sampled/sampled", lambda v: v - 2.8),
+        "rise-power": ("approximate/mixing_loss", lambda v: v**0.7),
+        "forgotten": ("decay/null_weight", lambda v: v**1.001),
     }
-    good = dict.fromkeys(spoilt, grid)
-    good["accounted.corrected"] = lambda: grid(sources=(5, 2, 3, 1))
-    check("free-directions", good, spoilt)
+    check("free-directions", grid, spoilt)

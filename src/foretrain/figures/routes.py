@@ -5,38 +5,10 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
 from foretrain.figures import Drawing, finished
 from foretrain.figures.style import DIVERGING, SEQUENTIAL, panels
-
-
-def block_map(
-    ax: Any, values: np.ndarray, domains: int, framed=None, *, parted: bool = False, **look
-) -> AxesImage:
-    """Draw a picture of blocks, with numbered domains along both sides.
-
-    Args:
-        ax: Where to draw.
-        values: Shape (domains x height of a block, domains x width of a block).
-        domains: Number along either side.
-        framed: Frame the blocks at which this is above 0, shape (domains, domains).
-        parted: Part the blocks by white lines.
-        **look: For `Axes.imshow`.
-    """
-    height, width = (size // domains for size in values.shape)
-    image = ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
-    shown = np.arange(0, domains, max(1, domains // 10))
-    ax.set_xticks((shown + 0.5) * width - 0.5, shown + 1)
-    ax.set_yticks((shown + 0.5) * height - 0.5, shown + 1)
-    for edge in range(1, domains if parted else 0):
-        ax.axhline(edge * height - 0.5, color="white", linewidth=0.5)
-        ax.axvline(edge * width - 0.5, color="white", linewidth=0.5)
-    for row, column in np.argwhere(np.asarray([[0]] if framed is None else framed) > 0):
-        corner = column * width - 0.5, row * height - 0.5
-        ax.add_patch(Rectangle(corner, width, height, fill=False, edgecolor="black", linewidth=1.2))
-    return image
 
 
 def block_maps(
@@ -45,29 +17,41 @@ def block_maps(
     domains: int,
     words: tuple[str, str, str],
     framed=None,
+    *,
+    parted: bool = False,
     **look,
 ) -> None:
-    """Draw a row of pictures of blocks with one bar of colours.
+    """Draw a row of pictures of blocks, with numbered domains along both sides and one bar of colours.
 
     Args:
         axes: Where to draw, one for each picture.
-        pictures: Title to values, as in `block_map`.
+        pictures: Title to values, shape (domains x height of a block, domains x width of a block).
         domains: Number along either side.
         words: Label of the bar of colours, of the abscissas and of the ordinate.
-        framed: As in `block_map`, alike in all pictures.
-        **look: As in `block_map`; by default one scale, symmetric about 0 where a value is negative.
+        framed: Frame the blocks at which this is above 0, shape (domains, domains).
+        parted: Part the blocks by white lines.
+        **look: For `Axes.imshow`; by default one scale, symmetric about 0 where a value is negative.
     """
-    values = list(pictures.values())
-    top = max((np.nanmax(np.abs(one), initial=1e-12) for one in values), default=1.0)
-    low = -top if min(np.nanmin(one, initial=0) for one in values) < -0.05 * top else 0
+    top = max(np.nanmax(np.abs(one), initial=1e-12) for one in pictures.values())
+    low = min(np.nanmin(one, initial=0) for one in pictures.values()) < -0.05 * top
     if not {"vmax", "norm"} & set(look):
-        look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": low, "vmax": top}
-    for ax, (title, picture) in zip(axes, pictures.items(), strict=True):
-        block_map(ax, picture, domains, framed, **look)
+        look |= {"cmap": DIVERGING if low else SEQUENTIAL, "vmin": -top if low else 0, "vmax": top}
+    shown = np.arange(0, domains, max(1, domains // 10))
+    for ax, (title, values) in zip(axes, pictures.items(), strict=True):
+        image = ax.imshow(values, **{"cmap": SEQUENTIAL, **look})
+        height, width = (size // domains for size in values.shape)
+        ax.set_xticks((shown + 0.5) * width - 0.5, shown + 1)
+        ax.set_yticks((shown + 0.5) * height - 0.5, shown + 1)
+        for edge in range(1, domains if parted else 0):
+            ax.axhline(edge * height - 0.5, color="white", linewidth=0.5)
+            ax.axvline(edge * width - 0.5, color="white", linewidth=0.5)
+        for row, column in np.argwhere(framed > 0) if framed is not None else ():
+            corner = column * width - 0.5, row * height - 0.5
+            ax.add_patch(Rectangle(corner, width, height, fill=False, linewidth=1.2))
         ax.set_title(title, loc="left")
         ax.set_xlabel(words[1])
     axes[0].set_ylabel(words[2])
-    axes[0].figure.colorbar(axes[0].images[0], ax=axes, label=words[0], shrink=0.8)
+    axes[0].figure.colorbar(image, ax=axes, label=words[0], shrink=0.8)
 
 
 def output_blocks(run: Any) -> np.ndarray:

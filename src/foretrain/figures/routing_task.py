@@ -1,4 +1,4 @@
-"""The routing task as a picture: the gated network, how many routes pass each edge, the items, the trained routes."""
+"""The routing task as a picture: the gated network, and how many routes pass each edge."""
 
 from typing import Any
 
@@ -6,44 +6,29 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from foretrain.figures import Drawing, finished
-from foretrain.figures.style import INK, PALETTE, SEQUENTIAL, panels
+from foretrain.figures.style import INK, PALETTE, panels
 
 _MOST = 12  # domains; more nodes would run into each other
 _WIDEST = 11.0  # points, of the edge that all routes pass
 
 
-def task_drawing(targets, trained_pairs, where: str = "") -> Drawing:
+def task_drawing(trained_pairs, where: str = "") -> Drawing:
     """Draw the task of a routing network.
 
     Args:
-        targets: Features of every item, shape (feature, item).
         trained_pairs: T, shape (input_domain, output_domain).
         where: Ends the caption.
     """
     pairs = np.asarray(trained_pairs)
-    figure, axes = panels(2, 2, height=6.6)
-    _gates(axes[0, 0], pairs)
-    _paths(axes[0, 1], pairs)
-    axes[1, 0].set(xlabel="Item", ylabel="Feature")
-    image = axes[1, 0].imshow(targets, cmap=SEQUENTIAL, aspect="auto")
-    figure.colorbar(image, ax=axes[1, 0], label="Target")
-    axes[1, 1].set(xlabel="Output domain", ylabel="Input domain")
-    axes[1, 1].imshow(pairs, cmap="Greys", vmin=0, vmax=1.25)
-    for ax, title, sizes in (
-        (axes[1, 0], "Items", np.shape(targets)),
-        (axes[1, 1], "Trained routes", pairs.shape),
-    ):
-        ax.set_title(title, loc="left")
-        for axis, size in zip((ax.yaxis, ax.xaxis), sizes, strict=True):
-            ticks = np.arange(0, size, max(1, size // 8))
-            axis.set_ticks(ticks, [str(at + 1) for at in ticks])
+    figure, axes = panels(1, 2, height=3.5)
+    _gates(axes[0], pairs)
+    _paths(axes[1], pairs)
     return finished(
         figure,
         "Task and gates",
         "a: domains come in through encoders of their own and go out through decoders of their own; for every example the "
         "gates let one of each through (filled squares), the hidden matrix is always on. b: so many of the trained routes "
-        "pass an edge, which is as thick as they are many: the hidden matrix has all of them and learns faster. c: what is "
-        "asked of every item, on every route. d: the trained routes are dark, the others are never seen."
+        "pass an edge, which is as thick as they are many: the hidden matrix has all of them and learns faster."
         + where,
     )
 

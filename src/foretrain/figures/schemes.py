@@ -8,8 +8,6 @@ import numpy as np
 
 from foretrain.figures.style import INK
 
-_X = (0.0, 0.5, 1.0)
-
 
 @dataclass(frozen=True)
 class Pathway:
@@ -40,35 +38,28 @@ def draw_scheme(
         outputs: Names of the output nodes.
     """
     left, middle, right = (_heights(len(column)) for column in (inputs, pathways, outputs))
+    size = 15 if len(pathways) < 6 else 7
     for pathway, height in zip(pathways, middle, strict=True):
-        for ends, at, x in ((pathway.inputs, left, _X[0]), (pathway.outputs, right, _X[2])):
+        colour = pathway.colour
+        for ends, at, x in ((pathway.inputs, left, 0), (pathway.outputs, right, 1)):
             for node in ends:
-                line = {"color": pathway.colour, "linewidth": 1.6, "alpha": 0.75, "zorder": 1}
-                ax.plot((x, _X[1]), (at[node], height), **line)
-        look = {
-            "color": pathway.colour,
-            "markeredgecolor": INK,
-            "markeredgewidth": 0.8,
-            "zorder": 3,
-        }
-        ax.plot(_X[1], height, "s", markersize=(15 if len(pathways) < 6 else 7), **look)
+                ax.plot((x, 0.5), (at[node], height), color=colour, linewidth=1.6, alpha=0.75)
+        ax.plot(0.5, height, "s", color=colour, markersize=size, markeredgecolor=INK, zorder=3)
+        below = height < 0.5
+        place = {"ha": "center", "va": "top" if below else "bottom", "fontsize": 10, "zorder": 4}
+        white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}
         if pathway.words:
-            below = height < 0.5
-            place = {"textcoords": "offset points", "ha": "center", "fontsize": 10, "zorder": 4}
-            place |= {"va": "top" if below else "bottom"}
-            place |= {
-                "bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 0.6}
-            }
-            ax.annotate(pathway.words, (_X[1], height), (0, -12 if below else 12), **place)
-    for names, heights, x, side in ((inputs, left, _X[0], -1), (outputs, right, _X[2], 1)):
+            at = (0.5, height), (0, -12 if below else 12)
+            ax.annotate(pathway.words, *at, textcoords="offset points", bbox=white, **place)
+    for names, heights, x, side in ((inputs, left, 0, "right"), (outputs, right, 1, "left")):
         for name, height in zip(names, heights, strict=True):
-            look = {"color": "white", "markeredgecolor": INK, "markeredgewidth": 1.2, "zorder": 3}
-            ax.plot(x, height, "o", markersize=12, **look)
-            place = {"ha": "right" if side < 0 else "left", "va": "center", "fontsize": 11}
-            ax.annotate(name, (x, height), (side * 11, 0), textcoords="offset points", **place)
+            ax.plot(x, height, "o", color="white", markeredgecolor=INK, markersize=12, zorder=3)
+            place = {"ha": side, "va": "center", "fontsize": 11, "textcoords": "offset points"}
+            ax.annotate(name, (x, height), (-11 if x == 0 else 11, 0), **place)
     ax.set(xlim=(-0.3, 1.3), ylim=(-0.15, 1.15))
     ax.set_axis_off()
 
 
 def _heights(number: int) -> np.ndarray:
+    """Return heights from the top down, 0.5 for a single one."""
     return np.linspace(1, 0, number) if number > 1 else np.array([0.5])

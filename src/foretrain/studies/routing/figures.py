@@ -93,11 +93,9 @@ def draw_outputs(grid):
 
 
 def draw_task(grid):
-    """Draw network, paths, items and trained routes of the first seed."""
+    """Draw network and paths of the first seed."""
     cell, where = grid.first()
-    p = cell.parameters
-    _, features = hierarchical_items(LEVEL_WEIGHTS[p.level_weights])
-    return task_drawing(features, mask(p, cell.seed(0)), where)
+    return task_drawing(mask(cell.parameters, cell.seed(0)), where)
 
 
 def draw_routes(grid):

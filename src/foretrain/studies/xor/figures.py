@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-from matplotlib.colors import ListedColormap
 
 from foretrain.figures import finished
 from foretrain.figures.gating_bars import draw_gatings
@@ -39,25 +38,20 @@ def draw_candidates(grid):
 
 
 def draw_network(grid):
-    """Draw the gated network and its open gates."""
+    """Draw the gated network, with the example on which each pathway is open."""
     cell, _ = grid.first()
-    drawing, (scheme, gates) = panels(1, 2, height=3.9)
-    names = [f"W{number + 1}" for number in range(4)]
-    pathways = [
-        Pathway((0, 1), (0,), colour, name) for colour, name in zip(_COLOURS, names, strict=True)
-    ]
-    draw_scheme(scheme, ("x1", "x2"), pathways, ("y",))
-    gates.imshow(np.where(np.eye(4) > 0, np.arange(4), np.nan), cmap=ListedColormap(_COLOURS))
+    drawing, ax = panels(height=3.9)
     examples = cell.simulation["example"].values.tolist()
-    gates.set_xticks(range(4), [name.replace(" ", "\n").replace("-", "−") for name in examples])
-    gates.set_yticks(range(4), names)
-    gates.set(xlabel="Example, x1 over x2", ylabel="Pathway")
-    gates.set_title("open gates", loc="left")
+    pathways = [
+        Pathway((0, 1), (0,), colour, f"open on ({name.replace(' ', ', ').replace('-', '−')})")
+        for colour, name in zip(_COLOURS, examples, strict=True)
+    ]
+    draw_scheme(ax, ("x1", "x2"), pathways, ("y",))
     return finished(
         drawing,
         "Four gated pathways, one per example",
-        "a: the gated network, four linear pathways from both bits to the answer; squares are hidden layers. b: when the "
-        "gate of each pathway is open: each on one example alone. In each pathway's subproblem the answer is linear.",
+        "The gated network, four linear pathways from both bits to the answer; squares are hidden layers. The gate of each "
+        "pathway is open on one example alone. In each pathway's subproblem the answer is linear.",
     )
 
 

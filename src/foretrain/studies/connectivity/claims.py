@@ -199,6 +199,7 @@ IF_AND_ONLY_IF: dict[str, Any] = {
     "inside": (0.95, 1),
     "why": "An 'if and only if', allowing one in twenty to a finite scale and a chance agreement.",
 }
+AT_EACH_SCALE: dict[str, Any] = {**ROW, **IF_AND_ONLY_IF, "along": MASKS}
 
 CLAIMS = [
     trained_pairs_alone(mask, LIMIT),
@@ -207,14 +208,16 @@ CLAIMS = [
         "Untrained pairs within a component generalise.",
         precision,
         note="Fraction of the pairs predicted to generalise that do.",
-        **HEADLINE | IF_AND_ONLY_IF | {"along": MASKS},
+        rank="headline",
+        **AT_EACH_SCALE,
     ),
     claim(
         "recall",
         "Only untrained pairs within a component generalise.",
         recall,
         note="Fraction of the pairs that generalise that were predicted to.",
-        **HEADLINE | IF_AND_ONLY_IF | {"along": MASKS},
+        rank="headline",
+        **AT_EACH_SCALE,
     ),
     claim(
         "threshold",
@@ -327,6 +330,6 @@ CLAIMS = [
         note="Fraction of untrained pairs of trained languages of which it is right, from the scale to the power 3/2; the "
         "smaller of both shapes.",
         where=lambda c: bool(variants(c.p)),
-        **ROW | IF_AND_ONLY_IF | {"along": MASKS},
+        **AT_EACH_SCALE,
     ),
 ]

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from matplotlib.patches import Rectangle
 
 from foretrain.figures import Drawing, finished
@@ -65,9 +64,12 @@ def trained_blocks(run: Any) -> np.ndarray:
     return run["trained_pairs"].transpose("output_domain", "input_domain").values
 
 
-def draw_accuracy(runs: xr.Dataset, where: str) -> Drawing:
-    """Draw the held-out accuracy of every route, mean over seeds; `where` ends the caption."""
-    figure, ax = panels(height=5)
+def draw_accuracy(grid: Any, axes: tuple[str, ...] = ()) -> Drawing:
+    """Draw the held-out accuracy of every route, mean over seeds, in the middle of some axes of the grid."""
+    part, where = grid.first(axes)
+    at = {name: values[(len(values) - 1) // 2] for name in axes for values in [part.values(name)]}
+    where = "".join(f" {name} = {value:g}." for name, value in at.items()) + where
+    runs, (figure, ax) = part.simulation.sel(at), panels(height=5)
     accuracy = runs["heldout_accuracy"].transpose("seed", "output_domain", "input_domain").values
     domains = accuracy.shape[1]
     # More frames would hide the pictures below them.

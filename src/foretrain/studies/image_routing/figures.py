@@ -19,14 +19,6 @@ LOOK = {
 }
 
 
-def draw_routes(grid):
-    """Draw the accuracy of every route in the middle of both axes."""
-    part, words = grid.first(AXES)
-    at = {name: values[(len(values) - 1) // 2] for name in AXES for values in [part.values(name)]}
-    place = f" K = {at['trained_outputs']}, init_scale {at['init_scale']:g}."
-    return draw_accuracy(part.simulation.sel(at), place + words)
-
-
 FIGURES = {
     "fraction": figure(
         "Error against the number of trained routes",
@@ -42,5 +34,5 @@ FIGURES = {
         panel(ERRORS, x="init_scale", across="trained_outputs", scale="semilogx", **LOOK),
         sharey=True,
     ),
-    "routes": drawn(draw_routes),
+    "routes": drawn(lambda grid: draw_accuracy(grid, AXES)),
 }

@@ -10,8 +10,7 @@ from foretrain.quantities.representation import cross_domain_similarity
 from foretrain.study import Seed
 from foretrain.tasks.masks import is_biregular
 from foretrain.theory.race import routing_factors
-from foretrain.theory.race_parts import from_random, race_gains, similarity
-from foretrain.theory.race_parts import race_loss as loss_of
+from foretrain.theory.race_parts import from_random, race_gains, race_loss, similarity
 from foretrain.theory.race_schemes import equal_scheme, half_time
 from foretrain.theory.tangent_kernel import TangentKernel, tangent_kernel
 from foretrain.training.routing import ITEMS, items_task, mask
@@ -23,14 +22,17 @@ from .study import Parameters
 def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, Any]:
     """Predict both losses, until the race has had time to learn all modes four times over; nan after that."""
     data, factors = items_task(p.level_weights), routing_factors(p.domains)
-    modes = zip(data.singular_values, data.variances, strict=True)
-    slowest = max(half_time([equal_scheme(p.init_scale, factors, s / d)], s, d) for s, d in modes)
+    modes = data.singular_values, data.variances
+    slowest = max(
+        half_time([equal_scheme(p.init_scale, factors, s / d)], s, d)
+        for s, d in zip(*modes, strict=True)
+    )
     horizon = math.ceil(max(4 * slowest / p.rate, 400))
     shown = step[step <= horizon]
-    kernel = kernel_of_seed(p, seed)
-    loss, untrained = kernel.errors(shown, p.rate, p.init_scale)
+    loss, untrained = kernel_of_seed(p, seed).errors(shown, p.rate, p.init_scale)
+    gains = race_gains(p.init_scale, shown * p.rate, p.domains, *modes)
     curves = {
-        "race_loss": race_loss(p, shown),
+        "race_loss": race_loss(gains, *modes, data.unexplained_power),
         "lazy_loss": loss,
         "lazy_untrained_error": untrained,
     }
@@ -57,19 +59,6 @@ def race_cosine(p: Parameters, seed: Seed) -> float:
 def lazy_limit(p: Parameters, seed: Seed) -> float:
     """Return the error on untrained routes with which the network linearised at its start ends."""
     return float(kernel_of_seed(p, seed).errors(np.array([np.inf]), p.rate, p.init_scale)[1][0])
-
-
-def race_loss(p: Parameters, step: np.ndarray) -> np.ndarray:
-    """Return the loss of the race from wide random weights, in closed form, at numbers of steps, shape (step,)."""
-    return _race_loss(p.level_weights, p.domains, p.init_scale, p.rate, tuple(step))
-
-
-@lru_cache(maxsize=64)
-def _race_loss(level_weights, domains, init_scale, rate, step):
-    data = items_task(level_weights)
-    modes = data.singular_values, data.variances
-    gain = race_gains(init_scale, np.array(step) * rate, domains, *modes)
-    return loss_of(gain, *modes, data.unexplained_power)
 
 
 def kernel_of_seed(p: Parameters, seed: Seed) -> TangentKernel:

@@ -6,14 +6,14 @@ import numpy as np
 
 from foretrain.figures import curves, finished
 from foretrain.figures.routes import block_maps, draw_accuracy, output_blocks, trained_blocks
-from foretrain.figures.routing_task import task_drawing
 from foretrain.figures.style import panels
 from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
-from foretrain.training.routing import maps, mask
+from foretrain.training.routing import maps
 
 from .readings import items
+from .task_figure import draw_task
 
 _RUNS = 3  # drawn by themselves
 _ERRORS = {
@@ -92,26 +92,9 @@ def draw_outputs(grid):
     )
 
 
-def draw_task(grid):
-    """Draw network and paths of the first seed."""
-    cell, where = grid.first()
-    return task_drawing(mask(cell.parameters, cell.seed(0)), where)
-
-
-def draw_routes(grid):
-    """Draw the held-out accuracy of every route."""
-    cell, where = grid.first()
-    return draw_accuracy(cell.simulation, where)
-
-
-def draw_axes(grid):
-    """Draw errors along the axes of a sweep."""
-    return curves.draw(grid, _ERRORS) if grid.axes else {}
-
-
 LAYERS = {"across": "layer", "by": "mode"}
 FIGURES = {
-    "axes": drawn(draw_axes),
+    "axes": drawn(lambda grid: curves.draw(grid, _ERRORS) if grid.axes else {}),
     "learning-curve": figure(
         "Loss while learning",
         "Training loss of networks from random weights (every seed drawn) and of one from decoupled weights of the same "
@@ -193,5 +176,5 @@ FIGURES = {
         draw_similarity, "similarity", "small-init/similarity", "xavier/similarity", where=items
     ),
     "outputs": drawn(draw_outputs, where=items),
-    "accuracy": drawn(draw_routes, where=lambda c: not items(c)),
+    "accuracy": drawn(draw_accuracy, where=lambda c: not items(c)),
 }

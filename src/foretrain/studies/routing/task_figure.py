@@ -5,21 +5,18 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from foretrain.figures import Drawing, finished
+from foretrain.figures import finished
 from foretrain.figures.style import INK, PALETTE, panels
+from foretrain.training.routing import mask
 
 _MOST = 12  # domains; more nodes would run into each other
 _WIDEST = 11.0  # points, of the edge that all routes pass
 
 
-def task_drawing(trained_pairs, where: str = "") -> Drawing:
-    """Draw the task of a routing network.
-
-    Args:
-        trained_pairs: T, shape (input_domain, output_domain).
-        where: Ends the caption.
-    """
-    pairs = np.asarray(trained_pairs)
+def draw_task(grid):
+    """Draw the network and the paths of the first seed."""
+    cell, where = grid.first()
+    pairs = mask(cell.parameters, cell.seed(0))
     figure, axes = panels(1, 2, height=3.5)
     _gates(axes[0], pairs)
     _paths(axes[1], pairs)

@@ -55,8 +55,10 @@ def draw_bumps(grid):
                     one for one in map(Cell, part.cells()) if fixed.items() <= one.cell.items()
                 ]
                 samples = [bumps(one) if stable(one) else np.nan * bumps(one) for one in cells]
-                look = {"label": OPTIMISER_NAMES[name], "color": OPTIMISER_COLOURS[name]}
-                seed_band(ax, np.log10(rates), np.transpose(samples), **look, fraction=False)
+                label, colour = OPTIMISER_NAMES[name], OPTIMISER_COLOURS[name]
+                seed_band(
+                    ax, np.log10(rates), np.transpose(samples), label, color=colour, fraction=False
+                )
             ax.set_title(f"rank {rank}, σ = {scale:g}", loc="left")
             ax.set_xticks(np.log10(rates), [f"{rate:g}" for rate in rates])
         axes[row, 0].set(ylabel="Bumps per component", ylim=(-0.04, None))
@@ -122,12 +124,12 @@ def alignments_of(p, root_seed):
     step = p.observe_every * np.arange(len(run))
     # At full rank the imbalance is as large as all else, and alignments drift once the loss is gone.
     predicted = flow(p, seed) if p.optimizer == "sgd" and p.rank < p.dimension else None
-    count = run.shape[2]
-    rows = -(-count // 5)
+    shown = run.shape[2]
+    rows = -(-shown // 5)
     board, axes = panels(
-        rows, min(count, 5), height=2.1 + 1.7 * rows, squeeze=False, sharey=True, sharex=True
+        rows, min(shown, 5), height=2.1 + 1.7 * rows, squeeze=False, sharey=True, sharex=True
     )
-    for component, ax in enumerate(axes.flat[:count]):
+    for component, ax in enumerate(axes.flat[:shown]):
         given = [one for one in given_up if one.component == component]
         looks = {int(run[-1, :, component].argmax()): (PALETTE["blue"], "target it ends on")}
         gave = (PALETTE["vermillion"], "target it gives up")
@@ -148,9 +150,9 @@ def alignments_of(p, root_seed):
         ax.set(xlabel="Step", ylabel="Alignment")
         ax.locator_params(axis="x", nbins=3)
         ax.label_outer()
-    for ax in axes.flat[count:]:
+    for ax in axes.flat[shown:]:
         ax.set_visible(False)
-    rest = f", the first {count} of {p.rank} components" if p.rank > count else ""
+    rest = f", the first {shown} of {p.rank} components" if p.rank > shown else ""
     theory = " Dashed: the flow from the run's start." if predicted is not None else ""
     return finished(
         board,
@@ -164,13 +166,14 @@ def alignments_of(p, root_seed):
 
 def first_with_a_bump(p, root_seed):
     """Return seed, alignments and bumps of the first run that has one; of the last looked at where none has."""
-    for number in range(TRIES):
+    number = 0
+    while True:
         seed = Seed(root_seed, number)
         run = record(p, seed)
         given_up = bumps_of(run, prominence=p.prominence)
-        if given_up or p.rank >= p.dimension:
-            break
-    return seed, run, given_up
+        if given_up or p.rank >= p.dimension or number == TRIES - 1:
+            return seed, run, given_up
+        number += 1
 
 
 MATCHED = {

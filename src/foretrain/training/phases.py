@@ -1,6 +1,7 @@
 """Four phases of learning, told by the first steps at which training and validation accuracy are reached."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def phase(fits, generalises, late, where=np.where):
     return where(fits & generalises, learned, failed)
 
 
-def two_rates(inputs, state, slopes):
+def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
     """Return embedding, decoder and both memories after a step of AdamW on each with its own rate and decay.
 
     Args:
@@ -65,16 +66,11 @@ def two_rates(inputs, state, slopes):
     """
     from foretrain.dynamics import descent
 
-    moved = [
-        descent.step(
-            "adamw",
-            getattr(state, name),
-            slope,
-            getattr(state, f"{name}_memory"),
-            inputs[f"{name}_learning_rate"],
-            inputs[f"{name}_decay"],
-        )
-        for name, slope in zip(("embedding", "decoder"), slopes, strict=True)
-    ]
-    weights, memories = zip(*moved, strict=True)
-    return *weights, *memories
+    def moved(name, slope):
+        rate, decay = inputs[f"{name}_learning_rate"], inputs[f"{name}_decay"]
+        weights, memory = getattr(state, name), getattr(state, f"{name}_memory")
+        return descent.step("adamw", weights, slope, memory, rate, decay)
+
+    embedding, memory = moved("embedding", slopes[0])
+    decoder, decoder_memory = moved("decoder", slopes[1])
+    return embedding, decoder, memory, decoder_memory

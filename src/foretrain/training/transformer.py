@@ -192,7 +192,7 @@ def program(p: Modular) -> Program:
 
     def loss(weights, inputs, random=None):
         """Mean cross-entropy over training samples, and the answers to all."""
-        outputs = answers(*weights, random)
+        outputs = answers(weights[0], weights[1], random)
         each = jax.nn.logsumexp(outputs, axis=-1) - (outputs * inputs["chosen"]).sum(-1)
         return (each * inputs["training"]).sum() / inputs["training"].sum(), outputs
 
@@ -222,9 +222,10 @@ def program(p: Modular) -> Program:
 
     def init(inputs):
         weights = inputs["embedding"], kind(*(inputs[name] for name in kind._fields))
-        memories = [descent.start("adamw", part) for part in weights]
+        memory, decoder_memory = (descent.start("adamw", part) for part in weights)
         kept = jax.tree.map(lambda part: jnp.zeros((p.snapshots, *part.shape), part.dtype), weights)
-        state = State(*weights, *memories, jnp.int32(0), jnp.full(2, -1, jnp.int32), kept)
+        first = jnp.full(2, -1, jnp.int32)
+        state = State(*weights, memory, decoder_memory, jnp.int32(0), first, kept)
         return state._replace(kept=keep(state))
 
     def step(inputs, state):

@@ -1,5 +1,7 @@
 """Claims on grokking on images; "never" is a step of its own, infinity."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -81,7 +83,7 @@ RUNS = {
     "why": "In most runs: six that all agree show a share of at least .54.",
     "rank": "headline",
 }
-BESIDE = {"where": lambda c: compared(c.p) and c.p.weight_decay > 0}
+BESIDE: dict[str, Any] = {"where": lambda c: compared(c.p) and c.p.weight_decay > 0}
 LAW = {
     "near": 1,
     "inside": (0.5, 2),

@@ -30,11 +30,11 @@ def draw_predictions(grid):
     colours = np.broadcast_to(fractions(c).values[:, None], real.shape)
     across = {"Predicted accuracy": c.end.predicted_accuracy, "Ideal accuracy": c.ideal_accuracy}
     for ax, (label, x) in zip(board, across.items(), strict=True):
-        points = ax.scatter(x, real, c=colours, s=18)
+        ax.scatter(x, real, c=colours, s=18)
         ax.plot([0, 1], [0, 1], ":", color=_GREY)
         ax.set(xlabel=label)
     board[0].set_ylabel("Real accuracy")
-    picture.colorbar(points, ax=board, label="Share trained")
+    picture.colorbar(board[0].collections[0], ax=board, label="Share trained")
     caption = (
         f"Every run after {c.p.steps:,} steps; accuracy counts all samples. Left: what the parallelograms of a representation "
         "predict. Right: what the ideal model would reach; runs above the diagonal beat it by luck."
@@ -69,7 +69,7 @@ def draw_lattice(grid):
     return finished(
         picture,
         "Representations that networks end with, four numbers",
-        f"Number of runs, of {len(present)}, that end with each of the five representations that four numbers can have, "
+        f"Number of runs, of {c.seeds}, that end with each of the five representations that four numbers can have, "
         "although all ten samples are trained, so that the ideal model has all three parallelograms. Any two imply the third."
         + where,
     )

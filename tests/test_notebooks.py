@@ -31,7 +31,7 @@ SAID = {
         r"30. +, 31.27, 36.55, 38.38",
         r"labels: [\d.]+e-1\d",
         "held: True",
-        r"in 0.[78]\d",
+        r"in 0.[67]\d",
     ],
     "interaction-basis": [r"(\[[^]]*\])\n \1\n \1", "identity: .*e-1[1-5]", "1. .* 0.5"],
     "landscapes": [r"λ_Z (0.1552), mean of λ\(ε\) \1", r"λ_Z (0.2145), .* \1"],

@@ -36,7 +36,7 @@ def main(argv: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     if threading.current_thread() is threading.main_thread():
         # A cluster that stops a job must find it checkpointed and its lock released.
-        signal.signal(signal.SIGTERM, _stop)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         arguments = _parse(argv)
         return arguments.command(arguments)
@@ -62,10 +62,6 @@ def _open_closed() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
-
-
-def _stop(number, frame):
-    raise KeyboardInterrupt
 
 
 def _parse(argv):

@@ -35,7 +35,7 @@ def write(folder: Path, worker: str, runs: Sequence[InFlight]) -> Path:
     content = {
         "identity": np.array([run.identity.encode() for run in runs], np.bytes_),
         "step": np.array([run.step for run in runs], np.int64),
-        "observations": np.array([_observations(run) for run in runs], np.int64),
+        "observations": np.array([len(next(iter(run.curves.values()), ())) for run in runs], int),
     }
     for leaf in range(len(first.state)):
         content[f"state/{leaf}"] = np.ascontiguousarray(np.stack([run.state[leaf] for run in runs]))
@@ -121,7 +121,3 @@ def _written_at(path):
         return path.stat().st_mtime_ns
     except OSError:  # its shard has just ended
         return 0
-
-
-def _observations(run):
-    return len(next(iter(run.curves.values()), ()))

@@ -107,7 +107,8 @@ def _figure(grid, name: str) -> Drawing:
         row[0].set_ylabel(axis_label(variable))
     if any(ax.get_legend_handles_labels()[1] for ax in figure.axes):
         legend_below(figure, columns=2)
-    return Drawing(figure, _title(name), _caption(grid, variable, theory, axes, own, len(lines)))
+    title = name.replace("_", " ").capitalize()
+    return Drawing(figure, title, _caption(grid, variable, theory, axes, own, len(lines)))
 
 
 def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
@@ -213,10 +214,6 @@ def _frame(ax) -> None:
     elif low < high:
         margin = max(0.05 * (high - low), 0.005 * max(abs(low), abs(high)))
         ax.set_ylim(low - margin, high + margin)
-
-
-def _title(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _caption(grid, variable, theory, axes, own, lines) -> str:

@@ -77,7 +77,7 @@ def _lacks(found: Study, plan: Plan) -> list[str]:
     attempt("labels", lambda: _labelled(found, p, sizes))
     sentences = attempt("sentences", lambda: found.sentences) or ()
     attempt("figures", lambda: found.figures)
-    made = _no_runs(plan)
+    made = next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
     theory = attempt("predict", lambda: theory_of(found, dataclasses.replace(made, seeds=1)))
     theory = xr.Dataset() if theory is None else theory
     common = sorted(observed.keys() & theory.data_vars.keys())
@@ -130,10 +130,6 @@ def _as_long(name: str, predicted: xr.DataArray, sizes: dict[str, int]) -> None:
             raise StudyError(
                 f"Variable `{name}` must be as long along `{dim}` as what the program observes, {expected}, but is {size}."
             )
-
-
-def _no_runs(plan) -> Grid:
-    return next(Grid(plan.parameters, plan.axes, plan.seeds, plan.root_seed).cells())
 
 
 def _interval(said: Sentence, cell: Grid, swept: set[str]) -> None:

@@ -1,7 +1,7 @@
 """Judging a grid: every sentence in every cell, whatever becomes of one of them."""
 
+import math
 import traceback
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,7 +39,8 @@ def judged(
     groups: dict[tuple[str, ...], list[Sentence]] = {}
     for said in study.sentences:
         groups.setdefault(said.along, []).append(said)
-    total = sum(_number(grid, along) for along in groups)
+    sizes = {name: len(values) for name, values in grid.axes.items()}
+    total = sum(math.prod(sizes[name] for name in sizes if name not in along) for along in groups)
     claims: dict[str, list[Claim]] = {said.id: [] for said in study.sentences}
     problems: dict[str, Problem] = {}
     done = 0
@@ -58,10 +59,6 @@ def judged(
                     claims[said.id].append(replace(claim, scale=scale))
             done += 1
     return [claim for found in claims.values() for claim in found], list(problems.values())
-
-
-def _number(grid: Grid, along: Iterable[str]) -> int:
-    return int(np.prod([len(values) for name, values in grid.axes.items() if name not in along]))
 
 
 def any_run(data) -> bool:

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from foretrain.report.derivation import Derivation
 from foretrain.report.document import document, write_document
-from foretrain.report.sections import PageFigure, picture, sections, verdicts
-
-__all__ = ["FILE_NAME", "PageFigure", "render", "write"]
+from foretrain.report.sections import PageFigure as PageFigure
+from foretrain.report.sections import picture, sections, verdicts
 
 FILE_NAME = "report.html"
 _SCRIPTS = ("save.js", "zoom.js")  # of figures

@@ -95,7 +95,8 @@ class Result:
             lines.append(f"  folder      {self.path}")
         for name, dataset in (("simulation", self.simulation), ("theory", self.theory)):
             if dataset.data_vars:
-                lines.append(f"  {name:<11} {_sizes(dataset)}")
+                sizes = ", ".join(f"{dim} {length}" for dim, length in dataset.sizes.items())
+                lines.append(f"  {name:<11} {sizes}")
                 lines.append(f"              {_names(dataset)}")
         if self.variants:
             lines.append(f"  variants    {', '.join(self.variants)}")
@@ -159,10 +160,6 @@ def open_result(path: str | Path, *, strict: bool = True, lazy: bool = False) ->
     except OSError as error:
         raise unreadable(folder, error) from error
     return Result(folder, open_tree(folder / NAME, strict=strict, lazy=lazy))
-
-
-def _sizes(dataset):
-    return ", ".join(f"{name} {length}" for name, length in dataset.sizes.items())
 
 
 def _names(dataset):

@@ -98,15 +98,12 @@ class Graph:
         return f"Graph({len(self.nodes)} nodes, {edges})"
 
     def _repr_html_(self) -> str:
-        nodes = "".join(
-            f"<tr><td>{html.escape(node.name)}</td><td>{node.width}</td></tr>"
-            for node in self.nodes
-        )
-        edges = "".join(
-            f"<tr><td>{html.escape(edge.name)}</td><td>{html.escape(edge.source)}</td>"
-            f"<td>{html.escape(edge.target)}</td></tr>"
-            for edge in self.edges
-        )
+        def rows(items):
+            cells = ("".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) for row in items)
+            return "".join(f"<tr>{row}</tr>" for row in cells)
+
+        nodes = rows((node.name, node.width) for node in self.nodes)
+        edges = rows((edge.name, edge.source, edge.target) for edge in self.edges)
         return (
             f"<details><summary>{html.escape(repr(self))}</summary>"
             f"<table><tr><th>node</th><th>width</th></tr>{nodes}</table>"

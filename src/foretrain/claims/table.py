@@ -81,16 +81,9 @@ class ClaimTable(Sequence):
         from rich.console import Console
 
         width = max(width, terminal.NARROWEST)
-        console = Console(
-            file=file,
-            width=width,
-            color_system=color_system,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-            force_jupyter=False,
-        )
+        off = ("highlight", "markup", "emoji", "legacy_windows", "force_jupyter")
+        how: dict[str, Any] = {"color_system": color_system, **dict.fromkeys(off, False)}
+        console = Console(file=file, width=width, **how)
         parts = terminal.details if details else terminal.lines
         with console.capture() as captured:
             for part in parts(self._claims, width, lambda text: encodable(text, encoding)):

@@ -180,9 +180,8 @@ class Coordinator:
             taken = share(worker.group, worker, list(self.living.values()))
             if taken:
                 worker.queued.update(taken)
-                worker.process.send(
-                    {"do": "runs", "runs": [self._row(n, worker.group) for n in taken]}
-                )
+                rows = [self._row(number, worker.group) for number in taken]
+                worker.process.send({"do": "runs", "runs": rows})
 
     def _measured(self, group):
         """Whether another worker is timing the lanes of a large group, which is worth waiting for."""
@@ -314,9 +313,8 @@ class Coordinator:
         for number in durable:
             run = self.runs[number]
             note = journal.notes.get(run.identity, "")
-            self._count(
-                number, outcomes[run.identity], self.plan.study.estimate(run.parameters), note
-            )
+            steps = self.plan.study.estimate(run.parameters)
+            self._count(number, outcomes[run.identity], steps, note)
         return durable
 
     def _fail(self, number, note):

@@ -39,16 +39,12 @@ def drawn_edges(
 def layered_graph(
     # One array (to, from) between neighbouring layers, not negative: how strong each edge is.
     strengths: Sequence[np.ndarray],
-    # For each layer the module of every node, -1 for none; by default all are of one.
-    modules: Sequence[np.ndarray] | None = None,
+    modules: Sequence[np.ndarray],  # for each layer the module of every node, -1 for none
     *,
     # Of the layers; by default "input", "layer 1", ..., "output".
     names: Sequence[str] | None = None,
-    threshold: float | None = None,  # as of `drawn_edges`, as is `most`
-    most: int = MOST,  # likewise
+    threshold: float | None = None,  # as of `drawn_edges`
     title: str = "Interactions between layers",  # of the drawing
-    # What an edge's strength is, in words for the caption.
-    what: str = "root mean square of what a direction contributes to the next layer's",
 ) -> Drawing:
     """Draw a layered graph.
 
@@ -56,11 +52,9 @@ def layered_graph(
     one layer as far apart as fills the height.
     """
     sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
-    if modules is None:
-        modules = [np.zeros(size, int) for size in sizes]
     if names is None:
         names = ["input", *(f"layer {at}" for at in range(1, len(sizes) - 1)), "output"]
-    masks, bound = drawn_edges(strengths, threshold, most)
+    masks, bound = drawn_edges(strengths, threshold)
     drawn = sum(int(mask.sum()) for mask in masks)
     heights = [_heights(module) for module in modules]
     figure, ax = panels(height=min(8.0, 3.0 + 0.06 * max(sizes)))
@@ -113,7 +107,8 @@ def layered_graph(
     total = sum(part.size for part in strengths)
     caption = (
         "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, "
-        f"the {what}. Drawn are the {drawn:,} of {total:,} edges above {number(bound)}; the strongest is {number(top)}."
+        "the root mean square of what a direction contributes to the next layer's. Drawn are the "
+        f"{drawn:,} of {total:,} edges above {number(bound)}; the strongest is {number(top)}."
     )
     if len(known) > 1:
         caption += " Colours are modules, grey edges lead from one to another."

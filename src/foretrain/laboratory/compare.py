@@ -244,14 +244,9 @@ def _joined(first, second, one, other, shared):
         lines = []
         for held, cell in ((first, one), (second, other)):
             place = held["variables"].index(_of(held, variable["name"]))
-            known = dict(zip(cell["x"], range(len(cell["x"])), strict=True))
             for curve in cell["curves"][place]:
-                lines.append(
-                    {
-                        kind: [(run[known[x]] if x in known else None) for x in union]
-                        for kind, run in curve.items()
-                        if kind != "seeds"
-                    }
-                )
+                runs = {kind: run for kind, run in curve.items() if kind != "seeds"}
+                known = {kind: dict(zip(cell["x"], run, strict=True)) for kind, run in runs.items()}
+                lines.append({kind: [run.get(x) for x in union] for kind, run in known.items()})
         curves.append(lines)
     return {"xlabel": one["xlabel"], "x": union, "curves": curves}

@@ -239,9 +239,7 @@ def _shard(given: Any) -> tuple[int, int]:
     if given is None:
         return 1, 1
     try:
-        part, parts = (
-            int(number) for number in (given.split("/") if isinstance(given, str) else given)
-        )
+        part, parts = map(int, given.split("/") if isinstance(given, str) else given)
     except (TypeError, ValueError):
         raise argument_error("shard", "be i/n, such as 2/8", f"is `{given}`") from None
     return check_shard((part, parts))

@@ -133,10 +133,8 @@ def dataset(
     variables, sizes = {}, {"step": step.size} if step.size else {}
     for name, values in arrays.items():
         values, own = _numbers(name, values), lookup(name).dims or ()
-        if values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds):
-            dims = ("seed", *own)
-        else:
-            dims = own
+        by_seed = values.ndim == len(own) + 1 and (seeds is None or values.shape[0] == seeds)
+        dims = ("seed", *own) if by_seed else own
         expected = tuple(sizes.get(dim, "any") for dim in own)
         shape = values.shape[len(dims) - len(own) :]
         if values.ndim != len(dims) or any(
@@ -156,9 +154,7 @@ def dataset(
     fitting = {
         name: (dims, values)
         for name, (dims, values) in known.items()
-        if all(
-            found.sizes.get(dim) == size for dim, size in zip(dims, np.shape(values), strict=True)
-        )
+        if tuple(found.sizes.get(dim) for dim in dims) == np.shape(values)
     }
     return found.assign_coords(fitting)
 

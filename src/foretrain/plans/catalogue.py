@@ -43,9 +43,8 @@ def card(name: str) -> Card:
         return read_card(folder / "study.py", name)
     point = _entry_points()[name]
     found = importlib.util.find_spec(point.value.partition(":")[0].partition(".")[0])
-    return Card(
-        name, f"A study of the package {found.name if found else point.value}.", point.value
-    )
+    package = found.name if found else point.value
+    return Card(name, f"A study of the package {package}.", point.value)
 
 
 def load(study: str | Path | Study) -> Study:
@@ -132,14 +131,14 @@ def _from_path(path: Path) -> Study:
     if path.is_file():
         return _of_file(read, file, package)
     return _of_folder(
-        read, path, lambda role: siblings.part(package, path / f"{role}.py"), where=str(path)
+        read, path, lambda role: importlib.import_module(f"{package}.{role}"), where=str(path)
     )
 
 
 @cache
 def _of_file(read: Card, file: Path, package: str) -> Study:
     def part(role: str) -> dict[str, Any] | None:
-        return vars(siblings.part(package, file)) if role == "study" else None
+        return vars(importlib.import_module(f"{package}.{file.stem}")) if role == "study" else None
 
     return Study(read, part, str(file), {"study": str(file)})
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from foretrain.errors import argument_error, integer, nearest, one_of, path_argument, real
+from foretrain.plans.options import OF_GRID
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import Plan, make_plan
 from foretrain.plans.study import Study
@@ -26,39 +27,29 @@ def read_sweep(config: str | Path, yes: bool = False) -> tuple[Plan, str | None]
             type, gives a parameter both a fixed value and an axis, or makes too many runs.
     """
     fields = _read_toml(path_argument("config", config))
-    known = {"study", "preset", "seeds", "root_seed", "out", "parameters", "axes"}
-    _known_keys(fields, known, config)
+    _known_keys(fields, {*OF_GRID, "study", "out", "parameters", "axes"}, config)
     if "study" not in fields:
         raise argument_error("config", "name a `study`", f"{config} does not")
     if not isinstance(fields["study"], str):
         raise argument_error("study", "name a study or the file of one", f"is {fields['study']!r}")
     values, axes = dict(_table(fields, "parameters")), _table(fields, "axes")
-    for reserved in ("seeds", "root_seed", "preset"):
+    for reserved in OF_GRID:
         if reserved in axes or reserved in values:
-            raise argument_error(
-                reserved, "stand at the top of the file", "stands in a table", "It makes no axis."
-            )
+            where = "stand at the top of the file"
+            raise argument_error(reserved, where, "stands in a table", "It makes no axis.")
     beside = Path(config).parent / fields["study"]  # the path itself where it is absolute
     if fields["study"].endswith(".py") and beside.exists():
         fields["study"] = str(beside)
     for name, axis in axes.items():
         if name in values:
-            raise argument_error(
-                name, "stand in one of `[parameters]` and `[axes]`", "stands in both"
-            )
+            where = "stand in one of `[parameters]` and `[axes]`"
+            raise argument_error(name, where, "stands in both")
         values[name] = _axis(name, axis)
     out = fields.get("out")
     if not isinstance(out, str | None):
         raise argument_error("out", "be the name of a folder", f"is {out!r}")
-    plan = make_plan(
-        fields["study"],
-        values,
-        seeds=fields.get("seeds"),
-        root_seed=fields.get("root_seed", 0),
-        preset=fields.get("preset", "quick"),
-        yes=yes,
-    )
-    return plan, out
+    given = {name: fields[name] for name in OF_GRID if name in fields}
+    return make_plan(fields["study"], values, **given, yes=yes), out
 
 
 def read_config(path: Path, study: Study) -> dict:
@@ -93,24 +84,19 @@ def _table(fields, name) -> dict:
 def _known_keys(fields, known, path):
     for name in fields:
         if name not in known:
-            raise argument_error(
-                "config", "hold known entries", f"{path} holds `{name}`", nearest(name, known)
-            )
+            got = f"{path} holds `{name}`"
+            raise argument_error("config", "hold known entries", got, nearest(name, known))
 
 
 def _axis(name: str, axis) -> list:
     if isinstance(axis, list):
         return axis
+    rule = "be a list, or {from, to, number, scale}"
     for entry in axis if isinstance(axis, dict) else ():
         if entry not in _RANGE:
-            raise argument_error(
-                name,
-                "be a list, or {from, to, number, scale}",
-                f"has `{entry}`",
-                nearest(entry, _RANGE),
-            )
+            raise argument_error(name, rule, f"has `{entry}`", nearest(entry, _RANGE))
     if not isinstance(axis, dict) or not {"from", "to", "number"} <= set(axis):
-        raise argument_error(name, "be a list, or {from, to, number, scale}", f"is {axis!r}")
+        raise argument_error(name, rule, f"is {axis!r}")
     number = integer(f"{name}.number", axis["number"], minimum=1, maximum=LONGEST_AXIS)
     scale = one_of(f"{name}.scale", axis.get("scale", "linear"), ("linear", "log"))
     bounds = {"above": 0} if scale == "log" else {"minimum": -1e300, "maximum": 1e300}

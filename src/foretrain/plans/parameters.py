@@ -80,12 +80,17 @@ def types(parameters_type: type) -> dict[str, type]:
     return {item.name: hints[item.name] for item in dataclasses.fields(parameters_type)}
 
 
-def clean(parameters_type: type, name: str, value):
-    """Return one value of field `name` in its type and within its rule, or raise `ArgumentError`."""
+def known_rule(parameters_type: type, name: str) -> Rule:
+    """Return the rule of a field; raises `ArgumentError` where there is no such field."""
     known = rules(parameters_type)
     if name not in known:
         raise argument_error(name, "be a parameter of the study", "is not", nearest(name, known))
-    rule, kind = known[name], types(parameters_type)[name]
+    return known[name]
+
+
+def clean(parameters_type: type, name: str, value):
+    """Return one value of field `name` in its type and within its rule, or raise `ArgumentError`."""
+    rule, kind = known_rule(parameters_type, name), types(parameters_type)[name]
     if kind is int:
         least, most = (None if end is None else int(end) for end in (rule.minimum, rule.maximum))
         number = integer(name, value, minimum=least, maximum=most)
@@ -116,11 +121,7 @@ def split_axes(parameters_type: type, values: dict) -> tuple[Any, dict[str, tupl
     fixed, axes = {}, {}
     for name, value in values.items():
         if value is None:
-            known = rules(parameters_type)
-            if name not in known:
-                raise argument_error(
-                    name, "be a parameter of the study", "is not", nearest(name, known)
-                )
+            known_rule(parameters_type, name)
             continue
         if not _is_several(value):
             fixed[name] = clean(parameters_type, name, value)
@@ -204,12 +205,13 @@ def _guard(parameters_type: type, part: str) -> type:
             use = f"{static}, or leave it to `program`, which must {traced}"
         raise TypeError(f"`{part}` must {use}; `p.{name}` is not that of a run but the default.")
 
+    def equal(self: Any, other: Any) -> bool:
+        return type(self) is type(other) and static_signature(self) == static_signature(other)
+
     names = {
         "__doc__": parameters_type.__doc__,
         "__getattribute__": read,
-        "__eq__": lambda self, other: (
-            type(self) is type(other) and static_signature(self) == static_signature(other)
-        ),
+        "__eq__": equal,
         "__hash__": lambda self: hash(static_signature(self)),
     }
     return type(parameters_type.__name__, (parameters_type,), names)

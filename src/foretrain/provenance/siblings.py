@@ -35,11 +35,6 @@ def package_of(file: Path, folder: Path) -> str:
     return package
 
 
-def part(package: str, file: Path) -> ModuleType:
-    """A file of a study's folder, imported once; whatever it raises is raised."""
-    return importlib.import_module(f"{package}.{file.stem}")
-
-
 def beside(folder: Path, name: str) -> Path | None:
     """The file that ``import name`` means in the files of a folder; None where it means nothing in that folder."""
     top = name.partition(".")[0]

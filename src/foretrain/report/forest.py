@@ -77,22 +77,15 @@ def forest(claims: Sequence[Claim]) -> Forest | None:
     sides = (False, False) if bounds is None else is_open(bounds)
     ticks = [
         (place(end), number(end))
-        for end, open_there in zip(bounds or (), sides, strict=False)
-        if not open_there
+        for end, is_far in zip(bounds or (), sides, strict=False)
+        if not is_far
     ]
-    marks = [
-        Mark(
-            claim.verdict,
-            place(claim.measured),
-            place(low),
-            place(high),
-            None if bounds is not None else band(claim.allowed),
-            place(claim.predicted)
-            if len(predicted) > 1 and math.isfinite(claim.predicted)
-            else None,
-        )
-        for claim, (low, high) in zip(found, ends, strict=True)
-    ]
+    marks = []
+    for claim, (low, high) in zip(found, ends, strict=True):
+        differs = len(predicted) > 1 and math.isfinite(claim.predicted)
+        own = None if bounds is not None else band(claim.allowed)
+        at = place(claim.predicted) if differs else None
+        marks.append(Mark(claim.verdict, place(claim.measured), place(low), place(high), own, at))
     return Forest(
         None if bounds is None else band(bounds),
         sides,
@@ -112,11 +105,11 @@ def _ticks(ticks):
 
 
 def _ends(claim: Claim) -> tuple[float, float]:
-    low, high = claim.uncertainty or (claim.measured, claim.measured)
-    return (
-        low if math.isfinite(low) else claim.measured,
-        high if math.isfinite(high) else claim.measured,
+    low, high = (
+        end if math.isfinite(end) else claim.measured
+        for end in claim.uncertainty or (math.nan, math.nan)
     )
+    return low, high
 
 
 def _scale(values, logarithmic):

@@ -272,9 +272,7 @@ def _looks(looks: Sequence[Mapping]) -> str:
         return ""
     seeds = [str(look["seeds"]) for look in looks]
     times = [str(look["at"]) for look in looks if look.get("at")]
-    when = (
-        f", {times[0]} to {times[-1]}" if len(times) > 1 else "".join(f", {time}" for time in times)
-    )
+    when = f", {' to '.join(dict.fromkeys((times[0], times[-1])))}" if times else ""
     if len(looks) == 1:
         return f"once, with {seeds[0]} seeds{when}"
     return f"{len(looks)} times, with {', '.join(seeds[:-1])} and {seeds[-1]} seeds{when}"

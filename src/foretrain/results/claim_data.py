@@ -63,9 +63,8 @@ def claims_dataset(claims: Iterable[Claim]) -> xr.Dataset:
     columns["exact"] = [ends is None for ends in columns["uncertainty"]]
     columns["uncertainty"] = [ends or (np.nan, np.nan) for ends in columns["uncertainty"]]
     for name in _JSON:
-        columns[name] = [
-            json.dumps(value, default=_plain, ensure_ascii=False) for value in columns[name]
-        ]
+        texts = (json.dumps(one, default=_plain, ensure_ascii=False) for one in columns[name])
+        columns[name] = list(texts)
     dtypes = {"str": np.dtypes.StringDType(), "float": float, "int": np.int64, "bool": bool}
     variables = {}
     for name, variable in _COLUMNS.items():
@@ -85,24 +84,17 @@ def _plain(value):
 
 def claims_from_dataset(dataset: xr.Dataset, where: object = "The group /claims") -> list[Claim]:
     """The claims that `claims_dataset` laid out; raises `StoreError` where it holds no claims, or what no claim can be."""
-    columns = {
-        name: _column(dataset, name, variable, where)
-        for name, variable in _COLUMNS.items()
-        if name in dataset or name not in _LATER
-    }
+    wanted = [name for name in _COLUMNS if name in dataset or name not in _LATER]
+    columns = {name: _column(dataset, name, _COLUMNS[name], where) for name in wanted}
     exact = columns.pop("exact")
     for name in _BOUNDS:
         columns[name] = [tuple(ends) for ends in columns[name]]
-    columns["uncertainty"] = [
-        None if is_exact else ends
-        for is_exact, ends in zip(exact, columns["uncertainty"], strict=True)
-    ]
+    both = zip(exact, columns["uncertainty"], strict=True)
+    columns["uncertainty"] = [None if is_exact else ends for is_exact, ends in both]
     for name in _JSON:
         columns[name] = [_mapping(text, name, where) for text in columns[name]]
-    entries = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-    return list(decode.claims(entries, where))
+    rows = zip(*columns.values(), strict=True)
+    return list(decode.claims([dict(zip(columns, row, strict=True)) for row in rows], where))
 
 
 def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
@@ -112,11 +104,8 @@ def _column(dataset: xr.Dataset, name: str, variable: Variable, where) -> list:
         )
     found = dataset[name]
     shape = (dataset.sizes.get("claim", 0), 2)[: len(variable.dims or ())]
-    if (
-        found.dims != variable.dims
-        or found.shape != shape
-        or found.dtype.kind not in _KINDS[variable.kind]
-    ):
+    fits = found.dtype.kind in _KINDS[variable.kind]
+    if not fits or found.dims != variable.dims or found.shape != shape:
         raise StoreError(
             f"{where} is altered or not a table of claims of foretrain: `{name}` has dims {found.dims}, shape"
             f" {found.shape} and dtype {found.dtype}."

@@ -79,9 +79,8 @@ def labels(
                 raise VocabularyError(f"Coordinate `{name}` must have the same dims in every cell.")
             key = (values.dtype.str, values.shape, values.tobytes())
             distinct = kept.setdefault(name, {})
-            numbers.setdefault(name, []).append(
-                distinct.setdefault(key, (len(distinct), values))[0]
-            )
+            number, _ = distinct.setdefault(key, (len(distinct), values))
+            numbers.setdefault(name, []).append(number)
     gathered = {}
     for name, own in dims.items():
         if len(numbers[name]) < np.prod(shape):

@@ -141,12 +141,8 @@ def _columns(members, observations):
 
 def _fits(column, observations) -> bool:
     held, shapes = column.runs, column.shapes
-    if (
-        not len(held)
-        or held[0] < 0
-        or held[-1] >= len(observations)
-        or (held[1:] <= held[:-1]).any()
-    ):
+    ascending = len(held) and held[0] >= 0 and (held[1:] > held[:-1]).all()
+    if not ascending or held[-1] >= len(observations):
         return False
     if shapes.shape[1] > arrays.MOST_AXES or shapes.min(initial=0) < 0:
         return False
@@ -186,14 +182,11 @@ def encode(runs: Sequence[FinishedRun], code: str) -> bytes:
         for name in dict.fromkeys(name for run in runs for name in getattr(run, kind)):
             holders = [number for number, run in enumerate(runs) if name in getattr(run, kind)]
             values = [np.asarray(getattr(runs[number], kind)[name]) for number in holders]
+            must = f"Variable `{name}` must"
             if len({value.ndim for value in values}) > 1:
-                raise ValueError(
-                    f"Variable `{name}` must have the same number of axes in all runs."
-                )
+                raise ValueError(f"{must} have the same number of axes in all runs.")
             if not all(arrays.storable(value.dtype) for value in values):
-                raise ValueError(
-                    f"Variable `{name}` must hold numbers, but has dtype {values[0].dtype}."
-                )
+                raise ValueError(f"{must} hold numbers, but has dtype {values[0].dtype}.")
             shapes = np.array([value.shape for value in values], np.int64)
             members[f"{kind}/{name}"] = np.concatenate([value.ravel() for value in values])
             # One row per holder: its number among the runs, then the shape of its array.

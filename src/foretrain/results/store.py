@@ -271,11 +271,8 @@ def _inspect(store, strict, lazy) -> tuple[dict[str, str], dict[str, str]]:
                 damaged[node] = missing
     limit = physical_memory()
     if needed > limit and not damaged and not lazy:
-        raise _unreadable(
-            store,
-            f"its values need {needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there; "
-            "try `lazy=True`",
-        )
+        sizes = f"{needed / 1e9:.2g} GB of memory, but {limit / 1e9:.2g} GB are there"
+        raise _unreadable(store, f"its values need {sizes}; try `lazy=True`")
     return seal, damaged
 
 
@@ -287,16 +284,12 @@ def _read_root(store, strict) -> tuple[dict[str, str], dict[str, str]]:
     try:
         root = metadata.root(read_file(store / _METADATA, metadata.MOST_FILE))
     except (ValueError, OSError) as error:
-        below = [
-            file.relative_to(store).as_posix() for file in sorted(store.glob(f"*/**/{_METADATA}"))
-        ]
+        files = sorted(store.glob(f"*/**/{_METADATA}"))
+        below = [file.relative_to(store).as_posix() for file in files]
         if strict or not below:
-            known = (
-                "is truncated or altered" if below else "is truncated or not a store of foretrain"
-            )
-            raise StoreError(
-                f"{store} {known}: its {_METADATA} cannot be read ({line(error)})."
-            ) from error
+            known = f"is truncated or {'altered' if below else 'not a store of foretrain'}"
+            reason = f"its {_METADATA} cannot be read ({line(error)})"
+            raise StoreError(f"{store} {known}: {reason}.") from error
         return dict.fromkeys(below, _UNKNOWN), {"/": _LOST_ROOT}
     attributes = metadata.attributes(root, store)
     if _digest_of_root(root) == attributes.root_sha256:
@@ -317,12 +310,10 @@ def _open(store) -> xr.DataTree:
     for name in (_SEAL, _ROOT_SEAL, _LABELS):
         tree.attrs.pop(name, None)
     groups = {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
-    return xr.DataTree.from_dict(
-        {
-            path: _ordered(dataset, labels.get(path, dataset.coords))
-            for path, dataset in sorted(groups.items())
-        }
-    )
+    ordered = {
+        path: _ordered(data, labels.get(path, data.coords)) for path, data in sorted(groups.items())
+    }
+    return xr.DataTree.from_dict(ordered)
 
 
 def _ordered(dataset, labels):

@@ -147,9 +147,8 @@ def _list(arguments):
     if arguments.study is not None:
         return _list_study(arguments)
     if arguments.claims:
-        raise argument_error(
-            "study", "be named with `--claims`", "is not", "Try foretrain list routing --claims."
-        )
+        repair = "Try foretrain list routing --claims."
+        raise argument_error("study", "be named with `--claims`", "is not", repair)
     listing = list_studies()
     if arguments.json:
         _print_json([dataclasses.asdict(card) for card in listing])
@@ -233,9 +232,8 @@ def _show(arguments):
     summary = read_summary(folder)
     claims = ClaimTable(summary.claims)
     for name in altered(folder):
-        complain(
-            f"{folder / name} is not as foretrain wrote it. Try foretrain report, which makes it anew from the journal."
-        )
+        repair = "Try foretrain report, which makes it anew from the journal."
+        complain(f"{folder / name} is not as foretrain wrote it. {repair}")
     if arguments.json:
         print((folder / FILE).read_text(encoding="utf-8"))
     elif arguments.markdown:
@@ -326,17 +324,10 @@ def _analyze(arguments):
 
     out = arguments.out or Path("runs") / f"analyze-{Path(arguments.models[0]).stem}"
     check_folder(out)
-    told = analyze_files(
-        arguments.models,
-        arguments.data,
-        activation=arguments.activation,
-        noise_scale=arguments.noise_scale,
-        loss=arguments.loss,
-        modules=arguments.modules,
-        points=arguments.points,
-        draws=arguments.draws,
-        tell=None if arguments.quiet else say,
-    )
+    names = ("activation", "noise_scale", "loss", "modules", "points", "draws")
+    options = {name: getattr(arguments, name) for name in names}
+    options["tell"] = None if arguments.quiet else say
+    told = analyze_files(arguments.models, arguments.data, **options)
     print(encodable(told.text(_room()), sys.stdout.encoding))
     print(f"\nPage: {write(told, out)}")
     return 0
@@ -377,10 +368,7 @@ COMMANDS = {
     "check": (_check, "what a study lacks, before anything is trained"),
     "sweep": (_sweep, "run a study over the grid of a TOML file"),
     "show": (_show, "print the claims of a folder of results"),
-    "report": (
-        _report,
-        "rebuild figures and page from stored results, or an index of a folder of them",
-    ),
+    "report": (_report, "rebuild figures and page from stored results, or an index of many"),
     "compare": (_compare, "two folders of results side by side"),
     "export": (_export, "write results for other tools"),
     "predict": (_predict, "what a gated network will learn and when, from its graph and data"),

@@ -171,12 +171,11 @@ def laid(
         ]
         if max(map(len, lines)) <= width:
             return lines
-    head = rows[0]
-    return [
-        f"{row[0]}: "
-        + ", ".join(f"{a} {b}".strip() for a, b in zip(head[1:], row[1:], strict=True))
-        for row in rows[1:]
-    ]
+    head, lines = rows[0][1:], []
+    for first, *rest in rows[1:]:
+        named = (f"{name} {text}".strip() for name, text in zip(head, rest, strict=True))
+        lines.append(f"{first}: {', '.join(named)}")
+    return lines
 
 
 def say(line: str) -> None:

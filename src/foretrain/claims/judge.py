@@ -53,11 +53,10 @@ def judge(said: Sentence, grid: Any) -> Claim | None:
         return None
     predicted, allowed = said.fixed(cell.blind())
     networks = said.of or cell.networks
-    judged = (
-        _exact(said, values, allowed, cell)
-        if isinstance(values, Exact)
-        else _spread(said, values, allowed, cell, networks)
-    )
+    if isinstance(values, Exact):
+        judged = _exact(said, values, allowed, cell)
+    else:
+        judged = _spread(said, values, allowed, cell, networks)
     verdict, reason, note = judged.verdict, judged.reason, f"{said.note} {values.note}".strip()
     unfinished = cell.grid.unfinished(networks) if said.at_end else ""
     lost = cell.grid.lost(networks, diverged=not said.among) or judged.lost

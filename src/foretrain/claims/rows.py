@@ -129,14 +129,13 @@ def _row(group: CellClaims) -> Row:
     digits = digits_to_tell_apart(*measured, *predicted, *(uncertainty or ()), *(allowed or ()))
     unit = "" if first.unit in ("1", "") else f" {first.unit}"
     ends = "" if uncertainty is None else _ends(uncertainty, digits)
+    holding = f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} cells hold"
     return Row(
         id=group.id,
         label=group.id if several else first.label,
         rank=first.rank,
         verdict=group.verdict,
-        holding=f"{group.counts.get(HOLDS, 0)} of {len(group.claims)} cells hold"
-        if several
-        else "",
+        holding=holding if several else "",
         statement=first.statement,
         predicted="" if math.isnan(predicted[0]) else _range(predicted, digits) + unit,
         measured=_measured(group, measured, digits) + unit,
@@ -253,10 +252,8 @@ def _remarks(group, several) -> Iterator[str]:
 def _details(group) -> dict[str, str]:
     first = group.claims[0]
     notes = {claim.note for claim in group.claims}
-    along = (
-        f"{name} from {value_text(low)} to {value_text(high)}"
-        for name, (low, high) in first.along.items()
-    )
+    spans = first.along.items()
+    along = (f"{name} from {value_text(low)} to {value_text(high)}" for name, (low, high) in spans)
     scale = f"Judged at the preset `{first.scale}`." if first.scale else ""
     texts = {
         "Why this is allowed": first.why,
@@ -281,8 +278,5 @@ def _cells(group, digits) -> Iterator[tuple[str, str, str]]:
             text += f", allowed {_allowed(claim.allowed, [claim], digits)}"
         if claim.left_out:
             text += f", {count(claim.left_out, 'seed')} left out"
-        yield (
-            group.place(claim),
-            claim.verdict,
-            text + (f"; {claim.reason}" if claim.reason else ""),
-        )
+        text += f"; {claim.reason}" if claim.reason else ""
+        yield group.place(claim), claim.verdict, text

@@ -82,18 +82,16 @@ class Sentence:
             if not isinstance(text := getattr(self, name), str):
                 raise SentenceError(f"A claim's `{name}` must be words, but is {text!r}.")
         if not (self.id and self.statement and self.why):
-            raise SentenceError(
-                "A claim must have an id, words, and the reason for just this interval."
-            )
+            rule = "an id, words, and the reason for just this interval"
+            raise SentenceError(f"A claim must have {rule}.")
         if self.statistic not in STATISTICS:
             rule = f"A claim's `statistic` must be one of {STATISTICS}"
             raise SentenceError(f"{rule}, but is {self.statistic!r}.")
         if self.rank not in RANKS:
             raise SentenceError(f"A claim's `rank` must be one of {RANKS}, but is {self.rank!r}.")
         if function_of(self.quantity) is None:
-            raise SentenceError(
-                f"The quantity of `{self.id}` must be a function, but is {self.quantity!r}."
-            )
+            rule = f"The quantity of `{self.id}` must be a function"
+            raise SentenceError(f"{rule}, but is {self.quantity!r}.")
         if self.where is not None and not callable(self.where):
             rule = "A claim's `where` must be a function of the cell"
             raise SentenceError(f"{rule}, but is {self.where!r}.")
@@ -162,22 +160,18 @@ def _tuples(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_inside(inside: Any, near: float, id: str) -> tuple[float, float]:
     """Return the interval (low, high); raise `SentenceError` if it is none, is the whole line, or leaves out `near`."""
+    of = f"The interval of `{id}`"
     try:
         low, high = (float(end) for end in inside)
     except (TypeError, ValueError):
-        raise SentenceError(
-            f"The interval of `{id}` must be (low, high), but is {inside!r}."
-        ) from None
+        raise SentenceError(f"{of} must be (low, high), but is {inside!r}.") from None
     if not low <= high:
-        raise SentenceError(f"The interval of `{id}` must have low <= high, but is {(low, high)}.")
+        raise SentenceError(f"{of} must have low <= high, but is {(low, high)}.")
     if math.isinf(low) and math.isinf(high):
-        raise SentenceError(
-            f"The interval of `{id}` must not be the whole line: the claim could not fail."
-        )
+        raise SentenceError(f"{of} must not be the whole line: the claim could not fail.")
     if not math.isnan(near) and not low <= near <= high:
-        raise SentenceError(
-            f"The interval of `{id}`, {low:g} .. {high:g}, must hold its own prediction, but that is {near:g}."
-        )
+        own = f"must hold its own prediction, but that is {near:g}"
+        raise SentenceError(f"{of}, {low:g} .. {high:g}, {own}.")
     return low, high
 
 

@@ -210,9 +210,8 @@ def _theory(panel: Panel, quantity, cell: Cell) -> xr.DataArray | None:
 
 
 def _per_seed(values: xr.DataArray) -> np.ndarray:
-    values = values.squeeze(
-        [dim for dim in values.dims if dim != "seed" and values.sizes[dim] == 1]
-    )
+    single = [dim for dim in values.dims if dim != "seed" and values.sizes[dim] == 1]
+    values = values.squeeze(single)
     if set(values.dims) - {"seed"}:
         rule = "A panel over an axis must draw one value per seed"
         raise StudyError(f"{rule}, but its quantity has dims {values.dims}.")
@@ -225,9 +224,8 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
     if dim not in values.dims:
         own = [str(one) for one in values.dims if one != "seed"]
         if len(own) != 1 or panel.x not in ("time", "step"):
-            raise StudyError(
-                f"A panel's quantity must have the dim `{dim}`, but has {values.dims}."
-            )
+            got = f"but has {values.dims}"
+            raise StudyError(f"A panel's quantity must have the dim `{dim}`, {got}.")
         dim = own[0]  # the clock of a variant that is observed at times of its own
     extra = [one for one in values.dims if one not in ("seed", dim) and values.sizes[one] == 1]
     values = values.squeeze(extra)
@@ -244,10 +242,8 @@ def _curve(panel, values: xr.DataArray, data: Any, cell: Cell):
 
 def _cut(part: Grid, chosen: Mapping[str, Any]) -> Iterator[Grid]:
     for cell in part.cells():
-        if all(
-            cell.cell.get(name, getattr(cell.parameters, name)) == value
-            for name, value in chosen.items()
-        ):
+        at = {name: cell.cell.get(name, getattr(cell.parameters, name)) for name in chosen}
+        if at == dict(chosen):
             yield cell
 
 

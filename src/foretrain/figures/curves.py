@@ -69,9 +69,8 @@ def _figure(grid, name: str) -> Drawing:
     lines, fixed = _lines(grid, variable, axes)
     columns = 1 if len(along) == 1 else 2
     rows = -(-len(along) // columns)
-    below = len(along) == 1 and _close(grid, name, {**dict.fromkeys(axes[:1], 0), **fixed}, lines)
     rest = None
-    if below:
+    if len(along) == 1 and _close(grid, name, {**dict.fromkeys(axes[:1], 0), **fixed}, lines):
         shape = {"gridspec_kw": {"height_ratios": (3, 1)}, "sharex": True}
         figure, board = panels(2, 1, squeeze=False, height=4.7, **shape)
         rest, board = board[1, 0], board[:1]
@@ -219,19 +218,16 @@ def _frame(ax) -> None:
 def _caption(grid, variable, theory, axes, own, lines) -> str:
     sentences = [textwrap.dedent(str(variable.attrs.get("description", ""))).strip()]
     seeds = variable.sizes.get("seed", 1)
-    if seeds > 1:
-        sentences.append(
-            "Solid: mean over seeds of the trained networks, in a band of its 95% interval; thin and pale:"
-            f" {'all' if seeds <= _SINGLE_RUNS else f'the first {_SINGLE_RUNS}'} runs. Runs that converged or"
-            " stalled keep their last value after their end, others are left out."
-        )
-    else:
-        sentences.append("Solid: the trained network, one seed.")
+    thin = "all" if seeds <= _SINGLE_RUNS else f"the first {_SINGLE_RUNS}"
+    many = (
+        f"Solid: mean over seeds of the trained networks, in a band of its 95% interval; thin and pale: {thin} runs. Runs "
+        "that converged or stalled keep their last value after their end, others are left out."
+    )
+    sentences.append(many if seeds > 1 else "Solid: the trained network, one seed.")
     if theory is not None:
         by_seed = ", mean over seeds" if "seed" in theory.dims else ""
-        sentences.append(
-            f"Dashed: theory{by_seed}. Where they lie on each other what is left of each run is drawn below."
-        )
+        rest = "Where they lie on each other what is left of each run is drawn below."
+        sentences.append(f"Dashed: theory{by_seed}. {rest}")
     if axes and len(grid.axes[axes[0]]) > _PANELS:
         sentences.append(f"Of {len(grid.axes[axes[0]])} values of {axes[0]} {_PANELS} are drawn.")
     long = [dim for dim in own if variable.sizes[dim] > 1]

@@ -138,9 +138,8 @@ def _frame(ax) -> None:
     together = ax.get_shared_y_axes().get_siblings(ax)
     lines = [line for other in together for line in other.get_lines()]
     values = [np.asarray(line.get_ydata(), float).ravel() for line in lines]
-    known = np.concatenate(
-        [[], *(one[np.isfinite(one) & ((one > 0) | (not log))] for one in values)]
-    )
+    shown = (one[np.isfinite(one) & ((one > 0) | (not log))] for one in values)
+    known = np.concatenate([[], *shown])
     if known.size and known.min() < known.max():
         ends = np.log(known) if log else known
         margin = 0.06 * np.ptp(ends)
@@ -182,15 +181,8 @@ def _draw_line(ax, panel: Panel, line: Line) -> None:
         for number, run in enumerate(line.samples[:, kept]):
             ax.plot(line.x[kept], run, **look, label=line.label if number == 0 else None)
     elif kept.size:
-        statistic = _STATISTICS[panel.statistic]
-        seed_band(
-            ax,
-            line.x[kept],
-            line.samples[:, kept],
-            line.label,
-            color=line.colour,
-            statistic=statistic,
-        )
+        look = {"color": line.colour, "statistic": _STATISTICS[panel.statistic]}
+        seed_band(ax, line.x[kept], line.samples[:, kept], line.label, **look)
     if line.theory is not None:
         x, values = line.theory
         there = thinned(np.isfinite(values) & np.isfinite(x), _POINTS)

@@ -56,15 +56,9 @@ def live(grid: Any) -> dict | None:
     if not cells:
         return None
     return {
-        "axes": [
-            [name, [value_text(value) for value in found.values()]] for name, found in axes.items()
-        ],
+        "axes": [[name, [*map(value_text, values.values())]] for name, values in axes.items()],
         "variables": [
-            {
-                "name": name,
-                "label": axis_label(grid.simulation[name]),
-                "lines": list(lines),
-            }
+            {"name": name, "label": axis_label(grid.simulation[name]), "lines": list(lines)}
             for name, lines in variables.items()
         ],
         "cells": cells,

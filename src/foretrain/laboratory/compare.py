@@ -36,23 +36,18 @@ class Comparison:
     @property
     def changed(self) -> list[str]:
         """Ids of the sentences whose verdicts differ, or that only one of them has."""
-        return [
-            name for name, pair in self.claims.items() if _verdict(pair[0]) != _verdict(pair[1])
-        ]
+        both = self.claims.items()
+        return [name for name, (one, other) in both if _verdict(one) != _verdict(other)]
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready values."""
         return {
             "folders": [str(folder) for folder in self.folders],
             "differences": [
-                {"item": item, "first": first, "second": second}
-                for item, first, second in self.differences
+                dict(zip(("item", "first", "second"), one, strict=True)) for one in self.differences
             ],
             "claims": {
-                name: [
-                    None if row is None else {"verdict": row.verdict, "measured": row.measured}
-                    for row in pair
-                ]
+                name: [row and {"verdict": row.verdict, "measured": row.measured} for row in pair]
                 for name, pair in self.claims.items()
             },
             "changed": self.changed,
@@ -73,12 +68,8 @@ def compare(first: str | Path, second: str | Path) -> Comparison:
     summaries = (read_summary(folders[0]), read_summary(folders[1]))
     judged = [{row.id: row for row in rows(summary.claims)} for summary in summaries]
     names = list(dict.fromkeys([*judged[0], *judged[1]]))
-    return Comparison(
-        folders,
-        summaries,
-        tuple(_differences(*summaries)),
-        {name: (judged[0].get(name), judged[1].get(name)) for name in names},
-    )
+    claims = {name: (judged[0].get(name), judged[1].get(name)) for name in names}
+    return Comparison(folders, summaries, tuple(_differences(*summaries)), claims)
 
 
 def _differences(first: Summary, second: Summary) -> Iterator[tuple[str, str, str]]:
@@ -143,10 +134,8 @@ def told(found: Comparison, width: int = 120) -> str:
         lines += ["", *_table([heads, *shown], width)]
     changed, left = len(found.changed), len(found.claims) - len(shown)
     differ = f"{count(changed, 'verdict')} of {len(found.claims)} {'differs' if changed == 1 else 'differ'}"
-    lines += [
-        "",
-        differ + (f"; {left} more claims have the same verdict in both." if left else "."),
-    ]
+    more = f"; {left} more claims have the same verdict in both." if left else "."
+    lines += ["", differ + more]
     for which, summary in zip(("first", "second"), found.summaries, strict=True):
         for reason, labels in open_reasons(rows(summary.claims)).items():
             lines.append(fold(f"{which}: inconclusive ({named(labels)}): {reason}.", width))
@@ -203,9 +192,8 @@ def overlaid(first: dict, second: dict, names) -> dict | None:
 
     Cells of the second are those with the same labels on common axes; along others its first value is shown.
     """
-    shared = [
-        one for one in first["variables"] if one["name"] in {v["name"] for v in second["variables"]}
-    ]
+    known = {one["name"] for one in second["variables"]}
+    shared = [one for one in first["variables"] if one["name"] in known]
     if not shared:
         return None
     axes = {name: values for name, values in second["axes"]}

@@ -8,6 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from foretrain.claims.sentence import Sentence
 from foretrain.plans.author import loaded
 from foretrain.plans.parameters import rules
 from foretrain.plans.plan import make_plan, runs, variant_seeds, variants
@@ -60,27 +61,22 @@ def info(study: str | Path | Study) -> Info:
             name: {
                 "meaning": rule.meaning,
                 "default": fields[name].default,
-                "choices": list(rule.choices),
+                "choices": [*rule.choices],
             }
             for name, rule in rules(known.Parameters).items()
         },
-        "claims": [
-            {
-                "id": said.id,
-                "sentence": said.statement,
-                "allowed": None
-                if callable(said.inside)
-                else [end if math.isfinite(end) else None for end in said.inside],
-                "why": said.why,
-                "source": said.source,
-                "corrects": said.corrects,
-            }
-            for said in known.sentences
-        ],
+        "claims": [_claim(said) for said in known.sentences],
         "figures": _figures(known),
         "draws": _draws(known),
     }
     return Info(content)
+
+
+def _claim(said: Sentence) -> dict[str, Any]:
+    ends = () if callable(said.inside) else said.inside
+    allowed = [end if math.isfinite(end) else None for end in ends] or None
+    others = {name: getattr(said, name) for name in ("id", "why", "source", "corrects")}
+    return {**others, "sentence": said.statement, "allowed": allowed}
 
 
 def _file(study: Study, role: str) -> Path | None:
@@ -124,15 +120,13 @@ def _text(found: Info, width: int) -> str:
         return fold(text, width, " " * indent, " " * indent)
 
     lines = [f"{found['study']}", wrapped(found["question"], 2), ""]
-    of_axes = ", ".join(
-        f"{name} ({count(len(values), 'value')})" for name, values in found["axes"].items()
-    )
+    axes = (f"{name} ({count(len(values), 'value')})" for name, values in found["axes"].items())
     beside = [name for name in found["networks"] if name != "main"]
+    size = f"{count(found['runs'], 'run')} of {count(found['seeds'], 'seed')}"
     facts = {
         "source": found["source"],
         "cost": f"about {found['cost']} on two cores" if found["cost"] else "",
-        "size": f"{count(found['runs'], 'run')} of {count(found['seeds'], 'seed')}"
-        + (f", axes {of_axes}" if of_axes else ""),
+        "size": size + (f", axes {', '.join(axes)}" if found["axes"] else ""),
         "networks": f"its own, {', '.join(beside)}" if beside else "",
         "theory": "predicts" if found["predicts"] else "none",
         "presets": ", ".join(found["presets"]),
@@ -141,10 +135,8 @@ def _text(found: Info, width: int) -> str:
     for name, text in facts.items():
         if text:
             lines.append(fold(text, width, f"  {name:<10}", " " * 12))
-    lines += [
-        "",
-        f"{count(len(found['claims']), 'claim')}, with what is allowed where that is fixed",
-    ]
+    number_of = count(len(found["claims"]), "claim")
+    lines += ["", f"{number_of}, with what is allowed where that is fixed"]
     for said in found["claims"]:
         allowed = f" Allowed: {interval(*said['allowed'])}." if said["allowed"] else ""
         lines += [f"  {said['id']}", wrapped(f"{said['sentence']}{allowed}", 6)]

@@ -23,9 +23,8 @@ def define(name: str, *, Parameters: type, **parts: Any) -> Study:
         raise StudyError(f"The name of a study must be that of a folder, too, but is {name!r}.")
     unknown = set(parts) - _PARTS
     if unknown:
-        raise StudyError(
-            f"A study has no part `{sorted(unknown)[0]}`. It may have {', '.join(sorted(_PARTS))}."
-        )
+        known = ", ".join(sorted(_PARTS))
+        raise StudyError(f"A study has no part `{sorted(unknown)[0]}`. It may have {known}.")
     if not _WORK & parts.keys():
         raise StudyError("A study must have a part `program`, `measure` or `posterior`.")
     names = {"Parameters": Parameters, **parts}

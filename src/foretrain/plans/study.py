@@ -120,9 +120,8 @@ class Study:
         found = self._find(role, name)
         if found is None:
             name = "`program`, `measure` or `posterior`" if name == "program" else f"`{name}`"
-            raise StudyError(
-                f"The study `{self.name}` must define {name}, but does not. Put it into {role}.py."
-            )
+            lack = f"must define {name}, but does not. Put it into {role}.py"
+            raise StudyError(f"The study `{self.name}` {lack}.")
         return found
 
     @cached_property
@@ -131,9 +130,8 @@ class Study:
         found = self._required("study", "Parameters")
         where = f"`Parameters` of the study `{self.name}`"
         if not (isinstance(found, type) and "__dataclass_params__" in vars(found)):
-            raise StudyError(
-                f"{where} must be a class with @dataclass(frozen=True) over it, but is not."
-            )
+            rule = "must be a class with @dataclass(frozen=True) over it"
+            raise StudyError(f"{where} {rule}, but is not.")
         try:
             known, kinds = rules(found), types(found)
         except (TypeError, NameError) as error:
@@ -310,9 +308,8 @@ class Study:
         found = self._find("theory", "predict")
         if found is None:
             return {}
-        return _dictionary(
-            "predict", found(p, step, seed) if self.predicts_by_seed else found(p, step)
-        )
+        given = (p, step, seed) if self.predicts_by_seed else (p, step)
+        return _dictionary("predict", found(*given))
 
     @cached_property
     def fits(self) -> bool:

@@ -64,22 +64,14 @@ def sections(
     """
     runs = _runs(summary)
     citations = (str(entry).strip() for entry in summary.get("citations") or ())
+    proofs = [(one, said.derived(one.claims)) for one in derived] if said else []
     found = [
         Section("problems", "Problems", list(summary.get("problems") or ())),
         Section("claims", "Claims", _claims(summary, said)),
         Section("figures", "Figures", [picture(figure, said) for figure in figures[1:]]),
         Section("curves", "Curves", curves(live) if live else None),
-        Section(
-            "derivations",
-            "Derivations",
-            [(one, said.derived(one.claims)) for one in derived] if said else [],
-        ),
-        Section(
-            "runs",
-            "Runs",
-            runs,
-            not any(runs.get(name) for name in ("codes", "history", "failures")),
-        ),
+        Section("derivations", "Derivations", proofs),
+        Section("runs", "Runs", runs, not any(map(runs.get, ("codes", "history", "failures")))),
         Section("parameters", "Parameters", _parameters(summary), True),
         Section("provenance", "Provenance", _provenance(summary), True),
         Section("reproduce", "Reproduce", summary.get("command")),
@@ -203,9 +195,7 @@ def _runs(summary: Mapping) -> dict:
     found = {
         "line": f"{count(sum(runs.values()), 'run')}: {ended}",
         "rows": [(outcome(name), amount, _OUTCOMES.get(name, "")) for name, amount in runs.items()],
-        "codes": [(code or "unknown", amount) for code, amount in codes.items()]
-        if len(codes) > 1
-        else [],
+        "codes": [(code or "unknown", amount) for code, amount in codes.items()] * (len(codes) > 1),
         "history": list(summary.get("history") or ()),
         "failures": list(summary.get("failures") or ()),
     }
@@ -257,9 +247,8 @@ def _provenance(summary: Mapping) -> list[tuple[str, str]]:
 def _codes(codes: Mapping) -> str:
     if len(codes) == 1:
         return next(iter(codes)) or "unknown"
-    return ", ".join(
-        f"{code or 'unknown'} ({count(amount, 'run')})" for code, amount in codes.items()
-    )
+    each = (f"{code or 'unknown'} ({count(n, 'run')})" for code, n in codes.items())
+    return ", ".join(each)
 
 
 def _sealed(seal: Mapping) -> str:

@@ -171,7 +171,8 @@ def command(plan: Plan) -> list[str]:
         }
         if not differ.keys() - said.keys():
             break
-        said |= {name: values if len(values) > 1 else values[0] for name, values in differ.items()}
+        for name, values in differ.items():
+            said[name] = values if len(values) > 1 else next(iter(values))
     words = ["foretrain", "run", plan.study.where or plan.study.name]
     for name in rules(plan.study.Parameters):
         if name in said:

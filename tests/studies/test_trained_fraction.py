@@ -93,31 +93,6 @@ def test_threshold_is_where_the_error_stays_low():
     np.testing.assert_array_equal(threshold(cell, cell.simulation), [1.0, 0.1, 0.2, np.nan])
 
 
-@pytest.mark.slow
-def test_small_study_judges_every_mask_and_draws(tmp_path):
-    result = foretrain.run(
-        "trained-fraction",
-        domains=4,
-        hidden_width=24,
-        mask=("circulant", "biregular"),
-        trained_outputs=(1, 2, 4),
-        seeds=2,
-        loss_tolerance=1e-2,
-        out=tmp_path / "run",
-        workers=0,
-        quiet=True,
-    )
-    claims = {claim.label: claim for claim in result.claims}
-    assert claims["trained[mask=circulant]"].verdict == "holds"
-    assert claims["few-outputs[mask=circulant, trained_outputs=1]"].measured > 0.5
-    for label in ("threshold.corrected[mask=biregular]", "connectivity-small-init[mask=biregular]"):
-        assert np.isfinite(claims[label].measured)
-    alone = [claim.verdict for claim in result.claims if claim.id == "trained-routes-alone"]
-    assert set(alone) == {"holds"}
-    counts = result.theory["component_count"].sel(mask="circulant", trained_outputs=[1, 2])
-    assert counts.values.tolist() == [[4, 4], [1, 1]]
-
-
 def test_refuses_more_trained_outputs_than_domains():
     with pytest.raises(
         ArgumentError, match="`trained_outputs` must be between 1 and `domains` = 4"

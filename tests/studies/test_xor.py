@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import xarray as xr
 
 import foretrain
 from foretrain.errors import ArgumentError
@@ -87,13 +86,6 @@ def test_only_one_pathway_per_example_is_consistent_with_its_own_gates():
     loss = exclusive_or.closed_form(np.array([strength**2]), time)[:, 0]
     half = time[np.argmax(loss <= loss[0] / 2)]
     assert table["gating_time"][names == SINGLE] == pytest.approx(half, abs=2e-3)
-
-
-def test_theory_has_the_labels_of_the_simulation(result):
-    for name in ("loss", "example_strength"):
-        measured, predicted = xr.align(result.simulation[name], result.theory[name], join="exact")
-        assert measured.dims == predicted.dims
-    assert float(result.simulation["paper_time"][-1]) == pytest.approx(2.5 * 40)
 
 
 def test_small_networks_bear_out_the_document_and_its_correction(result):

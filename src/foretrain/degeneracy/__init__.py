@@ -1,4 +1,4 @@
-"""How much of a network is free, and the basis in which the rest is visible: analyses of any network, in JAX and NumPy.
+"""Degeneracy: what of a network is free, and the basis in which the rest is visible; any network, in JAX and NumPy.
 
 The same everywhere, and explained here alone: `network` is a `Network` of L sections, `x` its inputs (example, d_0), `data`
 the same or a function that gives blocks of examples (`folded`), `budget` the bytes that a block may take, `basis` and

@@ -73,8 +73,7 @@ def effective_size(draws: np.ndarray) -> float:
 
     Autocorrelations are summed up to where Geyer's initial monotone sequence ends.
 
-    Returns:
-        At most the number of draws times its decimal logarithm; the number of draws where they do not vary.
+    At most the number of draws times its decimal logarithm; the number of draws where they do not vary.
     """
     split = _split(draws)
     chains, length = split.shape

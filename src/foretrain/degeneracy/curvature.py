@@ -111,10 +111,8 @@ def largest(posterior: Any, places: Any, scales: Any, products: int = 16) -> np.
 def bound(posterior: Any, pull: float, chosen: Any = None) -> np.ndarray:
     """P_max to begin with, for every part and beta: at w*, and where a random displacement costs what is typical.
 
-    The displacement of w* is the longest on a grid of lengths that costs at most d/2 in beta L or in the localisation: at a
-    singular w* the Hessian may vanish, and says nothing of what a chain will meet.
-
-    `chosen` is P_max at w*, if it is known already; shape (setting,), settings being parts × betas, betas fastest.
+    The displacement of w* is the longest on a grid that costs at most d/2 in beta L or in the localisation: at a singular w*
+    the Hessian says nothing of what a chain will meet. `chosen` is P_max at w*, if known; shape (setting,), betas fastest.
     """
     masks = np.stack(list(posterior.parts.values()))
     scale = np.repeat(masks, len(posterior.beta), axis=0)

@@ -36,9 +36,7 @@ class Pass:
 def batches(network: Network, x: np.ndarray, batch: int | None = None) -> Iterator[np.ndarray]:
     """Parts of the data, in order.
 
-    Args:
-        network: Whose sizes decide how many examples a part has where that is not said.
-        batch: Examples in a part; None takes as many as 256 MiB hold the derivatives of.
+    A part has `batch` examples; None takes as many as 256 MiB hold the derivatives of.
     """
     x = examples(network, x)
     if batch is None:

@@ -173,10 +173,8 @@ Data = Any  # an array (n, d_0), or a function without arguments that gives such
 def blocks(data: Data, size: int) -> Iterator[np.ndarray]:
     """The examples in float64, at most `size` at a time.
 
-    Args:
-        data: An array (n, d_0), which may be a memory map, or a function that gives an iterable of arrays (n_b, d_0)
-            whenever it is called: all that is ever held of it is one of them.
-        size: Examples at a time.
+    An array (n, d_0) may be a memory map; a function gives an iterable of arrays (n_b, d_0) whenever it is called, of which
+    only one is ever held.
     """
     parts: Any = data() if callable(data) else (data,)
     for part in parts:

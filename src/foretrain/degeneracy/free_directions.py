@@ -11,15 +11,14 @@ the first three are the document's:
    (`foretrain.degeneracy.conditional`): a neuron that is on only for examples that span less than all do, neurons whose
    gates differ only where nobody reads them. No mean over all data shows these.
 
-Beside them stands the exact rank of the Jacobian, which is what they are to account for. What is left, `unattributed`, is
-free as well: in it readers whose effects on the outputs depend on one another take back each other's changes, or three
-sections and more are at work. Biases count as weights from a unit that is always 1.
+Beside them stands the exact rank of the Jacobian; what the four leave is `unattributed`, where three sections and more are at
+work, or readers take back each other's changes. Biases count as weights from a unit that is always 1.
 
 At a scale, a direction counts as free where a unit step along it moves the loss by less than epsilon, were activations and
-Jacobians independent: along the j-th eigenvector of G and the i-th of K by ``k_i g_j``. The document holds g_j alone against
-epsilon, as if Jacobians were of size one. Neurons are synchronised within it if passing on ``p_j`` by way of neuron i costs
-less, ``M_ii`` times the mean of ``(r_i - r_j)^2 p_j^2``. What blocks and conditional directions free beyond is how many
-eigenvalues fall below epsilon once they are projected out of the diagonal matrix of all ``k_i g_j``.
+Jacobians independent: along the j-th eigenvector of G and the i-th of K by ``k_i g_j`` (the document holds g_j alone against
+epsilon). Neurons are synchronised within it if passing on ``p_j`` by way of neuron i costs less, ``M_ii`` times the mean of
+``(r_i - r_j)^2 p_j^2``. Blocks and conditional directions free as many more as eigenvalues fall below epsilon once they are
+projected out of the diagonal matrix of all ``k_i g_j``.
 """
 
 from dataclasses import dataclass
@@ -56,7 +55,7 @@ class SectionFreedom:
         synchronized: By source 3, beyond: of the neurons that the section leads to, shared with the section after.
         conditional: By source 4, beyond: likewise.
         blocks: Those neurons in blocks, larger ones first; empty where they have no gates or are the outputs.
-        exact: Whether the gates are gates in the strict sense, `synchronized` is a rank, not only its closed form, and
+        exact: True if the gates are gates in the strict sense, `synchronized` is a rank, not only its closed form, and
             `conditional` was counted, which needs a nonlinearity that is named and a layer of some ten neurons.
     """
 
@@ -122,7 +121,7 @@ def free_directions(
     Args:
         network: Sections that name a weight are counted.
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
-        exact_rank: Whether to take the rank of the Jacobian too; for small networks.
+        exact_rank: True if to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
     """
     x = examples(network, x)

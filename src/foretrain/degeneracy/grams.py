@@ -46,10 +46,8 @@ class Grams:
 def grams(network: Network, x: np.ndarray, batch: int | None = None) -> Grams:
     """All Gram matrices in one pass over the data.
 
-    Args:
-        batch: Examples at a time; None takes as many as 256 MiB hold. The results do not depend on it but for rounding.
-
-    Cost is one Jacobian of the outputs by the activations for each example: outputs x parameters multiplications.
+    `batch` is examples at a time; None takes as many as 256 MiB hold. Cost: one Jacobian of the outputs by the activations
+    for each example, outputs x parameters multiplications.
     """
     total, count = None, 0
     for part in batches(network, x, batch):
@@ -83,10 +81,7 @@ def _added(first, second):
 def rank(gram: np.ndarray, threshold: float = THRESHOLD, scale: float | None = None) -> int:
     """Eigenvalues of a Gram matrix above `threshold` times the largest and, where given, of at least `scale`.
 
-    Args:
-        gram: (d, d), symmetric, positive semidefinite.
-        threshold: Relative, of eigenvalues. Zero matrices have rank 0.
-        scale: Loss epsilon below which a direction counts as none: root-mean-square values below its root.
+    Zero matrices have rank 0. `scale` is the loss epsilon below which a direction counts as none.
     """
     return range_basis(gram, threshold, scale).shape[1]
 
@@ -104,10 +99,7 @@ def range_basis(
 def jacobian(network: Network, x: np.ndarray) -> np.ndarray:
     """Every output by every parameter, (example x output, parameter), float64, for small networks.
 
-    Parameters are in the order of `foretrain.degeneracy.network.restricted`.
-
-    Raises:
-        ForetrainError: It would take more than 1 GiB.
+    In the order of `foretrain.degeneracy.network.restricted`; more than 1 GiB raises `ForetrainError`.
     """
     rows, by_parameters = [], _by_parameters(network)
     for part in batches(network, x):

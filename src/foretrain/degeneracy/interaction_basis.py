@@ -78,7 +78,7 @@ class InteractionBasis:
     Args:
         layers: L + 1, the input first.
         kind: "global", by Jacobians to the output, or "local", by those to the next layer in its own basis.
-        folded: Whether the constant is the last activation of every layer but the output.
+        folded: True if the constant is the last activation of every layer but the output.
         examples: Number of examples it was found on.
     """
 
@@ -91,9 +91,7 @@ class InteractionBasis:
 def whitening(gram_factor: np.ndarray, threshold: float = THRESHOLD):
     """(D_G^{1/2})^+ U and U' D_G^{1/2}, shapes (k, d) and (d, k), from a factor R of G.
 
-    Args:
-        gram_factor: R, (any, d), R'R = G.
-        threshold: Directions of which the root mean square is at most this share of the largest are left out.
+    R is (any, d), R'R = G; directions with at most `threshold` of the largest root mean square are left out.
     """
     _, spread, directions = np.linalg.svd(gram_factor, full_matrices=False)
     kept = spread > threshold * max(_largest(spread), np.finfo(float).tiny)
@@ -186,11 +184,11 @@ def interaction_basis(
         kind: "global": M from Jacobians to the output. "local": from those to the next layer in its own basis, from the
             output back to the input.
         scaling: "importance" for C = D_M^{1/2} V ..., "inverse" for (D_M^{1/2})^+ as the document's section 6.1 has it.
-        centre: Whether activations are measured from their mean. If not, biases are folded in: every layer but the
+        centre: True if activations are measured from their mean. If not, biases are folded in: every layer but the
             output has a constant as its last activation.
         threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
             share of the layer's largest.
-        few: Whether to go on where examples are fewer than a layer's activations, so that the data and not the network
+        few: True if to go on where examples are fewer than a layer's activations, so that the data and not the network
             say how many directions there are.
 
     Returns:

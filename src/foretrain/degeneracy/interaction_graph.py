@@ -85,7 +85,10 @@ def interaction_graph(
     chain = steps(network, basis.folded)
     width = [f.shape[1] for f in layers(chain, first, basis.folded)]
     _check_basis(basis, width)
-    each = max(_bytes(step, one, width, at) for at, (step, one) in enumerate(_pairs(chain, basis)))
+    each = max(
+        _bytes(step, one, width, at)
+        for at, (step, one) in enumerate(zip(chain, _neighbours(basis), strict=True))
+    )
     size = block_size(each, budget)
     if tell is not None:
         many = "blocks" if callable(data) else f"{len(data):,} examples, {min(size, len(data)):,}"
@@ -116,10 +119,6 @@ def interaction_graph(
 
 def _neighbours(basis):
     return list(zip(basis.layers[:-1], basis.layers[1:], strict=True))
-
-
-def _pairs(chain, basis):
-    return list(zip(chain, _neighbours(basis), strict=True))
 
 
 def _check_basis(basis, width):

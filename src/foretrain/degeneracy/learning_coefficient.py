@@ -6,15 +6,14 @@ local, and the two can cancel: on a quadratic with P_i = beta h_i + gamma, full 
 
     1/2 sum_i beta h_i / [P_i (1 - e P_i/4)],      stable iff e < 4/P_max.
 
-So both are told, and taken out to first order, unless `richardson=False`. To first order says little where P changes along a
-chain, as around singular points, where it has no largest value: unless a step is given it is halved until what e and e/2 say
-differs by less than the estimate's own error. A `Coefficient` says in a line whether it is to be trusted.
+Both are taken out to first order, unless `richardson=False`. That says little where P changes along a chain, as around
+singular points: unless a step is given it is halved until e and e/2 differ by less than the estimate's own error. A
+`Coefficient` says in a line whether it is to be trusted.
 
-Scatter is taken out by a control variate. By parts E[u . B grad U] = tr B for every matrix B and any U = beta L +
-gamma |w - w*|^2/2, u = w - w*. So beta L - (u . B grad U - tr B)/2 has the mean of beta L; with
-B = beta H (beta H + gamma)^-1, H the Hessian at w*, it does not scatter at all, and has no bias of the step, where L is
-quadratic: what scatters is what singular and curved directions do. Both means are right only once chains have come round:
-`Coefficient.virial`, E[u . grad U] over the number of parameters, is then 1.
+A control variate takes out scatter. By parts E[u . B grad U] = tr B for every matrix B and U = beta L + gamma |w - w*|^2/2, u
+= w - w*, so that beta L - (u . B grad U - tr B)/2 has the mean of beta L; with B = beta H (beta H + gamma)^-1, H the Hessian
+at w*, it does not scatter and has no bias of the step where L is quadratic. Both means are right only once chains have come
+round: `Coefficient.virial`, E[u . grad U] over the number of parameters, is then 1.
 """
 
 from dataclasses import replace
@@ -79,7 +78,7 @@ def learning_coefficient(
             are scaled by it, which leaves the density as it is.
         richardson: Run each setting with e/2 and with gamma/2, too, from the same noise, and extrapolate both away. Of
             samplers that are exact gamma alone.
-        controlled: Whether the control variate takes scatter out, of up to `CONTROLLED` parameters.
+        controlled: True if the control variate takes scatter out, of up to `CONTROLLED` parameters.
         halvings: How often a step may be halved; none without `richardson`, which is what tells.
         together: Lanes side by side; else one after the other, in less memory and for wide networks in less time.
 

@@ -1,17 +1,16 @@
 """Modules: what an interaction between two parts of a network costs in freedom, and the partition that cuts least of it.
 
-Two modules that share nothing have free directions that add. Where M2 reads m mediating variables v_i of M1, through weights
-w_i, only those free directions of M1 are sure not to meet M2's that leave every v_i as it is: the constrained loss. At a
-cutoff eps of the loss a constraint of strength w costs
+Where M2 reads mediating variables v_i of M1, through weights w_i, only those free directions of M1 are sure not to meet M2's
+that leave every v_i as it is. At a cutoff eps of the loss a constraint of strength w costs
 
 - by the secant 2 ln(V/V_0)/ln eps of volumes: gamma = gamma~ (1 - 2 ln w / ln eps), from gamma~ at w = 1 down to 0 at
   w² = eps;
 - by the derivative 2 d ln V/d ln eps, which is what an effective number of parameters is: gamma~ where w² > eps, else 0.
 
-By the secant strengths add as logarithms, so that modules are sought as the partition of the interaction graph that cuts the
-least sum of ln(w/eps^{1/2}), clipped at zero. As it stands that is usually one weak leaf cut off; so what is minimised here is
-the normalised cut, each module's cut over the sum of logarithms at its nodes (its volume), with a small term for unequal
-volumes that decides between partitions that cut nothing. The plain sum is given beside it, and can be minimised by option.
+By the secant strengths add as logarithms: modules are the partition of the interaction graph that cuts the least sum of
+ln(w/eps^{1/2}), clipped at zero. That is usually one weak leaf; so the normalised cut is minimised, each module's cut over
+the sum of logarithms at its nodes (its volume), with a small term for unequal volumes. The plain sum can be minimised by
+option.
 """
 
 from collections.abc import Sequence
@@ -65,9 +64,8 @@ def _cutoff(eps):
 def affinity(edges: Sequence[np.ndarray], eps: float) -> np.ndarray:
     """Log-strengths between all nodes of a layered graph, symmetric, (N, N), layer after layer.
 
-    Args:
-        edges: Strengths E of an `InteractionGraph`, (to, from) between neighbouring layers; they are squares, so w = E^{1/2}.
-        eps: Cutoff of the loss in the unit of E, below 1.
+    `edges` are the strengths E of an `InteractionGraph`, (to, from) between neighbouring layers; w = E^{1/2}; `eps` is the
+    cutoff of the loss in the unit of E, below 1.
     """
     sizes = [edges[0].shape[1], *(len(part) for part in edges)]
     begin = np.concatenate([[0], np.cumsum(sizes)])
@@ -89,7 +87,7 @@ class Partition:
         cut: The plain sum of cut log-strengths.
         objective: What was minimised.
         modularity: Newman's, of these modules.
-        exact: Whether every partition was looked at.
+        exact: True if every partition was looked at.
         balance: As of `partition`.
     """
 

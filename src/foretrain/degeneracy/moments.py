@@ -56,7 +56,7 @@ def moments(
     """Moments of every layer in one pass over the data.
 
     Args:
-        centre: Whether moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
+        centre: True if moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """

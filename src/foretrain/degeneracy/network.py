@@ -201,7 +201,7 @@ def activations(network: Network, x: Any, params: Sequence[Params] | None = None
 
     register()
     layers = [x]
-    for section, leaves in zip(network.sections, _params(network, params), strict=True):
+    for section, leaves in zip(network.sections, params or network.params, strict=True):
         layers.append(jax.vmap(section.apply, (None, 0))(leaves, layers[-1]))
     return layers
 
@@ -215,10 +215,6 @@ def linear(section: Section, params: Params, f):
     """``W f + b`` for f (..., d_l); of NumPy or JAX, which is what comes back."""
     p = f @ params[section.weight or ""].T
     return p if section.bias is None else p + params[section.bias]
-
-
-def _params(network, params):
-    return network.params if params is None else params
 
 
 def restricted(network: Network) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:

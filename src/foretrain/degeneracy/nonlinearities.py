@@ -27,7 +27,7 @@ class Nonlinearity:
         name: As `nonlinearity` reads it.
         value: Of (preactivations, module), module `numpy` or `jax.numpy`; any shape, kept.
         slope: Likewise.
-        homogeneous: Whether scaling a preactivation by c > 0 scales the value by c, so that gate and slope are one.
+        homogeneous: True if scaling a preactivation by c > 0 scales the value by c, so that gate and slope are one.
     """
 
     name: str

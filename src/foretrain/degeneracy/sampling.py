@@ -29,7 +29,7 @@ declare(kind="int", gradients="Gradients that the estimate took.")
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a posterior is sampled; the machine reads these fields."""
+    """Settings of the sampler of a posterior; the machine reads these fields."""
 
     chains: int = parameter(4, "chains, all from the given parameters", minimum=2, maximum=10**4)
     draws: int = parameter(1000, "draws of each chain after its warm-up", minimum=4, maximum=10**7)

@@ -242,7 +242,7 @@ def outputs(
     Args:
         sparse: Of `network`.
         network: As it was: its gates on each example are used.
-        old_gates: Whether to use them, which is exact on the data, or each node's own nonlinearity instead.
+        old_gates: True if to use them, which is exact on the data, or each node's own nonlinearity instead.
     """
     layers, before = evaluated(network, examples(network, x))
     f = layers[0]

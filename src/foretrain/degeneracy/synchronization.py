@@ -6,13 +6,11 @@ activations have counted already these are ``|S| s`` free directions, s the dime
 (a single neuron's scale is the case |S| = s = 1).
 
 A gate that is constant and not zero makes its neuron linear. All such neurons of a layer are one block, whatever their
-constants c (a leaky rectifier that is always off is as linear as one that is always on; what goes out is divided by
-``c_i / c_j`` on the way), and where this section and the next have biases the unit that is always 1 is of the block too: it
-cannot be moved, but it can be added to the others and taken off again by the next bias. It counts in s, not in |S|.
+constants (what goes out is divided by ``c_i / c_j`` on the way), and where this section and the next have biases the unit
+that is always 1 is of the block too: it counts in s, not in |S|, since it cannot be moved.
 
-Rectifiers have gates in the strict sense. For `gelu` and its like, the gate is 1 where the slope exceeds 1/2 and 0
-elsewhere, so that a block is one of the rectifier that it resembles. `tanh` and `square` have none: each of their neurons is
-alone, and not even its scale is free.
+For `gelu` and its like, the gate is 1 where the slope exceeds 1/2 and 0 elsewhere. `tanh` and `square` have no gates: each of
+their neurons is alone, and not even its scale is free.
 """
 
 from dataclasses import dataclass
@@ -60,7 +58,7 @@ class Block:
         neurons: Their places in the layer, ascending.
         dimension: s, of the space that their preactivations span over the data.
         constants: Their gates, where these are the same on all data and not zero; else None.
-        unit: Whether the unit that is always 1 counts in `dimension`.
+        unit: True if the unit that is always 1 counts in `dimension`.
     """
 
     neurons: tuple[int, ...]

@@ -13,10 +13,8 @@ normalised tokens with the constant over the data:
    (d - 1)(d - 2)/2 rotations, and d ways of writing a linear function of the token into its mean;
 7. constants: the last perceptron's constant is the last layer's, and so is any constant in the mean of the coordinates.
 
-A product A B, with A (a, D) of rank s and B (D, b) of rank t, leaves D (a + b) - (a t + s b - s t) directions free: D^2 of a
-head of full rank, more where its values or outputs are of partial rank. Heads of one attention pattern are one head of
-their widths' sum (`heads_freedom`), which is d_head^2 for each and 2 d_head^2 for each pair. As in perceptrons a neuron that
-is on for few tokens only may have more that is free than any mean over tokens shows.
+A product A B, with A (a, D) of rank s and B (D, b) of rank t, leaves D (a + b) - (a t + s b - s t) directions free. Heads of
+one attention pattern are one head of their widths' sum. As in perceptrons a neuron that is on for few tokens may have more.
 """
 
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class TransformerFreedom:
         parameters: All of them.
         sections: For each attention and perceptron in turn, source to number; others in none of them are 0.
         whole: Of the sources `stream` and `constants`, which belong to no section.
-        exact: Whether tokens span all coordinates and outputs tell all of them apart, as the counts suppose; else there may
+        exact: True if tokens span all coordinates and outputs tell all of them apart, as the counts suppose; else there may
             be more that is free.
     """
 

@@ -36,7 +36,7 @@ def optimizer(
 
 
 def start(name: str, weights: Any) -> Any:
-    """What the optimiser remembers before the first step; its dtypes are those of `weights`."""
+    """Memory of the optimiser before the first step; its dtypes are those of `weights`."""
     return optimizer(name, 0.0).init(weights)
 
 

@@ -1,4 +1,4 @@
-"""What a run is to the engine: pure functions on pytrees, jitted once and run in many lanes."""
+"""A run as the engine sees it: pure functions on pytrees, jitted once and run in many lanes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ class Program:
             the loss of its minibatch held in the state, read off after every single step. A stored row is one stride of
             them, along a last dim ``substep`` of length `observe_every`; row 0, before the first step, is nan. A value
             that is not finite here ends no run. Anything that must be computed belongs into `observe`.
-        in_turn: Whether on a CPU the lanes move one after the other, a stride each, and not side by side: faster where the
+        in_turn: True if on a CPU the lanes move one after the other, a stride each, and not side by side: faster where the
             state of one run fills the cache of a core and its products are large.
     """
 

@@ -1,4 +1,4 @@
-"""What is expected of small random weights: the exact flow of the statistics, from several draws of their law."""
+"""Prediction from small random weights: the exact flow of the statistics, from several draws of their law."""
 
 import math
 import time
@@ -177,7 +177,7 @@ def _half_times(reduction: Reduction, flow: exact_flow.Trajectory) -> np.ndarray
 
 
 def _end(statistics, reduction: Reduction, bundles, frames, flows):
-    """What is explained of S(p) at the end, (bundle, mode), and by each path itself, (path, mode): means over draws."""
+    """Explained part of S(p) at the end, (bundle, mode), and by each path itself, (path, mode): means over draws."""
     total = np.mean([flow.explained[-1] for flow in flows], axis=0)
     carried = np.zeros((len(reduction.paths), reduction.singular_values.shape[1]))
     for row, (path, number) in enumerate(

@@ -7,7 +7,7 @@ LAWS = (DECOUPLED, *INITIAL_LAWS)
 
 
 def law_words(law: str, scale: float) -> str:
-    """What a law and its scale mean, in words."""
+    """A law and its scale in words."""
     return {
         "normal": f"independent entries N(0, {scale:g}^2)",
         "orthogonal": f"orthogonal matrices times {scale:g}",

@@ -1,4 +1,4 @@
-"""What is expected of a gated network, before it is trained: who wins, what is learned when, and the loss.
+"""Prediction for a gated network before it is trained: who wins, what is learned when, and the loss.
 
 ``predict`` takes one graph with its data, ``rank`` several gatings of one task. From decoupled weights the reduction says
 it (`foretrain.forecast.reduced`), from random ones the exact flow of the statistics (`foretrain.forecast.from_random`);

@@ -1,4 +1,4 @@
-"""What is said of a network before it is trained: records of modes, of one network, of ranked candidates.
+"""Forecasts of networks that are not trained: records of modes, of one network, of ranked candidates.
 
 Times are in step x learning rate, for the loss mean over examples of half the squared error: at learning rate 0.1 the
 time 20 is step 200. Losses are such means, in the square of the unit of the targets.
@@ -88,7 +88,7 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """What the reduction says of random weights, beside the exact flow.
+    """The prediction of the reduction for random weights, beside the exact flow.
 
     `strength` is that of decoupled weights that the random ones grow into, the largest of all edges; `worst` the most by which
     the loss is off that of the exact flow, at `worst_time`; all else as of `Prediction`.
@@ -208,12 +208,12 @@ class Prediction:
 
     @property
     def exact(self) -> bool:
-        """Whether the residual is rounding."""
+        """True if the residual is rounding."""
         return self.residual <= TOLERANCE
 
     @property
     def falls_short(self) -> bool:
-        """Whether the predicted end lies above what is attainable, by more than a millionth of the loss at the start."""
+        """True if the predicted end lies above what is attainable, by more than a millionth of the loss at the start."""
         most = max(self.initial_loss, self.final_loss)
         return self.final_loss - self.attainable_loss > SHORT * most
 

@@ -226,7 +226,7 @@ def _forecast(
 def mode_rows(
     reduction: Reduction, halves: np.ndarray, total: np.ndarray, carried: np.ndarray
 ) -> tuple[ModeForecast, ...]:
-    """What becomes of every driven mode, those learned first in front.
+    """Forecasts of every driven mode, those learned first in front.
 
     Args:
         halves: When half of a mode is learned, shape (path, mode), or (network, path, mode) for several networks.

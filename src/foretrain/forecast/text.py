@@ -122,7 +122,7 @@ def _attainable(prediction) -> str:
 
 
 def start_words(prediction: Any) -> str:
-    """What a prediction starts from, in words."""
+    """The start of a prediction in words."""
     if prediction.drawn is None:
         return f"strength {prediction.init_scale:g}"
     return f"random weights, {law_words(prediction.law, prediction.init_scale)}"
@@ -286,7 +286,7 @@ def _loss_rows(prediction, most: int) -> list[tuple[str, ...]]:
 
 
 def trust_lines(found: Any) -> list[str]:
-    """How far to trust a prediction, or each of a ranking, as sentences."""
+    """Sentences on the trust in a prediction, or in each of a ranking."""
     if hasattr(found, "predictions"):
         return [f"{one.label}: {line}" for one in found.predictions for line in _trust(one)]
     return [*_trust(found), *_judged(found)[:1]]

@@ -1,4 +1,4 @@
-"""How many numbers of one network may be drawn on the host."""
+"""The limit of numbers that the host draws for one network."""
 
 import math
 from collections.abc import Iterable

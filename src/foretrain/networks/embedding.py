@@ -45,7 +45,7 @@ def draw_decoder(random: np.random.Generator, inputs: int, hidden: int, outputs:
 
 
 def decode(decoder: Decoder, joined):
-    """What the decoder answers to joined embeddings (sample, entry): (sample, output)."""
+    """The answers of the decoder to joined embeddings (sample, entry): (sample, output)."""
     import jax.numpy as jnp
 
     first = decoder.weight_1
@@ -147,7 +147,7 @@ def nearness(outputs, targets):
 
 
 def right_answers(outputs, targets, chosen):
-    """Whether the target nearest to an output is that of its label, 1 or 0, (sample,); a tie is no right answer.
+    """1 where the target nearest to an output is that of its label, else 0, (sample,); a tie is no right answer.
 
     With one-hot targets: whether the largest output is that of the label. Outputs are (sample, output), targets (label,
     output), `chosen` (label, sample), 1 at the label of each sample.

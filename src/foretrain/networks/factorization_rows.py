@@ -19,7 +19,7 @@ from foretrain.networks.factorization import Factors, loss
 
 
 class Goal(NamedTuple):
-    """What the learner is to fit, prepared on the host by `prepare`.
+    """The target of the learner, prepared on the host by `prepare`.
 
     Attributes:
         left: A, shape (target, n).
@@ -75,7 +75,7 @@ def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
 
 
 def split(kind: str, factors: Factors, goal: Goal) -> dict[str, Any]:
-    """What the gradient that trains the first factor consists of, each of shape (component, n).
+    """Terms of the gradient that trains the first factor, each of shape (component, n).
 
     Returns:
         ``signal``, what -`gradient` holds of the target: 2 (B^T Y) A for the squared error, (P - u) Y for cross-entropy, u

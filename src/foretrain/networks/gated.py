@@ -116,7 +116,7 @@ def path_product(path: Path, weights):
 
 
 def conserved(graph: Graph, weights) -> dict:
-    r"""What gradient flow conserves at every hidden node, for any gates, data and start.
+    r"""Quantities that gradient flow conserves at every hidden node, for any gates, data and start.
 
     $$ Q_v = \sum_{e \to v} W_e W_e^T - \sum_{f \leftarrow v} W_f^T W_f $$
 

@@ -48,7 +48,7 @@ def conserved(position: Position):
 
 
 def signs_agree(position: Position):
-    """Whether s u_i v_j > 0 for all pairs: then the flow keeps it so, and its loss can only end at zero.
+    """True if s u_i v_j > 0 for all pairs: then the flow keeps it so, and its loss can only end at zero.
 
     At u_i = 0 the velocity is s sum_j T_ij v_j, of the sign that the other entries of u have; the same goes for v and s.
     Where T is connected, the only critical points with such signs have s u v^T = J.

@@ -117,7 +117,7 @@ def _targets(targets, maps):
 
 
 def _through_errors(decoders, second, targets, share, maps):
-    """What reaches the second hidden layer, (input_domain, hidden, effective), and the decoders, from every route's error."""
+    """Slopes at the second hidden layer, (input_domain, hidden, effective), and the decoders, from each error."""
     error = _targets(targets, maps) - jnp.einsum("jog,ige->ijoe", decoders, second)
     error = share[:, :, None, None] * error
     pull = jnp.einsum("ijoe,jog->ige", error, decoders)

@@ -67,7 +67,7 @@ def draw(
 
 
 def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
-    """What it answers to every ordered pair of symbols, (symbol, symbol, output).
+    """The answers to every ordered pair of symbols, (symbol, symbol, output).
 
     `dropout` is the share dropped of attention, of what it gives, of hidden units, and of what they give, by `key`; without a
     key nothing is.
@@ -106,7 +106,7 @@ def _dropped(values, share, key):
 
 
 def _attended(of, token, dropped):
-    """What attention adds to each token; (symbol, 1, coordinate) is a token that has not met the other yet."""
+    """The change of each token by attention; (symbol, 1, coordinate) is a token that has not met the other yet."""
     import jax
     import jax.numpy as jnp
 

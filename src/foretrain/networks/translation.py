@@ -5,12 +5,10 @@ left: with trained pairs T the loss is
 
     L = 1/(2 D |T|) sum_ij T_ij |(C_j B A_i - I) o mask|_F^2,
 
-the mean over words and trained pairs of 1/2 |error|^2, where the loss mask keeps all entries of a block (``full``) or,
-as in the figure of the note, the diagonal ones only (``diagonal_only``). The same loss follows from inputs x ~ N(0, I/D)
-in place of words. Permutations of the words of each language are left out: a start with independent normal weights
-absorbs them. Up to `FEW` words the stacked products are three large matrix products whatever is trained, and errors of
-untrained pairs are zero. With more words errors of single pairs are never made: summed over i they are
-sum_i T_ij (I - C_j G_i) G_i^T = sum_i T_ij G_i^T - C_j sum_i T_ij G_i G_i^T with G_i = B A_i, and so for the other side.
+the mean over words and trained pairs of 1/2 |error|^2, where the loss mask keeps all entries of a block (``full``) or the
+diagonal ones only (``diagonal_only``, as in the note's figure). Permutations of the words are left out: independent normal
+weights absorb them. With more than `FEW` words errors of single pairs are never made: summed over i they are sum_i T_ij G_i^T
+- C_j sum_i T_ij G_i G_i^T with G_i = B A_i, and so for the other side.
 
 All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
 Source: note on shared representations, eq. (1), with T^T kron J_D for its T kron J_L.
@@ -78,7 +76,7 @@ def negative_gradient(weights: Weights, trained_pairs, loss_mask: str = "full") 
 
 
 def _summed_pulls(second, decoders, share):
-    """What pulls at B A_i, stacked (hidden, input_domain word), and at C_j, from Gram matrices summed over trained pairs."""
+    """Slopes of B A_i, stacked (hidden, input_domain word), and at C_j, from Gram matrices summed over trained pairs."""
     languages, words, width = decoders.shape
     inward = second.reshape(width, languages, words).transpose(1, 0, 2)
     of_inputs = jnp.einsum("ihd,igd->ihg", inward, inward)

@@ -39,7 +39,7 @@ def read_npy(path: str | PathLike) -> np.ndarray:
 
 
 def _reported(path, read: Callable[[IO[bytes], int], _Content]) -> _Content:
-    """What `read` makes of the open file and its number of bytes; any failure in one line."""
+    """The result of `read` on the open file and its number of bytes; any failure in one line."""
     try:
         with open(path, "rb") as file:
             return read(file, os.fstat(file.fileno()).st_size)

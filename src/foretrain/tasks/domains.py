@@ -10,7 +10,7 @@ from foretrain.tasks.hierarchy import hierarchical_items
 
 
 class Task(NamedTuple):
-    """What a routing network is trained on, as arrays; the first axis is 1 where all domains share the data."""
+    """Training data of a routing network, as arrays; the first axis is 1 where all domains share the data."""
 
     inputs: np.ndarray  # (input_domain or 1, input, effective)
     targets: np.ndarray  # (input_domain or 1, output, effective)

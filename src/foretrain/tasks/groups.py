@@ -16,14 +16,14 @@ OPERATIONS = ("addition", "cyclic", "dihedral", "symmetric")
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """What two symbols give, and the samples that show it.
+    """A table of the results of two symbols, and the samples that show it.
 
     Attributes:
         table: int (symbol, symbol), the label of each ordered pair.
         samples: int (sample, 2), every pair once: a <= b where the pairs are unordered. There are |D0| of them.
         labels: int (sample,), the label of each.
         commutative: The pairs are unordered. A commutative group with ordered pairs has False here.
-        name: What it is, in words.
+        name: A description in words.
     """
 
     table: np.ndarray

@@ -35,7 +35,7 @@ class Domains(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What a linear network with squared error sees of each domain, in the eigenbasis of its <x x^T>.
+    """Data of each domain as a linear network with squared error sees them, in the eigenbasis of its <x x^T>.
 
     Attributes:
         scales: Roots of the eigenvalues, largest first, shape (input_domain or 1, pixel).

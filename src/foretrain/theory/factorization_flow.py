@@ -71,7 +71,7 @@ def descent_curves(
     a, x = _coordinates(a, x)
     b, y = _coordinates(b, y)
     size = max(len(a), len(b))
-    a, x, b, y = (_padded(matrix, size) for matrix in (a, x, b, y))
+    a, x, b, y = (np.pad(matrix, ((0, size - len(matrix)), (0, 0))) for matrix in (a, x, b, y))
     left, values, right = np.linalg.svd(a @ b.T)
     a, x, b, y = left.T @ a, left.T @ x, right @ b, right @ y
     growth = learning_rate * (2 * values - weight_decay)
@@ -140,10 +140,6 @@ def _coordinates(target, own):
         return np.asarray(target, float), np.asarray(own, float)
     both = np.asarray(np.linalg.qr(both, mode="r"))
     return both[:, : target.shape[1]], both[:, target.shape[1] :]
-
-
-def _padded(matrix, rows):
-    return np.concatenate([matrix, np.zeros((rows - len(matrix), matrix.shape[1]))])
 
 
 def _aligned(target, own, followed):

@@ -2,19 +2,11 @@
 
 With H = D the map of a pair is M = C_j B A_i, a product of square factors, and a trained pair costs |M - I|^2 in units of
 1/(2 D |T|) of the loss, of which one is called a mode here. Every singular matrix is at a distance of at least 1 from I, and
-so is every matrix of negative determinant, as the straight line from it to I meets a singular one. Hence
-
-- the loss is at least F modes, with F trained pairs of negative determinant;
-- for a factor to change the sign of its determinant it must become singular, and with it the map of every trained pair
-  that it is part of: at that moment the loss is at least F + U modes, with U the trained pairs of *positive*
-  determinant that it is part of. If several factors are singular at once, each of them says so, and the largest U counts.
-
-Along gradient flow the loss never rises. Once it is below F + min U modes, with the minimum over all factors that
-are trained, no sign changes any more, F stays, and the loss remains above F modes for ever. Where F is not zero the
-run never reaches a loss below F/(2 D |T|).
-
-The reverse is not claimed: signs may stay at higher losses too, and a factor all of whose pairs are negative (U = 0) may
-turn at no cost, which is how most starts lose their negative determinants.
+so is every matrix of negative determinant, as the straight line from it to I meets a singular one. So the loss is at least F
+modes, with F trained pairs of negative determinant; and when a factor becomes singular, to change its sign, at least F + U
+modes, with U the trained pairs of *positive* determinant that it is part of. Gradient flow never raises the loss: once it is
+below F + min U modes, over all factors that are trained, F stays, and the loss remains above F modes for ever. The reverse is
+not claimed.
 """
 
 from collections.abc import Callable

@@ -10,15 +10,12 @@ W_f[b, a] alone: the Hessian falls apart into one matrix of at most twice the nu
 $$ \delta^2 L = \tfrac12 \sum_{j,p} \sum_{a,b} \delta W_j[a,b] D_b(j,p) \delta W_p[a,b]
    - \sum_p \sum_b E_p[b] (\delta^2 W_p)[b,b], \qquad E_p = S(p) - \sum_j B_j D(j,p). $$
 
-The first term is not negative, so that only pairs with an unlearned mode, E != 0, can lead down. Units of a hidden bank
-that carry no mode are one more mode with B = 0. Through banks with such spare units a path of three or more edges with
-E != 0 leads down as well, but at the order of its length: such a point is a saddle without negative curvature.
+The first term is not negative: only pairs with an unlearned mode, E != 0, can lead down. Units of a hidden bank that carry no
+mode are one more mode with B = 0, through which a path of three or more edges leads down at the order of its length only.
 
-**Attainable loss.** In banks that are wide enough the maps W_p of all bundles can be chosen freely: give every way into
-a bank units of its own. The least loss is then that of linear regression of every target on the gated inputs of the
-paths that end there. Narrow banks bound the rank of the maps. Where the bound concerns one matrix, the answer is
-reduced-rank regression: the part of the singular values of Y G^(-1/2) that the rank admits, for G = <z z^T> of the gated
-inputs z and Y = <y z^T>.
+**Attainable loss.** In wide banks the maps W_p can be chosen freely, so that the least loss is that of linear regression of
+every target on the gated inputs of its paths. Narrow banks bound the rank; where that concerns one matrix, the answer is
+reduced-rank regression: the largest singular values of Y G^(-1/2), for G = <z z^T> of the gated inputs z and Y = <y z^T>.
 """
 
 from dataclasses import dataclass
@@ -274,17 +271,15 @@ def _wide_enough(statistics: Statistics, group: Group, maps) -> bool:
             ways[0].add(before)
             ways[1].add(after)
     for side, parts in ((0, into), (1, out_of)):
-        needed = {way: _rank(np.concatenate(stack)) for way, stack in parts.items()}
+        needed = {
+            way: int(np.linalg.matrix_rank(np.concatenate(stack), rtol=1e-9))
+            for way, stack in parts.items()
+        }
         if all(
             graph.width[node] >= sum(needed[w] for w in ways[side]) for node, ways in banks.items()
         ):
             return True
     return False
-
-
-def _rank(matrix) -> int:
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > 1e-9 * max(values.max(initial=0.0), np.finfo(float).tiny)))
 
 
 def _rank_of_one_matrix(statistics: Statistics, group: Group) -> int | None:

@@ -6,10 +6,9 @@ depend on nothing else of the domains and obey, with the hidden matrix N of the 
 
     dB/dt = outer N^T C E,   dN/dt = hidden C E B^T,   dC/dt = outer N B E^T,   E = S - D sum over schemes of C^T N B.
 
-With N a multiple of an orthogonal matrix at the start, B never leaves the span of B(0) and N(0)^T C(0), nor C that of C(0)
-and N(0) B(0): a few numbers for each mode, whatever the width. In the limit of wide layers the four vectors of a mode are
-orthogonal to all else, and this is the closed form of `foretrain.theory.race_schemes`; here they overlap as they do. Left out
-are the parts that domains do not share: sigma^3 of a strength, and what moves routes of a module apart.
+With N a multiple of an orthogonal matrix at the start, B never leaves the span of B(0) and N(0)^T C(0), nor C that of C(0) and
+N(0) B(0): a few numbers for each mode, whatever the width. In the limit of wide layers this is the closed form of
+`foretrain.theory.race_schemes`. Left out are the parts that domains do not share, sigma^3 of a strength.
 
 **Parts.** With T/K = U Lambda V^T the encoders' part along column q of U, the columns of B_q, and the decoders' part along
 column q of V, the columns of C_q, obey with the hidden matrix N_q on their planes and the error E of the mean trained route
@@ -17,9 +16,8 @@ column q of V, the columns of C_q, obey with the hidden matrix N_q on their plan
     dB_q/dt = lambda_q/M N_q^T C_q E,   dN_q/dt = lambda_q/M C_q E B_q^T,   dC_q/dt = lambda_q/M N_q B_q E^T,
     E = S - D/M sum_q lambda_q C_q^T N_q B_q.
 
-The uniform part, lambda = 1, is that of one module. On every plane the imbalances of adjacent layers, B_q B_q^T - N_q^T N_q
-and C_q C_q^T - N_q N_q^T, are conserved. Left out is that the planes of different parts overlap, by 1/sqrt(N_h), and that
-routes may err differently. See docs/theory/routing.md and docs/studies/pathway-race.md. Float64, paper time.
+The uniform part, lambda = 1, is that of one module. Left out is that the planes of different parts overlap, by 1/sqrt(N_h),
+and that routes may err differently. See docs/theory/routing.md and docs/studies/pathway-race.md. Float64, paper time.
 """
 
 from collections.abc import Sequence

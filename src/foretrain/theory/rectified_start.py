@@ -15,7 +15,6 @@ from foretrain.errors import argument_error, finite_array
 from foretrain.theory.reduction import Reduction
 
 _SLIDING_RATE = np.sqrt(2) / 4
-_POINTS = 200_000
 
 
 def sort_rectified_units(

@@ -71,7 +71,7 @@ class Reduction:
         pairs: Ordered pairs (j, p) of bundles with Sigma_x(j, p) != 0, shape (pair, 2), sorted by p; holds all (p, p).
         input_variances: D(j, p) of every pair, shape (pair, mode).
         active: Pr(path) of every bundle, the fraction of examples on which its gate is not zero, shape (bundle,).
-        carried: Whether both ends of an edge carry a mode, shape (edge, mode); edges in the order of the graph's.
+        carried: True if both ends of an edge carry a mode, shape (edge, mode); edges in the order of the graph's.
         target_power: Sum over outputs of ``<|y|^2>``.
         residual: The largest residual of a group; zero up to rounding where the reduction is exact.
     """

@@ -112,10 +112,8 @@ def joined_sums(embedding, counts):
 def joined_products(embedding, left, right):
     """Entries of E_a E_b of every sample, (sample, side^2).
 
-    Args:
-        embedding: (symbol, side^2), the rows of each matrix one after the other.
-        left: (sample, symbol), 1 at the first symbol of each sample.
-        right: The same for the second.
+    `embedding` is (symbol, side^2), the rows of each matrix one after the other; `left` and `right` are (sample, symbol), 1
+    at the first and at the second symbol of each sample.
     """
     side = round(embedding.shape[1] ** 0.5)
     first, second = ((choice @ embedding).reshape(-1, side, side) for choice in (left, right))
@@ -126,10 +124,8 @@ def joined_products(embedding, left, right):
 def sample_losses(outputs, targets, objective: str):
     """Loss of every sample, (sample,).
 
-    Args:
-        outputs: (sample, output).
-        targets: (sample, output), the target of each sample; one-hot for "classification".
-        objective: "regression", the mean over outputs of the squared error, or "classification", cross-entropy.
+    Outputs and targets are (sample, output), one-hot for the cross-entropy of "classification"; "regression" takes the mean
+    over outputs of the squared error.
     """
     import jax
 

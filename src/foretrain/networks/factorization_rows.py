@@ -21,12 +21,8 @@ from foretrain.networks.factorization import Factors, loss
 class Goal(NamedTuple):
     """The target of the learner, prepared on the host by `prepare`.
 
-    Attributes:
-        left: A, shape (target, n).
-        right: B, shape (target, n).
-        product: Shape (n, n): C for the squared error, the softmax of C for cross-entropy; of
-            shape (0, 0) where the gradient comes from Gram matrices.
-        inverse_lengths: 1 / (|a_i| |b_i|), shape (target,).
+    A and B are (target, n); `product` is C for the squared error and its softmax for cross-entropy, (n, n), or (0, 0) where
+    the gradient comes from Gram matrices; `inverse_lengths` are 1 / (|a_i| |b_i|), (target,).
     """
 
     left: Any
@@ -43,10 +39,8 @@ def rows(factors: Factors) -> Factors:
 def prepare(kind: str, target: Factors, components: int) -> Goal:
     """The goal of a learner with that many components, in float64.
 
-    Args:
-        target: NumPy factors, shape (n, target).
-        components: k. Gram matrices serve the squared error while 8 (k + r) < 6 n, in units of 2 n
-            k operations.
+    The target's factors are (n, target). Gram matrices serve the squared error while 8 (k + r) < 6 n, in units of 2 n k
+    operations.
     """
     product = np.zeros((0, 0))
     dimension, rank = target.left.shape

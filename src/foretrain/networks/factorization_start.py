@@ -38,9 +38,6 @@ def draw_target(
         law: "sphere": every a_i and b_i independent and uniform on the unit sphere; "orthonormal":
             the r columns of A, and of B, uniform among orthonormal ones.
         scale: Factor on C, applied to A. With scale 1 the entries of C are of order 1/n.
-
-    Returns:
-        NumPy arrays of shape (n, r), float64.
     """
     dimension, rank = integer("dimension", dimension, minimum=1), integer("rank", rank, minimum=1)
     law, scale = one_of("law", law, TARGET_LAWS), real("scale", scale, above=0)

@@ -68,7 +68,7 @@ def statistics_gradient(statistics: Statistics, weights) -> dict:
     $$ -\partial L / \partial W_e = \sum_{p \ni e} W_{\bar t(p,e)}^T E(p) W_{\bar s(p,e)}^T, \qquad
        E(p) = \Sigma^{yx}(p) - \sum_{j: t(j)=t(p)} W_j \Sigma^x(j, p) $$
 
-    Edge name to array of the shape of its weights; zero where no trained path passes.
+    The result maps edges to arrays of the shape of their weights, zero where no trained path passes.
     """
     totals = _bundle_products(statistics, weights)
     errors = dict(statistics.target_input)
@@ -123,7 +123,7 @@ def conserved(graph: Graph, weights) -> dict:
     It holds because W_e -> A W_e, W_f -> W_f A^{-1} leaves the network's function unchanged for every invertible A.
     Descent with learning rate eta lets Q_v drift by O(eta) over a given time.
 
-    Hidden node to symmetric array (width, width).
+    The result maps hidden nodes to symmetric arrays (width, width).
     """
     return {
         name: sum(weights[e.name] @ weights[e.name].T for e in graph.incoming[name])
@@ -146,9 +146,6 @@ def initial_weights(
     Returns:
         Edge name to float64 array of shape (target width, source width). With the same generator another `init_scale`
         gives the same weights rescaled.
-
-    Raises:
-        TooLarge: of `check_drawn`.
     """
     one_of("law", law, INITIAL_LAWS)
     real("init_scale", init_scale, above=0)

@@ -22,10 +22,8 @@ from foretrain.networks.routing_start import orthogonal_stack
 class Modules(NamedTuple):
     """Weights of one gating scheme; an axis is 1 where all modules along it share.
 
-    Attributes:
-        encoders: Shape (output_group or 1, input_group, input of the group, hidden, input).
-        hidden: Shape (output_group, input_group, hidden, hidden).
-        decoders: Shape (output_group, input_group or 1, output of the group, output, hidden).
+    Encoders are (output_group or 1, input_group, input of the group, hidden, input), hidden matrices (output_group,
+    input_group, hidden, hidden), decoders (output_group, input_group or 1, output of the group, output, hidden).
     """
 
     encoders: jax.Array | np.ndarray

@@ -14,10 +14,7 @@ from foretrain.networks.drawn import check_drawn
 class Weights(NamedTuple):
     """Weights of a routing network, NumPy or JAX.
 
-    Attributes:
-        encoders: W1, shape (input_domain, hidden, input).
-        hidden: W2, shape (hidden, hidden).
-        decoders: W3, shape (output_domain, output, hidden).
+    W1 is (input_domain, hidden, input), W2 (hidden, hidden), W3 (output_domain, output, hidden).
     """
 
     encoders: Any

@@ -69,11 +69,9 @@ def draw(
 def logits(weights: Transformer, embedding, dropout: float = 0.0, key=None):
     """The answers to every ordered pair of symbols, (symbol, symbol, output).
 
-    `dropout` is the share dropped of attention, of what it gives, of hidden units, and of what they give, by `key`; without a
-    key nothing is.
-
-    `token[a, b]` is dropped alike in the pairs (a, b) and (b, a). Each pair by itself has the law of independent drops,
-    but for pairs of equal symbols, whose two tokens are one.
+    By `key` the share `dropout` is dropped of attention, of its result, of hidden units, and of their result; without a key
+    nothing. `token[a, b]` is dropped alike in the pairs (a, b) and (b, a): each pair by itself has the law of independent
+    drops, but for pairs of equal symbols, whose two tokens are one.
     """
     import jax
 

@@ -7,8 +7,8 @@ left: with trained pairs T the loss is
 
 the mean over words and trained pairs of 1/2 |error|^2, where the loss mask keeps all entries of a block (``full``) or the
 diagonal ones only (``diagonal_only``, as in the note's figure). Permutations of the words are left out: independent normal
-weights absorb them. With more than `FEW` words errors of single pairs are never made: summed over i they are sum_i T_ij G_i^T
-- C_j sum_i T_ij G_i G_i^T with G_i = B A_i, and so for the other side.
+weights absorb them. With more than `FEW` words errors of single pairs are never made: summed over i they are the difference
+of sum_i T_ij G_i^T and C_j sum_i T_ij G_i G_i^T with G_i = B A_i, and so for the other side.
 
 All functions see one network; vectorise with `jax.vmap`. Arrays are float32 or float64, as the weights are.
 Source: note on shared representations, eq. (1), with T^T kron J_D for its T kron J_L.
@@ -28,10 +28,8 @@ def random_weights(
 ) -> Weights:
     """Weights with independent normal entries of standard deviation `init_scale`, which only multiplies one draw.
 
-    The draw is made in single precision, so that it is the same in both.
-
-    Returns:
-        Encoders A (input_domain, hidden, word), hidden matrix B and decoders C (output_domain, word, hidden).
+    One draw in single precision serves both. Encoders A are (input_domain, hidden, word), decoders C (output_domain, word,
+    hidden).
     """
     encoders = languages * hidden_width * words
     sizes = (encoders, hidden_width**2, encoders)

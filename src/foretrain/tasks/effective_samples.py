@@ -33,9 +33,7 @@ def compress(inputs: np.ndarray, targets: np.ndarray) -> EffectiveSamples:
     """Compress a data set to as many effective samples as its inputs have dimensions.
 
     The mean of 1/2 |y - W x|^2 over the data equals 1/2 |Y - W X|_F^2 + residual_power / 2 for every W.
-
-    Directions whose variance is below `FLAT` of the largest are left out. Samples are in the eigenbasis of <x x^T>,
-    largest variance first.
+    Directions whose variance is below `FLAT` of the largest are left out; the largest comes first.
 
     Cost: O(sample * input^2) once; nothing after depends on the number of samples.
     """

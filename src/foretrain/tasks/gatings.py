@@ -36,10 +36,7 @@ def pathways_data(
 ) -> GatedData:
     """Data of parallel two-layer pathways from ``x`` to ``y`` with given gates.
 
-    Args:
-        targets: Shape (sample, 1).
-        gates: Shape (pathway, sample), real; gate of the hidden node of each pathway.
-        hidden_width: Width of every pathway; the reduction depends on it only where it is less than the modes.
+    Targets are (sample, 1), gates (pathway, sample), real, those of the hidden node of each pathway, of `hidden_width`.
     """
     gates = finite_array("gates", gates, ndim=2)
     inputs = finite_array("inputs", inputs, ndim=2)

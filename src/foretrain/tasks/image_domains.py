@@ -59,10 +59,7 @@ def permuted(data: LabelledImages) -> Domains:
 def rotated(data: LabelledImages, domains: int, degrees: float) -> Domains:
     """Domain i holds the images turned by ``degrees * i / domains``, as linear maps of the pixels.
 
-    Raises:
-        ArgumentError: the data are no images.
-
-    Cost: M d^2 numbers for d pixels.
+    Cost: M d^2 numbers for d pixels. Data that are no images raise `ArgumentError`.
     """
     shape = data.train_images.shape[1:]
     if len(shape) < 2:
@@ -91,10 +88,7 @@ def _rows(images) -> np.ndarray:
 def statistics(data: Domains) -> Statistics:
     """Statistics of the training images of every domain, in float64.
 
-    Raises:
-        ArgumentError: there are more than `MOST_PIXELS` pixels.
-
-    Cost: sample * pixel^2 once where domains share their images, then pixel^3 a domain.
+    Cost: sample * pixel^2 once where domains share their images, then pixel^3 a domain, at most `MOST_PIXELS` pixels.
     """
     pixels = data.inputs.shape[-1]
     if pixels > MOST_PIXELS:

@@ -16,10 +16,8 @@ GATINGS = ("per_context", "always_on")
 def pathways_graph(pathways: int, hidden_width: int, *, input_width: int = 2) -> Graph:
     """Input node ``x`` and output node ``y`` joined by parallel pathways.
 
-    Args:
-        pathways: Number of pathways, at least 1. Pathway k has edges ``in<k>`` and ``out<k>`` and hidden node ``h<k>``,
-            counted from 1.
-        input_width: Width of ``x``; ``y`` has width 1.
+    Pathway k, from 1 on, has edges ``in<k>`` and ``out<k>`` and hidden node ``h<k>``; ``x`` has `input_width`, ``y`` the
+    width 1.
     """
     integer("pathways", pathways, minimum=1)
     integer("hidden_width", hidden_width, minimum=1)

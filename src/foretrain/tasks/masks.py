@@ -53,13 +53,10 @@ def random_biregular(
 ) -> np.ndarray:
     """Train every input with K outputs and every output with K inputs, otherwise at random.
 
-    A circulant mask with its rows and columns permuted is mixed by edge switching: two trained pairs
-    (i, j), (k, l) are replaced by (i, l), (k, j) where neither of these is trained. Switching keeps
-    all row and column sums and reaches every biregular mask, each with the same limiting
-    probability. 20 switches are proposed per trained (or, if fewer, untrained) pair; the law is
-    therefore near, not exactly, uniform. For K = 1 it is exactly that of a uniform permutation.
-
-    Rows and columns sum to K.
+    A circulant mask with its rows and columns permuted is mixed by edge switching: two trained pairs (i, j), (k, l) are
+    replaced by (i, l), (k, j) where neither of these is trained. Switching keeps all row and column sums and reaches every
+    biregular mask, each with the same limiting probability. 20 switches are proposed per trained (or, if fewer, untrained)
+    pair: the law is near, not exactly, uniform, but for K = 1, where it is exact. Rows and columns sum to K.
     """
     domains, trained_outputs = _sizes(domains, trained_outputs)
     if 2 * trained_outputs > domains:  # the sparser of a mask and its complement mixes faster
@@ -83,10 +80,8 @@ def nested(
 ) -> np.ndarray:
     """Train a number of random pairs; for one seed, fewer pairs are a subset of more.
 
-    All off-diagonal pairs are put in one random order and added one at a time, after the diagonal if
-    `diagonal`; without it all pairs take part in the order.
-
-    `pairs` is 1 to M^2, at least M with the diagonal; the draw does not depend on it. The mask has `pairs` ones.
+    All off-diagonal pairs come in one random order, after the diagonal if `diagonal`; without it all pairs are in the order.
+    `pairs` is 1 to M^2, at least M with the diagonal.
     """
     domains = integer("domains", domains, minimum=1)
     pairs = integer("pairs", pairs, minimum=domains if diagonal else 1, maximum=domains**2)
@@ -135,10 +130,8 @@ def is_biregular(trained_pairs: np.ndarray) -> bool:
 def components(trained_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Connected components of the bipartite graph of trained pairs.
 
-    Returns:
-        Label of every input domain and label of every output domain, int64, numbered from 0 in the order
-        of each component's first domain, inputs before outputs. A domain that is never trained is a
-        component of its own. Cost: linear in the number of domains and of trained pairs.
+    Labels of every input and every output domain, int64, are numbered from 0 in the order of each component's first domain,
+    inputs before outputs. A domain that is never trained is a component of its own.
     """
     # Imported here, so that a study that draws masks can be listed without SciPy.
     from scipy.sparse import coo_array

@@ -19,11 +19,8 @@ from foretrain.tasks.gated_data import GatedData
 class Bundle:
     """The paths with one source, one target and one set of gates.
 
-    Attributes:
-        source: Input node.
-        target: Output node.
-        gates: Names of the edges and nodes along the paths that carry a gate, sorted.
-        paths: Numbers of the paths in `Statistics.paths`, ascending.
+    `gates` are the names of edges and nodes along the paths that carry a gate, sorted, `paths` their numbers in
+    `Statistics.paths`, ascending.
     """
 
     source: str
@@ -109,14 +106,11 @@ def _bundle_paths(paths: tuple[Path, ...], gate_names) -> tuple[Bundle, ...]:
 def gather_statistics(data: GatedData | Iterable[GatedData]) -> Statistics:
     """Average the statistics of gated data, in memory or streamed.
 
-    Args:
-        data: All data, or an iterable of batches of any sizes on one graph with the same gates; one batch is held at
-            a time. How the data are split changes the result by rounding only.
+    An iterable gives batches of any sizes on one graph with the same gates, of which one is held at a time; how the data are
+    split changes the result by rounding only. No batch, batches that differ in graph or gates, or too many paths raise
+    `ArgumentError`.
 
-    No batch, batches that differ in graph or gates, or too many paths raise `ArgumentError`.
-
-    Cost: per batch O(sample * width^2) for every pair of bundles that is open on one of its examples; memory as the
-    result.
+    Cost: per batch O(sample * width^2) for every pair of bundles that is open on one of its examples.
     """
     sums = None
     for batch in [data] if isinstance(data, GatedData) else data:

@@ -78,9 +78,7 @@ def across_scale(trained_pairs: np.ndarray) -> np.ndarray:
     The scale symmetry of a component's encoders against its decoders is conserved, so that with a inputs and b outputs
     a e^2 = b d^2 of the lengths e and d of their modes; e d is the same in all components. A pair from an input of the first
     to an output of the second has the length e_1 d_2 / (e_1 d_1) = ((b_1 / a_1) (a_2 / b_2))^(1/4).
-
-    Returns:
-        rho, shape of T, float64: 1 within components, 1/rho for the reverse of a pair, and 1 where a domain is never trained.
+    Shape of T, float64: 1 within components, 1/rho for the reverse of a pair, and 1 where a domain is never trained.
     """
     inputs, outputs = components(trained_pairs)
     size = 1 + max(inputs.max(), outputs.max())
@@ -155,11 +153,7 @@ def connection_probability(domains: int, pairs: int, *, diagonal: bool) -> float
 
     The usual recursion over the component of one marked domain counts connected graphs by their edges, in whole numbers. With
     the diagonal, input i and output i are merged into one of M nodes, with two possible edges between any two.
-
-    Args:
-        domains: M, 1 to 16, or to 25 with the diagonal.
-        pairs: Trained pairs, the diagonal included; all sets of that size are equally likely.
-        diagonal: True if input i is always trained with output i.
+    M is 1 to 16, or to 25 with the diagonal, which trains input i with output i always; `pairs` includes the diagonal.
     """
     domains, pairs = _sizes(domains, pairs, diagonal, LARGEST_EXACT[bool(diagonal)])
     if diagonal:

@@ -57,9 +57,7 @@ def mode_time(
 
     The inverse of `mode_strength`, with its arguments; `strengths` a, shape (mode,) or a float, lie between `start` and s/d
     (either may be larger), s/d excluded, and s > 0.
-
-    Raises:
-        ArgumentError: a strength is never reached.
+    A strength that is never reached raises `ArgumentError`.
     """
     values = _per_mode("singular_values", singular_values, np.atleast_1d(singular_values))
     start = _per_mode("start", start, values)
@@ -108,6 +106,7 @@ def balanced_flow(
         target: C, shape (n, m).
         time_constant: tau > 0: 1 for the loss with 1/2, 1/2 for the loss without.
 
+    Returns:
         X(t), shape (time, n, rank), and Y(t), shape (time, m, rank), float64, rank <= width that of the start seen along the
         singular directions of the target; up to a common rotation of the columns, so that they restart the flow.
 

@@ -32,8 +32,7 @@ class DescentCurves(NamedTuple):
         loss: |C - X Y^T|^2, shape (step,).
         alignments: cos(x_j, a_i) cos(y_j, b_i), shape (step, target, component), of the components followed.
         modes: Strength u_i^T X Y^T v_i of the singular modes of C, largest first, shape (step, target).
-        inside: Squared length of X and Y together in the span of the target, shape (step,).
-        outside: The same outside of it.
+        inside, outside: Squared length of X and Y together in the span of the target, and outside of it, shape (step,).
     """
 
     loss: np.ndarray

@@ -23,8 +23,6 @@ def random_mixture(rank: int, threshold: float) -> float:
 
     The squared entries of a column are Beta(1/2, (r - 1)/2), of which at most one exceeds one half.
 
-    Args:
-        rank: r, number of targets, 2 or more.
-        threshold: Alignment (squared entry) from which on it is primarily one target, at least 1/2.
+    There are r >= 2 targets; from the alignment (squared entry) `threshold` >= 1/2 on it is primarily one of them.
     """
     return float(rank * betaincc(0.5, (rank - 1) / 2, threshold))

@@ -43,8 +43,7 @@ def frame_exponent(trained_pairs: np.ndarray) -> float:
 
     The fraction of runs in which two groups of one component learn mirrored frames goes as sigma to this power.
 
-    Returns:
-        0 to 1: 1 where every component is of rank one, near 0 where a thin cut parts two groups of equal strength.
+    It is 1 where every component is of rank one, near 0 where a thin cut parts two groups of equal strength.
     """
     inputs, outputs = components(trained_pairs)
     exponents = [1.0]

@@ -50,8 +50,7 @@ def smallest_curvature(state: np.ndarray, reduction: Reduction) -> float:
     Exact where the residual is zero; else that of a network on the diagonal part of the statistics. Small weights leave
     a saddle in a time of about log(1 / deviation) / |curvature|.
 
-    Args:
-        state: Strengths, shape (edge, mode); a fixed point for the curvature to say what is stable.
+    The state, (edge, mode), must be a fixed point for the curvature to say what is stable.
 
     Cost: for every pair of modes with one that is not learned, O(path * longest path^2 + edge^3) of the group.
     """
@@ -71,9 +70,7 @@ def smallest_curvature(state: np.ndarray, reduction: Reduction) -> float:
 def leads_down_flat(state: np.ndarray, reduction: Reduction, tolerance: float) -> bool:
     """Return True if a path of three or more edges can lower the loss through spare units, without any curvature.
 
-    Args:
-        state: Strengths, shape (edge, mode).
-        tolerance: Unlearned part E(p) up to which a path counts as learned, in the unit of S(p).
+    The state is (edge, mode); up to `tolerance`, in the unit of S(p), an unlearned part E(p) counts as learned.
     """
     error = np.abs(unlearned(state, reduction)).max(axis=1)
     used = np.abs(state) > _UNUSED * np.abs(state).max()
@@ -184,9 +181,6 @@ class Attainable:
 
 def attainable(statistics: Statistics, reduction: Reduction) -> Attainable:
     """The least loss that any weights of the network have, or a bound from below where banks are narrow.
-
-    Args:
-        reduction: Of these statistics, exact or not; only its groups are used.
 
     Cost: O(N^3) for the summed width N of gated inputs that are open together at one output.
     """

@@ -25,14 +25,8 @@ _TIMES = 400  # at which a flow is looked at, between .01 and 20 of its slowest 
 def flow_time(start, operation: Operation, training, threshold: float, tolerance: float = 0.1):
     """Time from which on the flow of the effective loss has an RQI above a threshold, its start at unit variance.
 
-    Args:
-        start: (symbol, dimension).
-        training: bool (sample,), one training set.
-        threshold: Of the RQI.
-        tolerance: delta of the parallelograms.
-
-    Returns:
-        Continuous time, to 2%; infinity where the flow does not get there.
+    The start is (symbol, dimension), `training` one training set, bool (sample,), `tolerance` delta of the parallelograms. In
+    continuous time, to 2%; infinity where the flow does not get there.
     """
     threshold = real("threshold", threshold)
     start = normalised(_checked(operation, training, start))

@@ -188,7 +188,7 @@ def _gamma(order: float, beta):
 def temperature_from_volume(by_volume: Curve, beta: float, eps) -> float:
     """lambda_Z(beta) as the mean of lambda(eps) under V(eps) exp(-beta eps), V integrated up from lambda by trapezia.
 
-    Args: `by_volume` is lambda(eps), `eps` an ascending grid from far below lambda/beta to far above it. Below its first
+    `by_volume` is lambda(eps), `eps` an ascending grid from far below lambda/beta to far above it. Below its first
     point a power law is taken, above its last nothing. The only way from a curve over eps alone, such as a measured one.
     """
     eps = np.asarray(eps, float)

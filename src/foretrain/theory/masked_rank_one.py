@@ -96,11 +96,7 @@ def velocity(state, trained_pairs) -> tuple[np.ndarray, np.ndarray, float]:
 def flow(start, times, trained_pairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The whole gradient flow, by a multistep method that copes with the stiffness of huge weights.
 
-    Args:
-        times: Not decreasing, from the start at time 0 on, shape (time,).
-
-    Returns:
-        u, v and s, shapes (time, row), (time, column) and (time,); relative error about 1e-9.
+    u, v and s have the shapes (time, row), (time, column) and (time,); relative error about 1e-9.
     """
     times = checked_times(times)
     trained, u, v, s = checked_start(start, trained_pairs)
@@ -113,12 +109,8 @@ def escape(
 ) -> tuple[float, np.ndarray, np.ndarray, float]:
     """First time at which the whole flow has brought the loss below a fraction of |T|/2.
 
-    Args:
-        fraction: Of the loss of zero weights, between 0 and 1, reachable by a rank-one fit.
-
-    Returns:
-        Time, u, v and s there; the time is nan (and the rest the last state) if it is not reached
-        within three blow-up times and a thousand units more.
+    `fraction` is of the loss of zero weights, reachable by a rank-one fit. Returns time, u, v and s there; the time is nan
+    (and the rest the last state) if it is not reached within three blow-up times and a thousand units more.
     """
     fraction = real("fraction", fraction, above=0, maximum=1)
     trained, u, v, s = checked_start(start, trained_pairs)

@@ -23,13 +23,7 @@ from foretrain.theory.roots import bracketed_root
 
 
 class End(NamedTuple):
-    """Sizes of the weights at zero loss.
-
-    Attributes:
-        left: |u|, shape (row,).
-        right: |v|, shape (column,).
-        scale: |s|.
-    """
+    """Sizes of the weights at zero loss: |u|, shape (row,), |v|, shape (column,), and |s|."""
 
     left: np.ndarray
     right: np.ndarray
@@ -44,8 +38,7 @@ class End(NamedTuple):
 def end_of_training(start, trained_pairs) -> End:
     """Weights at which zero loss is reached from a start of any size, if it is reached.
 
-    Raises:
-        ArgumentError: as `foretrain.theory.masked_rank_one_escape.early_flow`, but for starts that oppose.
+    A start must fit as for `foretrain.theory.masked_rank_one_escape.early_flow`, but may oppose.
 
     Cost: a tenth of a millisecond for ten domains.
     """
@@ -87,8 +80,7 @@ def component_signs(start, trained_pairs) -> tuple[np.ndarray, np.ndarray]:
     to infinity, and from half the difference if to minus infinity. Once other components are learned it still is linear
     in S, so that its sign stays. A pair across components has the sign of the product of both.
 
-    Returns:
-        +1 or -1 for every input and for every output domain, shapes (row,) and (column,); 0 for those never trained.
+    The signs are (row,) and (column,); 0 for domains that are never trained.
     """
     trained, u, v, s = checked_start(start, trained_pairs)
     early = early_flow((u, v, s), trained)

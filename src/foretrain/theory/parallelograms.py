@@ -25,9 +25,8 @@ _BLOCK = 2_000_000  # numbers of a Gram matrix in memory at once
 def parallelograms(operation: Operation) -> tuple[np.ndarray, np.ndarray]:
     """P0: every unordered pair of samples with one label.
 
-    Returns:
-        int (parallelogram, 4), the symbols i, j, m, n with table[i, j] = table[m, n]; and int (parallelogram, 2), the numbers
-        of the two samples, in increasing order.
+    int (parallelogram, 4), the symbols i, j, m, n with table[i, j] = table[m, n]; and int (parallelogram, 2), the numbers of
+    the two samples, in increasing order.
     """
     pairs = [np.empty((0, 2), int)]
     for label in range(operation.outcomes):
@@ -91,9 +90,7 @@ def parallelograms_of_matrices(
 
     The mean over entries of (E_i E_j - E_m E_n)^2 is below `threshold`, E divided by the root mean square of all entries.
 
-    Args:
-        matrices: (..., symbol, d, d).
-        threshold: Of the mean square, 0.5 in the authors' code.
+    `matrices` are (..., symbol, d, d); `threshold` is 0.5 in the authors' code.
     """
     matrices = _numbers("matrices", matrices)
     if matrices.ndim < 3 or len(set(matrices.shape[-2:])) > 1:

@@ -94,12 +94,8 @@ def flow(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gradient flow of eqs. (13-14) by an adaptive Runge-Kutta method of order 8.
 
-    Args:
-        start: The pair B1(0), B2(0), scalars or of shape (mode,).
-        times: Not decreasing, from 0 on, paper time, shape (time,).
-
-    Returns:
-        B1 and B2, shape (time, mode), with a relative error of about 1e-10.
+    `start` is the pair B1(0), B2(0), scalars or (mode,), `times` paper time. Returns B1 and B2, (time, mode), with a relative
+    error of about 1e-10.
     """
     times = checked_times(times)
     singular, variance = _modes(singular_values, input_variances)
@@ -126,13 +122,8 @@ def descent(
 
     From decoupled weights this is what full-batch descent of the whole network does, to rounding.
 
-    Args:
-        start: The pair B1(0), B2(0), scalars or of shape (mode,); for several schemes what broadcasts to (scheme, mode).
-        learning_rate: Paper time per step: the learning rate, or `authors_time_scale` times theirs.
-        factors: The factors, or one for each of several schemes.
-
-    Returns:
-        B1 and B2, shape (steps + 1, mode) or (steps + 1, scheme, mode), the start included.
+    `start` is the pair B1(0), B2(0), scalars or (mode,), for several schemes, with one factor each, what broadcasts to
+    (scheme, mode); `learning_rate` is paper time per step. Returns B1 and B2, (steps + 1, mode) or (steps + 1, scheme, mode).
     """
     learning_rate = real("learning_rate", learning_rate, above=0)
     steps = integer("steps", steps, minimum=0)

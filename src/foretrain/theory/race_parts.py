@@ -104,8 +104,7 @@ def parts_of_maps(init_scale: float, times, maps, singular_values, input_varianc
     Wide layers keep the parts on planes of their own, so that part q races alone with c's singular value c_q: as a network
     whose routes all have S c_q/M. Its first half-learning time is 1/c_q of that of equal maps, in the limit of small weights.
 
-    Args:
-        maps: c, shape (input_domain, output_domain).
+    The maps c are (input_domain, output_domain).
     """
     scale = real("init_scale", init_scale, above=0)
     vectors, strengths, _ = np.linalg.svd(finite_array("maps", maps, ndim=2).astype(float))
@@ -179,9 +178,7 @@ def race_gains(
 def race_loss(gain, singular_values, input_variances, unexplained_power: float) -> np.ndarray:
     """Loss of a network whose modes have these strengths, shape (time,).
 
-    Args:
-        gain: Shape (time, mode).
-        unexplained_power: <|y|^2> less what the modes explain.
+    `gain` is (time, mode), `unexplained_power` <|y|^2> less what the modes explain.
     """
     s, d = np.asarray(singular_values), np.asarray(input_variances)
     return unexplained_power / 2 + (0.5 * (s - d * gain) ** 2 / d).sum(1)

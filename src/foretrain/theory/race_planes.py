@@ -127,13 +127,8 @@ def flow(
 
     A scheme of one module sees the mean error over the modules of the others.
 
-    Args:
-        start: One per scheme, at most one of several modules.
-        factors: Fractions of the trained routes, one per scheme.
-
-    Returns:
-        Strengths, to about 1e-6 of the largest. Cost: some hundred steps of products of matrices of the size of the planes,
-        for every module; below a second for 144 of them.
+    `start` and `factors` have one entry per scheme, at most one of several modules. Strengths are exact to about 1e-6 of the
+    largest. Cost: some hundred steps of products of matrices of the size of the planes, below a second for 144 modules.
     """
     times = checked_times(times)
     if sum(len(scheme.hidden) > 1 for scheme in start) > 1:
@@ -168,9 +163,8 @@ def flow(
 def part_flow(start: Planes, times, singular_values, input_variances) -> Layers:
     """Follow the gradient flow of a routing network, all parts of its mask together.
 
-    Returns:
-        Layers, to about 1e-4 of the largest strength. Cost: some hundred steps of products of M matrices of the size of the
-        planes, a tenth of a second for seven domains of four modes.
+    Layers are exact to about 1e-4 of the largest strength. Cost: some hundred steps of products of M matrices of the size of
+    the planes, a tenth of a second for seven domains of four modes.
     """
     times = checked_times(times)
     if start.paces is None:

@@ -76,8 +76,8 @@ def descent(
 ) -> Routes:
     """Euler steps of the reduction: exactly what gradient descent of the full network does from a decoupled start.
 
-    Args: `start` is the strength of every mode in every layer at step 0 (an array: as many reductions at once),
-    `learning_rate` a step in the paper's time, D positive. Strengths are those at steps 0, every, 2 every, ... <= steps.
+    `start` is the strength of every mode in every layer at step 0 (an array: as many reductions at once), `learning_rate` a
+    step in the paper's time, D positive. Strengths are those at steps 0, every, 2 every, ... <= steps.
 
     Cost: O(steps * starts * kinds^2 * mode) in NumPy, one pass of Python per step; a biregular T has one kind of
     domain, others have M.

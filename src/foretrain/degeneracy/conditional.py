@@ -42,11 +42,9 @@ def conditional_directions(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Directions of sections l and l + 1 that no neuron of layer l + 2 notices where it matters.
 
-    Returns:
-        Pairs V (d_{l+1}, d_l) and U (d_{l+2}, d_{l+1}), with the bias as another last column where a section has one;
-        independent of one another. Synchronised blocks and dependent activations of layer l + 1 are among them.
-
-    Cost: for each reader 2 n (d_{l+1} d_l)² operations; memory of a batch of n.
+    Pairs V (d_{l+1}, d_l) and U (d_{l+2}, d_{l+1}), with the bias as another last column where a section has one; independent
+    of one another. Synchronised blocks and dependent activations of layer l + 1 are among them. Cost: for each reader 2 n
+    (d_{l+1} d_l)² operations; memory of a batch of n.
     """
     inner, outer = network.sections[at], network.sections[at + 1]
     weight = np.asarray(network.params[at + 1][outer.weight or ""], float)

@@ -79,10 +79,8 @@ class SectionFreedom:
 class FreeDirections:
     """The counts of a network.
 
-    Args:
-        parameters: All of the network's, in sections that are counted and elsewhere.
-        sections: By place, those with a weight and nothing but a bias beside it.
-        jacobian_rank: Exact, or None where it was not asked for.
+    `sections` are those with a weight and nothing but a bias beside it, `parameters` all of the network's, `jacobian_rank` is
+    exact, or None where it was not asked for.
     """
 
     parameters: int
@@ -121,7 +119,7 @@ def free_directions(
     Args:
         network: Sections that name a weight are counted.
         scale: Loss epsilon below which a direction counts as free, see above. None for exact counts.
-        exact_rank: True if to take the rank of the Jacobian too; for small networks.
+        exact_rank: True to take the rank of the Jacobian too; for small networks.
         found: Gram matrices of the same network and data, where they are at hand.
     """
     x = examples(network, x)

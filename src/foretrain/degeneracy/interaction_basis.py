@@ -188,8 +188,7 @@ def interaction_basis(
             output has a constant as its last activation.
         threshold: Relative: a direction is left out if the root of its variance, or of its importance, is at most this
             share of the layer's largest.
-        few: True if to go on where examples are fewer than a layer's activations, so that the data and not the network
-            say how many directions there are.
+        few: True to go on where examples are fewer than a layer's activations, so that the data limit the directions.
 
     Returns:
         Bases with which, in a deep linear network, every layer map is the identity and importances are the same in all

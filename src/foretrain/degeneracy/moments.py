@@ -39,10 +39,7 @@ def factor(rows: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
 class Moments:
     """First and second moments of one layer's activations f̄.
 
-    Args:
-        factor: R with R'R = G, about the mean where `centred`; (any, d).
-        mean: What was subtracted, (d,); zero where not centred.
-        examples: Number of them.
+    R'R = G, (any, d), about the mean where `centred`; `mean` (d,) was subtracted, zero where not centred.
     """
 
     factor: np.ndarray
@@ -55,8 +52,7 @@ def moments(
 ) -> list[Moments]:
     """Moments of every layer in one pass over the data.
 
-    Args:
-        centre: True if moments are about the mean; then nothing is folded in. Else biases are, and f̄ = (f, 1).
+    `centre`d moments are about the mean, and nothing is folded in; else biases are, and f̄ = (f, 1).
 
     Cost: 2 n d² operations a layer, memory of a block of examples and of L + 1 triangular matrices.
     """

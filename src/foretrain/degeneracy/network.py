@@ -50,9 +50,7 @@ class Section:
 class Network:
     """Sections, from the input on, and the parameters of each.
 
-    Args:
-        sections: One for each layer but the first.
-        params: As many, leaves by name; a section without parameters has an empty one.
+    There is a section for each layer but the first, and as many params, leaves by name, empty for a section without.
     """
 
     sections: tuple[Section, ...]
@@ -88,10 +86,7 @@ def perceptron(
 ) -> Network:
     """Linear layers with a nonlinearity after each but the last.
 
-    Args:
-        weights: One for each section, (out, in).
-        biases: One for each section, (out,), or None for a section without; None for none at all.
-        activation: Name of the nonlinearity between layers, or one name for each section.
+    Weights are (out, in), biases (out,), or None for a section without; `activation` is one name, or one for each section.
     """
     if not len(weights):
         raise argument_error("weights", "hold at least one matrix", "is empty")
@@ -218,11 +213,9 @@ def linear(section: Section, params: Params, f):
 
 
 def restricted(network: Network) -> tuple[np.ndarray, Callable[[Any], tuple[Params, ...]]]:
-    """All parameters as one vector.
+    """All parameters as one vector (size,), and a pure function from such a vector to the params of all sections.
 
-    Returns:
-        Their values, (size,), and a pure function, which can be traced, from such a vector to the params of all sections.
-        Order is by section, then leaf by name, then row by row.
+    Order is by section, then leaf by name, then row by row.
     """
     leaves = [(at, k, np.asarray(p[k])) for at, p in enumerate(network.params) for k in sorted(p)]
 

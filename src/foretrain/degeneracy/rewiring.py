@@ -20,13 +20,9 @@ SWEEPS = 2000  # at most; in each every edge can move once
 def rewired(part: np.ndarray, random: np.random.Generator, moves: float = MOVES) -> np.ndarray:
     """Values between two layers, wired at random.
 
-    Args:
-        part: (to, from), not negative; 0 where there is no edge.
-        moves: Of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`.
-
-    Returns:
-        The same values at other places, (to, from); each row and column has as many above 0 as before. Cost: the number
-        of values, times 2 `moves` over the share of them that are edges.
+    The values are (to, from), not negative, 0 where there is no edge; each row and column keeps as many above 0. `moves` are
+    those of each edge, in the mean; of very sparse graphs fewer, see `SWEEPS`. Cost: the number of values, times 2 `moves`
+    over the share of them that are edges.
     """
     made = np.array(part, float)
     # An edge can move if the one across from it in its minor is one, too, and the others are none; it does half of the time.

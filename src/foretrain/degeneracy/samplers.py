@@ -80,10 +80,7 @@ def lanes_of(
 def keys_of(seed: int, chains: int, settings: int, number: int = 0) -> np.ndarray:
     """Words of a key for every lane, chains fastest: chain c of every setting has the same one, so that they are paired.
 
-    Args:
-        chains: Of each setting.
-        settings: How many.
-        number: Another one for each call that goes on with the same lanes.
+    `chains` are those of each setting; `number` is another one for each call that goes on with the same lanes.
     """
     return np.tile(noise.words(seed, chains, number), (settings, 1))
 

@@ -53,9 +53,7 @@ class SparseSection:
 class Sparsified:
     """A perceptron after both steps.
 
-    Args:
-        sections: In order.
-        bases: For layers 0 to L the matrix from the old activations to the new nodes, (node, d_l).
+    `bases` are for layers 0 to L the matrices from the old activations to the new nodes, (node, d_l).
     """
 
     sections: tuple[SparseSection, ...]
@@ -239,10 +237,8 @@ def outputs(
 ) -> np.ndarray:
     """Return the outputs of the sparsified network, (example, d_L).
 
-    Args:
-        sparse: Of `network`.
-        network: As it was: its gates on each example are used.
-        old_gates: True if to use them, which is exact on the data, or each node's own nonlinearity instead.
+    `network` is as it was: its gates on each example are used, which is exact on the data, if `old_gates`, else each node's
+    own nonlinearity.
     """
     layers, before = evaluated(network, examples(network, x))
     f = layers[0]

@@ -36,12 +36,7 @@ def has_gates(section: Section) -> bool:
 
 
 def gates(section: Section, p: np.ndarray) -> np.ndarray:
-    """r_i(x) of a section that has them.
-
-    Args:
-        section: As `has_gates` wants it.
-        p: Preactivations, (n, d).
-    """
+    """r_i(x), (n, d), of a section that has gates, at its preactivations p."""
     if section.gate is not None:
         return np.asarray(section.gate(p), float)
     slope = nonlinearity(section.activation or "").slope(p, np)
@@ -94,9 +89,8 @@ def constant_gates(
 ) -> np.ndarray:
     """The constant that each neuron's gate is on all data, NaN where it is none or zero, (d,).
 
-    Args:
-        tolerance: Of the mean over data of ``(r_i - c)^2 p_i^2``, one or one for each neuron; candidates for c are the
-            least and the largest gate of the first batch.
+    `tolerance` is of the mean over data of ``(r_i - c)^2 p_i^2``, one or one for each neuron; candidates for c are the least
+    and the largest gate of the first batch.
     """
     section, candidates, total = network.sections[layer - 1], None, np.zeros(1)
     for part in batches(network, x):
@@ -138,9 +132,8 @@ def rise(network: Network, x: np.ndarray, layer: int, move: np.ndarray) -> tuple
     The sections before and after `layer`, from 1 to L - 1, are linear and named, with gates between; A is (d, d), 1 + A
     invertible. In a block of synchronised neurons the loss stays.
 
-    Returns:
-        The loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`: by the gates, the size of what the layer's
-        activations move by, so that the loss is at most a constant of the rest of the network times that.
+    Returns the loss, and ``sum_ij A_ij^2 D_ji`` with D the `disagreement`, by which the layer's activations move: the loss is
+    at most a constant of the rest of the network times that.
     """
     from foretrain.degeneracy.network import with_params
 

@@ -30,9 +30,8 @@ def pairs(symbols: int) -> np.ndarray:
 def arrays(run: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """The transformer of one stored run by name, for `numpy.savez`, as `foretrain analyze` reads it.
 
-    Args:
-        run: Dataset of a run of `modular-transformer` that kept its state (``keep_state="end"``), one seed and one cell:
-            variables ``state_embedding`` and ``state_decoder_*``; or these arrays under their own names.
+    `run` is one seed and cell of `modular-transformer` that kept its state (``keep_state="end"``), with the variables
+    ``state_embedding`` and ``state_decoder_*``, or these arrays under their own names.
     """
     found = {}
     for name in NAMES:
@@ -95,10 +94,7 @@ def is_transformer(network: Network) -> bool:
 def one_hot(network: Network, x: Any, name: str = "x") -> np.ndarray:
     """Data as the transformer reads them: symbols (example, 2), whole numbers from 0, become (example, 2 symbols).
 
-    Anything else, one-hot data too, is handed on as it is.
-
-    Raises:
-        ArgumentError: There is no such symbol.
+    Anything else, one-hot data too, goes on as it is.
     """
     x = np.asarray(x)
     if x.ndim != 2 or x.shape[1] != 2:

@@ -145,8 +145,34 @@ class Trained:
     judged: tuple[Judged, ...]
 
 
+class _Shown:
+    """A forecast as a figure, in a notebook, at a prompt, and printed."""
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
+        from foretrain.figures.style import drawn_at
+        from foretrain.forecast.figure import draw
+
+        return drawn_at(ax, lambda: draw(self), type(self).__name__.lower()).figure
+
+    def _repr_html_(self) -> str:
+        from foretrain.forecast.text import notebook_face
+
+        return notebook_face(self)
+
+    def __repr__(self) -> str:
+        from foretrain.forecast import text
+
+        return getattr(text, f"{type(self).__name__.lower()}_summary")(self)
+
+    def __str__(self) -> str:
+        from foretrain.forecast.text import told
+
+        return told(self)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction:
+class Prediction(_Shown):
     """The expectation for one network: by the reduction, or from random weights by the exact flow of the statistics.
 
     In a notebook it shows in a few lines; ``print`` shows its tables.
@@ -287,31 +313,9 @@ class Prediction:
             }
         return told
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
-        from foretrain.figures.style import drawn_at
-        from foretrain.forecast.figure import draw
-
-        return drawn_at(ax, lambda: draw(self), "prediction").figure
-
-    def _repr_html_(self) -> str:
-        from foretrain.forecast.text import notebook_face
-
-        return notebook_face(self)
-
-    def __repr__(self) -> str:
-        from foretrain.forecast.text import prediction_summary
-
-        return prediction_summary(self)
-
-    def __str__(self) -> str:
-        from foretrain.forecast.text import prediction_text
-
-        return prediction_text(self)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ranking:
+class Ranking(_Shown):
     """Candidate gatings of one task, the one expected to learn first in front.
 
     Attributes:
@@ -333,37 +337,9 @@ class Ranking:
             "candidates": [prediction.as_dict() for prediction in self.predictions],
         }
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw it on a figure of its own, or in the place of axes made by ``subplots``; returns the figure."""
-        from foretrain.figures.style import drawn_at
-        from foretrain.forecast.figure import draw
-
-        return drawn_at(ax, lambda: draw(self), "ranking").figure
-
-    def _repr_html_(self) -> str:
-        from foretrain.forecast.text import notebook_face
-
-        return notebook_face(self)
-
-    def __repr__(self) -> str:
-        from foretrain.forecast.text import ranking_summary
-
-        return ranking_summary(self)
-
-    def __str__(self) -> str:
-        from foretrain.forecast.text import ranking_text
-
-        return ranking_text(self)
-
 
 def first_below(times: np.ndarray, losses: np.ndarray, target: float) -> float:
-    """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is.
-
-    Args:
-        times: Ascending, shape (time,).
-        losses: At the times, shape (time,).
-        target: Loss to reach.
-    """
+    """First time at which the loss is at most `target`, interpolated linearly; infinite if it never is."""
     below = np.flatnonzero(losses <= target)
     if not below.size:
         return math.inf

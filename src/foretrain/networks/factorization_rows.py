@@ -71,9 +71,8 @@ def gradient(kind: str, factors: Factors, goal: Goal) -> Factors:
 def split(kind: str, factors: Factors, goal: Goal) -> dict[str, Any]:
     """Terms of the gradient that trains the first factor, each of shape (component, n).
 
-    Returns:
-        ``signal``, what -`gradient` holds of the target: 2 (B^T Y) A for the squared error, (P - u) Y for cross-entropy, u
-        the uniform distribution. ``decay``, all that it holds beside: -`gradient` is the signal less the decay.
+    ``signal`` is 2 (B^T Y) A for the squared error, (P - u) Y for cross-entropy, u the uniform distribution; -`gradient` is
+    the signal less the ``decay``.
     """
     y = factors.right
     if kind == "mse":

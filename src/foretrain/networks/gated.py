@@ -143,9 +143,7 @@ def initial_weights(
             entries of the same variance.
         init_scale: sigma_0 or the gain, positive.
 
-    Returns:
-        Edge name to float64 array of shape (target width, source width). With the same generator another `init_scale`
-        gives the same weights rescaled.
+    In float64; with the same generator another `init_scale` gives the same weights rescaled.
     """
     one_of("law", law, INITIAL_LAWS)
     real("init_scale", init_scale, above=0)

@@ -122,9 +122,7 @@ def loss(parts: tuple[Modules, ...], inputs, targets) -> tuple[jax.Array, tuple[
 def strengths(each, output_modes, probe):
     """u^T W v of every part, route and mode, shape (part, output_domain, input_domain, mode).
 
-    Args:
-        each: Outputs of every part, as `loss` gives them.
-        probe: What makes V of the effective samples, shape (effective, mode).
+    `each` are outputs of every part, as `loss` gives them; `probe` makes V of the effective samples, (effective, mode).
     """
     return jnp.stack([jnp.einsum("jioe,om,em->jim", out, output_modes, probe) for out in each])
 

@@ -6,9 +6,7 @@ from foretrain.networks.embedding import Decoder
 def layers(weights: Decoder, images) -> tuple:
     """Activities of both hidden layers and the outputs, (sample, unit) and (sample, output).
 
-    Args:
-        weights: Weights (in, out), biases (out,), of NumPy or JAX, which is what comes back.
-        images: (sample, pixel).
+    Weights are (in, out), biases (out,), images (sample, pixel), of NumPy or JAX, as is the result.
     """
     first = images @ weights.weight_1 + weights.bias_1
     first = first * (first > 0)

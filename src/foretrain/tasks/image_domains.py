@@ -152,9 +152,7 @@ def truncated(found: Statistics, share: float) -> Statistics:
 def least_squares(data: Domains, found: Statistics, samples: int) -> tuple[float, float]:
     """Loss and held-out accuracy of the least-squares map, mean over domains: where training with squared error ends.
 
-    Args:
-        found: Their `statistics`.
-        samples: At most this many held-out images are classified.
+    At most `samples` held-out images are classified.
     """
     inputs, labels = data.heldout_inputs[:, :samples].astype(float), data.heldout_labels[:samples]
     right = []

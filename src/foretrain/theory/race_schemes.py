@@ -52,9 +52,7 @@ class Scheme:
 def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
     """A scheme from a decoupled start.
 
-    Args:
-        start: The pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
-        factors: Its fractions of the trained routes, such as `foretrain.theory.race.race_factors`.
+    `start` is the pair B1(0) of encoders and decoders, not zero, and B2(0), of any sign.
     """
     outer, hidden = (real(f"start[{place}]", value) for place, value in enumerate(start))
     if outer == 0:
@@ -87,9 +85,7 @@ def decoupled_scheme(start, factors: RaceFactors) -> Scheme:
 def random_scheme(init_scale: float, factors: RaceFactors) -> Scheme:
     """A scheme of modules with their own copies from wide random orthogonal weights of scale sigma.
 
-    Args:
-        init_scale: sigma > 0, all singular values of every matrix.
-        factors: `foretrain.theory.race.race_factors` of its P, encoders not shared between modules.
+    Encoders are not shared between modules.
     """
     scale = real("init_scale", init_scale, above=0)
     speed = factors.outer * scale

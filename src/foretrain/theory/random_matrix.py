@@ -20,9 +20,7 @@ def bernoulli_outlier(size: int, density: float) -> float:
 
     The mean of the matrix has the one singular value np, which noise of variance p(1 - p) lifts by
     n p(1 - p)/(np) (Benaych-Georges & Nadakuditi 2012). It leaves the bulk where np > 1 - p.
-
-    Returns:
-        The limit; single draws scatter around it by about sqrt(p(1 - p)).
+    Single draws scatter around the limit by about sqrt(p(1 - p)).
     """
     size, density = _checked(size, density)
     return size * density + 1 - density

@@ -40,10 +40,7 @@ def plateau(
 ) -> Plateau:
     """The plateau under gradient flow, by integrating the exact reduction.
 
-    Args:
-        level: f, relative half-width of the plateau, in (0, 1).
-        weight_decay: lambda >= 0. For lambda^2/4 >= 1 - f the plateau does not end.
-        until: Time after which the search is given up.
+    `level` f is the relative half-width of the plateau, in (0, 1), which does not end for lambda^2/4 >= 1 - f.
     """
     start, level, weight_decay = _arguments(start, level, weight_decay)
     until = real("until", until, above=0)

@@ -22,11 +22,9 @@ def sort_rectified_units(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Find which example each small rectified unit will specialise on, and how strongly it starts there.
 
-    `input_weights` w are (unit, 2), none zero, `output_weights` v (unit,).
-
-    Returns:
-        The example of every unit, (unit, 2) with entries -1 and 1, and its amplitude q >= 0, (unit,): for small weights |w|
-        and |v| tend to q e^{st}. The pathway of an example starts at a_0 = sum of q^2 over its units.
+    `input_weights` w are (unit, 2), none zero, `output_weights` v (unit,). Returns the example of every unit, (unit, 2) with
+    entries -1 and 1, and its amplitude q >= 0, (unit,): for small weights |w| and |v| tend to q e^{st}. The pathway of an
+    example starts at a_0 = sum of q^2 over its units.
     """
     weights = finite_array("input_weights", input_weights, ndim=2).astype(float)
     v = finite_array("output_weights", output_weights, ndim=1).astype(float)

@@ -117,15 +117,7 @@ def flow(
 ) -> np.ndarray:
     """Integrate the reduced gradient flow with LSODA, which is stiff where it must be.
 
-    Args:
-        start: State at time 0, or anything that `decoupled_start` makes one of.
-        times: Continuous times (tau = 1: step times learning rate), shape (time,).
-
-    Returns:
-        States at the times, shape (time, edge, mode).
-
-    Raises:
-        ForetrainError: the integrator gave up.
+    `start` is a state or anything that `decoupled_start` makes one of; the states at the times are (time, edge, mode).
 
     Cost: modes do not interact, so the Jacobian is banded; O(time * mode * edge^2) where stiff.
     """
@@ -243,11 +235,8 @@ def decoupled_weights(
 ) -> dict[str, np.ndarray]:
     """Weights of the full network in a state: ``W_e = R_t(e) B_e R_s(e)^T``, eq. (9).
 
-    Args:
-        frames: Of the hidden nodes, from `hidden_frames`; the same ones at every time.
-
-    Returns:
-        Edge name to float64 array of shape (target width, source width); zero for edges that no trained path uses.
+    `frames` are those of the hidden nodes, from `hidden_frames`, the same at every time. The result maps edges to float64
+    arrays (target width, source width), zero for edges that no trained path uses.
     """
     weights = {name: np.zeros(shape) for name, shape in reduction.graph.shape.items()}
     for group, hidden in zip(reduction.groups, frames, strict=True):

@@ -82,10 +82,9 @@ class Descent:
     def generalisation(self, threshold: float) -> tuple[float, float, float]:
         """The delay law for the step at which the validation error is `threshold`, between bounds that are rigorous.
 
-        Returns:
-            Lower bound, in which the span of the data is free of error; the law, in which it has its final error; upper
-            bound, in which it has what is left of the start at the lower bound, too. The first whole step lies between the
-            bounds or is the next one after the upper; they need |`factor`| <= 1. inf where the error never gets there.
+        The lower bound, in which the span of the data is free of error; the law, in which it has its final error; the upper
+        bound, in which it has what is left of the start at the lower bound. The first whole step lies between the bounds or
+        is the next one after the upper; they need |`factor`| <= 1. inf where the error never gets there.
         """
         seen = ~self.null
         bias = ((self.limit - self.teacher)[seen] ** 2).sum()

@@ -17,10 +17,7 @@ from foretrain.theory.integration import iterate
 def time_of_probability(probability, classes: int, start=None):
     """Time, step x learning rate, at which the right class has this probability.
 
-    Args:
-        probability: In (0, 1), of any shape, at least `start`.
-        classes: N, at least two.
-        start: Probability at time zero, of a shape that goes with it; by default 1/N.
+    The probability, in (0, 1), is at least `start`, that at time zero, by default 1/N of N >= 2 classes.
     """
     start = 1 / classes if start is None else start
 

@@ -48,10 +48,7 @@ class TangentKernel:
         """Errors of the linearised network along descent.
 
         `steps` n are (step,), `numpy.inf` for the end of training; eta is that of the paper, below 2|T|/(sigma^4 max Lambda).
-
-        Returns:
-            Mean over trained and over untrained routes of 1/2 |error|^2, shape (step,) each, float64; the second is
-            zero where every route is trained.
+        Mean over trained and over untrained routes of 1/2 |error|^2, (step,) each, float64; zero where there are none.
         """
         steps = np.asarray(steps, float)
         rate = real("learning_rate", learning_rate, above=0) / self.trained_routes

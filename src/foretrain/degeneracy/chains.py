@@ -13,12 +13,9 @@ from scipy import fft, special, stats
 class Mean(NamedTuple):
     """Mean of a quantity over draws.
 
-    Attributes:
-        value: Over the chains that count.
-        error: Its standard error, deviation over the root of `effective`.
-        rhat: Rank-normalised split R-hat: 1 where halves of chains agree in place and spread.
-        effective: Number of independent draws worth as much.
-        finite: Which chains count, shape (chain,).
+    `error` is the standard error, deviation over the root of `effective`, the number of independent draws worth as much;
+    `rhat` is the rank-normalised split R-hat, 1 where halves of chains agree in place and spread; `finite` says which chains
+    count.
     """
 
     value: float

@@ -20,11 +20,8 @@ _ROOM = 2**28  # bytes of the derivatives of a batch, at most, unless a single e
 class Pass:
     """Activations of a batch of n examples and derivatives of the outputs by them, of L sections.
 
-    Args:
-        activations: f^0 to f^L, (n, d_l).
-        preactivations: p^1 to p^L, (n, d_{l+1}); None where a section names no weight.
-        by_activations: df^L/df^l for l from 0 to L, (n, d_L, d_l).
-        by_preactivations: df^L/dp^{l+1} for l from 0 to L - 1, (n, d_L, d_{l+1}); None as above.
+    f^0 to f^L, (n, d_l); p^1 to p^L, (n, d_{l+1}); df^L/df^l for l from 0 to L, (n, d_L, d_l); and df^L/dp^{l+1} for l from 0
+    to L - 1, (n, d_L, d_{l+1}). Where a section names no weight its p and df^L/dp are None.
     """
 
     activations: list[np.ndarray]

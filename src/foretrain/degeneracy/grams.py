@@ -23,12 +23,9 @@ _LARGEST = 2**30  # bytes of the largest Jacobian or Hessian that is formed
 class Grams:
     """Of a network with L sections over n examples, float64.
 
-    Args:
-        examples: n.
-        means: Mean activations of layers 0 to L, (d_l,).
-        activations: G^0 to G^L, (d_l, d_l), not centred.
-        jacobians: K^1 to K^L, (d_{l+1}, d_{l+1}); None for a section that names no weight.
-        sensitivities: M^0 to M^L, (d_l, d_l); the last is the identity.
+    `means` are the mean activations of layers 0 to L, (d_l,); `activations` G^0 to G^L, (d_l, d_l), not centred; `jacobians`
+    K^1 to K^L, (d_{l+1}, d_{l+1}), None for a section that names no weight; `sensitivities` M^0 to M^L, (d_l, d_l), the last
+    the identity.
     """
 
     examples: int

@@ -38,11 +38,8 @@ THRESHOLD = 1e-10
 class LayerBasis:
     """Coordinates f^ = C (f̄ - mean) of one layer; f̄ has the constant as last entry where biases are folded in.
 
-    Args:
-        forward: C, (k, d).
-        backward: C^+, (d, k), with C C^+ = 1.
-        importance: D_M, (k,), descending; of the final layer the variances.
-        mean: (d,), zero unless centred.
+    C is (k, d), C^+ (d, k), with C C^+ = 1; the importance D_M (k,), descending, of the final layer the variances; the mean
+    (d,), zero unless centred.
     """
 
     forward: np.ndarray

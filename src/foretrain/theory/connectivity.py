@@ -23,10 +23,8 @@ LARGEST_EXACT = {True: 25, False: 16}  # by whether the diagonal is forced; half
 class MaskPrediction(NamedTuple):
     """Predictions for several masks, one entry per mask.
 
-    Attributes:
-        pair_error: `predicted_pair_error`, shape (mask, input_domain, output_domain), float64.
-        untrained_error: Mean of `pair_error` over untrained pairs, shape (mask,), float64; nan if all are trained.
-        component_count: Number of connected components, shape (mask,), int64; 1 if the mask is connected.
+    `pair_error` is that of `predicted_pair_error`, (mask, input_domain, output_domain), `untrained_error` its mean over
+    untrained pairs, (mask,), nan if all are trained, `component_count` int64, (mask,), 1 if the mask is connected.
     """
 
     pair_error: np.ndarray

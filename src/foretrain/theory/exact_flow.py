@@ -37,13 +37,9 @@ _POINTS = 5  # looked at within every step of the integrator
 class Output:
     """Statistics of one output: what least squares leaves and explains.
 
-    Attributes:
-        bundles: Numbers of the trained bundles that end here.
-        edges: Where the columns of every bundle but the first begin, for `numpy.split`.
-        inputs: G, shape (column, column).
-        root: G Q, shape (column, direction).
-        wanted: Y Q, shape (width, direction).
-        least: Half the mean square that least squares leaves.
+    `bundles` are the numbers of the trained bundles that end here, `edges` the columns at which every one but the first
+    begins; `inputs` is G, (column, column), `root` G Q, (column, direction), `wanted` Y Q, (width, direction), `least` half
+    the mean square that least squares leaves.
     """
 
     bundles: tuple[int, ...]

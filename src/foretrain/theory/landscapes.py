@@ -26,16 +26,14 @@ class Landscape:
     """A loss on the box [-1, 1]^d with its exact curves.
 
     Attributes:
-        name: How it is written.
-        dimension: d, of parameters.
+        name, dimension: The formula in text, and d, the number of parameters.
         loss: ``loss(w)``, w of shape (..., d), NumPy or JAX; shape (...).
         by_volume: lambda(eps), for 0 < eps < `below`.
         by_temperature: lambda_Z(beta), beta > 0, of the box; of the whole line where the box is None.
         below: Scale under which `by_volume` holds.
         limit: lambda, to which both tend as eps goes to 0 and beta to infinity.
         multiplicity: m; both fall short of `limit` by about (m - 1) over ln(1/eps) or ln(beta).
-        boxed: True if `by_temperature` is that of the box; otherwise of the whole line, to which a box comes close where
-            exp(-beta L) is small at its walls.
+        boxed: True if `by_temperature` is that of the box; otherwise of the whole line.
     """
 
     name: str

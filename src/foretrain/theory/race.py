@@ -31,9 +31,7 @@ from foretrain.theory.integration import checked_times, flow_at, iterate
 class RaceFactors:
     """Share of the trained routes that pass through an edge.
 
-    Attributes:
-        outer: Through one matrix of the first or third layer (or one copy of it).
-        hidden: Through one hidden matrix.
+    `outer`: through one matrix of the first or third layer (or one copy of it); `hidden`: through one hidden matrix.
     """
 
     outer: float

@@ -30,10 +30,8 @@ from foretrain.theory.race_schemes import RANDOM_POLE, gains, random_scheme
 class Parts:
     """The parts of the encoders of all domains, one along each singular vector of what is trained over domains.
 
-    Attributes:
-        vectors: Orthonormal, shape (input_domain, part).
-        power: Squared length of a mode's vectors summed over domains, shape (time, part, mode).
-        gain: Strength of the part on the map of all routes, as a singular value over M, shape (time, part, mode).
+    `vectors` are orthonormal, (input_domain, part); `power` is the squared length of a mode's vectors summed over domains,
+    `gain` the strength of the part on the map of all routes, as a singular value over M, both (time, part, mode).
     """
 
     vectors: np.ndarray

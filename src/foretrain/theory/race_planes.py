@@ -38,11 +38,8 @@ _SLACK = 1e-6
 class Planes:
     """The start of the modules of one scheme, or of the parts of a mask, on the planes on which it moves.
 
-    Attributes:
-        encoders: B, shape (module, plane, mode) or (part, plane, mode).
-        hidden: N, shape (module or part, plane, plane).
-        decoders: C, shape (module or part, plane, mode).
-        paces: lambda of every part, shape (part,); None for modules.
+    B is (module, plane, mode) or (part, plane, mode), N (module or part, plane, plane), C as B; `paces` are lambda of every
+    part, None for modules.
     """
 
     encoders: np.ndarray
@@ -55,9 +52,7 @@ class Planes:
 class Strengths:
     """Strengths of schemes along training, shape (time, scheme, mode) each.
 
-    Attributes:
-        gain: u^T W v, mean over modules.
-        outer_power: Product of the mean lengths of the encoder and the decoder vectors.
+    `gain` is u^T W v, mean over modules, `outer_power` the product of the mean lengths of the encoder and the decoder vectors.
     """
 
     gain: np.ndarray
@@ -82,11 +77,8 @@ class Layers:
 def planes(encoders, hidden, decoders) -> Planes:
     """Find the planes of a scheme's start.
 
-    Args:
-        encoders: Means over the domains of a module of W1 v, shape (module, hidden, mode).
-        hidden: Hidden matrices, shape (module, hidden, hidden), each a multiple of an orthogonal one or diagonal on the
-            planes, as decoupled starts are.
-        decoders: Means of W3^T u, shape (module, hidden, mode).
+    Encoders W1 v and decoders W3^T u are means over the domains of a module, (module, hidden, mode); hidden matrices are
+    (module, hidden, hidden), each a multiple of an orthogonal one or diagonal on the planes, as decoupled starts are.
     """
     first, matrix, last = (
         finite_array(name, values, ndim=3).astype(float)

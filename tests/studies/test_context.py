@@ -8,7 +8,7 @@ from foretrain.studies.context import theory as context_theory
 from foretrain.studies.context.study import GATINGS
 from foretrain.studies.context.training import cued_inputs, data, start_weights
 from foretrain.tasks.statistics import gather_statistics
-from foretrain.theory.gated_start import grown_start
+from foretrain.theory.reduced_dynamics import grown_start
 from foretrain.theory.reduction import find_reduction
 
 

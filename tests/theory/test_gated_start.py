@@ -4,8 +4,12 @@ import pytest
 from foretrain.tasks.logic import xor
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory.exclusive_or import gated_strengths
-from foretrain.theory.gated_start import grown_start
-from foretrain.theory.reduced_dynamics import decoupled_start, decoupled_weights, hidden_frames
+from foretrain.theory.reduced_dynamics import (
+    decoupled_start,
+    decoupled_weights,
+    grown_start,
+    hidden_frames,
+)
 from foretrain.theory.reduction import find_reduction
 
 UNITS = 5

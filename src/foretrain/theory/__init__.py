@@ -23,8 +23,8 @@ Modules:
 - Routing and the pathway race: `race`, `race_parts`, `race_planes`, `race_routes`, `race_schemes`, `connectivity`,
   `frustration`, `tangent_kernel`.
 - Gated deep linear networks: `reduction`, `reduced_dynamics`, `joint_diagonalization`, `exact_flow`, `gated_landscape`,
-  `gated_start`, `start_signs`, `exclusive_or`, `rectified_start`.
-- Two-layer linear networks and factorisations: `deep_linear`, `factorization`, `factorization_flow`, `first_target`,
+  `start_signs`, `exclusive_or`, `rectified_start`.
+- Two-layer linear networks and factorisations: `deep_linear`, `factorization_flow`, `first_target`,
   `rank_one`, `rank_one_plateau`, `softmax_curve`, `published_rules`.
 - The masked rank-one model: `masked_rank_one`, `masked_rank_one_end`, `masked_rank_one_escape`, `random_matrix`.
 - Grokking: `parallelograms`, `effective_loss`, `grokking_time`, `ridge`, `lazy_perceptron`.

@@ -60,6 +60,21 @@ def decoupled_start(start: float | Mapping | np.ndarray, reduction: Reduction) -
     return np.where(reduction.carried, rows, 0.0)
 
 
+def grown_start(weights: dict[str, np.ndarray], reduction: Reduction) -> np.ndarray:
+    """State of the reduction that small weights of parallel two-layer pathways grow from, shape (edge, mode).
+
+    While weights are small the sum q = (W_in v + W_out^T u) / 2 of a mode grows and the difference decays, so that
+    both edges tend to |q|; derived in docs/theory/gated-networks.md.
+    """
+    start = {}
+    for group in reduction.groups:
+        (first, second) = group.edges
+        right, left = group.frames["x"], group.frames["y"]
+        growing = (weights[first] @ right + weights[second].T @ left) / 2
+        start[first] = start[second] = np.linalg.norm(growing, axis=0)
+    return decoupled_start(start, reduction)
+
+
 def velocity(state: np.ndarray, reduction: Reduction) -> np.ndarray:
     """Right-hand side of eq. (10): dB/dt, shape (edge, mode)."""
     factors = np.concatenate([state, np.ones((1, state.shape[1]))])[reduction.path_edges]

@@ -11,7 +11,7 @@ from foretrain.tasks.gated_data import GatedData
 from foretrain.tasks.gatings import gates_by_features
 from foretrain.tasks.statistics import gather_statistics
 from foretrain.theory import reduced_dynamics
-from foretrain.theory.gated_start import grown_start
+from foretrain.theory.reduced_dynamics import grown_start
 from foretrain.theory.reduction import find_reduction
 
 from .study import GATINGS, NETWORKS, Parameters

@@ -39,14 +39,11 @@ class Analysis:
         parameters, examples: Numbers of them.
         widths: Activations of each layer, input first.
         eps: Noise scale: behavioural loss below which a difference does not count.
-        source: Where it comes from, in words.
-        freedom: Free directions at that scale, None where they were not counted.
-        exact: Free directions that change nothing at all, likewise.
+        freedom, exact: Free directions at that scale, and that change nothing at all; None where they were not counted.
         transformer: The same of a transformer, by its own sources; None for any other network.
         curve: Learning coefficients around the scale, None where nothing was sampled.
         basis: The local interaction basis, activations from their mean.
-        graph: Its edges.
-        modules: Of the graph, by log-strength at the scale.
+        graph, modules: Its edges, and their modules by log-strength at the scale.
         chance: Modularity of the same graph rewired at random, each sought alike, (draws,); see `rewiring`.
         seconds: What each part took.
         doubts: Lines on what is not to be trusted, and why; empty where nothing is.

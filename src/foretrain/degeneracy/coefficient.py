@@ -26,24 +26,18 @@ class Coefficient:
 
     Attributes:
         parts: Names of what moves.
-        beta: Shape (beta,).
-        dimension: Parameters that move, shape (part,).
+        beta, dimension: Shape (beta,); number of parameters that move, shape (part,).
         value: lambda_Z, shape (part, beta); extrapolated to e = gamma = 0 if so asked.
-        error: Its standard error, shape (part, beta).
-        chains: That of each chain, shape (part, beta, chain); nan for a chain that does not count.
-        rhat: R-hat of the loss, shape (part, beta).
+        error, rhat: Its standard error, and R-hat of the loss, shape (part, beta).
+        chains: The value of each chain, shape (part, beta, chain); nan for a chain that does not count.
         effective: Effective number of draws of all chains, for the mean of the loss, shape (part, beta).
         virial: E[(w - w*) . grad U] over the number of parameters that move, U = beta L + gamma |w - w*|^2/2, shape
             (part, beta): by parts 1 once chains have come round, below 1 while they still spread from w*.
-        step: e, shape (part, beta).
-        bound: 4/P_max at w* and along the chains, beyond which e is not stable, shape (part, beta).
-        pull: gamma.
-        step_shift: What the estimate loses if e goes to 0, shape (part, beta); nan if it was not extrapolated.
-        pull_shift: What it gains if gamma goes to 0, likewise.
-        sampler: Name.
+        step, bound: e, and 4/P_max at w* and along the chains, beyond which e is not stable, shape (part, beta).
+        step_shift, pull_shift: Loss of the estimate if e goes to 0, and its gain if gamma does, shape (part, beta).
         draws: Of each chain, warm-up left out.
-        halved: How often the step was halved, shape (part, beta).
-        gradients: That the estimates took, of minibatches where there are some; those for curvature left out.
+        halved: Number of times that the step was halved, shape (part, beta).
+        gradients: Number, of minibatches where there are some; those for curvature left out.
     """
 
     parts: tuple[str, ...]

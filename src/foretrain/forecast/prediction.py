@@ -182,12 +182,10 @@ class Prediction(_Shown):
         init_scale: Strength of every edge and mode at the start, or the scale of the law of random weights.
         modes: Every driven mode of every trained path, those learned first in front.
         times: Shape (time,), float64, in step x learning rate.
-        loss: Expected loss at the times, shape (time,), never negative; of several draws their median, as all numbers
-            below.
+        loss: Expected loss, shape (time,), never negative; of several draws their median, as all numbers below.
         initial_loss, final_loss: Loss at time 0 and when all is learned.
         learning_time: First time at which half of the drop from initial to final loss is done; 0 if there is none.
-        residual: Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole: zero up to
-            rounding where it is exact for decoupled starts.
+        residual: Off-diagonal mass of the statistics that the reduction leaves out, relative to the whole.
         smallest_curvature: Smallest eigenvalue of the Hessian of the whole network's loss at the end of the reduction,
             also off the weights that the reduction knows; 0 if none is negative. Where the residual is not zero, that
             of a network on the diagonal part of the statistics.
@@ -200,12 +198,11 @@ class Prediction(_Shown):
         history: Times and losses up to the horizon, evenly spaced in log time, shape (2, time).
         law: Of the weights at the start: ``decoupled``, the reduction's own, or one of random weights.
         drawn: Of random weights, the loss of every draw.
-        reduced: Of random weights, what the reduction would have said; `residual`, `smallest_curvature` and `stable`
-            are those of its end.
+        reduced: Of random weights, the reduction, whose end `residual`, `smallest_curvature` and `stable` are of.
         drift: Of random weights, how far what the flow conserves has moved, relative to squared weights.
         finished: True if every draw came down to the attainable loss.
         curvature: Largest curvature of the loss at the end: descent needs a learning rate below 2 / it.
-        trained: Networks trained beside it, if that was asked.
+        trained: Networks trained beside it, if any.
     """
 
     label: str

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretrain.theory import deep_linear, factorization
+from foretrain.theory import deep_linear, factorization_flow
 from foretrain.theory.factorization_flow import descent_curves, half_steps
 
 
@@ -70,7 +70,7 @@ def test_it_errs_in_proportion_to_the_step_of_descent(rank, decay):
 def test_with_decay_it_ends_at_the_soft_threshold_of_the_singular_values():
     target, start = drawn(2, 3)
     found = descent_curves(start, 0.02, np.arange(0, 4001, 50), target, 0.4)
-    expected = factorization.decayed_loss(target[0] @ target[1].T, 3, 0.4)
+    expected = factorization_flow.decayed_loss(target[0] @ target[1].T, 3, 0.4)
     assert found.loss[-1] == pytest.approx(expected, rel=1e-6)
 
 

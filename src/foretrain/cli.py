@@ -263,7 +263,7 @@ def _add_parameters(parser, study):
             dest=f"parameter_{name}",
             nargs="+",
             metavar=kinds[name].__name__,
-            help=f"{rule.meaning}{choices}; default {default}".replace("%", "%%"),
+            help=f"{rule.words}{choices}; default {default}".replace("%", "%%"),
         )
         values = rule.choices or ("true", "false") * (kinds[name] is bool)
         option.completer = lambda values=values, **_: values

@@ -34,7 +34,7 @@ class Sampling:
     chains: int = parameter(4, "chains, all from the given parameters", minimum=2, maximum=10**4)
     draws: int = parameter(1000, "draws of each chain after its warm-up", minimum=4, maximum=10**7)
     localisation: float = parameter(
-        1.0, "gamma, precision of the Gaussian prior around the given parameters", minimum=0
+        1.0, "precision of the Gaussian prior around the given parameters", symbol="γ", minimum=0
     )
     sampler: str = parameter("baoab", "see foretrain.degeneracy.samplers", choices=SAMPLERS)
 

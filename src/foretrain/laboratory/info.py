@@ -59,7 +59,7 @@ def info(study: str | Path | Study) -> Info:
         "predicts": _binds(known, "theory", "predict"),
         "parameters": {
             name: {
-                "meaning": rule.meaning,
+                "meaning": rule.words,
                 "default": fields[name].default,
                 "choices": [*rule.choices],
             }

@@ -100,7 +100,7 @@ def _guarded(what: str, problems: list[Problem], make: Callable[[], T], otherwis
 def _fields(summary: Summary, plan: Plan | None, problems: list[Problem]) -> dict:
     meanings = {}
     if plan is not None:
-        meanings = {name: rule.meaning for name, rule in rules(plan.study.Parameters).items()}
+        meanings = {name: rule.words for name, rule in rules(plan.study.Parameters).items()}
     lines = [*summary.problems, *(one.line for one in problems)]
     return {
         **asdict(summary),

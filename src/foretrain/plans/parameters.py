@@ -16,7 +16,7 @@ LARGEST = 2**31 - 1  # of whole numbers: programs compute with 32 bits of them
 class Rule:
     """What a parameter may be, and what it is for."""
 
-    meaning: str  # one sentence, with the paper's symbol where it has one
+    meaning: str  # one sentence, without the symbol
     # Bounds of a number; `above` is strict.
     minimum: float | None = None
     maximum: float | None = None
@@ -27,6 +27,11 @@ class Rule:
     sweepable: bool = True  # true if several values make an axis
     symbol: str = ""  # the paper's symbol, such as "σ_0" or "η_A/η_x"; "" where it has none
     unit: str = "1"  # unit, "1" for a pure number
+
+    @property
+    def words(self) -> str:
+        """The meaning behind the symbol, as help and pages show it."""
+        return f"{self.symbol}, {self.meaning}" if self.symbol else self.meaning
 
 
 def parameter(default: Any, meaning: str, **rule) -> Any:

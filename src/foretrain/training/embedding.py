@@ -45,7 +45,9 @@ declare(
 class Toy(TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
-    symbols: int = parameter(10, "p, number of symbols", minimum=2, maximum=1000, static=True)
+    symbols: int = parameter(
+        10, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
+    )
     operation: str = parameter(
         "addition",
         "integers without a modulus, or a group with that many elements",
@@ -57,13 +59,14 @@ class Toy(TwoRates):
     )
     embedding_dim: int = parameter(
         1,
-        "d, dimension of an embedding; the side of the matrix where samples are ordered",
+        "dimension of an embedding; the side of the matrix where samples are ordered",
+        symbol="d",
         minimum=1,
         maximum=1000,
         static=True,
     )
     init_scale: float = parameter(
-        1.0, "s, embeddings start uniformly in (-s/2, s/2)", minimum=0, maximum=1e6
+        1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
     )
     training_size: int = parameter(45, "number of training samples", minimum=1)
     objective: str = parameter(

@@ -34,13 +34,15 @@ class Factorization(Run):
     """Parameters of the S-curve studies; each field's rule says what it may be."""
 
     dimension: int = parameter(
-        100, "n, height and width of the target", symbol="n", minimum=2, **_SIZE
+        100, "height and width of the target", symbol="n", minimum=2, **_SIZE
     )
-    rank: int = parameter(
-        2, "r, number of components of the target", symbol="r", minimum=1, **_SIZE
-    )
+    rank: int = parameter(2, "number of components of the target", symbol="r", minimum=1, **_SIZE)
     components: int = parameter(
-        0, "k, number of components of the learner; 0: as many as the target", minimum=0, **_SIZE
+        0,
+        "number of components of the learner; 0: as many as the target",
+        symbol="k",
+        minimum=0,
+        **_SIZE,
     )
     optimizer: str = parameter(
         "sgd",
@@ -60,16 +62,16 @@ class Factorization(Run):
         choices=("sphere", "orthonormal"),
     )
     target_scale: float = parameter(
-        1.0, "s, factor on the target of unit components", symbol="s", above=0
+        1.0, "factor on the target of unit components", symbol="s", above=0
     )
     init_scale: float = parameter(
-        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
+        1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
     relative_rate: float = parameter(
         1.0, "learning rate over the optimizer's reference rate", above=0, maximum=1e6
     )
     weight_decay: float = parameter(
-        0.1, "lambda, used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
+        0.1, "used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
     )
     prominence: float = parameter(
         0.1, "least rise and fall of an alignment that make a bump", above=0, maximum=1

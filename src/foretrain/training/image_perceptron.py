@@ -44,7 +44,7 @@ class ImagePerceptron(Run):
         50, "width of both hidden layers", minimum=1, maximum=10**4, static=True
     )
     init_scale: float = parameter(
-        6.0, "alpha, factor on all parameters of PyTorch's start", above=0, maximum=1e6
+        6.0, "factor on all parameters of PyTorch's start", symbol="α", above=0, maximum=1e6
     )
     learning_rate: float = parameter(0.003, "rate of the hidden layers, AdamW", minimum=0)
     last_learning_rate: float = parameter(0.003, "rate of the last layer, AdamW", minimum=0)

@@ -25,7 +25,7 @@ class Flow(Run):
     # The flow has no scale of its own, so that double precision reaches down to where s u v^T would underflow.
     init_scale: float = parameter(
         1e-2,
-        "sigma, standard deviation of every initial weight",
+        "standard deviation of every initial weight",
         symbol="σ",
         minimum=1e-64,
         maximum=1e6,
@@ -47,7 +47,12 @@ class Domains(Flow):
     """The flow on a mask of as many input as output domains, of which there are few."""
 
     domains: int = parameter(
-        10, "n, number of input and of output domains", minimum=2, maximum=1000, static=True
+        10,
+        "number of input and of output domains",
+        symbol="n",
+        minimum=2,
+        maximum=1000,
+        static=True,
     )
 
 

@@ -38,7 +38,7 @@ class Pathways(Training):
         static=True,
     )
     init_scale: float = parameter(
-        2e-4, "sigma_0, standard deviation of the initial weights of both layers", above=0
+        2e-4, "standard deviation of the initial weights of both layers", symbol="σ_0", above=0
     )
     steps: int = default(4000)
 

@@ -49,14 +49,14 @@ class Routes:
 
     domains: int = parameter(
         7,
-        "M, number of input and of output domains",
+        "number of input and of output domains",
         symbol="M",
         minimum=1,
         maximum=1000,
         static=True,
     )
     trained_outputs: int = parameter(
-        4, "K, output domains that every input domain is trained with", symbol="K", minimum=1
+        4, "output domains that every input domain is trained with", symbol="K", minimum=1
     )
     mask: str = parameter(
         "circulant",
@@ -81,7 +81,7 @@ class Items:
         static=True,
     )
     init_scale: float = parameter(
-        0.2, "sigma_0, all singular values of the initial weights", symbol="σ_0", above=0
+        0.2, "all singular values of the initial weights", symbol="σ_0", above=0
     )
 
 

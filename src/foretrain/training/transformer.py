@@ -35,7 +35,9 @@ declare(
 class Modular(TwoRates):
     """Parameters of a transformer on addition modulo p; the steps are the budget of a threshold."""
 
-    symbols: int = parameter(17, "p, number of symbols", minimum=2, maximum=1000, static=True)
+    symbols: int = parameter(
+        17, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
+    )
     architecture: str = parameter(
         "transformer",
         "two tokens, all ordered pairs; or the toy model, a perceptron of the sum of two embeddings, pairs a <= b",
@@ -50,7 +52,7 @@ class Modular(TwoRates):
         static=True,
     )
     embedding_dim: int = parameter(
-        32, "d, dimension of an embedding", minimum=1, maximum=10**4, static=True
+        32, "dimension of an embedding", symbol="d", minimum=1, maximum=10**4, static=True
     )
     hidden_width: int = parameter(
         64,

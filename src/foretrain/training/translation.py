@@ -76,16 +76,21 @@ class Languages(Run):
     """Languages, the network that translates between them, and the solver of its flow."""
 
     languages: int = parameter(
-        10, "L, number of languages, all of them in and out", minimum=2, maximum=1000, static=True
+        10,
+        "number of languages, all of them in and out",
+        symbol="L",
+        minimum=2,
+        maximum=1000,
+        static=True,
     )
     words: int = parameter(
-        8, "D, number of words of each language", minimum=1, maximum=10**4, static=True
+        8, "number of words of each language", symbol="D", minimum=1, maximum=10**4, static=True
     )
     hidden_width: int = parameter(
-        8, "H, width of both hidden layers", symbol="H", minimum=1, maximum=10**5, static=True
+        8, "width of both hidden layers", symbol="H", minimum=1, maximum=10**5, static=True
     )
     init_scale: float = parameter(
-        0.03, "sigma, standard deviation of all initial weights", symbol="σ", above=0
+        0.03, "standard deviation of all initial weights", symbol="σ", above=0
     )
     diagonal: bool = parameter(
         True, "whether every language is trained with itself, before any other pair"

@@ -31,13 +31,13 @@ class Parameters(Run):
         0.01, "learning rate of the map over that of the inputs", symbol="η_A/η_x", minimum=0
     )
     samples: int = parameter(6, "inputs of the label", minimum=2, static=True)
-    dimension: int = parameter(4, "d, of an input", minimum=1, static=True)
+    dimension: int = parameter(4, "of an input", symbol="d", minimum=1, static=True)
     output_dim: int = parameter(
         128, "dimension of label and output", symbol="k", minimum=1, static=True
     )
     init_scale: float = parameter(1.0, "standard deviation of an input's entries", above=0)
     label_scale: float = parameter(1.0, "length of a typical label", above=0)
-    weight_decay: float = parameter(0.0, "gamma, decay of A", minimum=0)
+    weight_decay: float = parameter(0.0, "decay of A", symbol="γ", minimum=0)
     learning_rate: float = parameter(0.05, "step of the flow's solver", above=0, maximum=1)
     steps: int = default(100)
     observe_every: int = default(5)

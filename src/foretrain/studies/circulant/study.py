@@ -36,7 +36,8 @@ class Parameters(flight.Domains):
 
     width: int = parameter(
         5,
-        "w, number of outputs that every input is trained with, the same seen from each",
+        "number of outputs that every input is trained with, the same seen from each",
+        symbol="w",
         minimum=1,
     )
     offsets: str = parameter(

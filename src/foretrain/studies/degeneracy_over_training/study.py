@@ -53,10 +53,10 @@ class Parameters:
         static=True,
     )
     scale: float = parameter(
-        0.01, "eps, of the loss, over which a direction counts", above=0, maximum=1
+        0.01, "of the loss, over which a direction counts", symbol="ε", above=0, maximum=1
     )
-    domains: int = parameter(4, "M, of `routing`", minimum=2, maximum=6)
-    trained_outputs: int = parameter(3, "K, of `routing`", minimum=1, maximum=6)
+    domains: int = parameter(4, "of `routing`", symbol="M", minimum=2, maximum=6)
+    trained_outputs: int = parameter(3, "of `routing`", symbol="K", minimum=1, maximum=6)
     hidden_width: int = parameter(16, "of every linear pathway", minimum=4, maximum=64)
     init_scale: float = parameter(0.05, "of linear networks", above=0, maximum=1)
     shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)

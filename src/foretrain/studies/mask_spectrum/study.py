@@ -32,10 +32,15 @@ class Parameters(flight.Flow):
     """A random mask; what the flow adds is for the networks that are trained on some."""
 
     mask_size: int = parameter(
-        200, "n, number of input and of output domains", minimum=2, maximum=5000, static=True
+        200,
+        "number of input and of output domains",
+        symbol="n",
+        minimum=2,
+        maximum=5000,
+        static=True,
     )
     density: float = parameter(
-        0.3, "p, probability that a pair is trained, independently", above=0, maximum=0.99
+        0.3, "probability that a pair is trained, independently", symbol="p", above=0, maximum=0.99
     )
     network: str = parameter(
         "none",

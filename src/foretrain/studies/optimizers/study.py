@@ -48,10 +48,15 @@ class Parameters(Training):
     """Parameters of the optimizers study; each field's rule says what it may be."""
 
     dimension: int = parameter(
-        100, "n, length of both factors", minimum=2, maximum=10**5, static=True
+        100, "length of both factors", symbol="n", minimum=2, maximum=10**5, static=True
     )
     rank: int = parameter(
-        1, "r, number of components of target and learner", minimum=1, maximum=2000, static=True
+        1,
+        "number of components of target and learner",
+        symbol="r",
+        minimum=1,
+        maximum=2000,
+        static=True,
     )
     optimizer: str = parameter(
         "sgd",
@@ -60,11 +65,11 @@ class Parameters(Training):
         static=True,
     )
     init_scale: float = parameter(
-        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
+        1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
-    learning_rate: float = default(0.01, "eta, the same for every optimizer")
+    learning_rate: float = default(0.01, "the same for every optimizer", symbol="η")
     weight_decay: float = parameter(
-        0.01, "lambda, used by sgd_decay and adamw only", minimum=0, maximum=100
+        0.01, "used by sgd_decay and adamw only", symbol="λ", minimum=0, maximum=100
     )
     steps: int = default(6000)
     observe_every: int = default(1)

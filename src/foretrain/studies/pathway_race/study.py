@@ -35,11 +35,12 @@ class Parameters(Items, Training):
     """Parameters of the study; each field's rule says what it may be."""
 
     domains: int = parameter(
-        12, "M, number of input and of output domains", minimum=1, maximum=100, static=True
+        12, "number of input and of output domains", symbol="M", minimum=1, maximum=100, static=True
     )
     paths: int = parameter(
         144,
-        "P, routes through each hidden matrix, the square of a divisor of M",
+        "routes through each hidden matrix, the square of a divisor of M",
+        symbol="P",
         minimum=1,
         static=True,
     )

@@ -38,15 +38,13 @@ class Parameters(Run):
 
     # The loss is that of the n x n matrix, a GB from some 10,000 on.
     dimension: int = parameter(
-        100, "n, length of both factors", symbol="n", minimum=2, maximum=10**4, static=True
+        100, "length of both factors", symbol="n", minimum=2, maximum=10**4, static=True
     )
     init_scale: float = parameter(
-        1.0, "sigma, standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
+        1.0, "standard deviation of the initial entries times sqrt(n)", symbol="σ", above=0
     )
-    weight_decay: float = parameter(
-        0.0, "lambda, pull towards zero", symbol="λ", minimum=0, maximum=100
-    )
-    learning_rate: float = parameter(0.01, "eta, step of descent", above=0)
+    weight_decay: float = parameter(0.0, "pull towards zero", symbol="λ", minimum=0, maximum=100)
+    learning_rate: float = parameter(0.01, "step of descent", symbol="η", above=0)
     steps: int = default(1200, "number of steps")
     observe_every: int = default(5)
     precision: str = default("float64")

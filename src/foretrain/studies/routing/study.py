@@ -32,7 +32,7 @@ CONDITIONAL_DEFAULTS = {
 class Parameters(Items, Images, Routes, DescentOrFlow):
     """Parameters of the routing study; each field's rule says what it may be."""
 
-    init_scale: float = default(0.2, "sigma_0, scale of the initial weights")
+    init_scale: float = default(0.2, "scale of the initial weights", symbol="σ_0")
     init_law: str = parameter(
         "orthogonal",
         "law of the initial weights; decoupled: the submanifold of the reduction",
@@ -40,7 +40,8 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
     )
     disagreement: float = parameter(
         0.0,
-        "d: routes within a half of the domains ask for 1 + d times the map, routes between halves for 1 - d times",
+        "routes within a half of the domains ask for 1 + d times the map, routes between halves for 1 - d times",
+        symbol="d",
         minimum=0,
         maximum=1,
     )

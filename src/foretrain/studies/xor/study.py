@@ -30,7 +30,7 @@ class Parameters(Pathways, DescentOrFlow):
         choices=("normal", "decoupled"),
     )
     time_constant: float = parameter(
-        2.5, "tau: the paper's time is tau times step x learning rate", above=0
+        2.5, "the paper's time is tau times step x learning rate", symbol="τ", above=0
     )
 
 

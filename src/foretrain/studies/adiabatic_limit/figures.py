@@ -25,5 +25,5 @@ FIGURES = {
             label="Error with the map frozen",
         ),
         height=4.6,
-    ),
+    )
 }

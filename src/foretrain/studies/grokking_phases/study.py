@@ -22,11 +22,7 @@ PRESETS = {
         "steps": 100_000,
     },
     "decay": {**_KNOB, "decoder_decay": (0.0, 2.0, 10.0)},
-    "classification": {
-        **_KNOB,
-        "objective": "classification",
-        "decoder_decay": (0.0, 5.0, 20.0),
-    },
+    "classification": {**_KNOB, "objective": "classification", "decoder_decay": (0.0, 5.0, 20.0)},
     "batch": {**_KNOB, "batch_size": (5, 15, 45)},
     "scale": {**_KNOB, "init_scale": (0.1, 0.3, 1.0, 3.0)},
     "embedding-decay": {**_KNOB, "embedding_decay": (0.0, 0.1, 1.0)},

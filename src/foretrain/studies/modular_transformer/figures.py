@@ -21,12 +21,7 @@ def draw_circles(grid):
     delay = (c.validation_step - c.train_step).values
     last = max(0, np.isfinite(delay).sum() - 1)
     seed = int(np.argsort(delay)[last // 2])  # those that never generalise are sorted last
-    times = {
-        "start": 0,
-        "fitted": c.train_step,
-        "generalised": c.validation_step,
-        "end": np.inf,
-    }
+    times = {"start": 0, "fitted": c.train_step, "generalised": c.validation_step, "end": np.inf}
     moments = {name: embedding(c, step).isel(seed=seed).values for name, step in times.items()}
     start, end = moments["start"], moments["end"]
     symbols, frequency = len(end), int(frequency_shares(end).argmax()) + 1

@@ -26,5 +26,5 @@ FIGURES = {
             label="Step of generalisation",
         ),
         height=4.6,
-    ),
+    )
 }

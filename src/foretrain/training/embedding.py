@@ -12,7 +12,7 @@ from foretrain.streams import Seed, key
 from foretrain.tasks.groups import OPERATIONS, Operation, training_size
 from foretrain.theory import effective_loss, parallelograms
 from foretrain.training.embedding_start import check_start_file, decoder_of, operation_of, start
-from foretrain.training.phases import TwoRates, phase, two_rates
+from foretrain.training.phases import TwoRates, check_batch, phase, two_rates
 from foretrain.vocabulary import declare
 
 DELAY = 1000  # steps from training to validation from which on it is grokking
@@ -23,47 +23,32 @@ _FIRST = ("train_step", "validation_step", "rqi_step")
 declare(
     "step",
     rqi="Share of all parallelograms that the embeddings have; 1 where there are none.",
-    decoder_rqi="Share of all parallelograms whose two samples the decoder answers alike: their mean squared difference over "
-    "outputs is below delta^2 of the outputs' variance.",
-    predicted_accuracy="Share of all samples that are trained, or share a parallelogram that the embeddings have with one "
-    "that is.",
+    decoder_rqi="Share of parallelograms whose samples get answers nearer than delta of the outputs' spread.",
+    predicted_accuracy="Share of samples that are trained, or share a parallelogram of the embeddings with one that is.",
 )
 declare(
-    "step symbol coordinate",
-    embedding="Embedding of every symbol; of matrices the entries, row by row.",
+    "step symbol coordinate", embedding="Embedding of a symbol; entries of a matrix row by row."
 )
 declare(unit="step", rqi_step="First step with the RQI wanted.")
 declare(
     ideal_accuracy="Predicted accuracy of the parallelograms that must hold.",
     ideal_rqi="Share of all parallelograms that the training samples imply.",
-    lambda_3="Slowest rate of the effective loss at unit variance that all samples make positive; 0 where it is not; nan "
-    "for matrices.",
+    lambda_3="Slowest rate of the effective loss at unit variance; 0 without one; nan for matrices.",
 )
+SIZE: dict[str, Any] = {"minimum": 1, "maximum": 10**4, "static": True}
 
 
 @dataclass(frozen=True)
 class Toy(TwoRates):
     """Parameters of the toy model; the steps are the budget within which a threshold counts as reached."""
 
-    symbols: int = parameter(
-        10, "number of symbols", symbol="p", minimum=2, maximum=1000, static=True
-    )
+    symbols: int = parameter(10, "symbols", symbol="p", minimum=2, maximum=1000, static=True)
     operation: str = parameter(
-        "addition",
-        "integers without a modulus, or a group with that many elements",
-        choices=OPERATIONS,
-        static=True,
+        "addition", "integers, or a group of so many elements", choices=OPERATIONS, static=True
     )
-    ordered: bool = parameter(
-        False, "cyclic: (a, b) and (b, a) are two samples, and symbols matrices", static=True
-    )
+    ordered: bool = parameter(False, "cyclic: matrices; (a, b) and (b, a) are samples", static=True)
     embedding_dim: int = parameter(
-        1,
-        "dimension of an embedding; the side of the matrix where samples are ordered",
-        symbol="d",
-        minimum=1,
-        maximum=1000,
-        static=True,
+        1, "dimension, or side of the matrix if ordered", symbol="d", **SIZE | {"maximum": 1000}
     )
     init_scale: float = parameter(
         1.0, "embeddings start uniformly in (-s/2, s/2)", symbol="s", minimum=0, maximum=1e6
@@ -75,23 +60,15 @@ class Toy(TwoRates):
         choices=("regression", "classification"),
         static=True,
     )
-    hidden_width: int = parameter(
-        200, "width of both hidden layers of the decoder", minimum=1, maximum=10**4, static=True
-    )
-    target_dim: int = parameter(
-        30, "regression: dimension of the targets", minimum=1, maximum=10**4, static=True
-    )
+    hidden_width: int = parameter(200, "width of both hidden layers of the decoder", **SIZE)
+    target_dim: int = parameter(30, "regression: dimension of the targets", **SIZE)
     decoder_learning_rate: float = default(1e-4, "rate of the decoder, AdamW")
-    batch_size: int = parameter(
-        0, "training samples of a step, drawn anew without repetition; 0 is all", static=True
-    )
+    batch_size: int = parameter(0, "training samples of a step, drawn anew; 0 is all", static=True)
     rqi_threshold: float = parameter(
         0.95, "RQI above which the representation is learned", minimum=0, maximum=1 - 1e-6
     )
     parallelogram_tolerance: float = parameter(
-        0.1,
-        "delta, root mean square over entries below which a normalised parallelogram is closed; for matrices .71 is usual",
-        above=0,
+        0.1, "delta, root mean square gap of a closed parallelogram; of matrices .71", above=0
     )
     stop: str = parameter(
         "accuracy",
@@ -99,10 +76,7 @@ class Toy(TwoRates):
         choices=("accuracy", "representation", "never"),
         static=True,
     )
-    start_file: str = parameter(
-        "",
-        "npz with arrays to start from instead of drawn ones, {seed} in its name standing for the seed's number",
-    )
+    start_file: str = parameter("", "npz of arrays to start from, named with {seed} for its number")
     steps: int = default(100_000)
     observe_every: int = default(100)
 
@@ -113,13 +87,11 @@ def operation(p: Toy) -> Operation:
 
 
 def check(p: Toy) -> None:
-    """Refuse sizes that cannot be: of a group, of a training set, of a batch."""
+    """Refuse impossible sizes of a group, of a training set, of a batch."""
     if p.ordered and p.operation != "cyclic":
         raise argument_error("ordered", "go with operation `cyclic`", f"that is `{p.operation}`")
     training_size(operation(p), p.training_size)
-    if not 0 <= p.batch_size <= p.training_size:
-        rule = f"be 0, or at most `training_size` = {p.training_size}"
-        raise argument_error("batch_size", rule, f"is {p.batch_size}")
+    check_batch(p)
     check_start_file(p, operation(p))
 
 
@@ -227,19 +199,17 @@ def program(p: Toy) -> Program:
         enough = inputs["accuracy_threshold"]
         return jnp.stack([train >= enough, validation >= enough, rqi > inputs["rqi_threshold"]])
 
+    def marked(state, levels, inputs):
+        """First steps at the thresholds, this one included."""
+        now = reached(levels, inputs)
+        return jnp.where((state.first < 0) & now, state.taken, state.first)
+
     def init(inputs):
-        embedding, decoder = inputs["embedding"], network.turned(decoder_of(inputs))
-        batches = ()
-        if p.batch_size:
-            batches = key(inputs["root_seed"], inputs["seed"], "batch")
-        return State(
-            embedding,
-            decoder,
-            *(descent.start("adamw", part) for part in (embedding, decoder)),
-            taken=jnp.zeros((), jnp.int32),
-            first=jnp.full(3, -1, jnp.int32),
-            batches=batches,
-        )
+        weights = inputs["embedding"], network.turned(decoder_of(inputs))
+        batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
+        memories = (descent.start("adamw", part) for part in weights)
+        first = jnp.full(3, -1, jnp.int32)
+        return State(*weights, *memories, jnp.zeros((), jnp.int32), first, batches)
 
     def batch(inputs, state):
         """Weight of every sample in the loss of this step."""
@@ -280,11 +250,8 @@ def program(p: Toy) -> Program:
             by = slope_of(samples)
         slope = *pull(by[0]), by[1]
         which = closed(state.embedding, entries, inputs)
-        now = reached(levels(which, outputs, inputs), inputs)
-        reached_at = jnp.where((state.first < 0) & now, state.taken, state.first)
-
-        taken = state.taken + 1
-        return State(*two_rates(inputs, state, slope), taken, reached_at, state.batches)
+        seen = marked(state, levels(which, outputs, inputs), inputs)
+        return State(*two_rates(inputs, state, slope), state.taken + 1, seen, state.batches)
 
     def look(inputs, state):
         """Loss, outputs, closed parallelograms and levels of a state."""
@@ -325,16 +292,11 @@ def program(p: Toy) -> Program:
         return jnp.where(ended, CONVERGED, RUNNING).astype(jnp.int8)
 
     def finish(inputs, state):
-        now = reached(look(inputs, state)[3], inputs)
-        first = jnp.where((state.first < 0) & now, state.taken, state.first)
+        first = marked(state, look(inputs, state)[3], inputs)
         train, validation, _ = first
         code = phase(train >= 0, validation >= 0, validation - train >= DELAY, jnp.where)
         steps = jnp.where(first < 0, jnp.nan, first).astype(state.embedding.dtype)
-        known = ("ideal_accuracy", "ideal_rqi", "lambda_3")
-        return {
-            **dict(zip(_FIRST, steps, strict=True)),
-            "phase": code.astype(jnp.int32),
-            **{name: inputs[name] for name in known},
-        }
+        known = {name: inputs[name] for name in ("ideal_accuracy", "ideal_rqi", "lambda_3")}
+        return {**dict(zip(_FIRST, steps, strict=True)), "phase": code.astype(jnp.int32), **known}
 
     return Program(init, step, observe, done, finish, in_turn=alone)

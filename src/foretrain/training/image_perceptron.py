@@ -19,6 +19,7 @@ from foretrain.tasks.images import LabelledImages, flatten
 from foretrain.training import phases
 
 CURVES = ("train_accuracy", "validation_accuracy")
+COUNT: dict[str, Any] = {"minimum": 1, "maximum": 10**6, "static": True}
 _HELD_OUT = 0.25  # of data that come without a split
 
 
@@ -28,18 +29,12 @@ class ImagePerceptron(Run):
 
     data: str = parameter(
         "digits",
-        "scikit-learn's 1,797 digits, or MNIST from files",
+        "scikit-learn's digits, or MNIST from files",
         choices=("digits", "mnist"),
         static=True,
     )
-    training_size: int = parameter(100, "training images", minimum=1, maximum=10**6, static=True)
-    validation_size: int = parameter(
-        400,
-        "held-out images on which generalisation is looked for",
-        minimum=1,
-        maximum=10**6,
-        static=True,
-    )
+    training_size: int = parameter(100, "training images", **COUNT)
+    validation_size: int = parameter(400, "held-out images of validation", **COUNT)
     hidden_width: int = parameter(
         50, "width of both hidden layers", minimum=1, maximum=10**4, static=True
     )
@@ -50,42 +45,27 @@ class ImagePerceptron(Run):
     last_learning_rate: float = parameter(0.003, "rate of the last layer, AdamW", minimum=0)
     weight_decay: float = parameter(0.1, "decoupled weight decay of all parameters", minimum=0)
     batch_size: int = parameter(
-        0,
-        "training images of a step, drawn anew without repetition; 0 is all",
-        minimum=0,
-        static=True,
+        0, "training images of a step, drawn anew; 0 is all", minimum=0, static=True
     )
-    train_threshold: float = parameter(0.9, "accuracy that counts as fitted", minimum=0, maximum=1)
-    validation_threshold: float = parameter(
-        0.6, "accuracy that counts as generalised", minimum=0, maximum=1
-    )
-    delay: int = parameter(
-        500, "steps from fitted to generalised from which on it is grokking", minimum=1
-    )
+    train_threshold: float = parameter(0.9, "accuracy that is fitted", minimum=0, maximum=1)
+    validation_threshold: float = parameter(0.6, "that is generalised", minimum=0, maximum=1)
+    delay: int = parameter(500, "steps from fitted to generalised that are grokking", minimum=1)
     steps: int = default(8000)
-    observe_every: int = default(
-        20, "stride in steps of what is stored, and the fineness of both first steps"
-    )
+    observe_every: int = default(20, "stride in steps of what is stored, and of both first steps")
 
 
 def check(p: ImagePerceptron) -> None:
     """Refuse batches larger than the training set, and of bundled data more images than there are."""
-    if p.batch_size > p.training_size:
-        rule = f"be 0, or at most `training_size` = {p.training_size}"
-        raise argument_error("batch_size", rule, f"is {p.batch_size}")
+    phases.check_batch(p)
     if p.data == "digits":
         _enough(p, images_of(p.data))
 
 
 def _enough(p, images):
-    for name, there in (
-        ("training_size", images.train_labels),
-        ("validation_size", images.heldout_labels),
-    ):
-        if vars(p)[name] > len(there):
-            raise argument_error(
-                name, f"be at most {len(there)} for `{p.data}`", f"is {vars(p)[name]}"
-            )
+    there = {"training_size": images.train_labels, "validation_size": images.heldout_labels}
+    for name, labels in there.items():
+        if (size := getattr(p, name)) > len(labels):
+            raise argument_error(name, f"be at most {len(labels)} for `{p.data}`", f"is {size}")
 
 
 @functools.lru_cache(maxsize=1)
@@ -150,11 +130,9 @@ def program(p: ImagePerceptron) -> Program:
 
     def init(inputs):
         weights = Decoder(*(inputs[name] for name in Decoder._fields))
-        memory, last_memory = (
-            descent.start("adamw", tuple(part)) for part in (weights[:4], weights[4:])
-        )
+        memories = (descent.start("adamw", tuple(part)) for part in (weights[:4], weights[4:]))
         batches = key(inputs["root_seed"], inputs["seed"], "batch") if p.batch_size else ()
-        return State(weights, memory, last_memory, jnp.zeros((), jnp.int32), batches)
+        return State(weights, *memories, jnp.zeros((), jnp.int32), batches)
 
     def step(inputs, state):
         images, labels = inputs["images"], inputs["labels"]
@@ -162,23 +140,21 @@ def program(p: ImagePerceptron) -> Program:
             random = jax.random.fold_in(state.batches, state.taken)
             chosen = jax.random.permutation(random, p.training_size)[: p.batch_size]
             images, labels = images[chosen], labels[chosen]
-        slope = jax.grad(lambda w: loss(w, images, labels)[0])(state.weights)
-        decay = inputs["weight_decay"]
-        (body, last), (slope, last_slope) = (
-            (w[:4], w[4:]) for w in map(tuple, (state.weights, slope))
-        )
-        rate, last_rate = inputs["learning_rate"], inputs["last_learning_rate"]
-        body, memory = descent.step("adamw", body, slope, state.memory, rate, decay)
-        last, last_memory = descent.step(
-            "adamw", last, last_slope, state.last_memory, last_rate, decay
-        )
+        weights = tuple(state.weights)
+        slope = tuple(jax.grad(lambda w: loss(w, images, labels)[0])(state.weights))
+
+        def moved(part, memory, rate):
+            decay = inputs["weight_decay"]
+            return descent.step("adamw", weights[part], slope[part], memory, inputs[rate], decay)
+
+        body, memory = moved(slice(4), state.memory, "learning_rate")
+        last, last_memory = moved(slice(4, None), state.last_memory, "last_learning_rate")
         return State(Decoder(*body, *last), memory, last_memory, state.taken + 1, state.batches)
 
     def observe(inputs, state):
         value, train = loss(state.weights, inputs["images"], inputs["labels"])
-        _, validation = loss(
-            state.weights, inputs["validation_images"], inputs["validation_labels"]
-        )
+        images, labels = inputs["validation_images"], inputs["validation_labels"]
+        _, validation = loss(state.weights, images, labels)
         return {"loss": value, "train_accuracy": train, "validation_accuracy": validation}
 
     def done(inputs, state, observed):
@@ -189,21 +165,15 @@ def program(p: ImagePerceptron) -> Program:
     return Program(init, step, observe, done)
 
 
-def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, xr.DataArray]:
+def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, ...]:
     """Return the first stored steps at which runs have fitted and generalised, infinity for never.
 
-    Args:
-        data: Runs with both accuracies along ``step``.
-        p: Their parameters, of which the thresholds are read.
-
-    Returns:
-        Two arrays with the dims of the runs but ``step``.
+    `data` are runs with both accuracies along ``step``; both results have their other dims.
     """
     levels = p.train_threshold, p.validation_threshold
     # Accuracies are shares in single precision.
     there = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))
-    fitted, generalised = (data["step"].where(now, np.inf).min("step") for now in there)
-    return fitted, generalised
+    return tuple(data["step"].where(now, np.inf).min("step") for now in there)
 
 
 def phase(fitted: xr.DataArray, generalised: xr.DataArray, delay: int) -> xr.DataArray:

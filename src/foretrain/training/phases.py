@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from foretrain.errors import argument_error
 from foretrain.plans.blocks import Run
 from foretrain.plans.parameters import parameter
 from foretrain.vocabulary import declare
@@ -31,15 +32,17 @@ class TwoRates(Run):
     embedding_learning_rate: float = parameter(1e-3, "rate of the embeddings, AdamW", minimum=0)
     decoder_learning_rate: float = parameter(1e-3, "rate of all else, AdamW", minimum=0)
     embedding_decay: float = parameter(0.0, "decoupled weight decay of the embeddings", minimum=0)
-    decoder_decay: float = parameter(
-        0.0, "decoupled weight decay of all else, biases included", minimum=0
-    )
+    decoder_decay: float = parameter(0.0, "decay of all else, biases included", minimum=0)
     accuracy_threshold: float = parameter(
-        0.9,
-        "accuracy, on training and on validation samples, that counts as reached",
-        above=0,
-        maximum=1,
+        0.9, "accuracy in training and in validation that counts as reached", above=0, maximum=1
     )
+
+
+def check_batch(p: Any) -> None:
+    """Refuse batches larger than the training set; raises `ArgumentError`."""
+    if not 0 <= p.batch_size <= p.training_size:
+        rule = f"be 0, or at most `training_size` = {p.training_size}"
+        raise argument_error("batch_size", rule, f"is {p.batch_size}")
 
 
 def phase(fits, generalises, late, where=np.where):
@@ -71,6 +74,5 @@ def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
         weights, memory = getattr(state, name), getattr(state, f"{name}_memory")
         return descent.step("adamw", weights, slope, memory, rate, decay)
 
-    embedding, memory = moved("embedding", slopes[0])
-    decoder, decoder_memory = moved("decoder", slopes[1])
+    (embedding, memory), (decoder, decoder_memory) = map(moved, ("embedding", "decoder"), slopes)
     return embedding, decoder, memory, decoder_memory

@@ -11,10 +11,7 @@ COST = "20 s"
 REFERENCES = ("liu2022",)
 AXES = {"rate_ratio": (0.01, 0.003, 0.03, 0.1, 1.0), "output_dim": (128, 32, 512)}
 PRESETS = {"paper": {"seeds": 50, "rate_ratio": (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)}}
-declare(
-    "step sample coordinate",
-    deviations="Inputs less their mean; in theory with weights frozen at their start.",
-)
+declare("step sample coordinate", deviations="Inputs less their mean; in theory of frozen weights.")
 declare(
     "step",
     pair_energy="Sum over inputs of squared deviations, the loss of pairs.",
@@ -32,9 +29,7 @@ class Parameters(Run):
     )
     samples: int = parameter(6, "inputs of the label", minimum=2, static=True)
     dimension: int = parameter(4, "of an input", symbol="d", minimum=1, static=True)
-    output_dim: int = parameter(
-        128, "dimension of label and output", symbol="k", minimum=1, static=True
-    )
+    output_dim: int = parameter(128, "of label and output", symbol="k", minimum=1, static=True)
     init_scale: float = parameter(1.0, "standard deviation of an input's entries", above=0)
     label_scale: float = parameter(1.0, "length of a typical label", above=0)
     weight_decay: float = parameter(0.0, "decay of A", symbol="γ", minimum=0)
@@ -100,17 +95,13 @@ def predict(p, step, seed):
     drawn, time = inputs(p, seed), step * p.learning_rate
     weights, points, label = drawn["map"], drawn["points"], drawn["label"]
     left, singular, right = np.linalg.svd(weights)
-    left, mean = left[:, : len(singular)], points.mean(0)
-    rates = np.zeros(len(right))
-    rates[: len(singular)] = singular**2
+    left, mean, seen = left[:, : len(singular)], points.mean(0), singular**2
+    rates = np.pad(seen, (0, len(right) - len(seen)))
     decayed = np.exp(-rates * time[:, None])[:, None] * ((points - mean) @ right.T)
     within = left.T @ (label - weights @ mean)
     outside = label - left @ (left.T @ label)
-    seen = singular**2
     integral = -np.expm1(-seen * time[:, None]) / seen * within @ left.T
     bias = p.rate_ratio * (integral + time[:, None] * outside)
-    return {
-        "deviations": decayed @ right,
-        "pair_energy": np.exp(-2 * time) * ((points - mean) ** 2).sum(),
-        "learned_bias": bias @ label / (label @ label),
-    }
+    pairs = np.exp(-2 * time) * ((points - mean) ** 2).sum()
+    learned = bias @ label / (label @ label)
+    return {"deviations": decayed @ right, "pair_energy": pairs, "learned_bias": learned}

@@ -5,16 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from foretrain.study import (
-    Program,
-    Run,
-    Seed,
-    argument_error,
-    declare,
-    default,
-    generator,
-    parameter,
-)
+from foretrain import study as lab
+from foretrain.study import declare, default, generator, parameter
 from foretrain.tasks import images
 from foretrain.training.image_perceptron import images_of
 
@@ -23,6 +15,7 @@ COST = "1 min"
 REFERENCES = ("liu2022",)
 PRESETS = {"paper": {"seeds": 20, "data": "mnist", "per_class": 100}}
 CLASSES = 10
+FIXED = {"static": True, "sweepable": False}
 FLOW_STEP = 0.1  # of the time in which deviations fall to 1/e
 _CURVES = {
     "within": "Sum over points of the squared distance to the mean of their class.",
@@ -35,7 +28,7 @@ declare("step", _CURVES)
 
 
 @dataclass(frozen=True)
-class Parameters(Run):
+class Parameters(lab.Run):
     """Images, where a random encoder puts them, and what is trained then."""
 
     data: str = parameter(
@@ -48,25 +41,13 @@ class Parameters(Run):
     output_dim: int = parameter(2, "dimension of a point", minimum=1, maximum=1000, static=True)
     hidden_width: int = parameter(200, "width of the encoder", minimum=1, static=True)
     trained: str = parameter(
-        "points",
-        "the points themselves or the encoder",
-        choices=("points", "encoder"),
-        static=True,
-        sweepable=False,
+        "points", "the points themselves or the encoder", choices=("points", "encoder"), **FIXED
     )
-    normalised: bool = parameter(
-        True, "whether the loss is divided by Z", static=True, sweepable=False
-    )
-    centred: bool = parameter(
-        False, "whether that Z is taken about the mean of all points", static=True, sweepable=False
-    )
+    normalised: bool = parameter(True, "whether the loss is divided by Z", **FIXED)
+    centred: bool = parameter(False, "whether that Z is about the mean of all points", **FIXED)
     repulsion: float = parameter(0.0, "strength of Coulomb forces between class means", minimum=0)
     dynamics: str = parameter(
-        "adam",
-        "Adam, or the flow of points, which then forget their deviations at rate 1",
-        choices=("adam", "flow"),
-        static=True,
-        sweepable=False,
+        "adam", "Adam, or the flow of points, of unit rate", choices=("adam", "flow"), **FIXED
     )
     learning_rate: float = parameter(0.01, "step of Adam or of the flow's solver", above=0)
     steps: int = default(100)
@@ -77,10 +58,10 @@ class Parameters(Run):
 def check(p):
     """Refuse a flow of anything but free points under the plain loss, whose unit of time it has, and more digits than are."""
     if p.data == "digits":
-        inputs(p, Seed(0, 0))
+        inputs(p, lab.Seed(0, 0))
     if p.dynamics == "flow" and (p.trained == "encoder" or p.repulsion or p.centred):
         rule = "be `adam` where `trained` is `encoder`, or with `repulsion` or `centred`"
-        raise argument_error("dynamics", rule, "is `flow`")
+        raise lab.argument_error("dynamics", rule, "is `flow`")
 
 
 def variants(p):
@@ -129,7 +110,7 @@ def balanced(p, whole, order):
     fewest = np.bincount(labels, minlength=CLASSES).min()
     if p.per_class > fewest:
         rule = f"be at most {fewest} for `{p.data}`"
-        raise argument_error("per_class", rule, f"is {p.per_class}")
+        raise lab.argument_error("per_class", rule, f"is {p.per_class}")
     chosen = [order[labels == number][: p.per_class] for number in range(CLASSES)]
     return images.flatten(whole.train_images[np.concatenate(chosen)])
 
@@ -197,7 +178,7 @@ def program(p):
         curves = dict(zip(_CURVES, (*sums, gap), strict=True))
         return {"loss": loss(state[0], inputs), "points": points, **curves}
 
-    return Program(init, step, observe)
+    return lab.Program(init, step, observe)
 
 
 def closed_form(start, decayed, normalised):

@@ -43,8 +43,7 @@ def learned_from(c):
 
 
 def learned_where_unique(c):
-    unique = c.lambda_3.values > 0
-    if not unique.any():
+    if not (unique := c.lambda_3.values > 0).any():
         raise NotApplicable("no training set determines the representation")
     return c.rqi_step.notnull().values[unique]
 
@@ -72,8 +71,7 @@ def ranked(c, name):
     enough = (c.lambda_3.values > 0)[:, runs].all(1)
     predicted, measured = c.theory[name].fillna(np.inf), steps(c)
     pair = [x.values[enough, runs].T for x in (predicted, measured)]
-    values = jackknifed(lambda x, y: concordance(x.T, y.T), *pair)
-    if not np.isfinite(values).all():
+    if not np.isfinite(values := jackknifed(lambda x, y: concordance(x.T, y.T), *pair)).all():
         raise NotApplicable("no pair of runs differs")
     return values
 
@@ -82,15 +80,13 @@ def same_direction(c):
     """Return the seeds of which all runs that learn the representation end as the line of the flow, of those that learn."""
 
     def slope(embedding):
-        symbol = embedding["symbol"]
-        line = at_end(embedding).isel(coordinate=0)
-        return (line * (symbol - symbol.mean())).sum("symbol")
+        from_middle = embedding["symbol"] - embedding["symbol"].mean()
+        return (at_end(embedding).isel(coordinate=0) * from_middle).sum("symbol")
 
     flow = c.theory.flow_embedding.where(c.embedding.notnull())
     reached = c.rqi_step.notnull()
     same = slope(c.embedding) * slope(flow) > 0
-    learners = reached.any("training_size").values
-    if not learners.any():
+    if not (learners := reached.any("training_size").values).any():
         raise NotApplicable("no run learns the representation")
     return (same | ~reached).all("training_size").values[learners]
 

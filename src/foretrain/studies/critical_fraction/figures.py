@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import panels, theory_line
+from foretrain.figures.style import theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.embedding_claims import fractions
@@ -19,21 +19,20 @@ def draw_predictions(grid):
         return None
     names = {
         "theory_step": "$1/(\\lambda_3\\eta)$",
-        "flow_step": "Flow from the start",
+        "flow_step": "Flow",
         "adam_step": "Adam on $\\ell_{\\rm eff}$",
     }
-    picture, board = panels(1, 3, height=3.7, sharey=True)
+    picture, board = titled_panels(tuple(names.values()), 3.7, xscale="log", yscale="log")
     never = 1.5 * c.p.steps
     measured = c.rqi_step.fillna(never).values
     colours = np.broadcast_to(fractions(c).values[:, None], measured.shape)
-    for (name, words), ax in zip(names.items(), board, strict=True):
+    for name, ax in zip(names, board, strict=True):
         x = c.theory[name].values
         ax.scatter(x, np.where(np.isfinite(x), measured, np.nan), c=colours, s=14)
         ax.plot([100, never], [100, never], **theory_line(label="measured as predicted"))
         ax.axhline(1.2 * c.p.steps, color="#c5c9cd", linewidth=1)
-        ax.set(xscale="log", yscale="log", xlabel=words)
-        ax.xaxis.label.set_size(10.5)
     board[0].set_ylabel("Measured step")
+    board[1].set_xlabel("Predicted step")
     board[0].text(board[0].get_xlim()[0] * 1.1, 1.62 * c.p.steps, "never", fontsize=10)
     board[0].set_ylim(None, 2.3 * c.p.steps)
     picture.colorbar(board[0].collections[0], ax=board, label="Share trained")

@@ -40,15 +40,11 @@ NEARLY = {
 }
 
 
-def lost_by_ratio(c, ends, known):
+def lost_by_ratio(c, ends, known=True):
     """Return the share of ends that the ratio of rates tells, less the share that both rates tell, shape (seed,)."""
     ratio = log_ratio(c)
     cells = np.arange(ratio.size).reshape(ratio.shape)
     return agreement(ratio, ends, known) - agreement(cells, ends, known)
-
-
-def one_dimensional(c):
-    return lost_by_ratio(c, c.phase.values, np.ones(c.phase.shape, bool))
 
 
 def one_dimensional_corrected(c):
@@ -59,7 +55,7 @@ def one_dimensional_corrected(c):
 
 def one_seed(c):
     cells = np.arange(c.phase[..., 0].size).reshape(c.phase.shape[:2])
-    return agreement(cells, c.phase.values, np.ones(c.phase.shape, bool))
+    return agreement(cells, c.phase.values)
 
 
 def boundary_gap(c):
@@ -77,7 +73,7 @@ def within_two(c):
     return -reach, reach
 
 
-def share(c, part, whole):
+def share(part, whole):
     """Return the share of a part of the runs in the whole, shape (seed,), with the number of runs in the whole."""
     if not (count := int(whole.sum())):
         raise NotApplicable("there are no such runs")
@@ -86,12 +82,12 @@ def share(c, part, whole):
 
 def good_failures(c):
     failed = c.phase >= 2
-    return share(c, failed & (c.end.rqi > c.p.rqi_threshold), failed)
+    return share(failed & (c.end.rqi > c.p.rqi_threshold), failed)
 
 
 def memorised_without(c):
     memorised = (c.phase == 2) & learners(c)
-    return share(c, memorised & (causes(c) == CAUSES.index("representation")), memorised)
+    return share(memorised & (causes(c) == CAUSES.index("representation")), memorised)
 
 
 def lucky(c):
@@ -102,22 +98,22 @@ def lucky(c):
     return Exact(int((learned(c)[0] & which).sum()), seeds=int(which.sum()))
 
 
-def better_than_rate(c):
-    """Return by how much the sum of both times orders seeds better than 1 / lambda_3 does, shape (seed,)."""
-    predicted, measured = generalised(c)
+def rate_alone(c):
+    """Return 1 / (lambda_3 rate) of every run, infinity for never, (cell, seed)."""
     with np.errstate(divide="ignore"):
-        alone = 1 / c.lambda_3.values[0, 0]
-    ours, others = (
-        order_of_seeds(predictor, measured, learners(c).values) for predictor in (predicted, alone)
-    )
+        alone = 1 / (c.lambda_3 * c.axis(RATES[1]))
+    return alone.transpose(*c.phase.dims).values.reshape(-1, c.seeds)
+
+
+def better_than_rate(c):
+    predicted, measured = generalised(c)
+    which = learners(c).values
+    ours, others = (order_of_seeds(x, measured, which) for x in (predicted, rate_alone(c)))
     return ours - others
 
 
 def decoder_counts(c):
-    predicted, measured = generalised(c)
-    with np.errstate(divide="ignore"):
-        alone = 1 / (c.lambda_3 * c.axis(RATES[1]))
-    alone = alone.transpose(*c.phase.dims).values.reshape(predicted.shape)
+    (predicted, measured), alone = generalised(c), rate_alone(c)
     values = by_seed(np.where(np.isnan(predicted), np.nan, alone), measured, off)
     return np.where(np.isinf(values), np.nan, values) - by_seed(predicted, measured, off)
 
@@ -126,7 +122,7 @@ CLAIMS = [
     claim(
         "one-dimensional",
         "The phase of a network depends only on the ratio of the two learning rates.",
-        one_dimensional,
+        lambda c: lost_by_ratio(c, c.phase.values),
         source=PAPER + "Fig. 6a",
         along=RATES,
         **NEARLY,

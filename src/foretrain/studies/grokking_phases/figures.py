@@ -5,7 +5,7 @@ from matplotlib.patheffects import withStroke
 
 from foretrain.claims.interval import interval
 from foretrain.figures import finished
-from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line
+from foretrain.figures.style import INK, PALETTE, few_log_ticks, panels, theory_line, titled_panels
 from foretrain.quantities.cell import Cell
 from foretrain.study import NotApplicable, drawn
 from foretrain.training.phases import PHASES
@@ -23,24 +23,21 @@ def draw_phases(grid):
     cell, where = grid.first(axes)
     c = Cell(cell)
     share = np.stack([(c.phase == code).mean("seed") for code in range(len(PHASES))], -1)
-    figure, (left, right) = panels(1, 2, height=4.4, sharey=True)
-    for x, y in np.ndindex(*share.shape[:2]):
-        edges = x - 0.5 + np.append(0, np.cumsum(share[x, y]))
-        for begin, end, colour in zip(edges, edges[1:], _COLOURS, strict=False):
-            left.fill_between([begin, end], y - 0.5, y + 0.5, color=colour, linewidth=0)
+    bits, small = entropy(share), max(share.shape[:2]) <= 8  # legible
+    title = "Entropy, median steps" if small else "Entropy"
+    figure, (left, right) = titled_panels(("Probability of phases", title), 4.4)
+    column, row = np.indices(bits.shape)
+    begin = column[..., None] - 0.5 + np.cumsum(share, -1) - share
+    for code, (name, colour) in enumerate(zip(PHASES, _COLOURS, strict=True)):
+        sizes = share[..., code].ravel(), 1, begin[..., code].ravel()
+        left.barh(row.ravel(), *sizes, color=colour, label=name)
     left.set_xticks(np.arange(1, len(share)) - 0.5, minor=True)
     left.set_yticks(np.arange(1, share.shape[1]) - 0.5, minor=True)
     left.set_axisbelow(False)
     left.grid(which="minor", color="white", linewidth=1.5)
-    for name, colour in zip(PHASES, _COLOURS, strict=True):
-        left.plot([], [], "s", color=colour, label=name)
-    bits = entropy(share)
     picture = right.imshow(bits.T, origin="lower", aspect="auto", vmin=0, vmax=2)
     figure.colorbar(picture, ax=right, label="Entropy of the phase, bits")
-    title, about = "Entropy", "Right: entropy of the phase"
-    if max(bits.shape) <= 8:  # legible
-        title += ", median steps"
-        about += ", and from above the median steps of training, representation and validation (– is never)"
+    if small:
         _write_medians(right, c, bits)
     for ax in (left, right):
         ax.tick_params(which="minor", length=0)
@@ -52,31 +49,25 @@ def draw_phases(grid):
             if ax is left or axis is ax.xaxis:
                 axis.set_label_text(name.replace("_", " ").capitalize())
         ax.set(xlim=(-0.5, len(share) - 0.5), ylim=(-0.5, share.shape[1] - 0.5))
+    none, some = (interval(np.arange(c.seeds) < count) for count in (0, c.seeds // 2))
+    medians = (
+        ", and from above the median steps of training, representation and validation (– is never)"
+    )
     caption = (
         "Left: in each cell the widths of colours are the probabilities of the phases over seeds. "
-        f"{_certainty(c.seeds)} {about}."
+        f"Of {c.seeds} seeds, a phase that none is in has a probability of at most {none.high:.2f}, "
+        f"one that {c.seeds // 2} are in of {some.low:.2f} to {some.high:.2f} (95%, Clopper-Pearson). "
+        f"Right: entropy of the phase{medians if small else ''}."
     )
     if "decoder_step" in c.theory and min(share.shape[:2]) > 1:
         _boundaries(c, left)
         caption += " Dashed: representation and decoder take equally long, a line for each seed."
-    left.set_title("Probability of phases", loc="left")
-    right.set_title(title, loc="left")
     return finished(figure, "Phases and how sure they are", caption + where, 3)
 
 
 def entropy(share):
     """Return the entropy of probabilities along the last axis, in bits."""
     return -(share * np.log2(np.where(share > 0, share, 1))).sum(-1) + 0.0
-
-
-def _certainty(seeds):
-    """Say how well so many seeds know the probability of a phase in one cell."""
-    half = seeds // 2
-    none, some = (interval(np.arange(seeds) < count) for count in (0, half))
-    return (
-        f"Of {seeds} seeds, a phase that none is in has a probability of at most {none.high:.2f}, "
-        f"one that {half} are in of {some.low:.2f} to {some.high:.2f} (95%, Clopper-Pearson)."
-    )
 
 
 def _write_medians(ax, c, bits):
@@ -120,13 +111,14 @@ def draw_times(grid):
     except NotApplicable:
         return None
     figure, (left, right) = panels(1, 2, height=3.8)
+    left.set_title("Representation + decoder", loc="left")
+    right.set_title("Why others do not", loc="left")
     left.plot(predicted, measured, "o", color=PALETTE["blue"], markersize=4, alpha=0.5)
     ends = np.array([np.nanmin(measured), np.nanmax(predicted)])
     left.plot(ends, ends, **theory_line(label="equal"))
     left.plot(ends, ends / 2, ":", color="#9aa0a6", label="both at the same time, at least")
     left.set(xscale="log", yscale="log", xlabel="Predicted step", ylabel="Step of validation")
     few_log_ticks(left)
-    left.set_title("Representation + decoder", loc="left")
     base = np.zeros(2)
     for number, colour in enumerate(("purple", "blue", "green")):
         mine = causes(c) == number
@@ -135,7 +127,6 @@ def draw_times(grid):
         right.bar(PHASES[2:], shares, bottom=base, **look)
         base = base + shares
     right.set(ylabel="Share of all runs")
-    right.set_title("Why others do not", loc="left")
     caption = (
         "Left: every run that generalises; the prediction is made before the run. Right: data, where the ideal model of the "
         "training set does not generalise; representation, where RQI is not reached; decoder, where it is."

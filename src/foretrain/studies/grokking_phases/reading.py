@@ -3,7 +3,7 @@
 import numpy as np
 
 from foretrain.quantities.rank_correlation import ranks
-from foretrain.study import NotApplicable, at_end
+from foretrain.study import NotApplicable
 from foretrain.training.embedding import operation
 from foretrain.training.embedding_claims import SLACK
 
@@ -27,13 +27,12 @@ def tells_enough(c):
 
 def learners(c):
     """Return the seeds whose training set tells enough, bool (seed,)."""
-    enough = tells_enough(c)
-    return enough.isel({name: 0 for name in enough.dims if name != "seed"}, drop=True)
+    return tells_enough(c).isel(dict.fromkeys(RATES, 0), drop=True, missing_dims="ignore")
 
 
 def causes(c):
     """Return the place in `CAUSES` of the cause of every run that does not generalise, -1 of others."""
-    decoder = at_end(c.simulation.data["rqi"]) > c.p.rqi_threshold
+    decoder = c.end.rqi > c.p.rqi_threshold
     why = (1 + decoder.astype(int)).where(tells_enough(c), 0)
     return why.where(c.phase >= 2, -1)
 
@@ -46,8 +45,7 @@ def log_ratio(c):
 
 def is_map(c, least=3):
     """Return True where both rates take so many values at least, above zero."""
-    values = [c.values(name) for name in RATES]
-    return all(len(rates) >= least and min(rates) > 0 for rates in values)
+    return all(len(rates) >= least and min(rates) > 0 for rates in map(c.values, RATES))
 
 
 def has_boundary(c):
@@ -60,17 +58,13 @@ def spacing(c):
     return np.diff(np.unique(log_ratio(c))).max() if has_boundary(c) else 1.0
 
 
-def agreement(groups, ends, known):
+def agreement(groups, ends, known=True):
     """Return the share of the runs of a seed that end as most runs of other seeds in their group; ties count in part.
 
-    Args:
-        groups: Number of the group of each cell, shape (decoder rate, embedding rate).
-        ends: Code of the end of each run, int (decoder rate, embedding rate, seed).
-        known: Runs that count, bool of the same shape.
-
-    Returns:
-        Shape (seed,).
+    Groups are numbers of shape (decoder rate, embedding rate); ends, codes, and known, the runs that count, bool, have a
+    dim more, of seeds; the result has the shape (seed,).
     """
+    known = np.broadcast_to(known, ends.shape)
     kinds = (ends[..., None] == np.unique(ends)) & known[..., None]
     credit = np.zeros(ends.shape)
     for group in np.unique(groups):
@@ -83,10 +77,7 @@ def agreement(groups, ends, known):
 
 
 def measured_boundary(c):
-    """Return log10 of the ratio of rates above which runs that fit generalise, with the fewest exceptions; nan without.
-
-    Shape (seed,).
-    """
+    """Return log10 of the ratio of rates above which fitted runs generalise, with the fewest exceptions, shape (seed,)."""
     good, fit = (which.values for which in learned(c))
     ratio = log_ratio(c)
     places = np.unique(ratio)
@@ -112,11 +103,7 @@ def predicted_boundary(c):
 
 
 def generalised(c):
-    """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each.
-
-    Raises:
-        NotApplicable: there is no prediction, or no run generalises.
-    """
+    """Return predicted and measured step of validation, nan where a run does not generalise, (cell, seed) each."""
     good = learned(c)[0] & learners(c)
     if not good.any():
         raise NotApplicable("no run generalises")
@@ -142,23 +129,16 @@ def order_of_seeds(predictor, measured, which):
         predictor: Predictor of the order, (cell, seed), or anything that broadcasts to it.
         measured: Steps, (cell, seed); nan where a run does not generalise.
         which: Seeds that count, bool (seed,). Cells count in which all of these generalise.
-
-    Returns:
-        Shape (seed,), nan for other seeds; the mean is the correlation.
-
-    Raises:
-        NotApplicable: there are fewer than four seeds, or no cell in which all generalise.
     """
     predictor, measured = (x[:, which] for x in np.broadcast_arrays(predictor, measured))
     known = ~np.isnan(measured).any(1)
     if which.sum() < 4 or not known.any():
         raise NotApplicable("too few seeds generalise")
-    parts = [
-        ranks(x) - ranks(x).mean(1, keepdims=True) for x in (predictor[known], measured[known])
-    ]
-    size = [np.sqrt((part**2).mean(1, keepdims=True)) for part in parts]
+    places = np.stack([ranks(x[known]) for x in (predictor, measured)])
+    parts = places - places.mean(2, keepdims=True)
+    size = np.sqrt((parts**2).mean(2, keepdims=True)).prod(0)
     values = np.full(which.shape, np.nan)
-    values[which] = (parts[0] * parts[1] / np.maximum(size[0] * size[1], 1e-12)).mean(0)
+    values[which] = (parts.prod(0) / np.maximum(size, 1e-12)).mean(0)
     return values
 
 

@@ -5,7 +5,7 @@ that of the decoder alone under Adam, on embeddings that do not move, at one rat
 on its rate.
 """
 
-import dataclasses
+from dataclasses import fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -35,10 +35,9 @@ def predict(p, step, seed):
 
 def _plain(p):
     """Return the parameters of the toy model alone, equal where times do not depend on them."""
-    names = [field.name for field in dataclasses.fields(Toy)]
-    toy = Toy(**{name: getattr(p, name) for name in names})
+    toy = Toy(**{field.name: getattr(p, field.name) for field in fields(Toy)})
     free = {"embedding_learning_rate": 1.0, "decoder_learning_rate": 1.0, "embedding_decay": 0.0}
-    return dataclasses.replace(toy, batch_size=0, steps=1, observe_every=1, stop="never", **free)
+    return replace(toy, batch_size=0, steps=1, observe_every=1, stop="never", **free)
 
 
 @lru_cache(maxsize=1024)
@@ -55,10 +54,7 @@ def at_start(p: Toy, seed: Seed) -> tuple[float, float]:
 def decoder_time(p: Toy, given: dict, embedding: np.ndarray) -> float:
     """Return rate times steps after which the decoder alone has the accuracy wanted, in training and in validation.
 
-    Args:
-        p: Parameters.
-        given: Inputs of the run.
-        embedding: Embeddings, which do not move, (symbol, coordinate).
+    Its embeddings, (symbol, coordinate), do not move; `given` are the inputs of the run.
     """
     task, targets, training = operation(p), given["targets"], given["training"] > 0
     joined, wanted = embedding[task.samples].sum(1), targets[task.labels]

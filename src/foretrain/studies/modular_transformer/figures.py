@@ -4,6 +4,7 @@ import numpy as np
 
 from foretrain.figures import Drawing
 from foretrain.figures.style import panels
+from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
 from foretrain.quantities.frequency import frequency_shares, principal_axes
 from foretrain.study import drawn, figure, panel
@@ -33,37 +34,17 @@ def draw_circles(grid):
     shown.append(("start, axes of the end", start, principal_axes(end, 2)))
     picture, axes = panels(2, 3, height=5.2)
     order = np.argsort(np.arange(symbols) * frequency % symbols)
-    order = np.append(order, order[0])
     for ax, (name, values, of) in zip(axes.flat, shown, strict=True):
         plane = (values - values.mean(0)) @ of.T
-        ax.plot(*plane[order].T, color="#c5c9cd", linewidth=0.8)
-        ax.scatter(*plane.T, c=np.arange(symbols), cmap="cividis", s=4)
-        for number in apart(plane):
-            ax.annotate(str(number), plane[number], fontsize=8)
+        draw_symbols(ax, plane, np.append(order, order[0]))
         ax.set(xticks=[], yticks=[])
-        ax.set_aspect("equal", adjustable="datalim")
         ax.set_title(name, loc="left")
     caption = (
         "Embeddings on their first two principal axes, at the last snapshot not after each step; those of the end on the axes "
         f"of frequency {frequency}, the strongest there; those of the start on the principal axes of the end. Lines join "
-        "symbols in the order of that frequency; numbers that would meet are left out."
+        "symbols in the order of that frequency."
     )
     return Drawing(picture, "Circles", f"{caption} Seed {seed}.{words}")
-
-
-def apart(plane) -> list[int]:
-    """Return points, of (point, 2), of which none lies so near to another that their numbers would meet."""
-    least = np.array([0.075, 0.05]) * np.ptp(plane, axis=0).max()
-    kept: list[int] = []
-    for number, place in enumerate(plane):
-        if (np.abs(plane[kept] - place) > least).any(1).all():
-            kept.append(number)
-    return kept
-
-
-def in_phase(code):
-    """Return the quantity "the run ends in this phase"."""
-    return lambda c: c.phase == code
 
 
 FIGURES = {
@@ -92,12 +73,9 @@ FIGURES = {
         "embeddings on a few axes only: principal axes of the end, those of the snapshot, or random ones. Their "
         "number stands above each panel.",
         panel(
-            {
-                "final axes": lambda c: c.projected_accuracy.sel(axes_of="final"),
-                "current axes": lambda c: c.projected_accuracy.sel(axes_of="current"),
-                "random axes": lambda c: c.projected_accuracy.sel(axes_of="random"),
-            },
+            lambda c: c.projected_accuracy,
             x="snapshot",
+            by="axes_of",
             across="rank",
             label="Validation accuracy",
         ),
@@ -109,7 +87,7 @@ FIGURES = {
         "Share of seeds in each phase against the decay of the decoder, for each of its rates; last, the median step of "
         "generalisation of those that generalise.",
         panel(
-            {name: in_phase(code) for code, name in enumerate(PHASES)},
+            {name: lambda c, code=code: c.phase == code for code, name in enumerate(PHASES)},
             x="decoder_decay",
             across="decoder_learning_rate",
             label="Share of seeds",

@@ -3,7 +3,8 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels
+from foretrain.figures.style import PALETTE, panels, titled_panels
+from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.theory.parallelograms import implied
@@ -48,8 +49,9 @@ def draw_lattice(grid):
     if "slow" not in cell.variants:
         return None
     c = Cell(cell)
-    picture, board = panels(1, 2, height=3.6)
-    for network, factor, ax in zip(("slow", "fast"), (1, 10), board, strict=True):
+    rates = [f"decoder's rate {factor * c.p.decoder_learning_rate:g}" for factor in (1, 10)]
+    picture, board = titled_panels(rates, 3.6, xlim=(-0.6, 2.6), ylim=(-0.5, 2.5))
+    for network, ax in zip(("slow", "fast"), board, strict=True):
         present, task = four(c, network)
         kinds = [tuple(map(bool, row)) for row in implied(task, present)]
         for below, (x, y, _) in _NODES.items():
@@ -60,11 +62,8 @@ def draw_lattice(grid):
             size = 150 + 1500 * kinds.count(kind) / len(kinds)
             ax.scatter(x, y, s=size, color=PALETTE["sky"], zorder=2)
             ax.text(x, y, kinds.count(kind), ha="center", va="center", fontsize=11)
-            look = {"ha": "center", "va": "center", "fontsize": 9, "zorder": 3}
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            ax.text(x, y + (0.36 if y == 2 else -0.31), words, bbox=box, **look)
-        ax.set_title(f"decoder's rate {factor * c.p.decoder_learning_rate:g}", loc="left")
-        ax.set(xlim=(-0.6, 2.6), ylim=(-0.5, 2.5))
+            ax.text(x, y + (0.36 if y == 2 else -0.31), words, ha="center", fontsize=9, bbox=box)
         ax.set_axis_off()
     return finished(
         picture,
@@ -73,15 +72,6 @@ def draw_lattice(grid):
         "although all ten samples are trained, so that the ideal model has all three parallelograms. Any two imply the third."
         + where,
     )
-
-
-def placed(run, step):
-    """Return the embeddings of a run at a stored step, (symbol, 2), and its accuracy in training and validation in words."""
-    now = run.isel(step=step)
-    levels = (float(now[f"{name}_accuracy"]) for name in ("train", "validation"))
-    place = now["embedding"].transpose("symbol", "coordinate").dropna("symbol").values
-    words = ", ".join(f"{level:.2f}" for level in levels)
-    return place, f"step {int(now['step']):,}: {words}"
 
 
 def draw_plane(grid):
@@ -99,19 +89,17 @@ def draw_plane(grid):
     for (name, data, modular), axes in zip(rows, board, strict=True):
         run = data.isel(seed=int(data["validation_accuracy"].isel(step=-1).argmax("seed")))
         fitted = int((run["train_accuracy"] >= 0.9).argmax("step"))
-        end = placed(run, -1)[0]
-        turn = int(shares(end).argmax()) + 1 if modular else 1
+        path = (
+            run["embedding"].transpose("step", "symbol", "coordinate").dropna("symbol", how="all")
+        )
         # Neighbours on the circle of frequency nu differ by the inverse of nu.
-        stride = pow(turn, -1, len(end)) if modular else 1
-        order = np.arange(len(end) + modular) * stride % len(end)
+        count, turn = path.sizes["symbol"], int(shares(path[-1].values).argmax()) + 1
+        stride = pow(turn, -1, count) if modular else 1
         for step, ax in zip((fitted, -1), axes, strict=True):
-            place, words = placed(run, step)
-            ax.plot(*place[order].T, color=_GREY, linewidth=1)
-            ax.scatter(*place.T, s=170, color=PALETTE["sky"], zorder=3)
-            for symbol, (x, y) in enumerate(place):
-                ax.text(x, y, symbol, ha="center", va="center", fontsize=9, zorder=4)
-            ax.set_title(f"{name}\n{words}", loc="left")
-            ax.set_aspect("equal", "datalim")
+            draw_symbols(ax, path[step].values, np.arange(count + modular) * stride % count)
+            levels = (float(run[f"{name}_accuracy"][step]) for name in ("train", "validation"))
+            words = ", ".join(f"{level:.2f}" for level in levels)
+            ax.set_title(f"{name}\nstep {int(run['step'][step]):,}: {words}", loc="left")
     picture.supxlabel("First coordinate of the embedding", fontsize=13)
     picture.supylabel("Second coordinate of the embedding", fontsize=13)
     return finished(
@@ -127,8 +115,7 @@ OVER_SIZES = {"x": "training_size", "theory_label": "ideal model", "ylim": (-0.0
 FIGURES = {
     "accuracy": figure(
         "Accuracy and parallelograms against the number of training samples",
-        "Accuracy over all samples, and RQI, at the end; dashed the mean of the ideal model, which has all that follows from "
-        "its training set.",
+        "Accuracy over all samples, and RQI, at the end; dashed the mean of the ideal model.",
         panel(accuracy, theory=lambda c: c.ideal_accuracy, label="Accuracy", **OVER_SIZES),
         panel(lambda c: c.end.rqi, theory=lambda c: c.ideal_rqi, label="RQI", **OVER_SIZES),
     ),

@@ -10,7 +10,7 @@ COST = "4 min"
 REFERENCES = ("liu2022",)
 SEEDS = 20
 AXES = {"training_size": (10, 15, 20, 25, 30, 38, 46, 54)}
-PRESETS = {"paper": {"seeds": 20, "training_size": (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 54)}}
+PRESETS = {"paper": {"training_size": (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 54)}}
 CIRCLE = {  # of the settings that were tried the one with the largest circles
     "operation": "cyclic",
     "symbols": 11,

@@ -3,7 +3,8 @@
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, panels
+from foretrain.figures.style import titled_panels
+from foretrain.figures.symbols import draw_symbols
 from foretrain.quantities.cell import Cell
 from foretrain.study import drawn, figure, panel
 from foretrain.training.embedding_claims import accuracy
@@ -23,22 +24,12 @@ def draw_matrices(grid):
     rqi = c.rqi.isel(best).dropna("step")
     path = c.embedding.isel(best).transpose("step", "symbol", "coordinate")
     named = c.p.operation == "symmetric" and c.p.symbols == len(_CYCLES)
-    picture, axes = panels(1, 2, height=3.7)
-    for level, ax in zip((rqi[0], rqi[-1]), axes, strict=True):
-        place = plane(path.sel(step=level["step"]).values)
-        middle = place - place.mean(0)
-        order = np.argsort(np.arctan2(middle[:, 1], middle[:, 0]))
-        ax.fill(*place[order].T, facecolor="none", edgecolor="#9aa0a6", linewidth=1)
-        ax.plot(*place.T, "o", color=PALETTE["sky"], markersize=9)
-        for symbol, point in enumerate(place):
-            words = _CYCLES[symbol] if named else str(symbol)
-            ax.annotate(words, point, (0, 7), textcoords="offset points", ha="center", fontsize=10)
-        title = f"step {int(level['step']):,}, RQI {float(level):.2f}"
-        ax.set_title(title, loc="left", fontsize=11)
-        ax.set(xlabel="First component", aspect="equal")
-        ax.margins(0.25)
-        ax.set_adjustable("datalim")
-    axes[0].set_ylabel("Second component")
+    titles = [f"step {int(level['step']):,}, RQI {float(level):.2f}" for level in rqi[[0, -1]]]
+    picture, axes = titled_panels(titles, 3.7, "Second component", xlabel="First component")
+    for step, ax in zip(rqi.step[[0, -1]], axes, strict=True):
+        place = plane(path.sel(step=step).values)
+        around = np.argsort(np.arctan2(*(place - place.mean(0)).T[::-1]))
+        draw_symbols(ax, place, np.append(around, around[0]), _CYCLES if named else None)
     samples = c.values("training_size")[int(best["training_size"])]
     caption = (
         f"The run with the best representation, {samples} training samples: matrices of all elements in their first two "

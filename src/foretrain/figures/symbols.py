@@ -1,0 +1,23 @@
+"""Symbols as numbers in the plane, joined by a line: the look of embeddings."""
+
+import numpy as np
+
+from foretrain.figures.style import PALETTE
+
+
+def draw_symbols(ax, place, order, words=None) -> None:
+    """Draw symbols at their places, and a line through them.
+
+    Args:
+        ax: Where to draw.
+        place: Shape (symbol, 2).
+        order: Symbols along the line.
+        words: Text of each symbol; by default its number.
+    """
+    small = min(1, 20 / len(place)) ** 0.5
+    ax.plot(*place[order].T, color="#9aa0a6", linewidth=1)
+    ax.scatter(*place.T, s=170 * small**2, color=PALETTE["sky"], zorder=3)
+    for word, point in zip(words or np.arange(len(place)), place, strict=True):
+        ax.text(*point, word, ha="center", va="center", fontsize=9 * small, zorder=4)
+    ax.margins(0.1)
+    ax.set_aspect("equal", "datalim")

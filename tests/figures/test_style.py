@@ -187,6 +187,17 @@ def test_a_legend_below_names_each_label_once_bands_last_and_covers_no_panel():
     assert all(ax.get_tightbbox().y0 >= top for ax in axes)
 
 
+def test_bands_over_different_numbers_of_seeds_are_one_entry(samples):
+    with style():
+        figure, ax = panels()
+        seed_band(ax, range(5), samples)
+        seed_band(ax, range(5), samples[:3], statistic=np.median)
+        seed_band(ax, range(5), samples[:7] > 0)
+        (text,) = legend_below(figure).get_texts()
+    words = " ".join(text.get_text().split())
+    assert words == "band: 95% interval of the mean or median or fraction over 3 to 12 seeds"
+
+
 def test_a_legend_below_stays_within_the_figure_whatever_it_says():
     words = [
         "simulation",

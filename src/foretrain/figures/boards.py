@@ -253,6 +253,8 @@ def _chosen(part: Grid, name: str, most: int) -> list[Any]:
 
 def _named(part: Grid, name: str, value: Any) -> str:
     symbol = rules(type(part.parameters))[name].symbol
+    if isinstance(value, str):
+        return value.replace("_", " ")
     return f"{_mathematical(symbol) or name.replace('_', ' ')} = {number(value)}"
 
 

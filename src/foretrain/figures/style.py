@@ -314,12 +314,13 @@ def legend_below(figure: Any, columns: int = 3):
     """Put one legend for all panels below them, each label once, where it covers no curve.
 
     It has at most so many columns, fewer where they would be wider than the figure; labels that are still too wide for it
-    are wrapped. Bands come last where that costs no column.
+    are wrapped. Bands are one entry, which comes last where that costs no column.
     """
     entries = {}
     for ax in figure.axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    entries = _one_band(entries)
     bands_last = sorted(entries, key=lambda label: label.startswith("band: "))
     most = min(columns, max(1, len(entries)))
     orders = (bands_last, list(entries))
@@ -334,6 +335,17 @@ def legend_below(figure: Any, columns: int = 3):
         if not tries or legend.get_window_extent().width <= figure.bbox.width:
             return legend
         legend.remove()
+
+
+def _one_band(entries: dict[str, Any]) -> dict[str, Any]:
+    """One entry for all bands of `seed_band`: their statistics, and the fewest and most seeds of all."""
+    bands = {label: handle for label, handle in entries.items() if label.startswith("band: 95%")}
+    if len(bands) < 2:
+        return entries
+    statistics = dict.fromkeys(label.split(" of the ")[1].split(" over ")[0] for label in bands)
+    counts = [int(word) for label in bands for word in label.split() if word.isdigit()]
+    others = {label: handle for label, handle in entries.items() if label not in bands}
+    return {**others, band_label(counts, " or ".join(statistics)): next(iter(bands.values()))}
 
 
 def few_log_ticks(ax: Axes) -> None:

@@ -41,7 +41,7 @@ FIGURES = {
             all_came,
             x="trained_count",
             by="init_scale",
-            label="Runs in which all pairs generalise",
+            label="Runs that generalise",
             theory_label="probability that the graph is connected",
             ylim=(-0.04, 1.04),
             **BY_WIDTH | {"theory": lambda c: c.theory.connection_probability},

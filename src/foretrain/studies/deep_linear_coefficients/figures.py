@@ -12,7 +12,6 @@ def draw_coefficients(grid):
     figure, (left, right) = panels(1, 2, height=4.4)
     colours, line = list(PALETTE.values()), {"color": "#c5c9cd", "linewidth": 1, "zorder": 0}
     cells = [cell.along("network") for cell in grid.cells(keep=("network",))]
-    seen = set()
     for number, cell in enumerate(sorted(cells, key=lambda one: one.parameters.beta)):
         limit, m = cell.theory["limit"].values, cell.theory["multiplicity"].values
         values = cell.simulation["learning_coefficient"].transpose("network", "seed").values
@@ -22,7 +21,6 @@ def draw_coefficients(grid):
         shift = 0.12 * (number - (len(cells) - 1) / 2)
         right.plot(m + shift, limit - values.mean(1), "o", color=colour, markersize=4, alpha=0.6)
         steps = np.unique(m)
-        seen |= {int(step) for step in steps}
         look = {"color": colour, "markersize": 14, "markeredgewidth": 2}
         right.plot(steps + shift, (steps - 1) / np.log(beta), "_", **look)
     right.plot([], [], "_", color=INK, markersize=14, label=r"$(m - 1)/\ln\beta$")
@@ -30,12 +28,10 @@ def draw_coefficients(grid):
     left.plot([0, top], [0, top], label="equal", **line)
     left.set(xlabel=r"Coefficient $\lambda$, closed form", ylabel=r"Coefficient $\lambda$, sampled")
     right.axhline(0, **line)
-    right.set(xlabel="Multiplicity m", ylabel="Closed form − sampled", xticks=sorted(seen))
-    caption = (
-        "Left: every network, mean and deviation of its chains. Right: the part that is missing at finite beta; dashes are "
-        "(m - 1)/ln(beta), which leaves out terms that are constant in the logarithm."
-    )
-    return finished(figure, "Learning coefficients of deep linear networks", caption)
+    right.set(xlabel="Multiplicity m", ylabel="Closed form − sampled")
+    right.xaxis.get_major_locator().set_params(integer=True)
+    words = "Left: every network, mean and deviation of its chains. Right: what is missing at finite beta, dashes by m alone."
+    return finished(figure, "Learning coefficients of deep linear networks", words)
 
 
 FIGURES = {"coefficients": drawn(draw_coefficients)}

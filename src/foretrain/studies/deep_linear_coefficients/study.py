@@ -53,8 +53,7 @@ def parsed(network: str) -> tuple[list[int], int]:
 
 def check(p):
     """The network is well written, and its rank fits through."""
-    widths, rank = parsed(p.network)
-    deep_linear(widths, rank)
+    deep_linear(*parsed(p.network))
 
 
 def variants(p):
@@ -88,10 +87,5 @@ def losses(weights, target):
 
 def predict(p, step):
     """The closed form, to first order in 1/ln(beta)."""
-    widths, rank = parsed(p.network)
-    found = deep_linear(widths, rank)
-    return {
-        "learning_coefficient": found.coefficient,
-        "limit": found.coefficient,
-        "multiplicity": found.multiplicity,
-    }
+    limit, m = deep_linear(*parsed(p.network))
+    return {"learning_coefficient": limit, "limit": limit, "multiplicity": m}

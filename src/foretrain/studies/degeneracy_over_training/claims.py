@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foretrain.quantities.allowed import MOST, NEGATIVE, POSITIVE
+from foretrain.quantities.allowed import MOST, NEGATIVE, POSITIVE, around
 from foretrain.quantities.rank_correlation import jackknifed, rank_correlation
 from foretrain.study import Exact, PerSeed, claim
 from foretrain.training.routing import items_task
@@ -11,10 +11,10 @@ from .study import SOURCE, VARIANCE, domains
 from .theory import winner_count
 
 REACH = 2  # moments to either side, a twentieth of the run
-# Errors over that of zero below which data are fitted, and a network generalises.
-FITTED, RIGHT = 0.1, 0.5
-SIGN = "A sign that the seeds establish."
-WHOLE = "A whole number: what is learned and what is left of the start lie far apart on either side of eps."
+FITTED, RIGHT = (
+    0.1,
+    0.5,
+)  # errors, over that of zero, of fitted data and where a network generalises
 OURS = {"source": "docs/studies/degeneracy-over-training.md"}
 PAPER = {"source": "Bushnaq et al. (2024), section 1: more degenerate, more general"}
 
@@ -28,12 +28,10 @@ ROUTING, GROKKING, LINEAR = among("routing"), among("grokking"), among("routing"
 
 
 def effective(runs):
-    """Return the effective parameters at the scale that is judged."""
     return runs.effective_parameters.isel(noise_scale=1)
 
 
 def last(values):
-    """Return the values at the last moment."""
     return values.isel(moment=-1)
 
 
@@ -69,14 +67,13 @@ def over(c, values, *networks):
 
 
 def decoupled_gap(c):
-    """Return the largest difference from the reduction of the one run from decoupled weights."""
     gap = c["decoupled"].effective_parameters.isel(seed=0) - c.theory.effective_parameters
     return Exact(abs(gap).max(skipna=False), seeds=1)
 
 
-def rise_of_reduction(c):
-    """Return the rise of the effective parameters that the reduction predicts."""
-    return float(effective(c.theory).isel(moment=[0, -1]).diff("moment")[0])
+def rise(runs):
+    """Return by how much the effective parameters rise over the whole training."""
+    return last(effective(runs)) - effective(runs).isel(moment=0)
 
 
 def around_reduction(c):
@@ -87,9 +84,9 @@ def around_reduction(c):
     (m, _), items = domains(c.p), items_task("unit")
     hidden = np.sqrt(m) * (items.optimum.max() / np.sqrt(m)) ** (1 / 3)
     left = m**2 * items.targets.shape[1] * items.inputs.shape[1] - winner_count(c.p)
-    rise = rise_of_reduction(c)
-    reach = 0.01 * rise + left * 2 * VARIANCE / m**2 * (c.p.init_scale * hidden) ** 2 / c.p.scale
-    return rise - reach, rise + reach
+    middle = float(rise(c.theory))
+    reach = left * 2 * VARIANCE / m**2 * (c.p.init_scale * hidden) ** 2 / c.p.scale
+    return around(middle, 0.01 * middle + reach)
 
 
 def shared_leads(c):
@@ -115,7 +112,6 @@ def fewer_generalises(c):
 
 
 def correlated(x, y):
-    """Return the rank correlation over seeds, by the jackknife."""
     return PerSeed(jackknifed(lambda a, b: float(rank_correlation(a, b)), x.values, y.values))
 
 
@@ -127,36 +123,24 @@ def of_the_fitted(c):
 
 def gain(family, criterion):
     """Return the quantity "how much better a criterion ranks widths than the number of parameters"."""
-
-    def difference(c):
-        tau = c.rank_agreement.sel(family=family)
-        return tau.sel(criterion=criterion) - tau.sel(criterion="parameters")
-
-    return difference
+    of = {"family": family, "criterion": [criterion, "parameters"]}
+    return lambda c: -c.rank_agreement.sel(of).diff("criterion").squeeze("criterion", drop=True)
 
 
-GROKS = {"inside": NEGATIVE, "why": SIGN, "where": GROKKING, **PAPER}
-RANKS = {
-    "inside": POSITIVE,
-    "where": among("selection"),
-    "source": SOURCE + ".1, after Watanabe (2013)",
-    "why": "A difference of Kendall's tau that the seeds establish.",
-}
-ACROSS = {
-    "inside": POSITIVE,
-    "where": GROKKING,
-    "why": "A correlation over seeds whose interval, by the jackknife, leaves out zero.",
-    **PAPER,
-}
+FALLS = {"inside": NEGATIVE, "why": "A sign that the seeds establish.", **PAPER}
+GROKS = {"where": GROKKING, **FALLS}
+WHY = "A correlation over seeds whose interval, by the jackknife, leaves out zero."
+ACROSS = {"inside": POSITIVE, "where": GROKKING, "why": WHY, **PAPER}
+WHY = "A difference of Kendall's tau that the seeds establish."
+RANKS = {"inside": POSITIVE, "where": among("selection"), "why": WHY}
+RANKS["source"] = SOURCE + ".1, after Watanabe (2013)"
 _falls = claim(
     "falls",
     "The effective parameter count falls at the moment of generalisation.",
     lambda c: then(c, effective(c.simulation)),
-    inside=NEGATIVE,
     rank="headline",
-    why=SIGN,
     where=among("routing", "s-curve", "grokking"),
-    **PAPER,
+    **FALLS,
 )
 CLAIMS = [
     _falls,
@@ -199,8 +183,8 @@ CLAIMS = [
     claim(
         "rise",
         "From random weights the effective parameters of linear networks rise as those of the reduction do.",
-        lambda c: over(c, last(effective(c.simulation)) - effective(c.simulation).isel(moment=0)),
-        near=rise_of_reduction,
+        lambda c: over(c, rise(c.simulation)),
+        near=lambda c: float(rise(c.theory)),
         inside=around_reduction,
         why="A hundredth, and directions outside the reduction, which keep curvatures of at most 2 D (sigma B2)²/M² each.",
         where=shared_leads,
@@ -214,7 +198,7 @@ CLAIMS = [
         near=0,
         inside=(0, 0),
         rank="headline",
-        why=WHOLE,
+        why="A whole number: what is learned and what is left of the start lie far apart on either side of eps.",
         where=shared_leads,
         **OURS,
     ),

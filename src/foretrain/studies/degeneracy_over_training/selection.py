@@ -36,10 +36,9 @@ def selection(p, seed):
 
 def agreement(losses, parameters, closed, measured, heldout):
     """Kendall's tau of each criterion, in the order of `CRITERIA`; `losses` are n L/sigma^2; nan of one that is not known."""
-    criteria = [
-        losses + np.log(EXAMPLES) * one for one in (0 * losses, parameters, closed, measured)
-    ]
-    return [concordance(one, heldout) if np.isfinite(one).all() else np.nan for one in criteria]
+    added = np.log(EXAMPLES) * np.array([0 * losses, parameters, closed, measured])
+    rows = losses + added
+    return [concordance(one, heldout) if np.isfinite(one).all() else np.nan for one in rows]
 
 
 def effective_at(network, x, variance):

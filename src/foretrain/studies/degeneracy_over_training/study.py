@@ -19,8 +19,7 @@ FAMILIES = ("linear", "rectified")
 CRITERIA = ("training loss", "parameters", "closed form", "measured")
 declare(
     "moment noise_scale",
-    effective_parameters="Sum over directions of h/(h + eps), h the curvatures of the behavioural loss on all routes or "
-    "fresh data.",
+    effective_parameters="Sum of h/(h + eps) over curvatures h of the behavioural loss on all routes or fresh data.",
 )
 declare(
     "moment",
@@ -30,10 +29,7 @@ declare(
     activation_rank="Of the first hidden layer, at the scale eps.",
     blocks="Blocks of hidden neurons with equal gates, within eps.",
 )
-declare(
-    "family criterion",
-    rank_agreement="Kendall's tau over widths of a criterion and the loss on fresh data.",
-)
+declare("family criterion", rank_agreement="Kendall's tau over widths with the loss on fresh data.")
 declare(
     "family width",
     model_effective="Effective parameters at noise scale.",
@@ -52,31 +48,23 @@ class Parameters:
         choices=AXES["system"],
         static=True,
     )
-    scale: float = parameter(
-        0.01, "of the loss, over which a direction counts", symbol="ε", above=0, maximum=1
-    )
+    scale: float = parameter(0.01, "of the loss that counts", symbol="ε", above=0, maximum=1)
     domains: int = parameter(4, "of `routing`", symbol="M", minimum=2, maximum=6)
     trained_outputs: int = parameter(3, "of `routing`", symbol="K", minimum=1, maximum=6)
     hidden_width: int = parameter(16, "of every linear pathway", minimum=4, maximum=64)
     init_scale: float = parameter(0.05, "of linear networks", above=0, maximum=1)
     shared_scale: float = parameter(1.0, "start of the shared pathway over the others'", above=0)
     start: str = parameter(
-        "random",
-        "orthogonal weights, or those of the reduction, of linear networks",
-        choices=("random", "decoupled"),
+        "random", "orthogonal weights, or the reduction's", choices=("random", "decoupled")
     )
     learning_rate: float = parameter(0.5, "of linear networks", above=0)
-    updates: int = parameter(
-        4000, "of training; linear networks of one domain take a quarter", minimum=160
-    )
+    updates: int = parameter(4000, "of training; a quarter for `s-curve`", minimum=160)
     bits: int = parameter(30, "of `grokking`, of which two matter", minimum=3, maximum=100)
     samples: int = parameter(100, "of `grokking`", minimum=30, maximum=1000)
     neurons: int = parameter(24, "of `grokking`", minimum=2, maximum=200)
     weight_decay: float = parameter(0.02, "of `grokking`, in its gradient", minimum=0)
     descent_rate: float = parameter(0.1, "of `grokking`", above=0)
-    answers: str = parameter(
-        "true", "of `grokking`, or drawn: nothing to find", choices=("true", "drawn")
-    )
+    answers: str = parameter("true", "of `grokking`, or drawn", choices=("true", "drawn"))
 
 
 def domains(p) -> tuple[int, int]:
@@ -86,9 +74,9 @@ def domains(p) -> tuple[int, int]:
 
 def check(p):
     """Refuse more trained outputs than there are domains."""
-    if p.trained_outputs > p.domains:
-        rule = f"be at most `domains` = {p.domains}"
-        raise argument_error("trained_outputs", rule, f"is {p.trained_outputs}")
+    k, rule = p.trained_outputs, f"be at most `domains` = {p.domains}"
+    if k > p.domains:
+        raise argument_error("trained_outputs", rule, f"is {k}")
 
 
 def variants(p):

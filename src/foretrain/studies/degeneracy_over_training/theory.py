@@ -50,14 +50,13 @@ def curvatures(b1, b2, trained, shape, untrained):
     same_input, same_output = (one[:, None] == one for one in (inner, outer))
 
     def three(strengths, i, j):
-        first, hidden = strengths
-        g = first * hidden
+        first, g = strengths[0], strengths[0] * strengths[1]
         return np.array([g[i] ** 2, g[j] ** 2, first[i] ** 2 * first[j] ** 2])
 
     found = []
     for i, j in np.ndindex(shape):
         a, c, b = three(shared, i, j)
-        k = a * same_input + c * same_output + b * np.ones((m * m, m * m))
+        k = a * same_input + c * same_output + b
         for route in own:
             values = three(route, i, j).sum(), three(start, i, j).sum()
             k = k + np.diag(np.where(trained.ravel() > 0, *values))

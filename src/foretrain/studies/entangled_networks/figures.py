@@ -24,12 +24,11 @@ def draw_pairs(grid):
             ax.plot(values.units, derived, **theory_line(colour, label="derived"))
     ax.axhline(0, color="#c5c9cd", linewidth=1, zorder=0)
     ax.set(xticks=part.values("units"), xlabel="Neurons of a module", ylabel="Effective parameters")
-    title = "Networks of equal function, entangled less modular"
     caption = (
-        "Effective parameters of the entangled network less those of the modular one of each pair. Above 0 the modular "
-        "network has fewer; dashed: derived." + words
+        "Effective parameters: above 0 the modular network of a pair has fewer; dashed: derived."
     )
-    return finished(figure, title, caption, columns=3)
+    title = "Networks of equal function, entangled less modular"
+    return finished(figure, title, caption + words, columns=3)
 
 
 FIGURES = {"entangled": drawn(draw_pairs)}

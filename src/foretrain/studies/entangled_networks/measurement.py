@@ -36,7 +36,6 @@ def measure(p, seed):
 
 
 def outputs(activation, own, out, x):
-    """Outputs of a network, (n, outputs)."""
     bend = {"identity": lambda pre: pre, "tanh": np.tanh, "relu": lambda pre: np.maximum(pre, 0)}
     return bend[activation](x @ own.T) @ out.T
 
@@ -50,7 +49,8 @@ def network(name, h, seed):
     random = generator(seed, f"weights of {h}")
     x = generator(seed, "data").standard_normal((EXAMPLES, IN))
     if name in ("blocks", "rotated"):
-        first, second = linear(h, random)
+        parts = [SIZE * directions(random, h, 3) for _ in range(4)]
+        first, second = block_diag(*parts[::2]), block_diag(*parts[1::2]).T
         wanted = x @ first.T @ second.T
         if name == "rotated":
             turn = np.linalg.qr(random.standard_normal((2 * h, 2 * h)))[0]
@@ -98,13 +98,6 @@ def planted(h, random):
     made = [(SIZE * directions(random, h, 3), signed(random, h)) for _ in range(2)]
     own, out = (np.asarray(block_diag(*both)) for both in zip(*made, strict=True))
     return np.pad(own, ((0, 2), (0, 0))), np.pad(out, ((0, 0), (0, 2)))
-
-
-def linear(h, random):
-    """Two linear modules of h neurons, each of rank h."""
-    made = [[SIZE * directions(random, h, 3) for _ in range(2)] for _ in range(2)]
-    own, out = zip(*made, strict=True)
-    return np.asarray(block_diag(*own)), np.asarray(block_diag(*out)).T
 
 
 def trained(h, random, x, wanted):

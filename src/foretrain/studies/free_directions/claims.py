@@ -9,11 +9,8 @@ from .study import SAMPLED, SCALES, SOURCE, SOURCES
 PAPER = {"source": SOURCE + ", section 3"}
 OURS = {"source": "docs/studies/free-directions.md"}
 ALL = {"near": 1, "inside": (0.97, 1)}
-FACT = {"near": 1, "inside": (0.99, 1), "why": "A fraction of networks, and a fact of each."}
 NONE = {"near": 0, "inside": (0, 0)}
-FEW = (
-    "A fraction of networks; in a few of a hundred a neuron may be on for too few examples to tell."
-)
+FEW = "A fraction of networks; of a few in a hundred a neuron is on for too few examples to tell."
 DECADE = "A fraction of networks and scales. A factor of ten is of order eps: N_eff at a tenth and at ten times it are bounds."
 TENTH = (
     "No term s²/(s² + eps) falls by more than to a tenth in a decade of the scale: were fewer enough, N_eff at ten times the "
@@ -21,13 +18,7 @@ TENTH = (
 )
 
 
-def among(*kinds):
-    """Return the condition that networks are of these kinds."""
-    return lambda c: c.p.kind in kinds
-
-
 def counted(c, sources=SOURCES):
-    """Return the free directions counted by these sources."""
     return c.counted.sel(free_source=list(sources)).sum("free_source")
 
 
@@ -100,8 +91,10 @@ _squares = claim(
     "A block of synchronised neurons frees s squared directions beyond dependent activations, s the dimension that its "
     "preactivations span.",
     lambda c: fraction(c.counted_by_squares, c.deficit),
-    where=among("synchronized"),
-    **FACT,
+    where=lambda c: c.p.kind == "synchronized",
+    near=1,
+    inside=(0.99, 1),
+    why="A fraction of networks, and a fact of each.",
     **PAPER,
 )
 _enough = claim(
@@ -138,7 +131,7 @@ CLAIMS = [
         "hidden layers.",
         quantity=lambda c: fraction(counted(c), c.deficit),
         why="Exact but where readers take back each other's changes, or three layers do: a few of a hundred networks.",
-        where=among("deep", "deeper"),
+        where=lambda c: c.p.kind in ("deep", "deeper"),
         **ALL,
         **OURS,
     ),
@@ -154,9 +147,7 @@ CLAIMS = [
         "There is a basis in which one interaction at least is absent for each direction that dependent activations or "
         "synchronised neurons leave free.",
         quantity=lambda c: worst(
-            (
-                c.parameters_left - c.parameter_count + counted(c, ("activations", "synchronized"))
-            ).clip(0)
+            (c.parameters_left - c.parameter_count + counted(c, SOURCES[::2])).clip(0)
         ),
         source=SOURCE + ", section 4",
         why="Parameters left beyond those not counted, at most: a single one too many breaks it.",
@@ -176,7 +167,7 @@ CLAIMS = [
         "At any scale N_eff(eps) interactions between directions of the interaction basis suffice; the basis is not counted.",
         quantity=lambda c: most(c.edges_at_scale, c.effective),
         near=1,
-        why="At the scale where it is largest, the edges that must be kept over N_eff(eps), both summed. "
+        why="At the scale where it is largest, edges that must be kept over N_eff(eps), both summed. "
         + TENTH,
         **OURS,
     ),

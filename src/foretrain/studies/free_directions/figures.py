@@ -1,10 +1,8 @@
 """Figures of ``free-directions``."""
 
 from foretrain.figures import finished
-from foretrain.figures.style import PALETTE, few_log_ticks, panels, seed_band
+from foretrain.figures.style import PALETTE, few_log_ticks, panels
 from foretrain.study import drawn, figure, panel
-
-from .study import TRAININGS
 
 _CURVES = {
     "effective": "effective parameters",
@@ -20,59 +18,58 @@ _SCALE["label"] = "Fraction of parameters"
 
 
 def draw_counts(grid):
-    """Counted against exact, the loss of mixed blocks against the measure, and answers off the data while it is trained."""
-    figure, axes = panels(1, 3, height=3.8)
-    colours = list(PALETTE.values())
-    cell, words = grid.first()
-    scatters = [
-        (
-            axes[0],
-            one.parameters.kind,
-            one.simulation["deficit"],
-            one.simulation["counted"].sum("free_source"),
-        )
-        for one in grid.cells()
-        if "counted" in one.simulation
-    ]
-    near = cell.variants["approximate"]
-    scatters.append((axes[1], "", near["disagreement"], near["mixing_loss"]))
-    for place, (ax, label, x, y) in enumerate(scatters):
-        aside = 1.03 ** (place - 1.5) if label else 1
-        x, y = x.values.ravel(), y.transpose(*x.dims).values.ravel()
-        x, y = x[y > 1e-20], y[y > 1e-20]  # where no gate differs, rounding is left
-        colour = colours[place % 5]
-        ax.plot(x * aside, y, "o", color=colour, alpha=0.25, markersize=3)
-        ends = [1 if label else x.min(initial=1), x.max(initial=2 if label else 0)]
-        ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
-        ax.plot([], [], "o", color=colour, label=label)  # as strong as a legend must be
-    for ax, xlabel, ylabel in zip(
-        axes, ("Free directions", "Disagreement"), ("Counted", "Loss"), strict=False
-    ):
-        ax.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=ylabel)
-    few_log_ticks(axes[0])
-    change = cell.variants["decay"]["off_distribution"]
-    for name, colour in zip(TRAININGS, colours, strict=False):
-        curve = change.sel(decayed=name)
-        seed_band(axes[2], curve["update"], curve, f"{name} decay", color=colour)
-    axes[2].set(yscale="log", xlabel="Updates", ylabel="Change off the data")
-    caption = (
-        "Left: each point a network; its free directions are its parameters less the exact rank of the Jacobian, drawn a "
-        "little aside by kind. Middle: blocks of two neurons whose gates agree but for a share of the data, mixed. Right: "
-        "mean square change of the answers by a step along directions in which the data do not vary, over that at first."
-    )
-    return finished(figure, "What is free", caption + words, columns=3)
+    """Counted against exact free directions, a point for each network, drawn a little aside by kind."""
+    figure, ax = panels(height=4)
+    own = [one for one in grid.cells() if "counted" in one.simulation]
+    for place, (one, colour) in enumerate(zip(own, PALETTE.values(), strict=False)):
+        x = one.simulation["deficit"]
+        y = one.simulation["counted"].sum("free_source").transpose(*x.dims)
+        look = {"color": colour, "alpha": 0.25, "markersize": 3}
+        x, y = (values.values[x > 0] for values in (x, y))
+        ax.plot(x * 1.03 ** (place - 1.5), y, "o", **look)
+        ax.plot([], [], "o", color=colour, label=one.parameters.kind)  # strong enough for a legend
+    ends = [1, ax.get_xlim()[1]]
+    ax.plot(ends, ends, color="0.5", linewidth=0.8, zorder=0)
+    ax.set(xscale="log", yscale="log", xlabel="Free directions", ylabel="Counted")
+    few_log_ticks(ax)
+    caption = "Each point a network, a little aside by kind: parameters less the exact rank of the Jacobian, and counted."
+    return finished(figure, "What is free", caption + grid.first()[1], columns=3)
+
+
+def _renamed(values):
+    return values.rename(sampled_scale="noise_scale")
 
 
 def _fraction(name):
-    """Return the quantity "a number at every scale over the number of parameters, both in the mean over networks"."""
     return lambda c: c.simulation[name].mean("network") / c.parameter_count.mean("network")
 
 
 FIGURES = {
-    "counts": drawn(
-        draw_counts,
-        *("counted", "deficit", "approximate/disagreement", "approximate/mixing_loss"),
-        *("decay/off_distribution", "decay/update"),
+    "counts": drawn(draw_counts),
+    "beside": figure(
+        "Nearly free, and forgotten",
+        "Left: two neurons whose gates agree but for a fraction of the data, mixed; mean over networks. Right: mean square "
+        "change of the answers by a step along directions in which the data do not vary, over that at first.",
+        panel(
+            {
+                "loss": lambda c: c["approximate"].mixing_loss.mean("network"),
+                "disagreement": lambda c: c["approximate"].disagreement.mean("network"),
+            },
+            x="flipped_share",
+            scale="loglog",
+            xlabel="Examples of another sign",
+            label="Mean square",
+            theory=False,
+        ),
+        panel(
+            lambda c: c["decay"].off_distribution,
+            x="update",
+            by="decayed",
+            scale="semilogy",
+            xlabel="Updates",
+            label="Change off the data",
+            theory=False,
+        ),
     ),
     "scale": figure(
         "Effective parameters over scale",
@@ -82,12 +79,11 @@ FIGURES = {
         panel({label: _fraction(name) for name, label in _CURVES.items()}, across="kind", **_SCALE),
         panel(
             {
-                "other networks: were the loss quadratic": lambda c: (
+                "other: were the loss quadratic": lambda c: (
                     c["sampled"].smooth.mean("network") / _SAMPLED
                 ),
-                "other networks: sampled": lambda c: (
-                    c["sampled"].sampled.mean("network").rename(sampled_scale="noise_scale")
-                    / _SAMPLED
+                "other: sampled": lambda c: _renamed(
+                    c["sampled"].sampled.mean("network") / _SAMPLED
                 ),
             },
             title="sampled",

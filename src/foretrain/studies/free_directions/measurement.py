@@ -33,7 +33,6 @@ def measure(p, seed):
 
 
 def drawn(random, widths, activation, bias):
-    """Gaussian weights and small biases."""
     weights = [random.normal(size=(b, a)) for a, b in pairwise(widths)]
     biases = [0.3 * random.normal(size=b) for b in widths[1:]] if bias else None
     return perceptron(weights, biases, activation)

@@ -26,13 +26,11 @@ def over_scale(network, x, gram, squares, sparse):
     for eps in scales:
         found = free_directions(network, x, scale=eps, found=gram)
         counted.append(found.effective)
-        read = {
-            at: gram.activations[at] if network.sections[at].bias is None else gram.augmented(at)
-            for at in found.sections
-        }
-        pairs = sum(
-            rank(gram.jacobians[at], scale=eps) * rank(one, scale=eps) for at, one in read.items()
-        )
+        pairs = 0
+        for at in found.sections:
+            bare = network.sections[at].bias is None
+            read = gram.activations[at] if bare else gram.augmented(at)
+            pairs += rank(gram.jacobians[at], scale=eps) * rank(read, scale=eps)
         by_roots.append(max(0, pairs - found.by_source()["synchronized"]))
     made = [sparse, *(sparsified(network, x, scale=eps, found=gram) for eps in scales)]
     losses = [((outputs(one, network, x) - answers) ** 2).sum(1).mean() for one in made]
@@ -71,13 +69,12 @@ def sampled(seed, networks, x):
         params = [leaves["weight"] for leaves in network.params]
         with jax.enable_x64(True):
             around = behavioural(answers, params, x, beta=1 / (2 * SAMPLED * unit))
-            coefficient = learning_coefficient(
-                around, draws=DRAWS, steps=STEPS, richardson=False, seed=int(number)
-            )
+            options = {"draws": DRAWS, "steps": STEPS, "richardson": False, "seed": int(number)}
+            coefficient = learning_coefficient(around, **options)
         smooth = (values / (values + SCALES[:, None] * unit)).sum(1)
         found.append((coefficient.effective_parameters[0], smooth))
-    names = ("sampled", "smooth")
-    return {name: np.stack([one[at] for one in found], 1) for at, name in enumerate(names)}
+    first, second = (np.stack(values, 1) for values in zip(*found, strict=True))
+    return {"sampled": first, "smooth": second}
 
 
 def answers(weights, x):

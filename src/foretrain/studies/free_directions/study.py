@@ -36,10 +36,7 @@ declare(
     weights_at_scale="Fewest edges between neurons with a loss of at most the scale.",
     smooth="What it would be were the loss quadratic: the sum of s²/(s² + eps) over singular values.",
 )
-declare(
-    "sampled_scale network",
-    sampled="2 lambda_Z at beta = 1/(2 eps) around the network, with a prior of unit width.",
-)
+declare("sampled_scale network", sampled="2 lambda_Z at beta = 1/(2 eps), prior of unit width.")
 declare(
     "flipped_share network",
     disagreement="What gates say that activations move by, summed over outputs.",

@@ -25,11 +25,8 @@ def draw_surplus(grid):
         ax.hlines(undone(activation, cell.p.mediators), place - 0.3, place + 0.3, "black", "--")
     ax.set(xlim=(-0.6, 2.6), ylabel="Effective parameters, parts less whole")
     ax.set_xticks(range(3), ["relu", "linear", "tanh"])
-    caption = (
-        "Sampled effective parameters of M1 with its mediating variables held and of M2, less those of both together; dashed: "
-        "the number of changes that M2 can undo." + words
-    )
-    return finished(figure, "Learning coefficients of constrained losses", caption)
+    caption = "M1 with its mediating variables held and M2, less both together; dashed: changes that M2 can undo."
+    return finished(figure, "Learning coefficients of constrained losses", caption + words)
 
 
 FIGURES = {"surplus": drawn(draw_surplus)}

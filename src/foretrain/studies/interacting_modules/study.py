@@ -34,11 +34,7 @@ class Parameters(Sampling):
         choices=tuple(PARTS),
     )
     activation: str = parameter("relu", "of both hidden layers", choices=ACTIVATIONS)
-    mediators: int = parameter(
-        2, "units of M1 that M2 reads", symbol="m", minimum=1, maximum=WIDTHS[1]
-    )
-    strength: float = parameter(
-        1.0, "weight by which it reads each", symbol="w", above=0, maximum=10
-    )
+    mediators: int = parameter(2, "units of M1 M2 reads", symbol="m", minimum=1, maximum=WIDTHS[1])
+    strength: float = parameter(1.0, "weight of each read", symbol="w", above=0, maximum=10)
     chains: int = default(8)
     draws: int = default(2000)

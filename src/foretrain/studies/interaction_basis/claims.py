@@ -12,8 +12,7 @@ OTHERS = ["pca", "svd", "neurons"]
 
 
 def here(c):
-    """Return True for the default task, beside which all other networks stand; of any other task there is one alone."""
-    return c.p.task == "digits"
+    return c.p.task == "digits"  # beside other tasks no network stands
 
 
 def learned(values, runs):
@@ -40,7 +39,6 @@ def over_others(name):
 
 
 def local_over_global(c):
-    """Return the edges that the local basis needs over those of the global one."""
     needed = c.edges_needed
     return learned(needed.sel(basis="local") / needed.sel(basis="global"), c.simulation)
 

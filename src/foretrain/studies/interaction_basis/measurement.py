@@ -90,13 +90,12 @@ def needed(counts, losses, allowed):
 
     nan where it does not; the smallest count where it always does.
     """
-    good = losses <= allowed
-    if not good[-1]:
-        return np.nan
-    bad = np.flatnonzero(~good)
+    bad = np.flatnonzero(~(losses <= allowed))
     if not bad.size:
         return float(counts[0])
     at = bad[-1]
+    if at == len(losses) - 1:
+        return np.nan
     x, y = np.log(counts[at : at + 2]), np.log(np.maximum(losses[at : at + 2], 1e-12))
     return float(np.exp(x[0] + (np.log(allowed) - y[0]) / (y[1] - y[0]) * (x[1] - x[0])))
 
@@ -123,7 +122,6 @@ def attentive(p, seed):
 
 
 def right(network, x, targets):
-    """Which examples a network answers right, (n,)."""
     return folded.layers(folded.steps(network, False), x, False)[-1].argmax(1) == targets
 
 
@@ -135,10 +133,9 @@ def cut(network, x, targets, p):
     found: dict[str, Any] = {name: [] for name in names}
     for name, basis in all_bases(network, x, names=BASES, centre=centre, few=True).items():
         graph = interaction_graph(network, x, basis, points=p.points)
-        nothing = direction_curve(network, x, basis, [0], loss="kl")[0]
+        allowed = p.tolerance * direction_curve(network, x, basis, [0], loss="kl")[0]
         directions = direction_curve(network, x, basis, KEPT, loss="kl")
         edges = edge_curve(network, some, basis, graph, EDGES, loss="kl")
-        allowed = p.tolerance * nothing
         limits = needed(KEPT, directions, allowed), needed(EDGES, edges, allowed)
         for place, values in zip(names, (directions, edges, *limits), strict=True):
             found[place].append(values)
@@ -151,10 +148,8 @@ def cut(network, x, targets, p):
 def of_graph(graph):
     """Edges of the most important directions, and their modules, of which the number is found too."""
     top = max(part.max() for part in graph.strengths)
-    kept = []
-    for part in graph.strengths:
-        part = np.sqrt(part[:DRAWN, :DRAWN])
-        kept.append(np.pad(part, [(0, DRAWN - size) for size in part.shape]))
+    roots = [np.sqrt(part[:DRAWN, :DRAWN]) for part in graph.strengths]
+    kept = [np.pad(part, [(0, DRAWN - size) for size in part.shape]) for part in roots]
     found = partition(affinity([(part / top**0.5) ** 2 for part in kept], CUTOFF), None)
     modules = np.array(found.by_layer([DRAWN] * (len(kept) + 1)))
     return {"edge_strength": np.array(kept), "module": modules}
@@ -192,11 +187,8 @@ def cross(network, x, widths, points):
         (layer.forward[:, :w] ** 2).sum(1) > (layer.forward[:, w:] ** 2).sum(1)
         for layer, w in zip(basis.layers, widths, strict=True)
     ]
-    between = [
-        part * (above[:, None] != below)
-        for part, (below, above) in zip(graph.strengths, pairwise(first), strict=True)
-    ]
-    whole = graph.strengths
+    whole, ends = graph.strengths, pairwise(first)
+    between = [e * (up[:, None] != low) for e, (low, up) in zip(whole, ends, strict=True)]
     largest = max(map(np.max, between)) / max(map(np.max, whole))
     return largest, sum(map(np.sum, between)) / sum(map(np.sum, whole))
 

@@ -113,10 +113,9 @@ def frequencies(network, x, bases, random):
 
 def structure(networks, x, p, random):
     """Of both moments, by name: what `frequencies` finds in all bases; best frequencies at the end alone."""
-    found = []
+    found, options = [], {"names": BASES, "centre": p.centring == "mean", "few": True}
     for network in networks:
-        bases = all_bases(network, x, names=BASES, centre=p.centring == "mean", few=True)
-        found.append(frequencies(network, x, bases, random))
+        found.append(frequencies(network, x, all_bases(network, x, **options), random))
     both = {name: np.stack([one[name] for one in found]) for name in found[0]}
     return both | {"direction_frequency": found[-1]["direction_frequency"]}
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from foretrain.quantities.allowed import around
 from foretrain.study import Exact, PerSeed, claim
 from foretrain.theory.landscapes import temperature_from_volume
 
@@ -10,11 +11,7 @@ from .study import SCALES, SOURCE, of
 OURS = "docs/theory/landscapes.md"
 FEW = 200  # points thrown below a scale, of all seeds, under which a slope is not judged
 BETWEEN = np.log(np.sqrt(SCALES[1:] * SCALES[:-1]))
-
-
-def only(*names):
-    """Return the condition that a cell is of one of these landscapes."""
-    return lambda c: c.p.landscape in names
+HEAD = {"rank": "headline", "source": SOURCE}
 
 
 def free(c):
@@ -68,10 +65,9 @@ _crossover = claim(
     middle,
     near=0.25,
     inside=(-0.75, 1.25),
-    rank="headline",
-    source=SOURCE,
-    where=only("crossover"),
+    where=lambda c: c.p.landscape == "crossover",
     why="Within a factor c or 1/c. The measured number is the power of c at which the slope is 3/8.",
+    **HEAD,
 )
 _cross = claim(
     "cross",
@@ -79,10 +75,9 @@ _cross = claim(
     free,
     near=1,
     inside=(0.9, 1.1),
-    rank="headline",
-    source=SOURCE,
-    where=only("cross"),
+    where=lambda c: c.p.landscape == "cross",
     why="A tenth, for a statement about a limit.",
+    **HEAD,
 )
 _same = claim(
     "same-curve",
@@ -92,7 +87,7 @@ _same = claim(
     inside=(-0.005, 0.005),
     rank="headline",
     source="Bushnaq et al. (2024), eqs (8), (9), with the estimator of Lau et al. (2023)",
-    where=only("cross", "crossover", "partial"),
+    where=lambda c: c.p.landscape in ("cross", "crossover", "partial"),
     why="About one and a half standard errors of the mean over ten seeds: a difference that they can see.",
 )
 CLAIMS = [
@@ -109,9 +104,9 @@ CLAIMS = [
         "Free directions that do not interact are all free; of the two of w1^2 w2^2 one is free in the limit, of "
         "those of w1^2 w2^4, which interact in part, 1.5, and more at every finite temperature, by the closed form.",
         near=free_exactly,
-        inside=lambda c: (free_exactly(c) - 0.04, free_exactly(c) + 0.04),
+        inside=lambda c: around(free_exactly(c), 0.04),
         source=OURS,
-        where=only("plane", "cross", "partial"),
+        where=lambda c: c.p.landscape in ("plane", "cross", "partial"),
         why="Twice .02: sixty-four chains of 200 draws scatter by a hundredth, the mean over ten seeds by .003.",
     ),
     _same,

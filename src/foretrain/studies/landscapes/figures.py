@@ -30,22 +30,19 @@ def draw_curves(grid):
         look = theory_line(orange, label="temperature, exact", linestyle=SECOND_DASHES)
         ax.semilogx(tempered / fine, 2 * tempered, **look)
         value, error, judged = slopes(Cell(next(cell.cells())))
-        look = {"fmt": ".", "ms": 4, "color": blue, "label": "volume, counted"}
+        look = {"fmt": ".", "color": blue, "label": "volume, counted"}
         ax.errorbar(np.exp(BETWEEN)[judged], 2 * value[judged], 2 * error[judged], **look)
         sampled = 2 * cell.simulation["learning_coefficient"].transpose("beta", "seed")
-        look = {"fmt": "s", "ms": 5, "color": orange, "label": "temperature, sampled"}
-        mean = sampled.mean("seed")
-        ax.errorbar(mean / 2 / betas, mean, sampled.std("seed"), **look)
+        mean, look = sampled.mean("seed"), {"color": orange, "label": "temperature, sampled"}
+        ax.errorbar(mean / 2 / betas, mean, sampled.std("seed"), fmt="s", **look)
     for title, ax in zip(TITLES, axes.flat, strict=True):
         ax.set_title(title, loc="left")
         ax.set(ylim=(0, 1.2), xlim=(SCALES[0], 1))
-    for ax in axes[-1]:
-        ax.set(xlabel="Scale of the loss")
-    for ax in axes[:, 0]:
-        ax.set(ylabel="Effective parameters")
+        ax.set(xlabel="Scale of the loss", ylabel="Effective parameters")
+        ax.label_outer()
     caption = (
-        "Twice the slope of the volume over the cut eps, and twice beta E[L] over the mean loss of the chains: two "
-        "quantities, which agree where both are level. Bars: standard errors of counts, deviations of runs."
+        "Twice the slope of the volume over the cut eps, and twice beta E[L] over the mean loss of the chains, which agree "
+        "where both are level. Bars: standard errors of counts, deviations of runs."
     )
     return finished(figure, "Effective parameters over scale", caption, columns=4)
 
@@ -55,24 +52,16 @@ def draw_surfaces(grid):
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
-    w = np.linspace(-1, 1, 61)
-    first, second = np.meshgrid(w, w, indexing="ij")
+    first, second = np.mgrid[-1:1:61j, -1:1:61j]
     surfaces = {"$L = w_1^2$": first**2, "$L = w_1^2 w_2^2$": first**2 * second**2}
     for number, (name, loss) in enumerate(surfaces.items()):
-        ax = figure.add_subplot(1, 2, number + 1, projection="3d")
+        ax = figure.add_subplot(1, 2, number + 1, projection="3d", title=name)
         ax.plot_surface(first, second, loss, cmap=SEQUENTIAL, linewidth=0, rcount=61, ccount=61)
         ax.contour(first, second, loss, levels=[0.01], offset=-0.5, colors=PALETTE["orange"])
-        ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1))
-        ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], zticks=[0, 0.5, 1])
-        ax.set_title(name)
-    return finished(
-        figure,
-        "Free directions that do not interact, and that do",
-        "Left: every point of a plane has loss zero. Right: only those of a cross have. Orange, below: where the loss is .01.",
-    )
+        ax.set(xlabel="$w_1$", ylabel="$w_2$", zlim=(-0.5, 1), zticks=[0, 0.5, 1])
+        ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
+    words = "Left: every point of a plane has loss zero. Right: only those of a cross have. Orange, below: a loss of .01."
+    return finished(figure, "Free directions that do not interact, and that do", words)
 
 
-FIGURES = {
-    "curves": drawn(draw_curves),
-    "surfaces": drawn(draw_surfaces),
-}
+FIGURES = {"curves": drawn(draw_curves), "surfaces": drawn(draw_surfaces)}

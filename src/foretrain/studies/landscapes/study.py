@@ -41,7 +41,6 @@ class Parameters(Sampling):
 
 @lru_cache(maxsize=32)
 def of(name: str, c: float) -> landscapes.Landscape:
-    """The landscape of that name."""
     return {
         "square": lambda: landscapes.power(1),
         "quartic": lambda: landscapes.power(2),

@@ -12,7 +12,6 @@ MOST = 0.01  # ten times eps^(1/2)
 
 
 def rectified(c):
-    """Return True where volumes are measured and modules sought."""
     return c.p.activation == "relu"
 
 

@@ -13,16 +13,11 @@ FIGURES = {
         "Costs of interaction, and modules",
         "Above: effective parameters that a constraint of strength w adds, by the secant of volumes and by their derivative. "
         "Below: agreement of the modules found with those planted, by the normalised cut and by the plain cut.",
-        panel(
-            lambda c: c.secant_cost,
-            theory=lambda c: c.secant_law,
-            title="Cost of a variable by the secant",
-            **_COST,
-        ),
+        panel(lambda c: c.secant_cost, theory=lambda c: c.secant_law, title="Secant", **_COST),
         panel(
             lambda c: c.derivative_cost,
             theory=lambda c: c.derivative_law,
-            title="Cost by the derivative",
+            title="Derivative",
             **_COST,
         ),
         panel(lambda c: c.search_agreement, title="Modules found", **_FOUND),

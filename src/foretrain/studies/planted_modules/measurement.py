@@ -43,10 +43,8 @@ def measure(p, seed):
 def module(random, widths=WIDTHS):
     """Weights (out, in) and biases of one module."""
     weights = [random.standard_normal((b, a)) * (2 / a) ** 0.5 for a, b in pairwise(widths)]
-    shifts = (0.0, 1.0, 0.0)  # few units of the second layer are silent, few of the first always on
-    return weights, [
-        a + 0.3 * random.standard_normal(b) for a, b in zip(shifts, widths[1:], strict=True)
-    ]
+    shifts = zip((0.0, 1.0, 0.0), widths[1:], strict=True)  # few units are silent or always on
+    return weights, [a + 0.3 * random.standard_normal(b) for a, b in shifts]
 
 
 def counts(network, apart, x, p):
@@ -71,8 +69,7 @@ def costs(squares, strength, eps):
     one, other = strength * np.sqrt(np.maximum(squares[:2], 1e-12))  # w times the size of v
 
     def ends(weight, bound):
-        """Return the interval of s where w² q (e^s - 1)² < bound."""
-        reach = np.sqrt(bound) / weight
+        reach = np.sqrt(bound) / weight  # w² q (e^s - 1)² < bound
         low = np.log(1 - reach) if reach < 1 else -np.inf
         return np.clip([low, np.log1p(reach)], -1, 1)
 
@@ -103,17 +100,16 @@ def search(network, x, eps):
 
     basis = interaction_basis(network, x, kind="local", centre=True, few=True)
     graph = interaction_graph(network, x, basis, points=5)
-    planted = []
-    for layer, f in zip(
-        basis.layers, folded.layers(folded.steps(network, False), x, False), strict=True
-    ):
+    planted, values = [], folded.layers(folded.steps(network, False), x, False)
+    for layer, f in zip(basis.layers, values, strict=True):
         halves = zip(*(np.split(one, 2, 1) for one in (f - layer.mean, layer.forward)), strict=True)
         own, other = ((f @ forward.T).var(0) for f, forward in halves)
         planted.append(other > own)
     labels, weights = np.concatenate(planted).astype(int), affinity(graph.strengths, eps)
-    found = {}
-    for name, balance in (("search_agreement", "volume"), ("plain_agreement", "none")):
+
+    def agreement(balance):
         made = partition(weights, 2, balance=balance).labels
         kept = made >= 0
-        found[name] = float(adjusted_rand_score(labels[kept], made[kept]))
-    return found
+        return float(adjusted_rand_score(labels[kept], made[kept]))
+
+    return {"search_agreement": agreement("volume"), "plain_agreement": agreement("none")}

@@ -18,13 +18,9 @@ TANH, RECTIFIED = (1e7, 50.0, True), (1e4, 12.0, False)
 
 
 def joined(pair, activation: str, mediators: int, strength: float):
-    """Return both modules as one network; unit i of M2's second hidden layer reads unit i of M1's first.
+    """Return both modules, each weights (out, in) and biases, as one network.
 
-    Args:
-        pair: Weights (out, in) and biases of each module.
-        activation: Of the hidden layers.
-        mediators: Number of units of M1 that M2 reads.
-        strength: Weight by which it reads each.
+    Unit i of M2's second hidden layer reads unit i of M1's first by a weight `strength`, for so many `mediators`.
     """
     weights = [np.asarray(block_diag(*both)) for both in zip(pair[0][0], pair[1][0], strict=True)]
     unit = np.arange(mediators)
@@ -68,19 +64,12 @@ def activated(values: Any, activation: Any):
 
 
 def around(losses, centre, slopes, moving, scale, share, place=None, **data):
-    """Return the posterior around w* in coordinates y in which the Hessian is diagonal, and how it is sampled.
+    """Return the posterior around w* = `centre`, (d,), in coordinates y in which the Hessian is diagonal, and options.
 
     The weights are ``data["origin"] + data["basis"] @ y``; one example stands for all: arrays have a first axis of length one.
-
-    Args:
-        losses: ``losses(y, data)``: mean loss, shape (1,).
-        centre: w*, shape (d,).
-        slopes: Jacobian of all residuals of all n examples, (n, residuals, d), at a point of equal function.
-        moving: Parameters that move, booleans (d,).
-        scale: Inverse temperature, gamma, and whether the control variate is used.
-        share: Step over the largest stable one.
-        place: The point of the Jacobian, where that is not w*, which may be singular and say nothing of its surroundings.
-        **data: What else `losses` needs.
+    ``losses(y, data)`` is the mean loss, (1,); `moving` are booleans, (d,); `share` is the step over the largest stable one.
+    The Hessian is that of `slopes`, the Jacobian of all residuals of n examples, (n, residuals, d), at w* or, where that is
+    singular and says nothing of its surroundings, at another `place` of equal function.
     """
     beta, localisation, controlled = scale
     origin, own = centre if place is None else place, np.flatnonzero(moving)
@@ -90,16 +79,9 @@ def around(losses, centre, slopes, moving, scale, share, place=None, **data):
     basis[np.ix_(own, own)] = vectors
     units[own] = np.sqrt(localisation / (beta * np.maximum(steep, 0) + localisation))
     data = {"basis": basis, "origin": origin, **data}
-    return posterior(
-        losses,
-        basis.T @ (centre - origin),
-        {name: np.asarray(values)[None] for name, values in data.items()},
-        beta=beta,
-        parts={"moving": moving.astype(float)},
-    ), {
-        "pull": localisation,
-        "units": units,
-        "controlled": controlled,
-        "share": share,
-        "richardson": False,  # gamma is part of the density
-    }
+    data = {name: np.asarray(values)[None] for name, values in data.items()}
+    parts = {"moving": moving.astype(float)}
+    # Gamma is part of the density: nothing is extrapolated.
+    options = {"pull": localisation, "units": units, "share": share, "richardson": False}
+    made = posterior(losses, basis.T @ (centre - origin), data, beta=beta, parts=parts)
+    return made, options | {"controlled": controlled}

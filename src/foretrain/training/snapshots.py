@@ -6,37 +6,27 @@ import numpy as np
 
 
 def snapshots(loss, params, data, rate, decay, moments):
-    """Yield the parameters at every moment, arrays of NumPy in double precision.
+    """Yield the parameters, a pytree, at every moment (numbers of updates, ascending), arrays of NumPy in double precision.
 
-    Args:
-        loss: ``loss(params, data)``, a module's function in JAX, compiled once.
-        params: At the start, a pytree.
-        data: Whatever else the loss needs.
-        rate: Learning rate.
-        decay: Decay of all parameters, added to their gradient.
-        moments: Numbers of updates, ascending.
+    ``loss(params, data)`` is a module's function in JAX, compiled once; decay of all parameters is added to their gradient.
     """
     import jax
 
     for count in np.diff(moments, prepend=0):
         with jax.enable_x64(True):
-            params = _descended(loss)(params, data, (rate, decay), count)
+            params = _descended(loss)(params, data, rate, decay, count)
         yield jax.tree.map(np.asarray, params)
 
 
 @lru_cache(maxsize=8)
 def _descended(loss):
     import jax
-    import optax
 
-    def run(params, data, numbers, count):
-        rule = optax.chain(optax.add_decayed_weights(numbers[1]), optax.sgd(numbers[0]))
+    def run(params, data, rate, decay, count):
+        def step(_, params):
+            slopes = jax.grad(loss)(params, data)
+            return jax.tree.map(lambda w, g: w - rate * (g + decay * w), params, slopes)
 
-        def step(_, carry):
-            params, state = carry
-            change, state = rule.update(jax.grad(loss)(params, data), state, params)
-            return optax.apply_updates(params, change), state
-
-        return jax.lax.fori_loop(0, count, step, (params, rule.init(params)))[0]
+        return jax.lax.fori_loop(0, count, step, params)
 
     return jax.jit(run)

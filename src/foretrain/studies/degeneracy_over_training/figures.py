@@ -6,7 +6,7 @@ from foretrain.claims.interval import interval
 from foretrain.figures import finished
 from foretrain.figures.style import PALETTE, panels
 from foretrain.quantities.cell import Cell
-from foretrain.study import NotApplicable, drawn, figure, panel
+from foretrain.study import drawn, figure, panel
 
 from .claims import effective
 from .study import CRITERIA, FAMILIES
@@ -14,13 +14,7 @@ from .study import CRITERIA, FAMILIES
 
 def only(quantity, *systems):
     """Return a quantity that is drawn of some systems only."""
-
-    def drawn_quantity(c):
-        if c.p.system not in systems:
-            raise NotApplicable(f"`{c.p.system}` has none")
-        return quantity(c)
-
-    return drawn_quantity
+    return lambda c: quantity(c) if c.p.system in systems else None
 
 
 def over_training(quantity, *systems, **options):
@@ -66,10 +60,7 @@ FIGURES = {
         over_training(
             lambda c: effective(c.simulation),
             *TRAINED,
-            theory=only(
-                lambda c: effective(c.theory).assign_coords(moment=c.simulation["moment"]),
-                *TRAINED[:2],
-            ),
+            theory=only(lambda c: effective(c.theory), *TRAINED[:2]),
             theory_label="reduction",
             label="Effective parameters",
         ),

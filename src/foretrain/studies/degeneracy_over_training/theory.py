@@ -35,12 +35,9 @@ def curvatures(b1, b2, trained, shape, untrained):
 
     q the same three of the route's own pathway; the Hessian has 2 D/M^2 times the eigenvalues of all K.
 
-    Args:
-        b1: Of encoders and decoders, (scheme, mode): the shared pathway, then, if there are any, those of trained routes.
-        b2: Of hidden matrices, likewise.
-        trained: (output_domain, input_domain).
-        shape: Outputs and inputs of a map.
-        untrained: Strengths of the pathways of untrained routes, which stay where they were.
+    Strengths b1 of encoders and decoders and b2 of hidden matrices, (scheme, mode), are those of the shared pathway, then of
+    those of trained routes; `untrained` are both of the others, which stay. `trained` is (output_domain, input_domain),
+    `shape` outputs and inputs of a map.
     """
     m, modes = len(trained), b1.shape[1]
     beyond = ((0, 0), (0, max(shape) - modes))

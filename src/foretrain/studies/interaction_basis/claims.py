@@ -25,17 +25,13 @@ def generalised(values, c):
     return values.where(c["transformer"].unseen_accuracy.sel(moment="end") >= 0.9)
 
 
-def over_others(name):
-    """Return the quantity "number needed in the interaction basis over that of the best other", the largest of networks."""
-
-    def largest_ratio(c):
-        ratios = []
-        for runs in (c.simulation, c["modular"], c["transformer"]):
-            best = runs[name].sel(basis=OTHERS).min("basis", skipna=False)
-            ratios.append(learned(runs[name].sel(basis="global") / best, runs))
-        return np.maximum(np.maximum(*ratios[:2]), ratios[2])
-
-    return largest_ratio
+def over_others(c, name):
+    """Return the number needed in the interaction basis over that of the best other, the largest of networks."""
+    ratios = []
+    for runs in (c.simulation, c["modular"], c["transformer"]):
+        best = runs[name].sel(basis=OTHERS).min("basis", skipna=False)
+        ratios.append(learned(runs[name].sel(basis="global") / best, runs))
+    return np.maximum(np.maximum(*ratios[:2]), ratios[2])
 
 
 def local_over_global(c):
@@ -131,14 +127,14 @@ CLAIMS = [
         "fewer-directions",
         "Perceptrons on digits and on modular addition, and a transformer on the latter, need fewer directions in the "
         "interaction basis than in PCA, SVD or neurons.",
-        over_others("directions_needed"),
+        lambda c: over_others(c, "directions_needed"),
         **FEWER,
     ),
     claim(
         "fewer-edges",
         "Perceptrons on digits and on modular addition, and a transformer on the latter, need fewer edges in the interaction "
         "basis than in PCA, SVD or neurons.",
-        over_others("edges_needed"),
+        lambda c: over_others(c, "edges_needed"),
         **FEWER,
     ),
     claim(

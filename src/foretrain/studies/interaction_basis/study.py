@@ -34,9 +34,9 @@ declare(
     cross_on_product="Largest E^(1/2) between independent blocks, over the largest.",
 )
 declare("moment", unseen_accuracy="Share of the pairs not trained that are answered right.")
+MEAN = "mean by variance times effect on outputs"
 declare(
-    "moment basis node_layer",
-    frequency_share="Power of a direction at its best frequency of the symbols, mean by variance times effect on outputs.",
+    "moment basis node_layer", frequency_share=f"Power at a direction's best frequency, {MEAN}."
 )
 declare("moment node_layer", shuffled_share="Likewise of the global basis, symbols shuffled.")
 declare(

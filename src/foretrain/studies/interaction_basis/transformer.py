@@ -11,8 +11,7 @@ from foretrain.training import transformer
 
 from .study import BASES, DRAWN
 
-ACCURACY = 0.95  # on training samples, that counts as fitted
-SHUFFLES = 20
+ACCURACY, SHUFFLES = 0.95, 20  # accuracy on training samples that counts as fitted
 
 
 @lru_cache(maxsize=8)
@@ -72,12 +71,8 @@ def powers(values):
 def frequencies(network, x, bases, random):
     """Measure how far the directions of every layer have one frequency each, in each of the bases.
 
-    The first basis tells importances. A direction weighs by its variance times its mean squared effect on the outputs.
-
-    Returns:
-        By name: the mean share at the best frequency of each direction, (basis, layer); the same of the first basis with
-        symbols shuffled, (layer,); powers of the first directions of the input, (basis, direction, frequency); best
-        frequencies of the first directions of the local basis, (layer, direction), -1 for none.
+    A direction weighs by its variance times its mean squared effect on the outputs, by the first basis, of which symbols are
+    shuffled too. For what is returned by name see the declarations of the study, at one moment.
     """
     p = round(len(x) ** 0.5)
     first = next(iter(bases.values()))
@@ -121,12 +116,7 @@ def structure(networks, x, p, random):
 
 
 def agreement(modules, best, random):
-    """Measure how far modules of a graph are frequencies; both (layer, direction), -1 for none.
-
-    Returns:
-        By name: the adjusted Rand index of both over directions that are in a module, and the share of these that have their
-        module's commonest frequency, less that by chance, over what it can be.
-    """
+    """Measure how far modules of a graph are frequencies, both (layer, direction), -1 for none: agreement and purity."""
     from sklearn.metrics import adjusted_rand_score
 
     labels, own = modules[modules >= 0], best[modules >= 0]

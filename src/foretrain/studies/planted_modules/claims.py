@@ -42,15 +42,15 @@ def off_secant(c):
     return np.maximum(abs(one), abs(c.pair_cost - c.secant_cost - c.other_cost))
 
 
+NONE = {"near": 0, "inside": (0, 0), "why": COUNT}
+TENTH = {"near": 0, "inside": (-0.1, 0.1), "where": rectified}
 _sum = claim(
     "constrained-sum",
     "The effective parameters of modules that interact are those of M2 and of M1 with its mediating variables held.",
     excess,
-    near=0,
-    inside=(0, 0),
     rank="headline",
     source=SOURCE + ".2",
-    why=COUNT,
+    **NONE,
 )
 _search = claim(
     "search",
@@ -67,13 +67,11 @@ _logarithmic = claim(
     "logarithmic-count",
     "In effective parameters, too, a mediating variable costs 1 - 2 ln w/ln eps.",
     lambda c: between(c, c.derivative_cost - c.secant_law),
-    near=0,
-    inside=(-0.1, 0.1),
     rank="headline",
     source=SOURCE + ".3, (34) with (8) and (9)",
     why="A tenth of a parameter, on the mean over strengths between eps^(1/2) and 1.",
-    where=rectified,
     along="strength",
+    **TENTH,
 )
 CLAIMS = [
     claim(
@@ -81,11 +79,9 @@ CLAIMS = [
         "Effective parameters of modules that share nothing add, as their free directions do.",
         lambda c: c.apart_together - c.apart_sum,
         exact=True,
-        near=0,
-        inside=(0, 0),
         rank="control",
         source=SOURCE + ".1",
-        why=COUNT,
+        **NONE,
     ),
     _sum,
     _sum.corrected(
@@ -101,10 +97,8 @@ CLAIMS = [
         "Interacting linear modules have fewer than the sum by every affine change of the m mediating variables, which M2 "
         "undoes, m (rank + 1), and modules of tanh, of which M2 undoes nothing, have as many.",
         not_undone,
-        near=0,
-        inside=(0, 0),
         source=PAGE,
-        why=COUNT,
+        **NONE,
     ),
     _logarithmic,
     _logarithmic.corrected(
@@ -119,11 +113,9 @@ CLAIMS = [
         "By the secant of volumes a mediating variable costs 1 - 2 ln w/ln eps, and costs of two add: strengths add as "
         "logarithms.",
         off_secant,
-        near=0,
-        inside=(-0.1, 0.1),
         source=SOURCE + ".3, (34) and (35)",
         why="Both at once are held within an ellipse, not a box: ln(pi/4) of volume, .035 of a parameter at eps = 1e-6.",
-        where=rectified,
+        **TENTH,
     ),
     _search,
     _search.corrected(

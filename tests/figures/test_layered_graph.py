@@ -12,7 +12,6 @@ def test_of_too_many_edges_the_strongest_are_drawn_and_the_threshold_says_so():
     masks, bound = drawn_edges(parts, most=3)
     assert bound == 9
     assert [int(mask.sum()) for mask in masks] == [2, 1]
-    assert drawn_edges(parts, 4.5)[1] == 4.5
     assert drawn_edges([np.zeros((2, 2))])[0][0].sum() == 0
 
 

@@ -139,12 +139,12 @@ def test_minibatches_learn_with_biases_cross_entropy_and_leaky_units(transform):
             r"`trained_outputs` must be between 1 and `domains` = 3",
         ),
         ({"loss_function": "cross_entropy"}, "`loss_function` must be `squared` from statistics"),
-        ({"features_file": "x.npz"}, "`features_file` must go with data `features`"),
+        ({"features_file": "x.npz"}, "`features_file` must name a file for data `features` alone"),
         (
             {"training": "minibatch", "truncation": 0.1},
             "`truncation` must be 0 for minibatches, but is 0.1",
         ),
-        ({"data": "features"}, "`features_file` must name a file"),
+        ({"data": "features"}, "`features_file` must name a file for data"),
         (
             {"data": "features", "features_file": "x.npz", "transform": "rotation"},
             "`transform` must be",

@@ -65,8 +65,8 @@ def draw(claims: list[Claim], axes: Mapping[str, Sequence]) -> dict[str, Drawing
 
 
 def _title(panel, wide) -> str:
-    said = next(iter(panel.claims.values())).statement
-    lines = textwrap.wrap(said, wide, max_lines=_LINES, placeholder=" ...")
+    statement = next(iter(panel.claims.values())).statement
+    lines = textwrap.wrap(statement, wide, max_lines=_LINES, placeholder=" ...")
     return "\n".join([*textwrap.wrap(panel.id, wide), *lines]).replace("$", r"\$")
 
 
@@ -80,18 +80,12 @@ def _panel(group, axes):
     if not names or not places:
         return None
     # The first place on the other axes at which the claim was judged most often.
-    counts = Counter(tuple(index[position] for position in fixed) for index in sorted(places))
-    held = counts.most_common(1)[0][0]
-    found = {
-        tuple(index[position] for position in drawn): claim
-        for index, claim in places.items()
-        if tuple(index[position] for position in fixed) == held
-    }
-    if sum(np.isfinite(claim.measured) for claim in found.values()) == 1 or len(found) < 2:
+    at = lambda index, positions: tuple(index[position] for position in positions)  # noqa: E731
+    place = Counter(at(index, fixed) for index in sorted(places)).most_common(1)[0][0]
+    shown = {at(i, drawn): claim for i, claim in places.items() if at(i, fixed) == place}
+    if sum(np.isfinite(claim.measured) for claim in shown.values()) == 1 or len(shown) < 2:
         return None  # a panel with one dot says nothing
-    return _Panel(
-        group.id, {n: list(along[n]) for n in names}, found, tuple(order[n] for n in fixed)
-    )
+    return _Panel(group.id, {n: list(along[n]) for n in names}, shown, at(order, fixed))
 
 
 def _is_drawn(values) -> bool:

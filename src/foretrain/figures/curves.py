@@ -83,11 +83,11 @@ def _figure(grid, name: str) -> Drawing:
     ordered = ordered and not isinstance(grid.axes[axes[1]][0], str)
     colours = [to_hex(one) for one in shades(len(lines))] if ordered else list(PALETTE.values())
     for ax, (place, value) in zip(board.ravel(), along.items(), strict=False):
-        first = {axes[0]: place} if axes else {}
-        x, label = abscissa(grid.simulation, {**first, **fixed})
+        at = {**({axes[0]: place} if axes else {}), **fixed}
+        x, label = abscissa(grid.simulation, at)
         drawn = [
-            _curve(ax, x, grid, name, {**first, **fixed, **place}, words, colour)
-            for (words, place), colour in zip(lines.items(), colours, strict=False)
+            _curve(ax, x, grid, name, {**at, **spot}, words, colour)
+            for (words, spot), colour in zip(lines.items(), colours, strict=False)
         ]
         if any(drawn):
             _frame(ax)
@@ -97,8 +97,8 @@ def _figure(grid, name: str) -> Drawing:
             ax.set_title(cell_words({axes[0]: value}), loc="left", fontsize=12)
         ax.set_xlabel(label)
         if rest is not None:
-            for (_, spot), colour in zip(lines.items(), colours, strict=False):
-                _residual(rest, x, grid, name, {**first, **fixed, **spot}, colour)
+            for spot, colour in zip(lines.values(), colours, strict=False):
+                _residual(rest, x, grid, name, {**at, **spot}, colour)
             rest.axhline(0, **theory_line(linewidth=1))
             rest.set(xlabel=label, ylabel="Off theory")
             ax.set_xlabel("")
@@ -112,15 +112,11 @@ def _figure(grid, name: str) -> Drawing:
 
 def _lines(grid, variable, axes) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     fixed, lines = dict.fromkeys(axes[1:], 0), lines_along(variable, axes, _COLOURS)
-    if "" in lines and len(axes) > 1:
-        second = axes[1]
-        del fixed[second]
+    if "" in lines and fixed:
+        del fixed[second := axes[1]]
         chosen = some(grid.axes[second], _COLOURS)
-        texts = told_apart(list(chosen.values()))
-        lines = {
-            f"{second}={text}": {second: n, **lines[""]}
-            for n, text in zip(chosen, texts, strict=True)
-        }
+        texts = zip(chosen, told_apart(list(chosen.values())), strict=True)
+        lines = {f"{second}={text}": {second: n, **lines[""]} for n, text in texts}
     return lines, fixed
 
 
@@ -132,14 +128,13 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
     found = bool(kept.size)
     if found:
         runs = runs[:, kept]
-        for number, run in enumerate(runs[:_SINGLE_RUNS] if len(runs) > 1 else ()):
-            label = "single runs" if number == 0 and not _has(ax, "single runs") else None
-            ax.plot(x[kept], run, color=colour, linewidth=0.8, alpha=0.45, zorder=2.5, label=label)
+        for run in runs[:_SINGLE_RUNS] if len(runs) > 1 else ():
+            look = {"color": colour, "linewidth": 0.8, "alpha": 0.45, "zorder": 2.5}
+            ax.plot(x[kept], run, label=_new(ax, "single runs"), **look)
         for run in runs[_cut_off(grid, place)[: len(runs)].nonzero()[0][:_SINGLE_RUNS]]:
             last = np.flatnonzero(np.isfinite(run))[-1:]
             look = {"color": colour, "markerfacecolor": "white", "markersize": 5, "zorder": 5}
-            label = None if _has(ax, _CUT) else _CUT
-            ax.plot(x[kept][last], run[last], "o", label=label, **look)
+            ax.plot(x[kept][last], run[last], "o", label=_new(ax, _CUT), **look)
         with np.errstate(over="ignore"):
             seed_band(ax, x[kept], runs, words or "simulation", color=colour)
     if theory is not None and (predicted := prediction(theory, variable, place)) is not None:
@@ -147,8 +142,7 @@ def _curve(ax, x, grid, name, place, words, colour) -> bool:
         if kept.size:
             found = True
             ax.plot(x[kept], predicted[kept], **theory_line(colour if words else None))
-            if not _has(ax, "theory"):
-                ax.plot([], [], **theory_line(label="theory"))
+            ax.plot([], [], **theory_line(label=_new(ax, "theory")))
     return found
 
 
@@ -193,8 +187,8 @@ def _cut_off(grid, place) -> np.ndarray:
     return np.ravel(outcome.isel(place, missing_dims="ignore").values) == OUT_OF_STEPS
 
 
-def _has(ax, label) -> bool:
-    return label in ax.get_legend_handles_labels()[1]
+def _new(ax, label) -> str | None:
+    return None if label in ax.get_legend_handles_labels()[1] else label
 
 
 def _frame(ax) -> None:

@@ -17,86 +17,67 @@ _COLOURS += ["#8c6d31", "#5254a3", "#637939", "#ad494a"]  # further modules come
 
 
 def drawn_edges(
-    strengths: Sequence[np.ndarray], threshold: float | None = None, most: int = MOST
+    strengths: Sequence[np.ndarray], most: int = MOST
 ) -> tuple[list[np.ndarray], float]:
-    """Which edges are drawn, and from which strength on.
+    """Return masks of the edges that are drawn, of the shapes of `strengths`, and the strength above which they are.
 
-    Args:
-        strengths: One array (to, from) between neighbouring layers, not negative.
-        threshold: Strength above which an edge is drawn; by default a hundredth of the largest.
-        most: Number of edges: of more, the strongest are drawn, and the threshold is raised to theirs.
-
-    Returns:
-        Masks of the shapes of `strengths`, and the threshold.
+    It is a hundredth of the largest strength; of more edges than `most`, the strongest are drawn.
     """
     whole = np.concatenate([np.ravel(part) for part in strengths])
-    bound = float(whole.max(initial=0)) / 100 if threshold is None else threshold
+    bound = float(whole.max(initial=0)) / 100
     if (whole > bound).sum() > most:
         bound = max(bound, float(np.sort(whole)[-most - 1]))
     return [np.asarray(part) > bound for part in strengths], bound
 
 
 def layered_graph(
-    # One array (to, from) between neighbouring layers, not negative: how strong each edge is.
     strengths: Sequence[np.ndarray],
-    modules: Sequence[np.ndarray],  # for each layer the module of every node, -1 for none
+    modules: Sequence[np.ndarray],
     *,
-    # Of the layers; by default "input", "layer 1", ..., "output".
     names: Sequence[str] | None = None,
-    threshold: float | None = None,  # as of `drawn_edges`
-    title: str = "Interactions between layers",  # of the drawing
+    title: str = "Interactions between layers",
 ) -> Drawing:
-    """Draw a layered graph.
+    """Draw a layered graph; nodes stand by module, those without a drawn edge are small and pale.
 
-    Nodes without a drawn edge are small and pale. Within a layer nodes stand by module, then in their own order, those of
-    one layer as far apart as fills the height.
+    Args:
+        strengths: One array (to, from) between neighbouring layers, not negative: the strength of each edge.
+        modules: For each layer the module of every node, -1 for none.
+        names: Of the layers; by default "input", "layer 1", ..., "output".
+        title: Of the drawing.
     """
     sizes = [strengths[0].shape[1], *(len(part) for part in strengths)]
     if names is None:
         names = ["input", *(f"layer {at}" for at in range(1, len(sizes) - 1)), "output"]
-    masks, bound = drawn_edges(strengths, threshold)
+    masks, bound = drawn_edges(strengths)
     drawn = sum(int(mask.sum()) for mask in masks)
     heights = [_heights(module) for module in modules]
     figure, ax = panels(height=min(8.0, 3.0 + 0.06 * max(sizes)))
     top = max((float(part.max(initial=0)) for part in strengths), default=1) or 1
-    lines, widths, colours = [], [], []
+    lines, colours, met = [], [], [np.zeros(size, bool) for size in sizes]
     for at, (part, mask) in enumerate(zip(strengths, masks, strict=True)):
         above, below = np.nonzero(mask)
+        met[at][below] = met[at + 1][above] = True
         share = part[above, below] / top
-        start = np.stack([np.full(len(below), at), heights[at][below]], 1)
-        end = np.stack([np.full(len(above), at + 1), heights[at + 1][above]], 1)
-        lines.append(np.stack([start, end], 1))
-        widths.append(0.25 + 3.5 * share)
+        lines += [
+            (one, ((at, heights[at][a]), (at + 1, heights[at + 1][b])))
+            for one, a, b in zip(share, below, above, strict=True)
+        ]
         tones = _tones(modules[at][below], modules[at + 1][above])
         colours.append(np.column_stack([tones, 0.12 + 0.83 * np.sqrt(share)]))
-    order = np.argsort(np.concatenate(widths), kind="stable")  # the strongest on top
-    ax.add_collection(
-        LineCollection(
-            list(np.concatenate(lines)[order]),
-            linewidths=np.concatenate(widths)[order],
-            colors=np.concatenate(colours)[order],
-            rasterized=drawn > 1000,
-            capstyle="round",
-        )
-    )
+    share = np.array([one for one, _ in lines])
+    order = np.argsort(share, kind="stable")  # the strongest on top
+    look = {"linewidths": 0.25 + 3.5 * share[order], "colors": np.concatenate(colours)[order]}
+    ends = [lines[n][1] for n in order]
+    ax.add_collection(LineCollection(ends, rasterized=drawn > 1000, capstyle="round", **look))
+    dot = float(np.clip(900 / max(sizes), 6, 60))
     for at, (height, module) in enumerate(zip(heights, modules, strict=True)):
-        met = np.zeros(len(height), bool)
-        if at > 0:
-            met |= masks[at - 1].any(1)
-        if at < len(masks):
-            met |= masks[at].any(0)
-        dot = float(np.clip(900 / max(sizes), 6, 60))
-        tones = np.where(met[:, None], _tones(module, module), to_rgb(_ALONE))
-        ax.scatter(
-            np.full(len(height), at), height, s=np.where(met, dot, 4), c=tones, zorder=3,
-            edgecolors="white", linewidths=0.5,
-        )  # fmt: skip
-    known = sorted(
-        {int(one) for module in modules for one in module}, key=lambda one: (one < 0, one)
-    )
-    for found in known if len(known) > 1 else ():
-        label = f"module {found + 1}" if found >= 0 else "in no module"
-        ax.plot([], [], "o", color=_colour(found), label=label)
+        tones = np.where(met[at][:, None], _tones(module, module), to_rgb(_ALONE))
+        look = {"s": np.where(met[at], dot, 4), "c": tones, "zorder": 3, "linewidths": 0.5}
+        ax.scatter(np.full(len(height), at), height, edgecolors="white", **look)
+    known = sorted(set(np.concatenate(modules).tolist()), key=lambda one: (one < 0, one))
+    for module in known if len(known) > 1 else ():
+        label = f"module {module + 1}" if module >= 0 else "in no module"
+        ax.plot([], [], "o", color=_colour(module), label=label)
     ax.set(xlim=(-0.15, len(sizes) - 0.85), ylim=(-0.04, 1.04), yticks=[])
     words = [f"{name}\n{size}" for name, size in zip(names, sizes, strict=True)]
     ax.set_xticks(range(len(sizes)), words)
@@ -106,9 +87,9 @@ def layered_graph(
         legend_below(figure, 4)
     total = sum(part.size for part in strengths)
     caption = (
-        "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, "
-        "the root mean square of what a direction contributes to the next layer's. Drawn are the "
-        f"{drawn:,} of {total:,} edges above {number(bound)}; the strongest is {number(top)}."
+        "Columns are layers, most important directions of a module at its top; an edge is as thick as it is strong, the root "
+        f"mean square of a direction's part in one of the next layer. Drawn are the {drawn:,} of {total:,} edges above "
+        f"{number(bound)}; the strongest is {number(top)}."
     )
     if len(known) > 1:
         caption += " Colours are modules, grey edges lead from one to another."
@@ -117,9 +98,7 @@ def layered_graph(
 
 def _heights(module):
     module = np.asarray(module)
-    order = np.lexsort(
-        (np.arange(len(module)), np.where(module < 0, module.max(initial=0) + 1, module))
-    )
+    order = np.argsort(np.where(module < 0, module.max(initial=0) + 1, module), kind="stable")
     gaps = np.concatenate([[0], np.cumsum(np.diff(module[order]) != 0)])
     place = np.arange(len(module)) + gaps * max(1.0, len(module) / 20)
     height = np.empty(len(module))

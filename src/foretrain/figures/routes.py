@@ -67,7 +67,8 @@ def trained_blocks(run: Any) -> np.ndarray:
 def draw_accuracy(grid: Any, axes: tuple[str, ...] = ()) -> Drawing:
     """Draw the held-out accuracy of every route, mean over seeds, in the middle of some axes of the grid."""
     part, where = grid.first(axes)
-    at = {name: values[(len(values) - 1) // 2] for name in axes for values in [part.values(name)]}
+    values = {name: part.values(name) for name in axes}
+    at = {name: some[(len(some) - 1) // 2] for name, some in values.items()}
     where = "".join(f" {name} = {value:g}." for name, value in at.items()) + where
     runs, (figure, ax) = part.simulation.sel(at), panels(height=5)
     accuracy = runs["heldout_accuracy"].transpose("seed", "output_domain", "input_domain").values

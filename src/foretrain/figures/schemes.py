@@ -60,6 +60,5 @@ def draw_scheme(
     ax.set_axis_off()
 
 
-def _heights(number: int) -> np.ndarray:
-    """Return heights from the top down, 0.5 for a single one."""
+def _heights(number):
     return np.linspace(1, 0, number) if number > 1 else np.array([0.5])

@@ -6,10 +6,11 @@ Text is DejaVu Sans, which comes with matplotlib, and is stored in SVG as outlin
 
 import io
 import textwrap
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib as mpl
@@ -124,34 +125,24 @@ def panels(
         The figure, or a part of one where `drawn_at` asks for it, and its axes: one `Axes` for a single panel, else an array
         of shape (rows, columns) without axes of length one. It is not registered with pyplot, so nothing has to close it.
     """
-    record = _RECORD.get()
-    if record is not None and record.ax is not None and len(record.figures) == record.number:
-        figure = _part_of(record.ax)
+    ax, number, figures = _RECORD.get()
+    if len(figures) == number:
+        figure = _part_of(ax)
     else:
         figure = _ShownFigure(figsize=(WIDTH, height or _ROW * rows), layout="constrained")
-    if record is not None:
-        record.figures.append(figure)
+    figures.append(figure)
     return figure, figure.subplots(rows, columns, **options)
 
 
-@dataclass
-class _Record:
-    """The figures that `panels` has made, and which of them stands in the place of some axes instead."""
-
-    ax: Axes | None = None
-    number: int = -1
-    figures: list[Any] = field(default_factory=list)
+# The figures that `panels` has made, and the number of the one that stands in the place of some axes instead.
+_RECORD: ContextVar[tuple[Any, int, Any]] = ContextVar(
+    "record", default=(None, -1, deque(maxlen=0))
+)
 
 
-_RECORD: ContextVar[_Record | None] = ContextVar("record", default=None)
-
-
-def _part_of(ax: Axes) -> Any:
-    """A part of the figure of some axes, where they stand; they are taken out."""
-    place = ax.get_subplotspec()
-    whole = ax.get_figure(root=True)
-    assert whole is not None
-    assert place is not None
+def _part_of(ax: Any) -> Any:
+    """Return a part of the figure of some axes, where they stand; they are taken out."""
+    place, whole = ax.get_subplotspec(), ax.get_figure(root=True)
     if whole.get_layout_engine() is None:
         whole.set_layout_engine("constrained")
     ax.remove()
@@ -177,14 +168,12 @@ def drawn_at(ax: Any, draw: Callable[[], Mapping[str, Any]], name: str) -> Any:
     with style():
         if ax is None:
             return draw()[name]
-        seen = _Record()
-        token = _RECORD.set(seen)
+        figures: list = []
+        token = _RECORD.set((None, -1, figures))
         try:
-            wanted = draw()[name].figure
-            number = next((n for n, one in enumerate(seen.figures) if one is wanted), None)
-            if number is None:
+            if (wanted := draw()[name].figure) not in figures:
                 raise argument_error("ax", f"be left out for `{name}`", "is given")
-            _RECORD.set(_Record(ax, number))
+            _RECORD.set((ax, figures.index(wanted), []))
             return draw()[name]
         finally:
             _RECORD.reset(token)
@@ -259,13 +248,19 @@ def seed_band(
 
     Cost: about a tenth of a millisecond per x.
     """
-    binary = _is_binary(samples) if fraction is None else fraction
-    x, samples = np.asarray(x, dtype=float), _seeds_first(samples)
-    name = "fraction" if binary and statistic is np.mean else statistic.__name__
+    if isinstance(samples, xr.DataArray):
+        if "seed" not in samples.dims:
+            raise argument_error("samples", "have a dim `seed`", f"has dims {samples.dims}")
+        samples = samples.transpose("seed", ...)
+    values = np.asarray(samples)
+    if fraction is None:
+        fraction = values.dtype == bool or set(np.unique(values[np.isfinite(values)])) == {0, 1}
+    x, samples = np.asarray(x, dtype=float), np.asarray(values, dtype=float)
+    name = "fraction" if fraction and statistic is np.mean else statistic.__name__
     if samples.ndim != 2 or samples.shape[1:] != x.shape:
         rule = f"have shape (seed, {x.size})" if x.ndim == 1 else "have shape (seed, x) with x 1-d"
         raise argument_error("samples", rule, f"has shape {samples.shape}")
-    centre, low, high = (np.full(x.size, np.nan) for _ in range(3))
+    centre, low, high = np.full((3, x.size), np.nan)
     counts = np.isfinite(samples).sum(axis=0)
     for index, column in enumerate(samples.T):
         kept = column[np.isfinite(column)]
@@ -284,23 +279,8 @@ def seed_band(
         text = "_nolegend_"
     look = {"color": line.get_color(), "alpha": 0.25, "linewidth": 0, "zorder": 2}
     if x.size == 1:  # a band without width would not be seen
-        bar = {**look, "linewidth": 7}
-        return line, ax.vlines(x, low, high, label=text, **bar)
+        return line, ax.vlines(x, low, high, label=text, **{**look, "linewidth": 7})
     return line, ax.fill_between(x, low, high, label=text, **look)
-
-
-def _seeds_first(samples) -> np.ndarray:
-    if isinstance(samples, xr.DataArray):
-        if "seed" not in samples.dims:
-            raise argument_error("samples", "have a dim `seed`", f"has dims {samples.dims}")
-        samples = samples.transpose("seed", ...)
-    return np.asarray(samples, dtype=float)
-
-
-def _is_binary(samples) -> bool:
-    """Whether samples are booleans, or numbers of which some are 0, some 1 and none anything else."""
-    values = np.asarray(samples)
-    return values.dtype == bool or set(np.unique(values[np.isfinite(values)])) == {0, 1}
 
 
 def band_label(counts, statistic: str = "mean") -> str:
@@ -321,17 +301,15 @@ def legend_below(figure: Any, columns: int = 3):
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     entries = _one_band(entries)
-    bands_last = sorted(entries, key=lambda label: label.startswith("band: "))
-    most = min(columns, max(1, len(entries)))
-    orders = (bands_last, list(entries))
-    tries = [(number, 1000, order) for number in range(most, 0, -1) for order in orders]
-    tries += [(1, wide, bands_last) for wide in (70, 50, 30)]
+    last = sorted(entries, key=lambda label: label.startswith("band: "))
+    numbers = range(min(columns, max(1, len(entries))), 0, -1)
+    tries = [(number, 1000, order) for number in numbers for order in (last, list(entries))]
+    tries += [(1, wide, last) for wide in (70, 50, 30)]
     while True:
         number, wide, order = tries.pop(0)
-        handles = [entries[label] for label in order]
-        labels = [textwrap.fill(label, wide) for label in order]
-        options = {"loc": "outside lower center", "ncols": number}
-        legend = figure.legend(handles, labels, **options)
+        texts = {textwrap.fill(label, wide): entries[label] for label in order}
+        place = {"loc": "outside lower center", "ncols": number}
+        legend = figure.legend(list(texts.values()), list(texts), **place)
         if not tries or legend.get_window_extent().width <= figure.bbox.width:
             return legend
         legend.remove()
@@ -365,7 +343,6 @@ def few_log_ticks(ax: Axes) -> None:
 
 def panel_letters(axes) -> None:
     """Put a bold a, b, c, ... at the upper left of each panel, before a title that stands there."""
-    for number, ax in enumerate(np.ravel(axes)):
-        title = ax.get_title(loc="left")
-        letter = rf"$\mathbf{{{chr(ord('a') + number)}}}$"
-        ax.set_title(f"{letter}   {title}".rstrip(), loc="left")
+    for letter, ax in zip(ascii_lowercase, np.ravel(axes), strict=False):
+        title = rf"$\mathbf{{{letter}}}$   {ax.get_title(loc='left')}"
+        ax.set_title(title.rstrip(), loc="left")

@@ -26,7 +26,7 @@ class Pathways(Training):
 
     network: str = parameter(
         "gated",
-        "linear pathways with gates, or a two-layer ReLU network",
+        "linear pathways with gates, or a ReLU network",
         choices=("gated", "relu"),
         static=True,
     )
@@ -88,11 +88,11 @@ def descent(
         return {name: inputs[f"start_{name}"] for name in graph.shape}
 
     def step(inputs, weights):
+        rate = inputs["learning_rate"]
+        velocity = lambda w, given: jax.tree.map(jnp.negative, jax.grad(loss)(w, given))  # noqa: E731
         if flow:
-            velocity = lambda w, given: jax.tree.map(jnp.negative, jax.grad(loss)(w, given))  # noqa: E731
-            return fixed_step(velocity, weights, inputs, inputs["learning_rate"])
-        slope = jax.grad(loss)(weights, inputs)
-        return jax.tree.map(lambda w, g: w - inputs["learning_rate"] * g, weights, slope)
+            return fixed_step(velocity, weights, inputs, rate)
+        return jax.tree.map(lambda w, v: w + rate * v, weights, velocity(weights, inputs))
 
     def observed(inputs, weights):
         return {"loss": loss(weights, inputs), **observe(*answered(weights, inputs))}

@@ -38,8 +38,7 @@ declare(
     similarity="Dot products of first-hidden-layer activity, samples ordered by domain, then item.",
 )
 declare(
-    gradient_gap="Distance of the first step's direction from that of descent on the stored trained routes alone, over its "
-    "length."
+    gradient_gap="Distance of the first step from descent on the stored trained routes alone, over its length."
 )
 
 
@@ -48,12 +47,7 @@ class Routes:
     """Number of domains, and which routes between them are trained."""
 
     domains: int = parameter(
-        7,
-        "number of input and of output domains",
-        symbol="M",
-        minimum=1,
-        maximum=1000,
-        static=True,
+        7, "number of input and of output domains", symbol="M", minimum=1, maximum=1000, static=True
     )
     trained_outputs: int = parameter(
         4, "output domains that every input domain is trained with", symbol="K", minimum=1
@@ -73,12 +67,7 @@ class Items:
         "authors", "feature values by level: 6, 4, 3 or 1, 1, 1", choices=("authors", "unit")
     )
     hidden_width: int = parameter(
-        64,
-        "N_h, width of every hidden layer",
-        symbol="N_h",
-        minimum=ITEMS,
-        maximum=4096,
-        static=True,
+        64, "width of every hidden layer", symbol="N_h", minimum=ITEMS, maximum=4096, static=True
     )
     init_scale: float = parameter(
         0.2, "all singular values of the initial weights", symbol="σ_0", above=0
@@ -96,11 +85,7 @@ class Images:
         static=True,
     )
     heldout_fraction: float = parameter(
-        0.2,
-        "fraction held out where images come without a split",
-        minimum=0.05,
-        maximum=0.9,
-        static=True,
+        0.2, "part held out if images come without a split", minimum=0.05, maximum=0.9, static=True
     )
 
 

@@ -15,13 +15,9 @@ from foretrain.vocabulary import declare
 
 declare(
     converged_loss="Training loss where the run ended.",
-    converged_untrained_error="Mean over untrained routes and items of 1/2 |error|^2 where the run ended; nan if all are "
-    "trained.",
+    converged_untrained_error="Mean over untrained routes and items of 1/2 |error|^2 where the run ended; nan without any.",
 )
-declare(
-    "layer",
-    weight_change="Change of a layer's weights since the start, relative to their size at the start.",
-)
+declare("layer", weight_change="Change of a layer's weights, relative to their size at the start.")
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class ToLoss(Items, Routes, Training):
     )
     patience: int = parameter(
         8000,
-        "a run is stuck when its loss has fallen by less than 1% in this many steps",
+        "a run is stuck when its loss falls by less than 1% in so many steps",
         minimum=1,
         maximum=10**9,
     )

@@ -28,31 +28,18 @@ def off_samples(c):
     return np.maximum(*(off(c, name, solution.sel(condition=name, drop=True)) for name in names))
 
 
-def euler(c, network, rate):
-    """Return how far a finite step moves a curve: twice the share rate x step / 2 of the area above its end."""
-    loss = c.theory.network_loss.sel(condition=network)
-    area = ((loss - loss.min("step")) / loss.isel(step=0)).mean()
-    return float(rate * c.p.learning_rate * area)
-
-
-def curve(c, network, allowed):
-    """Return the deviation of a gated network's loss from the reduction's, over what is allowed, shape (seed,)."""
-    curves = c[network].loss, c.theory.network_loss.sel(condition=network)
-    return mean_deviation(*(loss.transpose("seed", "step").values for loss in curves)) / allowed
-
-
-def curves(c):
-    """Return the larger deviation of both networks on exact moments."""
-    return np.maximum(*(curve(c, name, euler(c, name, rate)) for name, rate in RATES.items()))
-
-
-def sampled_curves(c):
-    """Return the larger deviation of both networks on samples."""
+def curves(c, ending=""):
+    """Return the larger deviation of both networks' losses from the reduction's, over what is allowed, shape (seed,)."""
     gaps = []
     for name, rate in RATES.items():
-        name = f"{name}-samples"
-        left_out = 2 * float((c.theory.reduction_residual.sel(condition=name) ** 2).mean())
-        gaps.append(curve(c, name, min(0.01, euler(c, name, rate) + left_out)))
+        both = c[name + ending].loss, c.theory.network_loss.sel(condition=name + ending)
+        area = ((both[1] - both[1].min("step")) / both[1].isel(step=0)).mean()
+        allowed = float(rate * c.p.learning_rate * area)
+        if ending:
+            residual = c.theory.reduction_residual.sel(condition=name + ending)
+            allowed = min(0.01, allowed + 2 * float((residual**2).mean()))
+        gap = mean_deviation(*(loss.transpose("seed", "step").values for loss in both))
+        gaps.append(gap / allowed)
     return np.maximum(*gaps)
 
 
@@ -116,7 +103,7 @@ CLAIMS = [
     claim(
         "curves-samples",
         "The general reduction predicts both losses on samples, though their statistics do not commute.",
-        sampled_curves,
+        lambda c: curves(c, "-samples"),
         why=STEPS
         + ", and twice the square of the residual that the reduction leaves out: loss is quadratic in it. At most a "
         "line's width in a figure, a hundredth of its height.",

@@ -1,9 +1,11 @@
 """Figures of the study ``context``, after Saxe, Sodhani & Lewallen (2022), appendix A.2."""
 
+from functools import partial
+
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.gating_bars import draw_gatings
+from foretrain.figures.gating_bars import gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import DIVERGING, PALETTE, panels
 from foretrain.quantities.trajectory import learned_at
@@ -11,17 +13,6 @@ from foretrain.study import drawn, figure, panel
 from foretrain.training.pathways import SOLVED
 
 NETWORKS = ("per-context", "always-on")
-
-
-def draw_candidates(grid):
-    """Draw the candidate gatings."""
-    cell, where = grid.first()
-    caption = (
-        "Ways to divide examples among linear pathways, with the time that each is predicted to need to half the loss. "
-        "Green: gatings that can solve the task. Agreement: of the gates of the trained ReLU networks with the gating. "
-        "Means over seeds."
-    )
-    return draw_gatings(cell, lambda table: table["gating_final_loss"] < SOLVED, caption + where)
 
 
 def draw_task(grid):
@@ -52,13 +43,10 @@ def draw_task(grid):
 
 def losses(title, ending=""):
     """Return the panel of the losses of both gatings beside the reduction."""
-    names = {name.replace("-", " "): name + ending for name in NETWORKS}
+    predicted = lambda c, name: c.theory.network_loss.sel(condition=name + ending)  # noqa: E731
     return panel(
-        {label: lambda c, name=name: c[name].loss for label, name in names.items()},
-        theory={
-            label: lambda c, name=name: c.theory.network_loss.sel(condition=name)
-            for label, name in names.items()
-        },
+        {name: lambda c, name=name: c[name + ending].loss for name in NETWORKS},
+        theory={name: partial(predicted, name=name) for name in NETWORKS},
         theory_label="reduction, start derived",
         statistic="runs",
         title=title,
@@ -71,14 +59,17 @@ FIGURES = {
     "learning-curve": figure(
         "One pathway, or one per context",
         "Loss of linear networks from small random weights, every seed drawn. Dashed: the general reduction from the start "
-        "that the weights of a seed have, mean over seeds, nothing fitted. One pathway that is always on learns the best "
-        "linear answer and keeps half of the loss; one per context learns the task. a: inputs with the exact moments of the "
-        "uniform law. b: random samples, whose statistics do not commute exactly; every seed has its own.",
+        "that the weights of a seed have, mean over seeds, nothing fitted. a: inputs with the exact moments of the uniform "
+        "law. b: random samples of each seed's own, whose statistics do not commute exactly.",
         losses("exact moments"),
         losses("samples", "-samples"),
         sharey=True,
         height=4.2,
     ),
     "task": drawn(draw_task),
-    "gatings": drawn(draw_candidates),
+    "gatings": gatings(
+        "gating_final_loss",
+        lambda loss: loss < SOLVED,
+        "Ways to divide examples among linear pathways. Green: gatings that can solve the task.",
+    ),
 }

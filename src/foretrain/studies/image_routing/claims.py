@@ -84,14 +84,6 @@ def lost_from_large_starts(c):
     return at(untrained, quarter(c)) - at(untrained, quarter(c), -1)
 
 
-def begun(c):
-    """Return the accuracy on untrained routes of a band at K = 2, less that at K = 1, from the smallest start."""
-    if c.p.mask != "circulant" or not {1, 2} <= set(c.values("trained_outputs")) or c.p.domains < 3:
-        return None
-    untrained = accuracy(c, "untrained")
-    return at(untrained, (2,)) - at(untrained, (1,))
-
-
 def as_authors(c):
     """Return whether a cell is the authors' network, at a start that they have."""
     p, own = c.p, ("mnist", 40, 128, "cross_entropy", "minibatch", "authors", 1)
@@ -207,7 +199,12 @@ CLAIMS = [
         "connected",
         "Transfer begins where the trained pairs connect all domains: untrained routes answer better at K = 2 of a band than "
         "at K = 1, which joins no two pairs.",
-        begun,
+        lambda c: at(accuracy(c, "untrained"), (2,)) - at(accuracy(c, "untrained"), (1,)),
+        where=lambda c: (
+            c.p.mask == "circulant"
+            and {1, 2} <= set(c.values("trained_outputs"))
+            and c.p.domains > 2
+        ),
         source=OURS,
         inside=lambda c: (0.5 * float(c.theory.chance_accuracy.max()), 1),
         why="The answers of a random map scatter by half of chance at most, in the mean over pairs and seeds.",

@@ -21,16 +21,9 @@ _MNIST = {"data": "mnist", "domains": 40, "hidden_width": 128}
 # Tables 1 and 2, squared error as in the text: the flow on images projected on what holds nine tenths of them.
 _FLOW = {**_MNIST, "truncation": 0.1, "solver_tolerance": 5e-3, "steps": 6000, "seeds": 10}
 _MINIBATCH = {"training": "minibatch", "loss_function": "cross_entropy", "biases": True}
-# What the authors ran: 1000 epochs of 7500 batches.
-_BATCHES = {
-    "batch_size": 8,
-    "learning_rate": 1e-4,
-    "momentum": 0.9,
-    "steps": 7_500_000,
-    "seeds": 10,
-}
-_STORED = {"init_law": "authors", "observe_every": 1500, "evaluation_samples": 2000}
-_AUTHORS = {**_MINIBATCH, **_MNIST, **_BATCHES, **_STORED}
+# What the authors ran: 1000 epochs of 7500 batches of 8.
+_BATCHES = {"learning_rate": 1e-4, "steps": 7_500_000, "seeds": 10, "observe_every": 1500}
+_AUTHORS = {**_MINIBATCH, **_MNIST, **_BATCHES, "init_law": "authors", "evaluation_samples": 2000}
 # The figures are a cross, of which a preset is one arm: K at one size of the start, or the size of the start at K = 10.
 _FRACTIONS = {"init_scale": 0.1, "trained_outputs": _K40}
 _GAINS = {"init_scale": (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0), "trained_outputs": 10}
@@ -56,12 +49,8 @@ PRESETS = {
     # Table 5: 1000 epochs of 6250 batches.
     "authors-cifar": {**_AUTHORS, **_TURNED, **_FRACTIONS, **_CIFAR, "steps": 6_250_000},
     # The question of Fig. 8 on all of MNIST by gradient flow: cost independent of the number of images.
-    "mnist": {
-        **_MNIST,
-        "trained_outputs": (1, 2, 4, 10, 16, 24),
-        "init_scale": (0.01, 0.1, 1.0),
-        "seeds": 2,
-    },
+    "mnist": {**_MNIST, "trained_outputs": (1, 2, 4, 10, 16, 24), "init_scale": (0.01, 0.1, 1.0)}
+    | {"seeds": 2},
     # Figs 8 and 9 in small: the same networks with and without the leaky ReLU; and the right panel of Fig. 9.
     "leaky": {**_SMALL, "negative_slope": (1.0, 0.01)},
     "leaky-rotated": {**_SMALL, "transform": "rotation", "negative_slope": 0.01},
@@ -119,14 +108,12 @@ class Parameters(Images, Routes, Run):
     steps: int = default(3000)
     excess_tolerance: float = parameter(
         0.02,
-        "squared, statistics: a run ends when what it could still learn is this share of all there was",
+        "statistics: a run ends when it could still learn this share of all there was",
         above=0,
         maximum=1,
     )
     duration: float = parameter(
-        1e9,
-        "statistics: a run ends after this continuous time; the paper's runs take 7500",
-        above=0,
+        1e9, "statistics: a run ends after this continuous time; the paper's: 7500", above=0
     )
     solver_tolerance: float = parameter(
         3e-3, "statistics: largest relative error of a step of the flow", above=0
@@ -140,7 +127,7 @@ class Parameters(Images, Routes, Run):
     )
     evaluation_samples: int = parameter(
         1000,
-        "at most so many held-out (and training) images are classified",
+        "most held-out (and training) images that are classified",
         minimum=1,
         maximum=10**6,
         static=True,
@@ -155,9 +142,7 @@ declare(
     excess_loss="Training loss above that of least squares, over that of answering zero.",
 )
 declare(
-    "step",
-    unit=TIME_UNIT,
-    flow_time="Continuous time; with momentum m, step × learning rate / (1 - m).",
+    "step", unit=TIME_UNIT, flow_time="Continuous time; with momentum m, step × rate / (1 - m)."
 )
 declare(
     least_squares_loss="Loss of the least-squares map, mean over domains.",
@@ -171,8 +156,7 @@ declare(
 )
 declare(
     source="Saxe, Sodhani & Lewallen (2022), eq. 10",
-    imbalance_drift="Change, from start to end, of what the flow conserves at both hidden layers, over the squared norm of "
-    "the hidden matrix.",
+    imbalance_drift="Change to the end of what the flow conserves at both hidden layers, over the hidden matrix squared.",
 )
 
 
@@ -186,10 +170,9 @@ def check(p: Parameters) -> None:
             raise argument_error(name, rule, f"is `{value_text(got)}`", repair)
     if p.training == "minibatch" and p.truncation:
         raise argument_error("truncation", "be 0 for minibatches", f"is {p.truncation:g}")
-    if p.features_file and p.data != "features":
-        raise argument_error("features_file", "go with data `features`", f"data is `{p.data}`")
-    if p.data == "features" and not p.features_file:
-        raise argument_error("features_file", "name a file for data `features`", "is not given")
+    if bool(p.features_file) != (p.data == "features"):
+        got = f"is `{p.features_file}` for data `{p.data}`"
+        raise argument_error("features_file", "name a file for data `features` alone", got)
     if p.data == "features" and p.transform == "rotation":
         raise argument_error("transform", "be `permutation` for features", "is `rotation`")
 

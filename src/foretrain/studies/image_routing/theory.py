@@ -34,21 +34,18 @@ def predict(p: Parameters, step: np.ndarray, seed: Seed) -> dict[str, float]:
     alike = p.training == "statistics" and p.transform == "permutation"
     common = replace(one, training="statistics", init_scale=1.0)
     loss, accuracy = _least_squares(common, p.evaluation_samples) if linear else (math.nan,) * 2
+    known = alike and SMALLEST <= p.init_scale <= 1
     return {
         "least_squares_loss": loss,
         "least_squares_accuracy": accuracy,
         "chance_accuracy": 1 / domain_data(p)[0].classes,
-        "shared_half_time": half_time(one, seed)
-        if alike and SMALLEST <= p.init_scale <= 1
-        else math.nan,
+        "shared_half_time": half_time(one, seed) if known else math.nan,
     }
 
 
 @functools.lru_cache(maxsize=4)
 def _least_squares(p: Parameters, samples: int) -> tuple[float, float]:
-    found = kept(p)
-    assert found is not None
-    return least_squares(domain_data(p)[0], found, samples)
+    return least_squares(domain_data(p)[0], kept(p), samples)
 
 
 @functools.lru_cache(maxsize=256)
@@ -57,12 +54,9 @@ def half_time(p: Parameters, seed: Seed) -> float:
 
     Cost: one network of three layers to half of the loss, some 100 / `init_scale` steps.
     """
-    found = kept(p)
-    assert found is not None
     encoders, hidden, decoders = (np.asarray(layer, float) for layer in start(p, seed))
-    root = math.sqrt(p.domains)
-    mean = encoders.sum(0) / root, hidden, decoders.sum(0) / root
-    return shared_half_time(mean, found.scales[0], found.targets[0], p.domains)
+    mean = encoders.sum(0) / math.sqrt(p.domains), hidden, decoders.sum(0) / math.sqrt(p.domains)
+    return shared_half_time(mean, kept(p).scales[0], kept(p).targets[0], p.domains)
 
 
 def shared_half_time(mean, scales, targets, domains: int) -> float:

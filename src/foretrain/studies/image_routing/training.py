@@ -32,28 +32,27 @@ def _domain_data(source, division, with_statistics):
     return found, image_domains.statistics(found) if with_statistics else None
 
 
-def kept(p: Parameters) -> Statistics | None:
-    """The statistics that a network is trained on, without the directions that are left out; None for minibatches."""
-    found = domain_data(p)[1]
-    return None if found is None else image_domains.truncated(found, p.truncation)
+def kept(p: Parameters) -> Any:
+    """Return the `Statistics` that a network is trained on, without the directions left out; None for minibatches."""
+    whole = domain_data(p)[1]
+    return whole and image_domains.truncated(whole, p.truncation)
 
 
 def shared(p: Parameters) -> dict[str, np.ndarray]:
     """Images, labels and statistics, common to all runs."""
-    data, found = domain_data(p)[0], kept(p)
-    most = p.evaluation_samples
-    arrays = {"heldout_labels": data.heldout_labels[:most].astype(np.int32)}
-    arrays["heldout_inputs"] = data.heldout_inputs[:, :most]
-    maps = {} if data.maps is None else {"maps": data.maps}
-    if found is None:
-        return {**arrays, "inputs": data.inputs, "labels": data.labels.astype(np.int32), **maps}
-    if data.maps is not None:
-        maps["maps"] = found.bases.transpose(0, 2, 1).astype(np.float32) @ data.maps
+    data, trained = domain_data(p)[0], kept(p)
+    maps, images = data.maps, data.heldout_inputs[:, : p.evaluation_samples]
+    if trained is None:
+        arrays = {"inputs": data.inputs, "labels": data.labels.astype(np.int32)}
     else:
-        arrays["heldout_inputs"] = arrays["heldout_inputs"] @ found.bases
-    return (
-        arrays | maps | {name: getattr(found, name) for name in ("scales", "targets", "residual")}
-    )
+        arrays = {name: getattr(trained, name) for name in ("scales", "targets", "residual")}
+        if maps is None:
+            images = images @ trained.bases
+        else:
+            maps = trained.bases.transpose(0, 2, 1).astype(np.float32) @ maps
+    labels = data.heldout_labels[: p.evaluation_samples].astype(np.int32)
+    arrays |= {"heldout_inputs": images, "heldout_labels": labels}
+    return arrays if maps is None else {**arrays, "maps": maps}
 
 
 def inputs(p: Parameters, seed: Seed) -> dict[str, Any]:
@@ -118,9 +117,7 @@ def _flow(p):
             "imbalance_drift": drift(state.position, conserved(start)),
         }
 
-    found = kept(p)
-    assert found is not None
-    large = _is_large(p, found.scales.shape[-1])
+    large = _is_large(p, kept(p).scales.shape[-1])
     return Program(init, step, observe, done, finish, in_turn=large)
 
 
@@ -159,9 +156,9 @@ def _minibatch(p):
         return trained, speed, random, number + 1
 
     def losses(trained, inputs, some):
-        images, maps, labels = inputs["inputs"][:, some], inputs.get("maps"), inputs["labels"][some]
+        batch = inputs["inputs"][:, some], inputs.get("maps"), inputs["labels"][some]
         units = inputs["negative_slope"], p.loss_function
-        return network.evaluate(trained[0], trained[1], images, maps, labels, *units)[0]
+        return network.evaluate(trained[0], trained[1], *batch, *units)[0]
 
     def observe(inputs, state):
         accuracy = _heldout(p, inputs, state[0], inputs["negative_slope"])
@@ -191,12 +188,11 @@ def start(p: Parameters, seed: Seed):
     """The weights that a run from statistics begins with, encoders in the eigenbasis of their domain: JAX arrays."""
     import jax
 
-    found = kept(p)
-    assert found is not None
-    inputs = {"root_seed": np.uint32(seed.root), "seed": np.uint32(seed.number)}
-    inputs["init_scale"] = np.dtype(p.precision).type(p.init_scale)
+    trained, scale = kept(p), np.dtype(p.precision).type(p.init_scale)
+    root, number = np.uint32(seed.root), np.uint32(seed.number)
+    inputs = {"root_seed": root, "seed": number, "init_scale": scale}
     with jax.enable_x64(p.precision == "float64"):
-        return _draw(p, inputs, found.scales.shape[-1], found.targets.shape[-2])
+        return _draw(p, inputs, trained.scales.shape[-1], trained.targets.shape[-2])
 
 
 def _draw(p, inputs, input_size, classes):
@@ -214,8 +210,8 @@ def _heldout(p, inputs, trained, slope):
     """Accuracy of every route on held-out images, shape (input_domain, output_domain)."""
     from foretrain.networks import image_routing as network
 
-    held = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
-    return network.evaluate(trained[0], trained[1], *held, slope, p.loss_function)[1]
+    batch = inputs["heldout_inputs"], inputs.get("maps"), inputs["heldout_labels"]
+    return network.evaluate(trained[0], trained[1], *batch, slope, p.loss_function)[1]
 
 
 def _observed(trained, loss, accuracy):

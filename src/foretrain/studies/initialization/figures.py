@@ -54,8 +54,7 @@ def draw_representations(grid):
 FIGURES = {
     "loss": figure(
         "Loss while learning, from small to large weights",
-        "Training loss of networks from random weights (every seed drawn), of the race from wide random weights in closed "
-        "form (dashed), and of the networks linearised at their starts. Nothing is fitted.",
+        "Training loss, every seed drawn, beside the race from wide random weights in closed form. Nothing is fitted.",
         panel(
             {
                 "network": lambda c: while_learning(c, c.loss),
@@ -72,10 +71,9 @@ FIGURES = {
     ),
     "error-against-scale": figure(
         "Errors and theories against the initial scale",
-        "a: error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training (dotted: "
-        "loss at which it stops); dashed, the untrained error that the linearised network ends with. b: mean deviation of the "
-        "loss curve from the race in closed form and from the linearised network (nothing fitted), over the initial loss; and "
-        "how far the encoders move, over their initial size.",
+        "a: error (1/2 |error|², mean over items and routes) at the end of training (dotted: loss at which it stops). b: mean "
+        "deviation of the loss curve from both theories (nothing fitted), over the initial loss; and how far the encoders "
+        "move, over their initial size.",
         panel(
             {
                 "a: trained": lambda c: c.converged_loss,
@@ -104,10 +102,9 @@ FIGURES = {
     ),
     "limits": figure(
         "Where small weights tend",
-        "a: what is missing to one common representation, 1 less the mean cosine of first-layer activity for one item in two "
-        "domains at the end, which falls as the square of the scale. b: time to half of the first loss times the initial "
-        "scale, which tends to a constant since a route has three matrices. Dashed: the race from wide random weights in "
-        "closed form, nothing fitted.",
+        "a: what is missing to one common representation at the end, which falls as the square of the scale. b: time to half "
+        "of the first loss times the initial scale, which tends to a constant since a route has three matrices. Dashed: the "
+        "race from wide random weights, nothing fitted.",
         panel(
             lambda c: 1 - same_item(c),
             theory=lambda c: 1 - c.theory.race_cosine,

@@ -39,9 +39,8 @@ def draw_schemes(grid, domains=4):
     return finished(
         figure,
         "Gating schemes that share more and more",
-        f"The schemes for {domains} input domains (left) and output domains (right), every route trained: a dedicated "
-        "pathway for every route, modules for two inputs and two outputs, one pathway for all. Squares: hidden matrices, "
-        "each with encoders and decoders of its own, of which those on a route are gated on when it is asked for.",
+        f"The schemes for {domains} input domains (left) and output domains (right), every route trained. Squares: hidden "
+        "matrices, each with encoders and decoders of its own, gated on when a route of theirs is asked for.",
     )
 
 
@@ -68,9 +67,8 @@ def draw_strengths(grid):
     return finished(
         figure,
         "Strength of the first two modes for every degree of sharing",
-        "Strength of a mode, mean over all routes, in networks whose modules carry P routes each: solid, every seed from "
-        "random weights; dashed, the closed form for wide random weights, nothing fitted. Time is logarithmic: equal "
-        "distances are equal speed-ups." + where,
+        "Strength of a mode, mean over all routes, in networks whose modules carry P routes each, every seed drawn; nothing "
+        "is fitted. Time is logarithmic: equal distances are equal speed-ups." + where,
         4,
     )
 
@@ -111,9 +109,8 @@ FIGURES = {
     ),
     "mixed": figure(
         "Both in one network",
-        "Modules and a fully shared pathway, always on, whose outputs add up: share of the losing side in the learned map, "
-        "mean over modes, where all start at one scale, and where the fully shared pathway starts at half the scale at which "
-        "the closed form has both poles together. Dashed: closed form, nothing fitted.",
+        "Share of the losing side in the learned map, mean over modes, where modules and a fully shared pathway start at one "
+        "scale, and where the latter starts at half the scale of a tie. Nothing is fitted.",
         panel(
             {
                 MIXED: lambda c: lost_share("mixed")(c) if duels(c) else None,

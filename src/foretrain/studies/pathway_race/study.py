@@ -15,19 +15,9 @@ REFERENCES = ("saxe2022",)
 SEEDS = 5
 AXES = {"paths": admissible_paths(12)}
 CONDITIONAL_DEFAULTS = {("domains", m): {"paths": admissible_paths(m)} for m in range(1, 101)}
-PRESETS = {
-    "paper": {
-        "domains": 10,
-        "paths": admissible_paths(10),
-        "seeds": 10,
-        "step_fraction": 0.01,
-        "loss_tolerance": 1e-4,
-    }
-}
-DUELS = {
-    "mixed": "modules",
-    "handicapped": "full sharing",
-}  # network to the scheme that loses there
+_PAPER = {"domains": 10, "paths": admissible_paths(10), "seeds": 10}
+PRESETS = {"paper": {**_PAPER, "step_fraction": 0.01, "loss_tolerance": 1e-4}}
+DUELS = {"mixed": "modules", "handicapped": "full sharing"}  # network to the scheme that loses
 
 
 @dataclass(frozen=True)
@@ -39,7 +29,7 @@ class Parameters(Items, Training):
     )
     paths: int = parameter(
         144,
-        "routes through each hidden matrix, the square of a divisor of M",
+        "routes through a hidden matrix, a divisor of M squared",
         symbol="P",
         minimum=1,
         static=True,
@@ -48,9 +38,7 @@ class Parameters(Items, Training):
         False, "one encoder and decoder per domain, not one per module", static=True
     )
     against_full_sharing: bool = parameter(
-        False,
-        "beside the modules a fully shared pathway is always on, and their outputs add up",
-        static=True,
+        False, "beside the modules a fully shared pathway is always on; outputs add up", static=True
     )
     full_sharing_scale: float = parameter(
         1.0, "initial scale of the fully shared pathway over that of the modules", above=0
@@ -63,7 +51,7 @@ class Parameters(Items, Training):
     )
     dynamics: str = parameter(
         "flow",
-        "gradient flow by Euler steps that adapt to how fast the weights grow, or descent with one step throughout",
+        "Euler steps that adapt to how fast weights grow, or equal ones",
         choices=("flow", "descent"),
     )
     learning_rate: float = default(
@@ -90,16 +78,8 @@ declare(
     source="Saxe, Sodhani & Lewallen (2022), eqs. (16)-(17)",
     weight_ratio="B2/B1 of each mode where the run ended, from the lengths of its encoder and decoder vectors.",
 )
-declare(
-    "point part mode",
-    source=OURS,
-    race_strength="Strength of each mode in the modules that the closed form predicts from wide random weights.",
-)
-declare(
-    "duel mode",
-    source=OURS,
-    foretold_share="Share of the loser at the end that a run's own initial weights lead to, in either duel.",
-)
+declare("point part mode", source=OURS, race_strength="Closed form from wide random weights.")
+declare("duel mode", source=OURS, foretold_share="Loser's share that a run's own start leads to.")
 declare(
     "mode",
     unit=TIME_UNIT,

@@ -41,10 +41,8 @@ def predict(p: Parameters, step: np.ndarray) -> dict[str, np.ndarray]:
     ]
     names = ("half_learning_time", "full_sharing_share", "handicapped_share")
     predicted = dict.fromkeys(names, np.full(len(optima), np.nan))
-    times, strength = (
-        np.linspace(0, 8 * max(equal), POINTS),
-        np.full((POINTS, 1, len(optima)), np.nan),
-    )
+    times = np.linspace(0, 8 * max(equal), POINTS)
+    strength = np.full((POINTS, 1, len(optima)), np.nan)
     if not p.shared_encoders:
         own = random_scheme(scale, factors)
         half = predicted["half_learning_time"] = half_time([own], *modes)
@@ -65,10 +63,10 @@ def _race(p: Parameters, ratio: float) -> list[Scheme]:
 def foretell(p: Parameters, seed: Seed, times: np.ndarray) -> Strengths:
     """Strengths of all parts of one run at these times, from its own initial weights; modules own their encoders."""
     fed, data, starts = inputs(p, seed), items_task(p.level_weights), []
+    names = ("encoders", "hidden", "decoders")
     for number in range(len(part_scales(p))):
-        layers = (fed[f"part{number}_{name}"] for name in ("encoders", "hidden", "decoders"))
-        encoders, hidden, decoders = layers
-        # What the domains of every module have in common.
+        encoders, hidden, decoders = (fed[f"part{number}_{name}"] for name in names)
+        # The mean over the domains of every module.
         first = (encoders @ fed["input_modes"]).mean(2)
         last = np.einsum("bajoh,om->bahm", decoders, fed["output_modes"]) / decoders.shape[2]
         width, modes = first.shape[2:]
@@ -95,13 +93,9 @@ def unshared(p: Parameters) -> float:
 
 
 def loser_within(p: Parameters, full_scale: float) -> tuple[float, float]:
-    """Between which factors of what its own start leads to the share of the losing scheme may lie.
+    """Bound the share of the loser over what its own start leads to, full sharing starting at `full_scale` of the modules'.
 
     The overlaps of the start are known, which leaves the finite step and what domains do not share.
-
-    Args:
-        p: Parameters; the modules have P routes and start at `init_scale`.
-        full_scale: Initial scale of the fully shared pathway over that of the modules.
     """
     slower, faster = sorted((p.paths**0.5, p.domains * full_scale))
     return loser_range(slower / faster, unshared(p), p.step_fraction + unshared(p))

@@ -19,7 +19,6 @@ from .readings import (
     own_start_explains,
     predicted,
     predicted_between,
-    predicted_cosine,
     race_deviation,
     raced,
     same_item,
@@ -79,8 +78,8 @@ CLAIMS = [
     _shared.corrected(
         "Representations of one item differ across domains by the part of the initial weights that each domain keeps for "
         "itself.",
-        near=predicted_cosine,
-        inside=lambda c: around(predicted_cosine(c), (1 - predicted_cosine(c)) / 4),
+        near=lambda c: float(same_item(c.theory).mean()),
+        inside=lambda c: around(near := float(same_item(c.theory).mean()), (1 - near) / 4),
         where=predicted,
         source=OURS,
         why="A quarter of what is predicted to be missing to a cosine of 1.",

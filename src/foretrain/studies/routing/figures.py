@@ -3,19 +3,21 @@
 from functools import partial
 
 import numpy as np
+from matplotlib.patches import Rectangle
 
 from foretrain.figures import curves, finished
 from foretrain.figures.routes import block_maps, draw_accuracy, output_blocks, trained_blocks
-from foretrain.figures.style import panels
+from foretrain.figures.style import INK, PALETTE, panels
 from foretrain.quantities.trajectory import learned_at
 from foretrain.study import drawn, figure, panel
 from foretrain.tasks.hierarchy import LEVEL_WEIGHTS, hierarchical_items
-from foretrain.training.routing import maps
+from foretrain.training.routing import maps, mask
 
 from .readings import items
-from .task_figure import draw_task
 
 _RUNS = 3  # drawn by themselves
+_MOST = 12  # domains in the picture of the task; more nodes would run into each other
+_WIDEST = 11.0  # points, of the edge that all routes pass
 _ERRORS = {
     "loss": "trained routes",
     "untrained_error": "untrained routes",
@@ -52,6 +54,50 @@ def _sharing(**options):
     return panel(quantities, theory_label="closed form, wide random weights", **options)
 
 
+def draw_task(grid):
+    """Draw the network with the gates of one example, and with the trained routes of the first seed."""
+    cell, where = grid.first()
+    pairs = mask(cell.parameters, cell.seed(0))
+    figure, axes = panels(1, 2, height=3.5)
+    route, total = np.minimum(np.argwhere(pairs > 0)[0], _MOST - 1), int(pairs.sum())
+    middle = {"ha": "center", "va": "center", "fontsize": 11}
+    for ax, title in zip(axes, ("Gates of one example", "Trained routes per edge"), strict=True):
+        gates = ax is axes[0]
+        colour, width = (PALETTE["vermillion"], 2.6) if gates else (PALETTE["blue"], _WIDEST)
+        ax.set(xlim=(-0.32, 3.32), ylim=(-0.16, 1.06), xticks=[], yticks=[])
+        ax.set_title(title, loc="left")
+        ax.spines[:].set_visible(False)
+        ax.plot([1, 2], [0.5, 0.5], color=colour, linewidth=width, zorder=2, solid_capstyle="butt")
+        for x in (1, 2):
+            look = {"facecolor": "white", "edgecolor": INK, "linewidth": 1.2, "zorder": 3}
+            ax.add_patch(Rectangle((x - 0.05, 0.28), 0.1, 0.44, **look))
+        for x, text in enumerate(("inputs", "hidden", "hidden", "outputs")):
+            ax.text(x, -0.12, text, **middle)
+        for side, (x, inner) in enumerate(((0, 1), (3, 2))):
+            shown = min(len(pairs), _MOST)
+            for number, y in enumerate(np.linspace(0.94, 0.06, shown) if shown > 1 else [0.5]):
+                on, count = number == route[side], int(pairs.sum(1 - side)[number])
+                own, ys = colour if on or not gates else "#c9ced3", (y, 0.5 + 0.36 * (y - 0.5))
+                width = (2.6 if on else 1.2) if gates else max(_WIDEST * count / total, 0.4)
+                ax.plot((x, inner), ys, color=own, linewidth=width, zorder=1 + on)
+                ax.plot(x, y, "o", color=own, markersize=8, zorder=4)
+                look = {"color": own if on else "white", "markeredgecolor": own, "markersize": 5.5}
+                if gates:
+                    ax.plot((x + inner) / 2, np.mean(ys), "s", zorder=4, **look)
+                else:
+                    place = {**middle, "ha": "left" if side else "right"}
+                    ax.text(x + (0.1 if side else -0.1), y, str(count), **place)
+    axes[1].text(1.5, 0.62, str(total), **{**middle, "va": "bottom"})
+    return finished(
+        figure,
+        "Task and gates",
+        "a: domains come in through encoders of their own and go out through decoders of their own; for every example the "
+        "gates let one of each through (filled squares), the hidden matrix is always on. b: so many of the trained routes "
+        "pass an edge, which is as thick as they are many: the hidden matrix has all of them and learns faster."
+        + where,
+    )
+
+
 def draw_similarity(grid):
     """Draw the dot products of representations of all items in all domains, beside the closed form."""
     cell, where = grid.first()
@@ -66,9 +112,9 @@ def draw_similarity(grid):
     return finished(
         figure,
         "Shared representation",
-        "Dot products of first-hidden-layer activity between all items of all input domains at the end of training, "
-        "mean over seeds, beside what the closed form says. Equal blocks everywhere: an item is represented alike in whatever "
-        "domain it comes." + where,
+        "Dot products of first-hidden-layer activity between all items of all input domains at the end, mean over seeds. "
+        "Equal blocks everywhere: an item is represented alike in whatever domain it comes."
+        + where,
     )
 
 
@@ -98,8 +144,7 @@ FIGURES = {
     "learning-curve": figure(
         "Loss while learning",
         "Training loss of networks from random weights (every seed drawn) and of one from decoupled weights of the same "
-        "scale, with what theory says of each (dashed), nothing fitted: the race from wide random weights, and the reduction. "
-        "Random weights share less with the modes of the data and so begin later.",
+        "scale. Random weights share less with the modes of the data and so begin later. Nothing is fitted.",
         panel(
             {
                 "random weights": lambda c: c.loss,
@@ -116,8 +161,8 @@ FIGURES = {
     "task": drawn(draw_task, where=items),
     "singular-values": figure(
         "Singular values of the three layers",
-        "Largest singular values of each layer: solid, mean over seeds from random weights (encoders and decoders: mean over "
-        "domains), in a band of its 95% interval; dashed, the race from wide random weights in closed form, nothing fitted.",
+        "Largest singular values of each layer (encoders and decoders: mean over domains), mean over seeds from random "
+        "weights; dashed, the race from wide random weights in closed form, nothing fitted.",
         panel(
             lambda c: c.singular_values,
             theory_label="race from wide random weights",
@@ -130,8 +175,7 @@ FIGURES = {
     "own-start": figure(
         "Layers of single runs, each from its own start",
         f"Largest singular values of each layer of the first {_RUNS} runs (rows), less those of the race from wide random "
-        "weights, which are the same for all runs; encoders and decoders: mean over domains. Dashed: the race from the run's "
-        "own initial weights, nothing fitted.",
+        "weights. Dashed: the race from the run's own initial weights, nothing fitted.",
         *(
             panel(
                 partial(_of_run, number, lambda c: c.singular_values),
@@ -159,9 +203,8 @@ FIGURES = {
     ),
     "sharing": figure(
         "When domains share, and when sharing splits",
-        "Mean cosine between the first-hidden-layer activity of one item in two domains, of the same half of the domains and "
-        "of different halves. Left: all routes ask for the same. Right: routes between the halves ask for half of the map, "
-        "routes within for one and a half times, all routes trained. Dashed: closed form, nothing fitted.",
+        "Mean cosine between the first-hidden-layer activity of one item in two domains. Right: routes between the halves of "
+        "the domains ask for half of the map, routes within for one and a half times, all routes trained.",
         _sharing(title="Routes that agree", label="Cosine across domains"),
         _sharing(
             of="disagreeing",

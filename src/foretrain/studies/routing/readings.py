@@ -109,25 +109,17 @@ def same_item(runs):
     return cross_domain_similarity(runs.similarity, ITEMS)[0]
 
 
-def predicted_cosine(c) -> float:
-    """Return `same_item` of the theory, mean over seeds."""
-    return float(same_item(c.theory).mean())
+def power(missing, ends) -> xr.DataArray:
+    """Return the power of init_scale with which what is missing vanishes, from the ends of training at two scales."""
+    large, small = (missing(end) for end in ends)
+    return np.log((large / small).where((large > 0) & (small > 0))) / np.log(SMALLER)
 
 
-def powers(c, large, small) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the powers of init_scale with which 1 - cosine and the ratio's distance from sqrt(M) vanish, from two scales."""
-    missing = [
-        lambda end: 1 - same_item(end),
-        lambda end: 1 - layer_ratio(end).mean("mode", skipna=False) / np.sqrt(c.p.domains),
-    ]
-    both = [(left(large), left(small)) for left in missing]
-    fallen = [(first / last).where((first > 0) & (last > 0)) for first, last in both]
-    return np.log(fallen[0]) / np.log(SMALLER), np.log(fallen[1]) / np.log(SMALLER)
-
-
-def powers_of_race(c) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return `powers` of the race from wide random weights."""
-    ends = []
+def limit_gap(c) -> xr.DataArray:
+    """Return the largest distance of the powers from those of the race, and of that from a Xavier start from two."""
+    cosine = lambda end: 1 - same_item(end)  # noqa: E731
+    ratio = lambda end: 1 - layer_ratio(end).mean("mode", skipna=False) / np.sqrt(c.p.domains)  # noqa: E731
+    runs, ends = (c.end, c["small-init"].end), []
     for by in (1, SMALLER):
         p = replace(c.p, init_scale=c.p.init_scale / by, steps=by * c.p.steps)
         race = theory.predict(p, np.array([0, p.steps]), c.seed(0))
@@ -136,19 +128,8 @@ def powers_of_race(c) -> tuple[xr.DataArray, xr.DataArray]:
             "singular_values": (("layer", "mode"), race["singular_values"][-1]),
         }
         ends.append(xr.Dataset(variables, {"layer": list(LAYERS)}))
-    return powers(c, *ends)
-
-
-def limit_gap(c) -> xr.DataArray:
-    """Return the largest distance of the powers from those of the race, and of that from a Xavier start from two."""
-    cosine, ratio = powers(c, c.end, c["small-init"].end)
-    expected = powers_of_race(c)
-    xavier = [1 - same_item(c[network]) for network in ("xavier", "xavier-small")]
-    gaps = [
-        cosine - expected[0],
-        ratio - expected[1],
-        np.log(xavier[0] / xavier[1]) / np.log(SMALLER) - 2,
-    ]
+    gaps = [power(missing, runs) - power(missing, ends) for missing in (cosine, ratio)]
+    gaps.append(power(cosine, (c["xavier"], c["xavier-small"])) - 2)
     return abs(xr.concat(gaps, "gap", join="inner")).max("gap", skipna=False)
 
 

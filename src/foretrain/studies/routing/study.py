@@ -23,9 +23,7 @@ REVISION = 2  # orthogonal starts are drawn on the host
 INIT_LAWS = ("orthogonal", "xavier", "gaussian", "decoupled")
 SMALLER = 4  # by how much the scale of `small-init` and `xavier-small` is smaller; they take as many times the steps
 PRESETS = {"paper": _PAPER, "digits": {"data": "digits"}}
-CONDITIONAL_DEFAULTS = {
-    ("data", "digits"): {"learning_rate": 0.2, "steps": 2500, "observe_every": 25},
-}
+CONDITIONAL_DEFAULTS = {("data", "digits"): {"learning_rate": 0.2, "observe_every": 25}}
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Parameters(Items, Images, Routes, DescentOrFlow):
     )
     disagreement: float = parameter(
         0.0,
-        "routes within a half of the domains ask for 1 + d times the map, routes between halves for 1 - d times",
+        "routes within a half ask for 1 + d maps, others for 1 - d",
         symbol="d",
         minimum=0,
         maximum=1,
@@ -88,20 +86,14 @@ declare(
     "step layer mode",
     source="Saxe, Sodhani & Lewallen (2022), Fig. 4f",
     singular_values="Largest singular values of each layer, mean over the domains of a layer.",
-)
-declare(
-    "step mode",
-    mode_strength="Strength u^T W v of each mode of the whole map, mean over trained routes.",
-)
-declare(
-    "step layer mode",
     reduction_singular_values="Singular values of the reduction from decoupled weights of the same scale.",
     start_singular_values="Singular values of each layer by the race from the run's own start.",
 )
+declare("step mode", mode_strength="Strength u^T W v of each mode, mean over trained routes.")
 declare(
     "split_step",
     split_within="`alike_within` of the variant whose routes disagree, at each of its own observations.",
-    split_between="`alike_between` of the variant whose routes disagree, at each of its own observations.",
+    split_between="`alike_between` of that variant.",
 )
 declare(
     "mode",

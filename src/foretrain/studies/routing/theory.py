@@ -52,7 +52,8 @@ def own_layers(p: Parameters, seed: Seed, step: np.ndarray) -> np.ndarray:
     first = np.einsum("ihd,idm->ihm", drawn.encoders, data.input_modes)
     last = np.einsum("joh,om->jhm", drawn.decoders, data.output_modes)
     own = part_planes(first, drawn.hidden, last, pairs)
-    return part_flow(own, _time(p, data, step), *modes).singular_values
+    time = step * paper_rate(p, data.targets.shape[1])
+    return part_flow(own, time, *modes).singular_values
 
 
 def _of_run(p, seed, step):
@@ -63,12 +64,11 @@ def _of_run(p, seed, step):
         reduction = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
     if p.init_law == "decoupled":
         return reduction
-    predicted = {
-        name: values if name in _OF_REDUCTION else np.full_like(values, np.nan)
-        for name, values in reduction.items()
-    }
+    unknown = {name: np.full_like(values, np.nan) for name, values in reduction.items()}
+    predicted = unknown | {name: reduction[name] for name in _OF_REDUCTION}
     data, pairs = task(p, seed), mask(p, seed)
-    modes, time = (data.singular_values, data.variances), _time(p, data, step)
+    modes, rate = (data.singular_values, data.variances), paper_rate(p, data.targets.shape[1])
+    time = step * rate
     if not _raced(p, pairs) or (p.disagreement and not pairs.all()):
         return predicted
     if p.disagreement:
@@ -93,18 +93,12 @@ def _of_run(p, seed, step):
 
 @lru_cache(maxsize=64)
 def _alike(p, seed):
-    """Return how alike domains are where routes disagree, along the steps of the network that has such routes."""
     run = _of_run(p, seed, np.arange(0, p.steps + 1, p.observe_every))
     return {f"split_{name}": run[f"alike_{name}"] for name in ("within", "between")}
 
 
 def _raced(p, pairs) -> bool:
     return p.init_law == "orthogonal" and is_biregular(pairs)
-
-
-def _time(p, data, step):
-    """Return numbers of steps in the paper's time."""
-    return step * paper_rate(p, data.targets.shape[1])
 
 
 def _of_seed(p):
@@ -116,7 +110,7 @@ def _of_seed(p):
 def _reduction(p, seed):
     """Return the reduction, by Euler with the run's own step, every mode and layer starting at `init_scale`."""
     pairs, data = mask(p, seed), task(p, seed)
-    modes, rate = (data.singular_values, data.variances), _time(p, data, 1)
+    modes, rate = (data.singular_values, data.variances), paper_rate(p, data.targets.shape[1])
     run = descent(p.init_scale, rate, p.steps, *modes, pairs, every=p.observe_every)
     error = run.pair_error() + data.unexplained_power / 2
     mean = lambda values, weight: (values * weight).sum((1, 2)) / max(weight.sum(), 1)  # noqa: E731
@@ -131,9 +125,8 @@ def _reduction(p, seed):
         "reduction_singular_values": layers,
     }
     if p.data == "hierarchy":
-        predicted["similarity"] = similarity(
-            data.input_modes[0], layers[-1, 0] ** 2, 1.0, p.domains
-        )
+        ends = data.input_modes[0], layers[-1, 0] ** 2
+        predicted["similarity"] = similarity(*ends, 1.0, p.domains)
         predicted["alike_within"] = np.full(len(loss), float(p.domains > 2))
         predicted["alike_between"] = np.full(len(loss), float(p.domains > 1))
     return predicted

@@ -45,9 +45,8 @@ def draw_pairs(grid):
 FIGURES = {
     "error-against-fraction": figure(
         "Error against the fraction of trained outputs",
-        "Error (1/2 |error|², mean over items and routes) on trained and untrained routes at the end of training, median over "
-        f"seeds, from init_scale and from a {SMALLER}th of it. Dashed: what the graph of trained pairs says in the limit of "
-        "small weights, mean over masks (off the axis where it is 0).",
+        "Error (1/2 |error|², mean over items and routes) at the end of training, median over seeds, from init_scale and from "
+        f"a {SMALLER}th of it. Dashed: the limit of small weights (off the axis where it is 0).",
         panel(
             {
                 "trained": lambda c: c.converged_loss,

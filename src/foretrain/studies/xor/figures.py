@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from foretrain.figures import finished
-from foretrain.figures.gating_bars import draw_gatings
+from foretrain.figures.gating_bars import gatings
 from foretrain.figures.schemes import Pathway, draw_scheme
 from foretrain.figures.style import PALETTE, panels
 from foretrain.quantities.gates import angle_clusters
@@ -23,18 +23,6 @@ def _while_learning(c):
     begin = learned_at(c.theory.gated_loss, 0.99)
     end = max(learned_at(loss, 0.001) for loss in both)
     return max(begin - 0.2 * (end - begin), 0), 1.1 * end or None
-
-
-def draw_candidates(grid):
-    """Draw the candidate gatings."""
-    cell, where = grid.first()
-    caption = (
-        "All 15 ways to divide the four examples, 1 (+1, +1), 2 (+1, −1), 3 (−1, +1) and 4 (−1, −1), among linear "
-        "pathways (a bar separates pathways), with the predicted time to half the loss. Green: self-consistent, that "
-        "is, ReLU units along the weights that the pathways learn have the gates assumed. Agreement: of the gates of "
-        "the trained ReLU networks with the gating, mean over seeds."
-    )
-    return draw_gatings(cell, lambda table: table["gating_consistent"] > 0, caption + where)
 
 
 def draw_network(grid):
@@ -92,10 +80,9 @@ def draw_cell_types(grid):
 FIGURES = {
     "learning-curve": figure(
         "Loss while learning",
-        "Loss of networks that learn exclusive-or from small random weights, mean over seeds. Gated network: four linear "
-        "pathways of the same width each. Dashed: mean of the reductions from the starts that the weights of each seed have, "
-        "nothing fitted. The gated network is earlier since each of its pathways has all N_h units where a ReLU network "
-        "shares them out.",
+        "Loss of networks that learn exclusive-or from small random weights, mean over seeds. Dashed: mean of the reductions "
+        "from the starts that the weights of each seed have, nothing fitted. The gated network is earlier since each of its "
+        "pathways has all N_h units where a ReLU network shares them out.",
         panel(
             {"trained": lambda c: c.loss, "gated network": lambda c: c["gated"].loss},
             theory={"trained": True, "gated network": lambda c: c.theory.gated_loss},
@@ -119,5 +106,11 @@ FIGURES = {
             xlim=_while_learning,
         ),
     ),
-    "gatings": drawn(draw_candidates),
+    "gatings": gatings(
+        "gating_consistent",
+        lambda share: share > 0,
+        "All 15 ways to divide the four examples, 1 (+1, +1), 2 (+1, −1), 3 (−1, +1) and 4 (−1, −1), among linear pathways "
+        "(a bar separates pathways). Green: self-consistent, that is, ReLU units along the weights that the pathways learn "
+        "have the gates assumed.",
+    ),
 }

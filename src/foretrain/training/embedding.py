@@ -133,10 +133,7 @@ def inputs(p: Toy, seed: Seed) -> dict[str, Any]:
 
 
 class State(NamedTuple):
-    """A run: weights, what the optimizers remember, steps taken, and the first step at each threshold (-1: not yet).
-
-    The decoder is turned, as `foretrain.networks.embedding.turned` does it.
-    """
+    """Embedding, turned decoder, memories of their optimizers, steps taken, first step at each threshold (-1: not yet)."""
 
     embedding: Any
     decoder: Any
@@ -270,8 +267,7 @@ def program(p: Toy) -> Program:
 
     def observe(inputs, state):
         value, outputs, which, (train, validation, rqi) = look(inputs, state)
-        first, second = inputs["pair_first"], inputs["pair_second"]
-        gap = ((outputs[first] - outputs[second]) ** 2).mean(1)
+        gap = ((outputs[inputs["pair_first"]] - outputs[inputs["pair_second"]]) ** 2).mean(1)
         alike = gap < inputs["parallelogram_tolerance"] ** 2 * outputs.var(0).mean()
         return {
             "loss": value,

@@ -86,15 +86,13 @@ def _imported(p, operation, number, sizes):
 
 def _training(p, operation, pairs):
     """The training set of pairs of symbols, (sample, 2), in any order."""
-    name, count = "training_samples", p.training_size
-    pairs = np.asarray(pairs)
+    name, count, pairs = "training_samples", p.training_size, np.asarray(pairs)
     if pairs.dtype.kind not in "iu" or pairs.shape != (count, 2):
         rule = f"hold `training_size` = {count} pairs of whole numbers"
         raise argument_error(name, rule, f"has shape {pairs.shape} and dtype {pairs.dtype}")
     pairs = np.sort(pairs, axis=1) if operation.commutative else pairs
     same = (operation.samples[:, None] == pairs).all(2)
-    unknown = ~same.any(0)
-    if unknown.any():
+    if (unknown := ~same.any(0)).any():
         got = f"holds {tuple(int(a) for a in pairs[unknown][0])}"
         raise argument_error(name, f"be samples of {operation.name}", got)
     if same.any(1).sum() < count:

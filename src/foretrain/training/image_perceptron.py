@@ -74,13 +74,9 @@ def _loaded(data: str, folder: str) -> LabelledImages:
 
 
 def images_of(data: str) -> LabelledImages:
-    """All images; where they come without a split it is the same in all runs.
+    """All images of "digits" or, from the folder that ``FORETRAIN_DATA_DIR`` names, "mnist"; one split for all runs.
 
-    Args:
-        data: "digits", or "mnist" from the folder that ``FORETRAIN_DATA_DIR`` names.
-
-    Raises:
-        ArgumentError: the files are missing, or are not what their names say.
+    Raises `ArgumentError` where files are missing, or are not what their names say.
     """
     return _loaded(data, os.environ.get(image_files.VARIABLE, "") if data != "digits" else "")
 
@@ -166,10 +162,7 @@ def program(p: ImagePerceptron) -> Program:
 
 
 def first_steps(data, p: ImagePerceptron) -> tuple[xr.DataArray, ...]:
-    """Return the first stored steps at which runs have fitted and generalised, infinity for never.
-
-    `data` are runs with both accuracies along ``step``; both results have their other dims.
-    """
+    """Return the first stored steps at which runs have fitted and generalised, infinity for never, without ``step``."""
     levels = p.train_threshold, p.validation_threshold
     # Accuracies are shares in single precision.
     there = (data[name] >= np.float32(level) for name, level in zip(CURVES, levels, strict=True))

@@ -46,13 +46,9 @@ def check_batch(p: Any) -> None:
 
 
 def phase(fits, generalises, late, where=np.where):
-    """Return the place of the phase in `PHASES`, of the shape of the arguments.
+    """Return the place in `PHASES` of runs that reach both accuracies, or late, or not, of their shape; all bool.
 
-    Args:
-        fits: Runs that reach the training accuracy, bool.
-        generalises: Runs that reach the validation accuracy, bool.
-        late: Runs of which the steps from the first to the second count as grokking, bool.
-        where: ``jax.numpy.where`` in a program.
+    `where` is ``jax.numpy.where`` in a program.
     """
     learned = where(late, PHASES.index("grokking"), PHASES.index("comprehension"))
     failed = where(fits, PHASES.index("memorization"), PHASES.index("confusion"))
@@ -62,10 +58,7 @@ def phase(fits, generalises, late, where=np.where):
 def two_rates(inputs, state, slopes) -> tuple[Any, Any, Any, Any]:
     """Return embedding, decoder and both memories after a step of AdamW on each with its own rate and decay.
 
-    Args:
-        inputs: Those of a run, with the parameters of `TwoRates`.
-        state: Has embedding, decoder and their memories, as `foretrain.dynamics.descent.start` gives them.
-        slopes: Gradient by the embedding and by the decoder.
+    `inputs` have the parameters of `TwoRates`; `slopes` are the gradients by embedding and decoder.
     """
     from foretrain.dynamics import descent
 

@@ -23,14 +23,12 @@ def draw_points(grid):
     for ax, points in zip(axes, shown.values(), strict=True):
         first, second = points.transpose("coordinate", "sample").values[:2]
         ax.scatter(first, second, c=colours, s=9, alpha=0.7, linewidths=0)
-        ax.axhline(0, color="#c5c9cd", linewidth=0.8)
-        ax.axvline(0, color="#c5c9cd", linewidth=0.8)
         ax.sharex(axes[0])
     caption = (
-        "Images of ten classes (colours) as points of the plane, first seed: as a random encoder puts them, after Adam on the "
-        "normalised loss, and after the flow of the loss that is not normalised." + words
+        "Images of ten classes (colours), first seed: as a random encoder puts them, after Adam on the normalised loss, "
+        "and after the flow of the loss that is not normalised."
     )
-    return finished(figure, "Points of images", caption)
+    return finished(figure, "Points of images", caption + words)
 
 
 FIGURES = {

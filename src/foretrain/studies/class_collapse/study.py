@@ -97,11 +97,8 @@ def inputs(p, seed):
         pixels = balanced(p, whole, draw.permutation(len(whole.train_labels)))
     widths = (pixels.shape[1], p.hidden_width, p.hidden_width, p.output_dim)
     weights = generator(seed, "weights")
-    layers = {
-        f"layer_{number}": weights.standard_normal(shape) * np.sqrt(2 / shape[0])
-        for number, shape in enumerate(pairwise(widths))
-    }
-    return {"pixels": pixels, **layers}
+    drawn = (weights.standard_normal(shape) * np.sqrt(2 / shape[0]) for shape in pairwise(widths))
+    return {"pixels": pixels, **{f"layer_{number}": layer for number, layer in enumerate(drawn)}}
 
 
 def balanced(p, whole, order):
@@ -182,14 +179,10 @@ def program(p):
 
 
 def closed_form(start, decayed, normalised):
-    """Points under the flow once deviations from class means have fallen to a share `decayed`, shape (..., sample, 2).
-
-    Means of classes stay; under l_0/Z all points are then rescaled to the Z of the start.
-    """
+    """Points once deviations from class means have fallen to shares, (share, sample, 2); under l_0/Z rescaled to Z's start."""
     grouped = start.reshape(CLASSES, -1, start.shape[1])
     means = grouped.mean(1, keepdims=True)
-    points = (means + np.asarray(decayed)[..., None, None, None] * (grouped - means)).reshape(
-        *np.shape(decayed), *start.shape
-    )
+    points = means + np.reshape(decayed, (-1, 1, 1, 1)) * (grouped - means)
+    points = points.reshape(-1, *start.shape)
     size = (points**2).sum((-2, -1), keepdims=True)
     return points * np.sqrt((start**2).sum() / size) if normalised else points

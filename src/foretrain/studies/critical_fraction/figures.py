@@ -37,8 +37,8 @@ def draw_predictions(grid):
     board[0].set_ylim(None, 2.3 * c.p.steps)
     picture.colorbar(board[0].collections[0], ax=board, label="Share trained")
     caption = (
-        "Every run whose training set determines the representation: steps of grokking as 1/(lambda_3 eta), as the flow of "
-        "the effective loss from the start of the run, and Adam on that loss predict them; dashed, equal. Nothing is fitted."
+        "Every run whose training set determines the representation, against 1/(lambda_3 eta), and the steps of the flow of "
+        "the effective loss from the start of the run and of Adam on that loss; dashed, equal. Nothing is fitted."
     )
     return finished(picture, "Predicted and measured steps of grokking", caption + where)
 
@@ -52,9 +52,8 @@ def path(c, embedding):
 FIGURES = {
     "steps": figure(
         "Which training sets are enough, and how long it takes",
-        "Left: share of runs that learn the representation, and the probability that a random training set determines it, "
-        "for which nothing is trained. Middle: median first step with the RQI wanted, of the runs that learn it. Right: "
-        "median grokking rate of the training sets, zero where a set leaves freedom.",
+        "Left: share of runs that learn the representation, and probability that a random training set determines it. "
+        "Middle: median first step with the RQI wanted. Right: median grokking rate, zero where a set leaves freedom.",
         panel(
             lambda c: c.rqi_step.notnull(),
             x="training_size",

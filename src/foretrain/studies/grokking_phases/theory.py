@@ -1,8 +1,6 @@
-"""Times that a representation and a decoder take, each alone, told before a run is trained.
+"""Times that a representation and a decoder take, each alone, once for a start, going as one over a rate; nothing is fitted.
 
-Both times are computed once for a start and go as one over a rate; nothing in them is fitted to the runs. The decoder's is
-that of the decoder alone under Adam, on embeddings that do not move, at one rate: in small steps Adam's path does not depend
-on its rate.
+The decoder's is that under Adam, on embeddings that do not move, at one rate, on which Adam's path hardly depends.
 """
 
 from dataclasses import fields, replace

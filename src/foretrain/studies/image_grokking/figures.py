@@ -38,13 +38,13 @@ def finite(steps):
     return steps.where(np.isfinite(steps))
 
 
+STEP = {"theory": False, "label": "Step"}
 FIGURES = {
     "phases": drawn(draw_phases),
     "delay": figure(
         "What the delay depends on",
-        "Left: median accuracies in one cell. Middle: median step of the runs that generalise, against decay, "
-        "and the steps of two laws, predicted before training: of decay alone, and of the tangent kernel of the shrunk start. "
-        "Right: every seed against the size of the training set.",
+        "Left: median accuracies in one cell. Middle: median step of the runs that generalise, and of two laws: decay alone, "
+        "and the tangent kernel of the shrunk start. Right: every seed against the size of the training set.",
         panel(
             {"training": lambda c: c.train_accuracy, "validation": lambda c: c.validation_accuracy},
             x="step",
@@ -59,17 +59,15 @@ FIGURES = {
             },
             x="weight_decay",
             statistic="median",
-            theory=False,
             scale="loglog",
-            label="Step",
+            **STEP,
         ),
         panel(
             lambda c: finite(generalised(c, "fewer", "", "more")),
             x="training_images",
             statistic="runs",
-            theory=False,
             scale="semilogx",
-            label="Step",
+            **STEP,
         ),
     ),
 }

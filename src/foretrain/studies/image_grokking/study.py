@@ -43,8 +43,7 @@ MNIST = 60_000  # training images
 declare(
     unit="step",
     forgetting_step="Step at which decay has multiplied the product of the three layers by 1/alpha³; infinity for never.",
-    lazy_step="First step at which the tangent kernel of the shrunk start generalises; infinity for never, nan where a step "
-    "of decay overshoots.",
+    lazy_step="Step at which the shrunk start's tangent kernel generalises; infinity for never, nan where decay overshoots.",
 )
 check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_perceptron.program
 
@@ -53,12 +52,8 @@ check, inputs, program = image_perceptron.check, image_perceptron.inputs, image_
 class Parameters(ImagePerceptron):
     """The perceptron, and where others are trained beside it."""
 
-    compared_decay: float = parameter(
-        0.1, "decay at which other starts and training sets are trained, too", sweepable=False
-    )
-    compared_rate: float = parameter(
-        0.003, "rate of the last layer at which they are", sweepable=False
-    )
+    compared_decay: float = parameter(0.1, "decay at which others are trained", sweepable=False)
+    compared_rate: float = parameter(0.003, "rate of the last layer there", sweepable=False)
 
 
 def compared(p):
@@ -76,9 +71,8 @@ def variants(p):
     there = MNIST if p.data == "mnist" else len(image_perceptron.images_of(p.data).train_labels)
     if p.batch_size > sizes["fewer"] or sizes["more"] > there:
         sizes = {}
-    return {name: {"init_scale": scale} for name, scale in scales.items()} | {
-        name: {"training_size": size} for name, size in sizes.items()
-    }
+    starts = {name: {"init_scale": scale} for name, scale in scales.items()}
+    return starts | {name: {"training_size": size} for name, size in sizes.items()}
 
 
 def predict(p, step, seed):
@@ -87,12 +81,12 @@ def predict(p, step, seed):
     per_step = shrinking(p.learning_rate, p.last_learning_rate, p.weight_decay)
     with np.errstate(divide="ignore"):
         forgotten = max(np.log(p.init_scale), 0.0) / np.float64(per_step)
+    images = (
+        given[f"{part}{name}"] for part in ("", "validation_") for name in ("images", "labels")
+    )
     lazy = lazy_step(
         Layers(*(given[name] for name in Layers._fields)),
-        given["images"],
-        given["labels"],
-        given["validation_images"],
-        given["validation_labels"],
+        *images,
         hidden_learning_rate=p.learning_rate,
         last_learning_rate=p.last_learning_rate,
         weight_decay=p.weight_decay,

@@ -86,10 +86,8 @@ def circle_at(c, step):
 
 
 def three_circles(c):
-    strongest = by_run(
-        lambda e: np.sort(frequency_shares(e))[..., -3:].sum(-1), embedding(c, np.inf)
-    )
-    return in_the_map(c, strongest)
+    share = by_run(lambda e: np.sort(frequency_shares(e))[..., -3:].sum(-1), embedding(c, np.inf))
+    return in_the_map(c, share)
 
 
 def structure_at_the_start(c):
@@ -118,10 +116,8 @@ def borders(c):
     pairs = (phase[1:], phase[:-1]), (phase[:, 1:], phase[:, :-1])
 
     def number(code):
-        return sum(
-            (((a == GROKKING) & (b == code)) | ((a == code) & (b == GROKKING))).sum((0, 1))
-            for a, b in pairs
-        )
+        ends = [(GROKKING, code), (code, GROKKING)]
+        return sum(((a == x) & (b == y)).sum((0, 1)) for a, b in pairs for x, y in ends)
 
     bad, good = number(MEMORIZATION), number(COMPREHENSION)
     return np.where(bad + good > 0, bad / np.maximum(bad + good, 1), np.nan)
@@ -148,9 +144,9 @@ def helped(c, network=""):
     decays = c.values("decoder_decay")
     if decays[0] or len(decays) < 2:
         raise NotApplicable("decay is not swept from zero")
-    steps = c[network].validation_step.fillna(np.inf)
-    best = steps.isel(decoder_decay=slice(1, None)).min("decoder_decay")
-    return np.isfinite(best) & (steps.isel(decoder_decay=0) >= 2 * best)
+    none, *some = c[network].validation_step.fillna(np.inf).transpose("decoder_decay", ...)
+    best = np.minimum.reduce(some)
+    return np.isfinite(best) & (none >= 2 * best)
 
 
 CLAIMS = [
@@ -179,8 +175,7 @@ CLAIMS = [
         source=PAPER + "Fig. 1",
         near=1,
         inside=(0.8, 1),
-        why="A regular polygon has all variance of its plane at one frequency; a fifth is left for what else the axes "
-        "catch.",
+        why="A regular polygon has all variance of its plane at one frequency; a fifth is left for the rest.",
         note="Largest share of a frequency at the end.",
         rank="headline",
         **LATE,
@@ -226,8 +221,7 @@ CLAIMS = [
         structure_at_the_start,
         source=PAPER + "Fig. 21",
         inside=(1.5, np.inf),
-        why="In units of 2/(p - 1), the exact mean of axes that know nothing of the start. A seed's chance varies by "
-        "about .65.",
+        why="In units of 2/(p - 1), the exact mean by chance, which varies by about .65 between seeds.",
         note="Share of the final frequency.",
         **LATE,
     ),
@@ -257,8 +251,7 @@ CLAIMS = [
         borders,
         source=PAPER + "abstract and Fig. 7, right",
         inside=MOST,
-        why="More than half of the borders that grokking has with either. Where the delay that counts as grokking is more"
-        " than a twentieth of the budget, that limit alone draws the map.",
+        why="More than half of its borders. A delay of more than a twentieth of the budget alone would draw the map.",
         along=MAP,
         where=lambda c: c.p.steps >= 20 * c.p.delay,
         among="maps in which grokking borders either",
@@ -272,8 +265,7 @@ CLAIMS = [
         source=PAGE,
         near=-1,
         inside=(-1.25, -0.75),
-        why="A quarter for the time that Adam takes to fit, which neither sets alone; were it decay or rate alone, a map "
-        "of equal ranges of both would give about -1/2.",
+        why="A quarter for the time that Adam takes to fit; were it decay or rate alone, it would be about -1/2.",
         along=MAP,
         among="cells in which every seed generalised",
         note="Slope of logarithms.",

@@ -26,8 +26,8 @@ def draw_circles(grid):
     moments = {name: embedding(c, step).isel(seed=seed).values for name, step in times.items()}
     start, end = moments["start"], moments["end"]
     symbols, frequency = len(end), int(frequency_shares(end).argmax()) + 1
-    angle = 2 * np.pi * frequency * np.arange(symbols) / symbols
-    waves = np.stack([np.cos(angle), np.sin(angle)]) @ (end - end.mean(0))
+    wave = np.exp(2j * np.pi * frequency * np.arange(symbols) / symbols) @ (end - end.mean(0))
+    waves = np.stack([wave.real, wave.imag])
     along = np.linalg.svd(waves, full_matrices=False)[2]
     shown = [(name, values, principal_axes(values, 2)) for name, values in moments.items()]
     shown.append((f"end, frequency {frequency}", end, along))
@@ -69,9 +69,8 @@ FIGURES = {
     "circles": drawn(draw_circles),
     "projections": figure(
         "Projected embeddings",
-        "Validation accuracy of the network of each snapshot, taken at steps that grow by the square root of 2, with its "
-        "embeddings on a few axes only: principal axes of the end, those of the snapshot, or random ones. Their "
-        "number stands above each panel.",
+        "Validation accuracy of each snapshot, at steps that grow by the square root of 2, with embeddings on a few axes "
+        "only: principal axes of the end, those of the snapshot, or random ones. Their number stands above each panel.",
         panel(
             lambda c: c.projected_accuracy,
             x="snapshot",
@@ -84,8 +83,7 @@ FIGURES = {
     ),
     "phases": figure(
         "Phases",
-        "Share of seeds in each phase against the decay of the decoder, for each of its rates; last, the median step of "
-        "generalisation of those that generalise.",
+        "Share of seeds in each phase for each rate of the decoder; last, the median step of those that generalise.",
         panel(
             {name: lambda c, code=code: c.phase == code for code, name in enumerate(PHASES)},
             x="decoder_decay",

@@ -3,14 +3,7 @@
 from dataclasses import dataclass
 
 from foretrain.study import default, parameter
-from foretrain.training.transformer import (  # noqa: F401
-    Modular,
-    check,
-    inputs,
-    labels,
-    program,
-    shared,
-)
+from foretrain.training.transformer import Modular, check, inputs, labels, program, shared  # noqa: F401  # noqa: F401
 
 SOURCE = "Liu et al. (2022), Towards understanding grokking, section 4.2 and appendix K"
 COST = "4 min"
@@ -56,9 +49,7 @@ class Parameters(Modular):
     embedding_learning_rate: float = default(0.01)
     steps: int = default(4000)
     snapshots: int = default(20)
-    compared: bool = parameter(
-        True, "whether dropout, few dimensions and the toy model are trained, too", sweepable=False
-    )
+    compared: bool = parameter(True, "whether others are trained, too", sweepable=False)
     compared_rate: float = parameter(
         0.003, "rate of the decoder at which they are", above=0, sweepable=False
     )
@@ -77,10 +68,10 @@ def variants(p):
     if not (p.compared and plain and p.decoder_learning_rate == p.compared_rate):
         return {}
     toy = {"architecture": "toy", "operation": "addition", "symbols": 10, "init_scale": 0.3}
-    dropout = {"dropout": {"dropout": p.compared_dropout}}
+    dropout = {"dropout": p.compared_dropout}
     return {
         "narrow": {"embedding_dim": p.compared_dim, "seeds": 6},
         "toy": toy | {"embedding_dim": 1},
         "wide_toy": toy | {"seeds": 6},
-        **(dropout if p.decoder_decay == p.compared_decay else {}),
+        **({"dropout": dropout} if p.decoder_decay == p.compared_decay else {}),
     }

@@ -86,8 +86,7 @@ CLAIMS = [
         source=PAPER + "section 3.1, Fig. 3c",
         near=0,
         inside=lambda c: (0, 1 / operation(c.p).outcomes),
-        why="Samples that no parallelogram reaches are answered by chance: at most one in as many as there are labels is "
-        "right.",
+        why="Samples that no parallelogram reaches are answered by chance, one right in as many as there are labels.",
         note="Mean over training sizes of |predicted - real accuracy|, all samples counted.",
         rank="headline",
         **ALONG,

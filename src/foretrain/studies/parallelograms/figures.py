@@ -63,13 +63,20 @@ def draw_lattice(grid):
             ax.scatter(x, y, s=size, color=PALETTE["sky"], zorder=2)
             ax.text(x, y, kinds.count(kind), ha="center", va="center", fontsize=11)
             box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-            ax.text(x, y + (0.36 if y == 2 else -0.31), words, ha="center", fontsize=9, bbox=box)
+            ax.text(
+                x,
+                y + (0.36 if y == 2 else -0.31),
+                words,
+                ha="center",
+                va="center",
+                fontsize=9,
+                bbox=box,
+            )
         ax.set_axis_off()
     return finished(
         picture,
         "Representations that networks end with, four numbers",
-        f"Number of runs, of {c.seeds}, that end with each of the five representations that four numbers can have, "
-        "although all ten samples are trained, so that the ideal model has all three parallelograms. Any two imply the third."
+        f"Number of runs, of {c.seeds}, that end with each of the five representations of four numbers, with all trained."
         + where,
     )
 

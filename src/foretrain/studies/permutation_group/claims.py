@@ -40,10 +40,7 @@ def deduction(c):
 
 
 def fraction_from(c, step):
-    """Return the smallest fraction of samples from which on runs of every larger size have a step, (seed,); 2 for never.
-
-    No order statistic tells twice all samples from infinity.
-    """
+    """Return the fraction of samples from which on runs of every size have a step, (seed,); 2 for never, as infinity."""
     never, fraction = c[""][step].isnull(), fractions(c)
     deduction(c)  # of what nothing can be deduced in theory, nothing is claimed
     if fraction.size < 3:

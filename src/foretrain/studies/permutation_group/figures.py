@@ -31,10 +31,7 @@ def draw_matrices(grid):
         around = np.argsort(np.arctan2(*(place - place.mean(0)).T[::-1]))
         draw_symbols(ax, place, np.append(around, around[0]), _CYCLES if named else None)
     samples = c.values("training_size")[int(best["training_size"])]
-    caption = (
-        f"The run with the best representation, {samples} training samples: matrices of all elements in their first two "
-        "principal components, at the start and at the end."
-    )
+    caption = f"The run with the best representation, {samples} training samples, at the start and at the end."
     return finished(picture, "Matrices in two principal components", caption + where)
 
 

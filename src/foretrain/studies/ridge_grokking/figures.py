@@ -6,9 +6,8 @@ OVER_STEPS = {"x": "step", "by": "weight_decay", "scale": "loglog", "statistic":
 FIGURES = {
     "grokking": figure(
         "Errors and steps of generalisation",
-        "Left: training error and validation error, dashed the closed form of each run's own data. Right: "
-        "median step of generalisation against the number of samples; theory is the median step at which the null space of "
-        "a run has forgotten its start. Runs that never generalise are left out.",
+        "Left: both errors, dashed the closed form of each run's data. Right: median step of generalisation; theory is that "
+        "at which the null space of a run has forgotten its start. Runs that never generalise are left out.",
         panel(lambda c: c.loss, title="Training error", label="Error", **OVER_STEPS),
         panel(
             lambda c: c.validation_error,
